@@ -1,0 +1,178 @@
+package v1alpha1
+
+import "time"
+
+const (
+	APIVersion = "windows.k8s.io/v1alpha1"
+	Kind       = "Node"
+)
+
+// Node is one Windows node.
+type Node struct {
+	// APIVersion is windows.k8s.io/v1alpha1.
+	APIVersion string `yaml:"apiVersion"`
+	// Kind is Node.
+	Kind     string   `yaml:"kind"`
+	Metadata Metadata `yaml:"metadata"`
+	Spec     NodeSpec `yaml:"spec"`
+}
+
+// Metadata names the node.
+type Metadata struct {
+	// Name of the node, as used with --node.
+	Name string `yaml:"name"`
+	// Labels to select nodes with (--selector).
+	Labels map[string]string `yaml:"labels,omitempty"`
+}
+
+// NodeSpec is what is wanted of the node.
+type NodeSpec struct {
+	Credentials Credentials `yaml:"credentials"`
+	Setup       Setup       `yaml:"setup,omitempty"`
+	Kubernetes  Kubernetes  `yaml:"kubernetes,omitempty"`
+}
+
+// Credentials say how the node is reached by SSH. Of privateKey, password and
+// passwordFrom at most one is set; with none, the SSH agent and the usual keys
+// in ~/.ssh are tried.
+type Credentials struct {
+	// Username to log in as; the user must be an administrator of the node.
+	// Default: ~/.ssh/config's User for the host, else Administrator.
+	Username string `yaml:"username,omitempty"`
+	// Hostname is host or host:port ([::1]:22 for IPv6); a Host of
+	// ~/.ssh/config works. The default port is 22.
+	Hostname string `yaml:"hostname"`
+	// PrivateKey is the path of a private key; ~ and $VARIABLES are expanded.
+	PrivateKey string `yaml:"privateKey,omitempty"`
+	// PassphraseFrom says where the private key's passphrase comes from.
+	// Unset: a prompt on the terminal.
+	PassphraseFrom *SecretSource `yaml:"passphraseFrom,omitempty"`
+	// Password in clear text. Prefer passwordFrom.
+	Password string `yaml:"password,omitempty"`
+	// PasswordFrom says where the password comes from.
+	PasswordFrom *SecretSource `yaml:"passwordFrom,omitempty"`
+	// HostKey pins the node's host key by its fingerprint, SHA256:….
+	HostKey string `yaml:"hostKey,omitempty"`
+	// ProxyJump is [user@]host[:port] of a jump host, or several with commas.
+	ProxyJump string `yaml:"proxyJump,omitempty"`
+}
+
+// SecretSource is where a secret comes from; exactly one field is set.
+type SecretSource struct {
+	// Env names an environment variable of the machine that runs swdt.
+	Env string `yaml:"env,omitempty"`
+	// File is a file whose first line is the secret.
+	File string `yaml:"file,omitempty"`
+}
+
+// Setup is the state that `swdt setup` brings the node to. What is not
+// mentioned is left alone.
+type Setup struct {
+	// EnableRDP turns Remote Desktop on (true) or off (false).
+	EnableRDP *bool `yaml:"enableRDP,omitempty"`
+	// ChocoPackages are Chocolatey packages to install: name or name@version.
+	// Chocolatey is installed first if it is missing.
+	ChocoPackages []string `yaml:"chocoPackages,omitempty"`
+	// Features are Windows optional features to enable, such as Containers.
+	Features []string `yaml:"features,omitempty"`
+	// Hosts are entries of the node's hosts file.
+	Hosts []HostsEntry `yaml:"hosts,omitempty"`
+	// Environment are environment variables of the machine.
+	Environment map[string]string `yaml:"environment,omitempty"`
+	// Path are folders to append to the machine's PATH.
+	Path []string `yaml:"path,omitempty"`
+	// Firewall are rules of Windows Defender Firewall.
+	Firewall []FirewallRule `yaml:"firewall,omitempty"`
+	OpenSSH  *OpenSSH       `yaml:"openSSH,omitempty"`
+}
+
+// HostsEntry makes names resolve to an address.
+type HostsEntry struct {
+	// Address is an IPv4 or IPv6 address.
+	Address string `yaml:"address"`
+	// Names that resolve to it.
+	Names []string `yaml:"names"`
+}
+
+// FirewallRule allows or blocks traffic.
+type FirewallRule struct {
+	// Name of the rule, unique on the node.
+	Name string `yaml:"name"`
+	// Direction is in (default) or out.
+	Direction string `yaml:"direction,omitempty"`
+	// Action is allow (default) or block.
+	Action string `yaml:"action,omitempty"`
+	// Protocol is tcp (default), udp, icmpv4, icmpv6 or any.
+	Protocol string `yaml:"protocol,omitempty"`
+	// Ports are local ports: 10250, 8000-8100, several with commas. Default any.
+	Ports string `yaml:"ports,omitempty"`
+	// Profiles are any (default) or some of domain,private,public.
+	Profiles string `yaml:"profiles,omitempty"`
+	// Addresses are remote addresses or networks, with commas. Default any.
+	Addresses string `yaml:"addresses,omitempty"`
+}
+
+// OpenSSH configures the node's SSH server.
+type OpenSSH struct {
+	// AuthorizedKeys are public keys that administrators may log in with, each
+	// a line in authorized_keys format, or the path of a .pub file. They are
+	// added to administrators_authorized_keys; keys that stand there stay.
+	AuthorizedKeys []string `yaml:"authorizedKeys,omitempty"`
+}
+
+// Kubernetes is what the node runs.
+type Kubernetes struct {
+	// Provisioners are the binaries that `swdt kubernetes` brings to the node,
+	// all in one transaction.
+	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
+}
+
+// Provisioner is one binary and the service that runs it.
+type Provisioner struct {
+	// Name is the Windows service to restart. If there is no such service, the
+	// file is placed and nothing is restarted.
+	Name string `yaml:"name"`
+	// Version that the binary is expected to report, with or without v. A
+	// mismatch is a warning, with --strict an error.
+	Version string `yaml:"version,omitempty"`
+	// SourceURL is where the binary comes from: a path, file:// or http(s)://.
+	// ~ and $VARIABLES are expanded; a relative path is relative to this file.
+	SourceURL string `yaml:"sourceURL"`
+	// SHA256 of the binary, 64 hexadecimal digits.
+	SHA256 string `yaml:"sha256,omitempty"`
+	// Destination is the absolute path of the file on the node.
+	Destination string `yaml:"destination"`
+	// Overwrite is whether a different file that stands at the destination is
+	// replaced. Default true.
+	Overwrite *bool `yaml:"overwrite,omitempty"`
+	// Args are the arguments that the service is started with. Unset: they stay
+	// as they are registered.
+	Args []string `yaml:"args,omitempty"`
+	// DependsOn names services that must run before this one, beside those that
+	// are known: kubelet and kube-proxy need containerd, and what the service
+	// is registered with.
+	DependsOn []string `yaml:"dependsOn,omitempty"`
+	Health    *Health  `yaml:"health,omitempty"`
+}
+
+// Health says when a restarted service counts as healthy. Default for kubelet:
+// its healthz endpoint; for containerd: CRI answers on its pipe; otherwise: the
+// service runs with a stable process for the settle time.
+type Health struct {
+	// HTTPGet is a URL that the node itself can reach and that must answer 2xx.
+	HTTPGet string `yaml:"httpGet,omitempty"`
+	// CRIPipe is a named pipe that must answer the CRI Version call.
+	CRIPipe string `yaml:"criPipe,omitempty"`
+	// None turns the default check for this service off.
+	None bool `yaml:"none,omitempty"`
+	// Settle is how long the service must run with the same process. Default 1s.
+	Settle *Duration `yaml:"settle,omitempty"`
+	// Timeout for becoming healthy. Default 60s.
+	Timeout *Duration `yaml:"timeout,omitempty"`
+	// StopTimeout is how long the service may take to stop before its process
+	// is ended. Default 30s.
+	StopTimeout *Duration `yaml:"stopTimeout,omitempty"`
+}
+
+// Duration is a time span as Go writes it: 90s, 5m, 1m30s.
+type Duration struct{ time.Duration }

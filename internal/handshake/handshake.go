@@ -1,0 +1,94 @@
+// Package handshake is the first thing swdt and its agent say to each other on
+// the agent's stdin and stdout, before gRPC takes the same stream over:
+//
+//	agent → swdt   "SWDT-AGENT/1\n"           magic; what a shell printed before it is skipped
+//	agent → swdt   64 hex digits, "\n"        SHA-256 of the agent's own executable
+//	swdt  → agent  "SWDT/1\n"                 the hash is the one wanted: go on with gRPC
+//
+// A peer that does not like what it reads closes the stream.
+package handshake
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	magic  = "SWDT-AGENT/1\n"
+	accept = "SWDT/1\n"
+	// MaxNoise is how much a login shell may print before the magic, bytes.
+	MaxNoise = 64 << 10
+)
+
+// ErrRefused is returned to an agent that swdt did not accept.
+var ErrRefused = errors.New("the other side is not swdt, or wants another agent")
+
+// NoAgentError is what Dial returns when no agent answered. Output is the
+// beginning of what was printed instead, for classification by whoever started
+// the command.
+type NoAgentError struct {
+	Output []byte
+	Err    error // how the stream ended
+}
+
+func (e *NoAgentError) Error() string { return fmt.Sprintf("no agent answered: %v", e.Err) }
+func (e *NoAgentError) Unwrap() error { return e.Err }
+
+// HashMismatchError is returned by Dial for an agent that is not the one wanted.
+type HashMismatchError struct{ Want, Got string }
+
+func (e *HashMismatchError) Error() string {
+	return fmt.Sprintf("the agent on the node is %.12s, wanted %.12s", e.Got, e.Want)
+}
+
+// Serve is the agent's side.
+func Serve(rw io.ReadWriter, hash string) error {
+	if _, err := io.WriteString(rw, magic+hash+"\n"); err != nil {
+		return fmt.Errorf("greet swdt: %w", err)
+	}
+	answer := make([]byte, len(accept))
+	if _, err := io.ReadFull(rw, answer); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if string(answer) != accept {
+		return ErrRefused
+	}
+	return nil
+}
+
+// Dial is swdt's side: it waits for the agent with this hash and accepts it.
+// It reads byte by byte and never past the handshake.
+func Dial(rw io.ReadWriter, hash string) error {
+	if err := skipToMagic(rw); err != nil {
+		return err
+	}
+	line := make([]byte, hex.EncodedLen(32)+1)
+	if _, err := io.ReadFull(rw, line); err != nil {
+		return &NoAgentError{Err: fmt.Errorf("read the agent's hash: %w", err)}
+	}
+	if got := string(bytes.TrimRight(line, "\n")); got != hash {
+		return &HashMismatchError{Want: hash, Got: got}
+	}
+	if _, err := io.WriteString(rw, accept); err != nil {
+		return fmt.Errorf("accept the agent: %w", err)
+	}
+	return nil
+}
+
+func skipToMagic(r io.Reader) error {
+	var seen []byte
+	one := make([]byte, 1)
+	for len(seen) < MaxNoise {
+		if _, err := io.ReadFull(r, one); err != nil {
+			return &NoAgentError{Output: seen, Err: err}
+		}
+		seen = append(seen, one[0])
+		if bytes.HasSuffix(seen, []byte(magic)) {
+			return nil
+		}
+	}
+	return &NoAgentError{Output: seen, Err: fmt.Errorf("%d bytes without the agent's greeting", len(seen))}
+}

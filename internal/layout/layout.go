@@ -1,0 +1,43 @@
+// Package layout names the files that swdt keeps on a node.
+package layout
+
+import "strings"
+
+const (
+	// Root holds everything; only Administrators and SYSTEM may write there.
+	Root = `C:\ProgramData\swdt`
+	// RootSDDL is Root's owner and protected access list, inherited by all below.
+	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
+	// Agents has one folder for each agent, named by its hash.
+	Agents = Root + `\agent`
+	// AgentName is the executable in each agent's folder.
+	AgentName = "swdt-agent.exe"
+	// LockFile is held by the one swdt that may change the node.
+	LockFile = Root + `\lock`
+	// Journals has the journal of the transaction in flight, and of those whose
+	// outcome nobody has been told yet.
+	Journals = Root + `\journal`
+	// HashCache remembers the SHA-256 of files by size, time and file id.
+	HashCache = Root + `\hashes.json`
+	// GuardianService is the one-shot service that owns a transaction.
+	GuardianService = "swdt-guardian"
+)
+
+// Agent is the path of the agent with this hash (64 hex digits, SHA-256).
+func Agent(hash string) string { return Agents + `\` + hash + `\` + AgentName }
+
+// Staged is where a new binary waits beside its destination.
+func Staged(destination, hash string) string { return destination + ".swdt-" + hash[:12] }
+
+// Previous is where the replaced binary is kept for a rollback.
+func Previous(destination string) string { return destination + ".swdt-old" }
+
+// Undo is where the old binary is during a transaction.
+func Undo(destination string) string { return destination + ".swdt-undo" }
+
+// IsLeftover reports whether a file beside destination is one that only an
+// interrupted swdt leaves: a staged or half-sent binary.
+func IsLeftover(destination, path string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
+	return ok && rest != "old" && rest != "undo"
+}

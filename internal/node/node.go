@@ -1,0 +1,24 @@
+// Package node is the one handle on a Windows node that everything above uses:
+// it connects by SSH, finds or installs the agent, and gives its RPC clients.
+// Commands never see SSH.
+package node
+
+import (
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// Node is a connected Windows node. Its clients' errors are already those of
+// package host (errors.Is works) and name the node.
+type Node struct {
+	Name string
+
+	Machine   agentv1.MachineClient
+	Services  agentv1.ServicesClient
+	Registry  agentv1.RegistryClient
+	Files     agentv1.FilesClient
+	Settings  agentv1.SettingsClient
+	Processes agentv1.ProcessesClient
+	Features  agentv1.FeaturesClient
+	Firewall  agentv1.FirewallClient
+	Swap      agentv1.SwapClient
+}

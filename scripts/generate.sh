@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Writes the generated files anew: the agent's RPC code from agent.proto, the
+# JSON schema of the node file, the command reference. Needs protoc (Debian:
+# protobuf-compiler).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+GOBIN=$tools go install google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+PATH=$tools:$PATH protoc -I api/agent/v1 \
+	--go_out=api/agent/v1 --go_opt=paths=source_relative \
+	--go-grpc_out=api/agent/v1 --go-grpc_opt=paths=source_relative \
+	agent.proto
