@@ -1,0 +1,131 @@
+// Package command runs a program on a node with its streams and exit code, as
+// if it ran here. The agent's Processes.Run does the work; this is its client
+// half.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// chunk is how much of stdin travels in one message, bytes.
+const chunk = 64 << 10
+
+// Streams are what the program reads and writes. A nil Stdin is an empty one, a
+// nil writer discards.
+type Streams struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// Run runs the program to its end and returns its exit code, whatever it is;
+// err is for a program that could not be started or followed, or for a stream
+// of ours that failed. When ctx ends, so does the program and all it started.
+//
+// A Stdin that blocks in Read is left behind once the program has ended: a
+// terminal cannot be asked to stop reading.
+func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunCommand, s Streams) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the program where we give up before it does
+	stream, err := processes.Run(ctx)
+	if err != nil {
+		return 0, err
+	}
+	// io.EOF means that the call has ended already; Recv says why.
+	if err := stream.Send(&agentv1.RunRequest{Command: c, StdinClosed: s.Stdin == nil}); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	feeding := make(chan error, 1)
+	if s.Stdin == nil {
+		if err := stream.CloseSend(); err != nil {
+			return 0, err
+		}
+	} else {
+		go func() {
+			err := feed(stream, s.Stdin)
+			if err != nil {
+				cancel()
+			}
+			feeding <- err
+		}()
+	}
+	code, err := receive(stream, s)
+	if err != nil {
+		select {
+		case feedErr := <-feeding:
+			if feedErr != nil {
+				return 0, feedErr
+			}
+		default:
+		}
+	}
+	return code, err
+}
+
+type sender interface {
+	Send(*agentv1.RunRequest) error
+	CloseSend() error
+}
+
+// feed copies stdin to the program. A program that ends without reading all of
+// it is no error.
+func feed(stream sender, stdin io.Reader) error {
+	buffer := make([]byte, chunk)
+	for {
+		n, err := stdin.Read(buffer)
+		if n > 0 {
+			if stream.Send(&agentv1.RunRequest{Stdin: buffer[:n]}) != nil {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			if stream.Send(&agentv1.RunRequest{StdinClosed: true}) != nil {
+				return nil
+			}
+			return stream.CloseSend()
+		}
+		if err != nil {
+			return fmt.Errorf("read stdin: %w", err)
+		}
+	}
+}
+
+type receiver interface {
+	Recv() (*agentv1.RunReply, error)
+}
+
+func receive(stream receiver, s Streams) (int, error) {
+	for {
+		reply, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return 0, errors.New("the agent ended the call without an exit code")
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := write(s.Stdout, reply.GetStdout(), "stdout"); err != nil {
+			return 0, err
+		}
+		if err := write(s.Stderr, reply.GetStderr(), "stderr"); err != nil {
+			return 0, err
+		}
+		if reply.GetExited() {
+			return int(reply.GetExitCode()), nil
+		}
+	}
+}
+
+func write(w io.Writer, data []byte, name string) error {
+	if w == nil || len(data) == 0 {
+		return nil
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,341 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// State is what became of a step.
+type State string
+
+const (
+	OK             State = "ok"             // nothing to do
+	Changed        State = "changed"        // done
+	Failed         State = "failed"         // tried, or could not even be compared
+	Skipped        State = "skipped"        // needed, but not tried: a dry run, or something before it failed
+	RebootRequired State = "rebootRequired" // done, and takes effect after a reboot that was not allowed
+)
+
+// StepResult is the result of one step, as printed.
+type StepResult struct {
+	Name    string `json:"name"`
+	Change  string `json:"change,omitempty"`
+	State   State  `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+// Options say how a plan is run.
+type Options struct {
+	// DryRun plans and changes nothing.
+	DryRun bool
+	// AllowReboot lets a step that needs it reboot the node.
+	AllowReboot bool
+	// Holder is who changes the node, for the error that another swdt gets
+	// meanwhile. Empty: the user and host that this program runs on.
+	Holder string
+	// Reboot restarts the node and returns once it answers with a new boot id.
+	// Nil: ask the agent, then wait with node.AwaitReboot.
+	Reboot func(ctx context.Context, n *node.Node, reason string) error
+}
+
+// Needs is implemented by steps that make no sense unless others, by name, have
+// done their work. All other steps are tried even though one before them failed.
+type Needs interface{ Needs() []string }
+
+// FailedError says which steps of a node failed; the first one's cause is
+// wrapped.
+type FailedError struct {
+	Steps []string
+	Err   error
+}
+
+func (e *FailedError) Error() string {
+	if len(e.Steps) == 1 {
+		return fmt.Sprintf("%s: %v", e.Steps[0], e.Err)
+	}
+	return fmt.Sprintf("%d steps failed (%s), first: %v", len(e.Steps), strings.Join(e.Steps, ", "), e.Err)
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// RebootRequiredError says that a node must be rebooted and nobody allowed it.
+type RebootRequiredError struct{ Steps []string }
+
+func (e *RebootRequiredError) Error() string {
+	return fmt.Sprintf("%s: takes effect after a reboot; reboot the node and run the command again, or let swdt do it with --allow-reboot",
+		strings.Join(e.Steps, ", "))
+}
+
+// Run plans every step before it applies the first: where one cannot even be
+// compared with the node, nothing is changed. Then it applies what is needed in
+// order, with the node locked. The results are in the order of the steps, one
+// for each, also when there is an error.
+func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
+	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps))}
+	needed, err := run.planAll(ctx)
+	if err != nil || needed == 0 || opts.DryRun {
+		return run.results, err
+	}
+	if err := run.lock(ctx); err != nil {
+		run.skipRest(0, "the node could not be locked")
+		return run.results, err
+	}
+	defer run.unlock(ctx)
+	return run.results, run.applyAll(ctx)
+}
+
+type runner struct {
+	node     *node.Node
+	steps    []Step
+	opts     Options
+	reporter ui.Reporter
+	results  []StepResult
+	firstErr error
+}
+
+// planAll fills in every result: ok, skipped (needed, not done yet) or failed.
+func (run *runner) planAll(ctx context.Context) (needed int, err error) {
+	for i, step := range run.steps {
+		run.reporter.Step("comparing %s", step.Name())
+		change, planErr := step.Plan(ctx, run.node)
+		switch {
+		case planErr != nil:
+			run.fail(i, fmt.Errorf("compare with the node: %w", planErr))
+			if ctx.Err() != nil || connectionLost(planErr) {
+				run.abandon(i+1, "not compared")
+				return 0, run.failures()
+			}
+		case change.Needed:
+			needed++
+			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, State: Skipped, Message: "dry run"}
+		default:
+			run.results[i] = StepResult{Name: step.Name(), State: OK, Message: change.Summary}
+		}
+	}
+	if run.firstErr != nil {
+		run.skipRest(0, "nothing was changed")
+	}
+	return needed, run.failures()
+}
+
+func (run *runner) applyAll(ctx context.Context) error {
+	for i := range run.steps {
+		if run.results[i].State != Skipped {
+			continue
+		}
+		if missing := run.missing(i); missing != "" {
+			run.results[i].Message = fmt.Sprintf("not tried: %s did not succeed", missing)
+			continue
+		}
+		if err := run.apply(ctx, i); err != nil {
+			run.fail(i, err)
+			if ctx.Err() != nil || connectionLost(err) {
+				run.skipRest(i+1, "not tried")
+				break
+			}
+		}
+	}
+	if err := run.failures(); err != nil {
+		return err
+	}
+	if waiting := run.named(RebootRequired); len(waiting) > 0 {
+		return &RebootRequiredError{Steps: waiting}
+	}
+	return nil
+}
+
+func (run *runner) apply(ctx context.Context, i int) error {
+	step, result := run.steps[i], &run.results[i]
+	run.reporter.Step("%s", result.Change)
+	outcome, err := step.Apply(ctx, run.node, run.reporter)
+	if err != nil {
+		return err
+	}
+	result.State, result.Message = Changed, outcome.Message
+	if !outcome.RebootRequired {
+		run.reporter.Info("%s: %s", step.Name(), result.Change)
+		return nil
+	}
+	if !run.opts.AllowReboot {
+		result.State = RebootRequired
+		if result.Message == "" {
+			result.Message = "takes effect after a reboot"
+		}
+		run.reporter.Warn("%s: %s; needs a reboot", step.Name(), result.Change)
+		return nil
+	}
+	return run.rebootAfter(ctx, i)
+}
+
+// rebootAfter reboots and makes sure that the step has nothing left to do.
+func (run *runner) rebootAfter(ctx context.Context, i int) error {
+	step, result := run.steps[i], &run.results[i]
+	reboot := run.opts.Reboot
+	if reboot == nil {
+		reboot = rebootAndAwait
+	}
+	run.reporter.Step("rebooting for %s", step.Name())
+	if err := reboot(ctx, run.node, "swdt: "+result.Change); err != nil {
+		return fmt.Errorf("reboot: %w", err)
+	}
+	// The lock ended with the session that the reboot cut.
+	if err := run.lock(ctx); err != nil {
+		return err
+	}
+	change, err := step.Plan(ctx, run.node)
+	if err != nil {
+		return fmt.Errorf("compare with the node after the reboot: %w", err)
+	}
+	if change.Needed {
+		return fmt.Errorf("still not so after the reboot: %s", change.Summary)
+	}
+	result.Message = strings.TrimPrefix(result.Message+"; rebooted", "; ")
+	run.reporter.Info("%s: %s, rebooted", step.Name(), result.Change)
+	return run.planAgain(ctx, i+1)
+}
+
+// planAgain compares the steps from the given one on anew: a reboot may have
+// done, or undone, what they are about.
+func (run *runner) planAgain(ctx context.Context, from int) error {
+	for i := from; i < len(run.steps); i++ {
+		if state := run.results[i].State; state != Skipped && state != OK {
+			continue
+		}
+		change, err := run.steps[i].Plan(ctx, run.node)
+		switch {
+		case err != nil:
+			run.fail(i, fmt.Errorf("compare with the node after the reboot: %w", err))
+			if ctx.Err() != nil || connectionLost(err) {
+				return err
+			}
+		case change.Needed:
+			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, State: Skipped}
+		default:
+			run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
+		}
+	}
+	return nil
+}
+
+func rebootAndAwait(ctx context.Context, n *node.Node, reason string) error {
+	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return fmt.Errorf("read the boot id: %w", err)
+	}
+	if _, err := n.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason}); err != nil {
+		return err
+	}
+	return n.AwaitReboot(ctx, facts.GetBootId())
+}
+
+func (run *runner) lock(ctx context.Context) error {
+	holder := run.opts.Holder
+	if holder == "" {
+		holder = Holder("setup")
+	}
+	if _, err := run.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
+		return fmt.Errorf("lock the node: %w", err)
+	}
+	return nil
+}
+
+// unlock is a courtesy to those who share the session: the lock ends with it.
+func (run *runner) unlock(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	if _, err := run.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+		run.reporter.Debug("unlock the node: %v", err)
+	}
+}
+
+// Holder names this user, machine and command to others who find the node
+// locked.
+func Holder(command string) string {
+	name := "someone"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "an unknown machine"
+	}
+	return fmt.Sprintf("%s@%s, swdt %s, process %d", name, machine, command, os.Getpid())
+}
+
+func (run *runner) fail(i int, err error) {
+	if run.firstErr == nil {
+		run.firstErr = err
+	}
+	run.results[i].Name = run.steps[i].Name()
+	run.results[i].State = Failed
+	run.results[i].Message = err.Error()
+	run.reporter.Warn("%s: %v", run.steps[i].Name(), err)
+}
+
+func (run *runner) failures() error {
+	if run.firstErr == nil {
+		return nil
+	}
+	return &FailedError{Steps: run.named(Failed), Err: run.firstErr}
+}
+
+// skipRest explains why the steps that were needed were not tried.
+func (run *runner) skipRest(from int, why string) {
+	for i := from; i < len(run.steps); i++ {
+		if run.results[i].State == Skipped {
+			run.results[i].Message = why
+		}
+	}
+}
+
+// abandon marks the steps that were never looked at.
+func (run *runner) abandon(from int, why string) {
+	run.skipRest(0, "nothing was changed")
+	for i := from; i < len(run.steps); i++ {
+		run.results[i] = StepResult{Name: run.steps[i].Name(), State: Skipped, Message: why}
+	}
+}
+
+func (run *runner) named(state State) []string {
+	var names []string
+	for _, result := range run.results {
+		if result.State == state {
+			names = append(names, result.Name)
+		}
+	}
+	return names
+}
+
+// missing is the first of the step's needs that has not succeeded.
+func (run *runner) missing(i int) string {
+	needs, ok := run.steps[i].(Needs)
+	if !ok {
+		return ""
+	}
+	for _, name := range needs.Needs() {
+		for j, result := range run.results {
+			if j != i && result.Name == name && result.State != OK && result.State != Changed {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// connectionLost reports whether no further call can succeed.
+func connectionLost(err error) bool {
+	var coded interface{ GRPCStatus() *status.Status }
+	return errors.As(err, &coded) && coded.GRPCStatus().Code() == codes.Unavailable
+}
