@@ -1,0 +1,86 @@
+// Package agentbin is swdt-agent.exe as swdt carries it: compressed, inside the
+// executable. `make build` builds the agent and packs it into
+// internal/agentbin/swdt-agent.exe.zst (see the pack command), which is never
+// committed; a plain `go build` of a fresh clone works without it, and then
+// Embedded says what to do.
+package agentbin
+
+import (
+	"bytes"
+	"embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The .md file keeps this pattern from being empty in a fresh clone.
+//
+//go:embed swdt-agent.exe.*
+var embedded embed.FS
+
+const packedName = "swdt-agent.exe.zst"
+
+// ErrNotEmbedded is returned by Embedded in an swdt that carries no agent.
+var ErrNotEmbedded = errors.New("this swdt was built without its agent: build it with `make build`")
+
+// Agent is an agent that can be installed on a node.
+type Agent struct {
+	// Hash is the SHA-256 of the executable, 64 lower-case hex digits.
+	Hash string
+	// Size of the executable, bytes.
+	Size int64
+	// Open gives the executable's bytes; it can be called many times.
+	Open func() (io.ReadCloser, error)
+}
+
+// Embedded is the agent inside this executable, or ErrNotEmbedded.
+func Embedded() (Agent, error) { return fromFS(embedded) }
+
+func fromFS(files fs.FS) (Agent, error) {
+	packed, err := fs.ReadFile(files, packedName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Agent{}, ErrNotEmbedded
+	}
+	if err != nil {
+		return Agent{}, fmt.Errorf("read the embedded agent: %w", err)
+	}
+	return Unpack(packed)
+}
+
+// A packed agent is a zstd stream that begins with a skippable frame, which
+// holds what Agent says of it; zstd itself ignores that frame.
+//
+//	4 bytes  the skippable frame's magic number, little endian as all below
+//	4 bytes  40, the frame's length
+//	32 bytes SHA-256 of the executable
+//	8 bytes  its size
+const (
+	frameMagic  = 0x184D2A5D
+	frameLength = 32 + 8
+	headerSize  = 8 + frameLength
+)
+
+// Unpack reads a packed agent's header; its bytes are decompressed as they are read.
+func Unpack(packed []byte) (Agent, error) {
+	if len(packed) < headerSize ||
+		binary.LittleEndian.Uint32(packed) != frameMagic ||
+		binary.LittleEndian.Uint32(packed[4:]) != frameLength {
+		return Agent{}, errors.New("the embedded agent is damaged: build swdt again with `make build`")
+	}
+	return Agent{
+		Hash: hex.EncodeToString(packed[8:40]),
+		Size: int64(binary.LittleEndian.Uint64(packed[40:])),
+		Open: func() (io.ReadCloser, error) {
+			d, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
+			if err != nil {
+				return nil, fmt.Errorf("decompress the embedded agent: %w", err)
+			}
+			return d.IOReadCloser(), nil
+		},
+	}, nil
+}

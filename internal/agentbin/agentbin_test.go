@@ -1,0 +1,81 @@
+package agentbin
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"testing"
+	"testing/fstest"
+
+	"pgregory.net/rapid"
+)
+
+func TestUnpackGivesBackWhatWasPacked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		executable := rapid.SliceOfN(rapid.Byte(), 0, 4096).Draw(t, "executable")
+		packed, err := Pack(executable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, err := Unpack(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(executable)
+		if agent.Hash != hex.EncodeToString(sum[:]) || agent.Size != int64(len(executable)) {
+			t.Fatalf("got hash %s and size %d", agent.Hash, agent.Size)
+		}
+		for range 2 { // Open can be called again
+			r, err := agent.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(got, executable) {
+				t.Fatalf("got %d bytes, %v", len(got), err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestDamagedAgentIsNoticed(t *testing.T) {
+	packed, err := Pack(bytes.Repeat([]byte("agent"), 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range [][]byte{nil, packed[:20], packed[8:], bytes.Repeat([]byte{0}, 200)} {
+		if _, err := Unpack(damaged); err == nil {
+			t.Errorf("accepted %d damaged bytes", len(damaged))
+		}
+	}
+	agent, err := Unpack(packed[:len(packed)-3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := agent.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := io.ReadAll(r); err == nil {
+		t.Error("a truncated agent was read to its end")
+	}
+}
+
+func TestWithoutAnAgentTheErrorSaysHowToGetOne(t *testing.T) {
+	if _, err := fromFS(fstest.MapFS{}); !errors.Is(err, ErrNotEmbedded) {
+		t.Fatalf("got %v", err)
+	}
+	packed, err := Pack([]byte("MZ agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fromFS(fstest.MapFS{packedName: {Data: packed}}); err != nil {
+		t.Fatal(err)
+	}
+}
