@@ -1,0 +1,349 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// files is the file system. Every handle shares reading, writing and deleting,
+// so that looking at a file never keeps anybody from replacing it.
+type files struct{}
+
+const (
+	shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	// itself opens folders too, and a link rather than what it points to.
+	itself = windows.FILE_FLAG_BACKUP_SEMANTICS | windows.FILE_FLAG_OPEN_REPARSE_POINT
+)
+
+func (files) Stat(path string) (host.FileInfo, error) {
+	path, err := clean(path)
+	if err != nil {
+		return host.FileInfo{}, err
+	}
+	handle, err := open(path, windows.FILE_READ_ATTRIBUTES, shareAll, windows.OPEN_EXISTING, itself)
+	if err != nil {
+		return host.FileInfo{}, failed(err, "look at %s", path)
+	}
+	defer windows.CloseHandle(handle)
+	var raw windows.ByHandleFileInformation
+	if err := windows.GetFileInformationByHandle(handle, &raw); err != nil {
+		return host.FileInfo{}, failed(err, "look at %s", path)
+	}
+	return infoOf(path, raw), nil
+}
+
+func infoOf(path string, raw windows.ByHandleFileInformation) host.FileInfo {
+	info := host.FileInfo{
+		Path:     path,
+		Size:     int64(raw.FileSizeHigh)<<32 | int64(raw.FileSizeLow),
+		Modified: time.Unix(0, raw.LastWriteTime.Nanoseconds()),
+		Folder:   raw.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0,
+		ReadOnly: raw.FileAttributes&windows.FILE_ATTRIBUTE_READONLY != 0,
+		Link:     raw.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0,
+		ID: host.FileID{
+			Volume: uint64(raw.VolumeSerialNumber),
+			Index:  uint64(raw.FileIndexHigh)<<32 | uint64(raw.FileIndexLow),
+		},
+	}
+	if info.Folder {
+		info.Size = 0
+	}
+	return info
+}
+
+func (f files) List(path string) ([]host.FileInfo, error) {
+	path, err := clean(path)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := f.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !folder.Folder {
+		return nil, failed(windows.ERROR_DIRECTORY, "list %s", path)
+	}
+	pattern, err := windows.UTF16PtrFromString(filepath.Join(path, "*"))
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", path, err)
+	}
+	var found windows.Win32finddata
+	search, err := windows.FindFirstFile(pattern, &found)
+	if errors.Is(err, windows.ERROR_FILE_NOT_FOUND) {
+		return nil, nil // the root of an empty volume has not even a dot
+	}
+	if err != nil {
+		return nil, failed(err, "list %s", path)
+	}
+	defer windows.FindClose(search)
+	var entries []host.FileInfo
+	for ; err == nil; err = windows.FindNextFile(search, &found) {
+		name := windows.UTF16ToString(found.FileName[:])
+		if name == "." || name == ".." {
+			continue
+		}
+		entry, err := f.entry(filepath.Join(path, name), found)
+		if err != nil {
+			return nil, err
+		}
+		if entry.Path != "" {
+			entries = append(entries, entry)
+		}
+	}
+	if !errors.Is(err, windows.ERROR_NO_MORE_FILES) {
+		return nil, failed(err, "list %s", path)
+	}
+	slices.SortFunc(entries, func(a, b host.FileInfo) int {
+		return strings.Compare(strings.ToLower(a.Path), strings.ToLower(b.Path))
+	})
+	return entries, nil
+}
+
+// entry completes what a search found by the file's identity. A file that
+// cannot even be looked at (pagefile.sys) keeps what the search knew; one that
+// has gone since is left out.
+func (f files) entry(path string, found windows.Win32finddata) (host.FileInfo, error) {
+	info, err := f.Stat(path)
+	switch {
+	case err == nil:
+		return info, nil
+	case errors.Is(err, host.ErrNotExist):
+		return host.FileInfo{}, nil
+	case !errors.Is(err, host.ErrInUse) && !errors.Is(err, host.ErrPermission):
+		return host.FileInfo{}, err
+	}
+	return infoOf(path, windows.ByHandleFileInformation{
+		FileAttributes: found.FileAttributes, LastWriteTime: found.LastWriteTime,
+		FileSizeHigh: found.FileSizeHigh, FileSizeLow: found.FileSizeLow,
+	}), nil
+}
+
+func (f files) Open(path string) (io.ReadSeekCloser, error) {
+	path, err := clean(path)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := open(path, windows.GENERIC_READ, shareAll, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_NORMAL)
+	if err != nil {
+		return nil, failed(f.orFolder(path, err), "open %s", path)
+	}
+	return &openFile{file: os.NewFile(uintptr(handle), path), path: path}, nil
+}
+
+func (f files) Create(path string, mode host.CreateMode) (host.WriteFile, error) {
+	path, err := clean(path)
+	if err != nil {
+		return nil, err
+	}
+	access, disposition := uint32(windows.GENERIC_WRITE), uint32(windows.CREATE_NEW)
+	switch mode {
+	case host.CreateTruncate:
+		disposition = windows.CREATE_ALWAYS
+	case host.CreateAppend:
+		access, disposition = windows.FILE_APPEND_DATA|windows.SYNCHRONIZE, windows.OPEN_ALWAYS
+	}
+	// A second writer would spoil the file; readers and renaming are welcome.
+	share := uint32(windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE)
+	handle, err := open(path, access, share, disposition, windows.FILE_ATTRIBUTE_NORMAL)
+	if err != nil {
+		return nil, failed(f.orFolder(path, err), "create %s", path)
+	}
+	return &openFile{file: os.NewFile(uintptr(handle), path), path: path}, nil
+}
+
+// orFolder says that path is a folder where Windows says "access denied".
+func (f files) orFolder(path string, err error) error {
+	if !errors.Is(err, windows.ERROR_ACCESS_DENIED) && !errors.Is(err, windows.ERROR_FILE_EXISTS) {
+		return err
+	}
+	if info, statErr := f.Stat(path); statErr == nil && info.Folder {
+		return &Error{Code: code(err), kind: host.ErrIsDirectory}
+	}
+	return err
+}
+
+func (f files) Rename(from, to string, replace bool) error {
+	from, err := clean(from)
+	if err != nil {
+		return err
+	}
+	if to, err = clean(to); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("rename %s to %s", from, to)
+	if from == to {
+		_, err := f.Stat(from)
+		return failed(err, "%s", what) // some systems delete a file that replaces itself
+	}
+	from16, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	to16, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	flags := uint32(windows.MOVEFILE_WRITE_THROUGH)
+	if replace {
+		flags |= windows.MOVEFILE_REPLACE_EXISTING
+	}
+	err = windows.MoveFileEx(from16, to16, flags)
+	if replace {
+		err = f.orFolder(to, err)
+	}
+	return failed(err, "%s", what)
+}
+
+func (f files) Remove(path string) error {
+	path, err := clean(path)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat(path)
+	if err != nil {
+		return err
+	}
+	path16, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	if info.Folder {
+		return failed(windows.RemoveDirectory(path16), "remove folder %s", path)
+	}
+	if info.ReadOnly {
+		attributes, err := windows.GetFileAttributes(path16)
+		if err != nil {
+			return failed(err, "remove %s", path)
+		}
+		err = windows.SetFileAttributes(path16, attributes&^windows.FILE_ATTRIBUTE_READONLY)
+		if err != nil {
+			return failed(err, "make %s removable", path)
+		}
+	}
+	return failed(windows.DeleteFile(path16), "remove %s", path)
+}
+
+func (f files) MakeFolder(path string) error {
+	path, err := clean(path)
+	if err != nil {
+		return err
+	}
+	path16, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	err = windows.CreateDirectory(path16, nil)
+	if errors.Is(err, windows.ERROR_PATH_NOT_FOUND) && filepath.Dir(path) != path {
+		if err := f.MakeFolder(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = windows.CreateDirectory(path16, nil)
+	}
+	if err == nil {
+		return nil
+	}
+	// C:\ is "access denied", whatever else is there "exists already".
+	if info, statErr := f.Stat(path); statErr == nil && info.Folder {
+		return nil
+	}
+	return failed(err, "make folder %s", path)
+}
+
+func (files) SetModified(path string, t time.Time) error {
+	path, err := clean(path)
+	if err != nil {
+		return err
+	}
+	handle, err := open(path, windows.FILE_WRITE_ATTRIBUTES, shareAll, windows.OPEN_EXISTING, itself)
+	if err != nil {
+		return failed(err, "set the time of %s", path)
+	}
+	defer windows.CloseHandle(handle)
+	written := windows.NsecToFiletime(t.UnixNano())
+	return failed(windows.SetFileTime(handle, nil, nil, &written), "set the time of %s", path)
+}
+
+func (f files) FreeBytes(path string) (int64, error) {
+	path, err := clean(path)
+	if err != nil {
+		return 0, err
+	}
+	// The call wants a folder that exists; the file to come need not.
+	folder := path
+	for {
+		info, err := f.Stat(folder)
+		if err == nil && info.Folder {
+			break
+		}
+		if filepath.Dir(folder) == folder {
+			return 0, failed(err, "see how much space %s has", path)
+		}
+		folder = filepath.Dir(folder)
+	}
+	folder16, err := windows.UTF16PtrFromString(folder)
+	if err != nil {
+		return 0, fmt.Errorf("see how much space %s has: %w", path, err)
+	}
+	var free, total, all uint64
+	err = windows.GetDiskFreeSpaceEx(folder16, &free, &total, &all)
+	return int64(min(free, 1<<63-1)), failed(err, "see how much space %s has", path)
+}
+
+// clean makes an absolute path of either slash Windows's own form. What depends
+// on a working directory or a drive's current folder is refused.
+func clean(path string) (string, error) {
+	cleaned := filepath.Clean(filepath.FromSlash(path))
+	if !filepath.IsAbs(cleaned) {
+		return "", failed(windows.ERROR_BAD_PATHNAME, "path %q is not absolute", path)
+	}
+	return cleaned, nil
+}
+
+func open(path string, access, share, disposition, flags uint32) (windows.Handle, error) {
+	path16, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return windows.InvalidHandle, err
+	}
+	return windows.CreateFile(path16, access, share, nil, disposition, flags, 0)
+}
+
+// openFile is an open file whose errors are those of package host.
+type openFile struct {
+	file *os.File
+	path string
+}
+
+func (f *openFile) Read(p []byte) (int, error) {
+	n, err := f.file.Read(p)
+	if err == io.EOF {
+		return n, io.EOF // readers compare it as it is
+	}
+	return n, failed(err, "read %s", f.path)
+}
+
+func (f *openFile) Seek(offset int64, whence int) (int64, error) {
+	n, err := f.file.Seek(offset, whence)
+	return n, failed(err, "seek in %s", f.path)
+}
+
+func (f *openFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p)
+	return n, failed(err, "write %s", f.path)
+}
+
+func (f *openFile) Sync() error {
+	// FlushFileBuffers needs the right to write, which every Create has.
+	return failed(windows.FlushFileBuffers(windows.Handle(f.file.Fd())), "write %s to the disk", f.path)
+}
+
+func (f *openFile) Close() error { return failed(f.file.Close(), "close %s", f.path) }

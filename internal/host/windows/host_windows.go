@@ -1,0 +1,35 @@
+package windows
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// New is the machine that this process runs on.
+func New() *host.Host {
+	run := processes{}
+	keys := registryKeys{}
+	return &host.Host{
+		Machine:   machine{processes: run, registry: keys},
+		Services:  services{},
+		Registry:  keys,
+		Files:     files{},
+		Processes: run,
+		Features:  features{dism: systemFile("dism.exe"), processes: run},
+		Firewall:  firewall{netsh: systemFile("netsh.exe"), processes: run, registry: keys},
+		Network:   network{},
+	}
+}
+
+// systemFile is a program of Windows itself, by its full path: a name would be
+// looked up on a PATH that users edit.
+func systemFile(name string) string {
+	folder, err := windows.GetSystemDirectory()
+	if err != nil {
+		folder = `C:\Windows\System32`
+	}
+	return filepath.Join(folder, name)
+}

@@ -1,0 +1,161 @@
+package windows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// processes are the running processes; run_windows.go starts new ones.
+type processes struct{}
+
+func (processes) List(ctx context.Context) ([]host.Process, error) {
+	table, err := processTable()
+	if err != nil {
+		return nil, err
+	}
+	var list []host.Process
+	for offset := uint32(0); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("list processes: %w", err)
+		}
+		raw := (*windows.SYSTEM_PROCESS_INFORMATION)(unsafe.Pointer(&table[offset]))
+		if raw.UniqueProcessID != 0 { // the idle "process" is none
+			list = append(list, processOf(raw))
+		}
+		if raw.NextEntryOffset == 0 {
+			return list, nil
+		}
+		offset += raw.NextEntryOffset
+	}
+}
+
+// processTable is one snapshot of all processes with their times and memory,
+// which needs no right to any of them.
+func processTable() ([]byte, error) {
+	size := uint32(256 << 10)
+	for {
+		// Of the struct's own type, so that it is aligned.
+		table := make([]windows.SYSTEM_PROCESS_INFORMATION, size/uint32(unsafe.Sizeof(windows.SYSTEM_PROCESS_INFORMATION{}))+1)
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), size)
+		var needed uint32
+		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&bytes[0]), size, &needed)
+		if err == nil {
+			return bytes, nil
+		}
+		if !errors.Is(err, windows.STATUS_INFO_LENGTH_MISMATCH) {
+			return nil, failed(err, "list processes")
+		}
+		size = max(needed, size) + size/2
+	}
+}
+
+func processOf(raw *windows.SYSTEM_PROCESS_INFORMATION) host.Process {
+	pid := uint32(raw.UniqueProcessID)
+	return host.Process{
+		PID:       pid,
+		ParentPID: uint32(raw.InheritedFromUniqueProcessID),
+		Name:      raw.ImageName.String(),
+		Image:     imageOf(pid),
+		Started:   timeOf(raw.CreateTime),
+		CPU:       time.Duration(raw.UserTime+raw.KernelTime) * 100,
+		Memory:    uint64(raw.WorkingSetSize),
+	}
+}
+
+// timeOf turns 100 ns since 1601 into a time, 0 into the zero time.
+func timeOf(ticks int64) time.Time {
+	if ticks == 0 {
+		return time.Time{}
+	}
+	stamp := windows.Filetime{LowDateTime: uint32(ticks), HighDateTime: uint32(ticks >> 32)}
+	return time.Unix(0, stamp.Nanoseconds())
+}
+
+func imageOf(pid uint32) string {
+	handle, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
+	if err != nil {
+		return ""
+	}
+	defer windows.CloseHandle(handle)
+	path := make([]uint16, 32<<10)
+	size := uint32(len(path))
+	if err := windows.QueryFullProcessImageName(handle, 0, &path[0], &size); err != nil {
+		return ""
+	}
+	return windows.UTF16ToString(path[:size])
+}
+
+func (processes) Open(pid uint32) (host.ProcessHandle, error) {
+	handle, err := windows.OpenProcess(windows.SYNCHRONIZE|windows.PROCESS_TERMINATE, false, pid)
+	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+		handle, err = windows.OpenProcess(windows.SYNCHRONIZE, false, pid) // good enough to wait
+	}
+	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
+		return nil, fmt.Errorf("open process %d: %w", pid, host.ErrNotExist)
+	}
+	if err != nil {
+		return nil, failed(err, "open process %d", pid)
+	}
+	h := &processHandle{pid: pid, handle: handle}
+	if h.ended() {
+		// It has ended; somebody's handle keeps its number taken.
+		return nil, errors.Join(fmt.Errorf("open process %d: %w", pid, host.ErrNotExist), h.Close())
+	}
+	return h, nil
+}
+
+type processHandle struct {
+	pid    uint32
+	handle windows.Handle
+}
+
+func (h *processHandle) ended() bool {
+	event, err := windows.WaitForSingleObject(h.handle, 0)
+	return err == nil && event == windows.WAIT_OBJECT_0
+}
+
+func (h *processHandle) Wait(ctx context.Context) error {
+	what := fmt.Sprintf("wait for process %d", h.pid)
+	cancelled, err := windows.CreateEvent(nil, 1, 0, nil)
+	if err != nil {
+		return failed(err, "%s", what)
+	}
+	defer windows.CloseHandle(cancelled)
+	signalled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(signalled)
+		_ = windows.SetEvent(cancelled)
+	})
+	defer func() {
+		if !stop() {
+			<-signalled // the event is closed next
+		}
+	}()
+	event, err := windows.WaitForMultipleObjects([]windows.Handle{h.handle, cancelled}, false, windows.INFINITE)
+	switch {
+	case err != nil:
+		return failed(err, "%s", what)
+	case event == windows.WAIT_OBJECT_0:
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, ctx.Err())
+}
+
+func (h *processHandle) Kill() error {
+	err := windows.TerminateProcess(h.handle, 1)
+	if err != nil && h.ended() {
+		return nil
+	}
+	return failed(err, "kill process %d", h.pid)
+}
+
+func (h *processHandle) Close() error {
+	return failed(windows.CloseHandle(h.handle), "let go of process %d", h.pid)
+}
