@@ -1,0 +1,20 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"time"
+)
+
+// MarshalText writes the duration as Go does, 1m30s; YAML and JSON use it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads 90s, 5m or 1m30s. A number without a unit is refused: it
+// could be seconds, milliseconds or a slip.
+func (d *Duration) UnmarshalText(text []byte) error {
+	span, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 90s, 5m or 1m30s", text)
+	}
+	d.Duration = span
+	return nil
+}

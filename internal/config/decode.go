@@ -1,0 +1,281 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNodes bounds what aliases of aliases can grow to.
+const maxNodes = 50_000
+
+// decoder fills the types of api/v1alpha1 from YAML, strictly, and notes on
+// which line each field is. The yaml package's own decoding stops at the first
+// wrong key, forgets lines, and guesses types: version: 1.30 is the text "1.30",
+// not the number 1.3.
+type decoder struct {
+	file     string
+	chunk    chunk
+	lines    map[string]int // by field path
+	problems []Problem
+	warnings []string
+	visited  int
+}
+
+func (d *decoder) decode(root *yaml.Node, into any) {
+	d.value(root, reflect.ValueOf(into).Elem(), "")
+}
+
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
+	line := d.chunk.lineNumber(n.Line)
+	if _, known := d.lines[path]; !known {
+		d.lines[path] = line
+	}
+	if d.visited++; d.visited >= maxNodes {
+		if d.visited == maxNodes {
+			d.problem(n, path, "the document is too large once its aliases are expanded", "write it without aliases")
+		}
+		return
+	}
+	n = resolveAlias(n)
+	if isNull(n) {
+		d.warnOfComment(n, path)
+		return // as if it were not there: privateKey: means unset
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if text, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.text(n, text, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, v, path)
+	case reflect.Map:
+		d.mapping(n, v, path)
+	case reflect.Slice:
+		d.sequence(n, v, path)
+	case reflect.Bool:
+		d.boolean(n, v, path)
+	case reflect.String:
+		if d.isScalar(n, path, "a text") {
+			v.SetString(n.Value)
+		}
+	default:
+		panic("config: no decoding for " + v.Type().String()) // a field type was added; every test meets it
+	}
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+	fields := fieldsOf(v.Type())
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, path, "fields ("+strings.Join(fields.names, ", ")+")")
+		return
+	}
+	d.pairs(n, path, func(key string, keyNode, value *yaml.Node) {
+		index, known := fields.index[key]
+		if !known {
+			d.problem(keyNode, join(path, key), "unknown field", suggest(key, fields.names))
+			return
+		}
+		d.lines[join(path, key)] = d.chunk.lineNumber(keyNode.Line)
+		d.value(value, v.Field(index), join(path, key))
+	})
+}
+
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, path, "a mapping of names to values")
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	d.pairs(n, path, func(key string, keyNode, value *yaml.Node) {
+		field := fmt.Sprintf("%s[%s]", path, key)
+		d.lines[field] = d.chunk.lineNumber(keyNode.Line)
+		element := reflect.New(v.Type().Elem()).Elem()
+		d.value(value, element, field)
+		v.SetMapIndex(reflect.ValueOf(key), element)
+	})
+}
+
+// pairs calls each with the keys of a mapping, those of merged mappings (<<)
+// last and only where the mapping itself has none.
+func (d *decoder) pairs(n *yaml.Node, path string, each func(key string, keyNode, value *yaml.Node)) {
+	seen := map[string]int{}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolveAlias(n.Content[i]), n.Content[i+1]
+		switch {
+		case isMerge(key):
+			merged = append(merged, value)
+			continue
+		case key.Kind != yaml.ScalarNode || isNull(key):
+			d.problem(n.Content[i], path, "has a key that is no text", "write a field's name before the colon")
+			continue
+		}
+		if line, twice := seen[key.Value]; twice {
+			d.problem(n.Content[i], join(path, key.Value), fmt.Sprintf("is set twice, first on line %d", line), "remove one of them")
+			continue
+		}
+		seen[key.Value] = d.chunk.lineNumber(n.Content[i].Line)
+		each(key.Value, n.Content[i], value)
+	}
+	for _, value := range merged {
+		d.merge(value, path, seen, each)
+	}
+}
+
+// merge adds the pairs of <<: *other, or <<: [*one, *another].
+func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int, each func(key string, keyNode, value *yaml.Node)) {
+	sources := []*yaml.Node{value}
+	if resolved := resolveAlias(value); resolved.Kind == yaml.SequenceNode {
+		sources = resolved.Content
+	}
+	for _, source := range sources {
+		mapping := resolveAlias(source)
+		if mapping.Kind != yaml.MappingNode {
+			d.problem(source, path, "<< merges "+describe(mapping), "merge a mapping")
+			continue
+		}
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			key := resolveAlias(mapping.Content[i])
+			if _, own := seen[key.Value]; own || key.Kind != yaml.ScalarNode || isMerge(key) {
+				continue
+			}
+			seen[key.Value] = d.chunk.lineNumber(source.Line)
+			each(key.Value, mapping.Content[i], mapping.Content[i+1])
+		}
+	}
+}
+
+func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.SequenceNode {
+		d.wrongType(n, path, "a list (each item begins with - )")
+		return
+	}
+	for i, item := range n.Content {
+		if d.visited >= maxNodes {
+			return
+		}
+		field := fmt.Sprintf("%s[%d]", path, i)
+		element := reflect.New(v.Type().Elem()).Elem()
+		if isNull(resolveAlias(item)) {
+			d.problem(item, field, "is empty", "write the item or remove the dash")
+		}
+		d.value(item, element, field)
+		v.Set(reflect.Append(v, element)) // also when wrong, so that paths keep their numbers
+	}
+}
+
+func (d *decoder) boolean(n *yaml.Node, v reflect.Value, path string) {
+	var b bool
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(&b) != nil {
+		d.wrongType(n, path, "true or false (without quotes)")
+		return
+	}
+	v.SetBool(b)
+}
+
+func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string) {
+	if !d.isScalar(n, path, "a text") {
+		return
+	}
+	if err := into.UnmarshalText([]byte(n.Value)); err != nil {
+		d.problem(n, path, err.Error(), "write a number with its unit")
+	}
+}
+
+// isScalar accepts what is written on one line as text, numbers included.
+func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		d.wrongType(n, path, wanted)
+	case n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str":
+		// The tag stays unsaid: it may be a password that begins with !.
+		d.problem(n, path, "begins with !, which is a tag to YAML", "put the value in single quotes")
+	default:
+		return true
+	}
+	return false
+}
+
+func (d *decoder) wrongType(n *yaml.Node, path, wanted string) {
+	remedy := "write " + wanted
+	if field := fieldWithoutSpace(n.Value); n.Kind == yaml.ScalarNode && field != "" {
+		remedy = fmt.Sprintf("put a space after %s:", field)
+	}
+	d.problem(n, path, "is "+describe(n), remedy)
+}
+
+// warnOfComment tells of a password that YAML takes for a comment.
+func (d *decoder) warnOfComment(n *yaml.Node, path string) {
+	if n.Kind != yaml.ScalarNode || !strings.HasSuffix(path, "assword") {
+		return
+	}
+	if _, value, _ := strings.Cut(d.chunk.line(d.chunk.lineNumber(n.Line)), ":"); strings.HasPrefix(strings.TrimSpace(value), "#") {
+		d.warnings = append(d.warnings, Problem{
+			File: d.file, Line: d.chunk.lineNumber(n.Line), Field: path,
+			What: "is empty: to YAML, what follows # is a comment", Remedy: "put the value in single quotes",
+		}.String())
+	}
+}
+
+func (d *decoder) problem(n *yaml.Node, path, what, remedy string) {
+	d.problems = append(d.problems, Problem{
+		File: d.file, Line: d.chunk.lineNumber(n.Line), Field: path, What: what, Remedy: remedy,
+	})
+}
+
+// fields are a struct's, by their name in YAML.
+type fields struct {
+	names []string
+	index map[string]int
+}
+
+func fieldsOf(t reflect.Type) fields {
+	f := fields{index: map[string]int{}}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		f.names = append(f.names, name)
+		f.index[name] = i
+	}
+	return f
+}
+
+// describe says what a YAML value is, without showing it.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.ShortTag() == "!!bool":
+		return "true or false"
+	case n.ShortTag() == "!!int" || n.ShortTag() == "!!float":
+		return "a number"
+	}
+	return "a text"
+}
+
+func resolveAlias(n *yaml.Node) *yaml.Node {
+	for hops := 0; n.Kind == yaml.AliasNode && n.Alias != nil && hops < 100; hops++ {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+func isMerge(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!merge" }
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// Stdin is the source that stands for standard input.
+const Stdin = "-"
+
+// maxSize is far above any node file; a binary given by mistake is not read whole.
+const maxSize = 1 << 20
+
+// DefaultSource is the node file when none is named: swdt.yaml in the working
+// folder, else ~/.config/swdt/config.yaml. The error is an *Error.
+func DefaultSource() (string, error) {
+	candidates := []string{"swdt.yaml"}
+	if home, err := os.UserHomeDir(); err == nil {
+		candidates = append(candidates, filepath.Join(home, ".config", "swdt", "config.yaml"))
+	}
+	for _, candidate := range candidates {
+		if info, err := os.Stat(candidate); err == nil && !info.IsDir() {
+			return candidate, nil
+		}
+	}
+	return "", &Error{[]Problem{{
+		What:   "there is no node file: neither " + strings.Join(candidates, " nor "),
+		Remedy: "name one with --config, or write one with `swdt config init > swdt.yaml`",
+	}}}
+}
+
+// Load reads every node of the sources: files, folders (their *.yaml and *.yml,
+// sorted) and - for stdin. The nodes have their defaults and are valid;
+// otherwise the error is an *Error with every problem of every source.
+func Load(sources []string, stdin io.Reader) ([]Document, error) {
+	var documents []Document
+	texts, problems := readAll(sources, stdin)
+	for _, text := range texts {
+		read, found := parse(text)
+		documents = append(documents, read...)
+		problems = append(problems, found...)
+	}
+	problems = append(problems, duplicateNames(documents)...)
+	if len(documents) == 0 && len(problems) == 0 {
+		problems = append(problems, noNode(sources))
+	}
+	if err := asError(problems); err != nil {
+		return nil, err
+	}
+	return documents, nil
+}
+
+// source is a file's text.
+type source struct {
+	file string
+	data []byte
+}
+
+func readAll(sources []string, stdin io.Reader) (texts []source, problems []Problem) {
+	files, problems := expand(sources)
+	for _, file := range files {
+		data, problem := read(file, stdin)
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		texts = append(texts, source{file, data})
+	}
+	return texts, problems
+}
+
+// expand replaces folders by the files in them.
+func expand(sources []string) ([]string, []Problem) {
+	var files []string
+	var problems []Problem
+	for _, name := range sources {
+		if info, err := os.Stat(name); name == Stdin || err != nil || !info.IsDir() {
+			files = append(files, name) // read explains what cannot be read
+			continue
+		}
+		inside, problem := filesIn(name)
+		if problem != nil {
+			problems = append(problems, *problem)
+		}
+		files = append(files, inside...)
+	}
+	var once []string
+	for _, file := range files {
+		if slices.Contains(once, file) {
+			problems = append(problems, Problem{File: file, What: "is named twice", Remedy: "name it once"})
+			continue
+		}
+		once = append(once, file)
+	}
+	return once, problems
+}
+
+func filesIn(folder string) ([]string, *Problem) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, unreadable(folder, err)
+	}
+	var files []string
+	for _, entry := range entries { // sorted by name
+		extension := strings.ToLower(filepath.Ext(entry.Name()))
+		if !entry.IsDir() && (extension == ".yaml" || extension == ".yml") {
+			files = append(files, filepath.Join(folder, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, &Problem{File: folder, What: "the folder has no *.yaml or *.yml file", Remedy: "name a node file"}
+	}
+	return files, nil
+}
+
+func read(file string, stdin io.Reader) ([]byte, *Problem) {
+	reader := stdin
+	if file != Stdin {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, unreadable(file, err)
+		}
+		defer opened.Close()
+		reader = opened
+	}
+	if reader == nil {
+		return nil, &Problem{File: file, What: "there is no standard input", Remedy: "name a file"}
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, maxSize+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(file, err)
+	case len(data) > maxSize:
+		return nil, &Problem{File: file, What: fmt.Sprintf("is larger than %d KiB", maxSize>>10), Remedy: "name a node file"}
+	}
+	return data, nil
+}
+
+func unreadable(file string, err error) *Problem {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // the file is named already
+	}
+	return &Problem{File: file, What: fmt.Sprintf("cannot be read: %v", err), Remedy: "check the path and its permissions"}
+}
+
+func noNode(sources []string) Problem {
+	problem := Problem{What: "there is no node in it", Remedy: "`swdt config init` writes a file to start from"}
+	switch len(sources) {
+	case 0:
+		problem.What, problem.Remedy = "no node file was named", "name one with --config"
+	case 1:
+		problem.File, problem.Line = sources[0], 1
+	default:
+		problem.What = "there is no node in " + strings.Join(sources, ", ")
+	}
+	return problem
+}
+
+// duplicateNames finds nodes that --node could not tell apart.
+func duplicateNames(documents []Document) (problems []Problem) {
+	first := map[string]Document{}
+	for _, document := range documents {
+		name := document.Node.Metadata.Name
+		if name == "" {
+			continue
+		}
+		before, seen := first[name]
+		if !seen {
+			first[name] = document
+			continue
+		}
+		problems = append(problems, Problem{
+			File: document.File, Line: document.nameLine, Field: "metadata.name",
+			What:   fmt.Sprintf("%s is the name of another node too (%s:%d)", name, before.File, before.nameLine),
+			Remedy: "give each node a name of its own",
+		})
+	}
+	return problems
+}
+
+// check applies the defaults to a decoded node and validates it.
+func check(file string, node *v1alpha1.Node, lines map[string]int) (problems []Problem, warnings []string) {
+	v1alpha1.SetDefaults(node)
+	locate := func(p v1alpha1.Problem) Problem {
+		return Problem{File: file, Line: lineOf(p.Field, lines), Field: p.Field, What: p.What, Remedy: p.Remedy}
+	}
+	for _, problem := range v1alpha1.Validate(node) {
+		problems = append(problems, locate(problem))
+	}
+	for _, warning := range v1alpha1.Warnings(node) {
+		warnings = append(warnings, locate(warning).String())
+	}
+	return problems, warnings
+}
+
+// lineOf is the line of the field, or, for one that is missing, of the nearest
+// thing around it.
+func lineOf(field string, lines map[string]int) int {
+	for {
+		if line, ok := lines[field]; ok || field == "" {
+			return line
+		}
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+}

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Resolve makes a path of the node file (sourceURL, privateKey, a secret's
+// file) one to open on this machine: $VAR and ${VAR} are expanded, a leading ~
+// is the home folder, and a relative path is relative to the node file's folder
+// (the working folder for stdin). A variable that is not set stays as it is
+// written, so that the error of whoever opens the path shows it. URLs keep all
+// but their variables.
+func (d Document) Resolve(path string) string {
+	expanded := expandVariables(path)
+	if expanded == "" || strings.Contains(expanded, "://") {
+		return expanded
+	}
+	expanded = expandHome(expanded)
+	if filepath.IsAbs(expanded) || d.File == Stdin {
+		return expanded
+	}
+	return filepath.Join(filepath.Dir(d.File), expanded)
+}
+
+func expandVariables(text string) string {
+	variable := regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+	return variable.ReplaceAllStringFunc(text, func(reference string) string {
+		if value, ok := os.LookupEnv(strings.Trim(reference, "${}")); ok {
+			return value
+		}
+		return reference
+	})
+}
+
+func expandHome(path string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return path // ~user is not for us to know
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	return filepath.Join(home, rest)
+}

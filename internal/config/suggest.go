@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// suggest is the remedy for a name that is not known: the one that was meant,
+// or all there are.
+func suggest(unknown string, known []string) string {
+	if meant := closest(unknown, known); meant != "" {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// closest is the known name that unknown most likely stands for, or "".
+func closest(unknown string, known []string) string {
+	if meant := otherNames()[strings.ToLower(unknown)]; slices.Contains(known, meant) {
+		return meant
+	}
+	best, distance := "", max(2, len(unknown)/3)+1
+	for _, name := range known {
+		if strings.EqualFold(name, unknown) {
+			return name
+		}
+		// Of two letters any two names are two edits apart.
+		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
+		if d < distance && d < min(len(unknown), len(name)) {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+// otherNames are the names that fields had in earlier tools and formats, or
+// that people reach for, in lower case.
+func otherNames() map[string]string {
+	return map[string]string{
+		"address":        "hostname",
+		"auxiliary":      "setup",
+		"cred":           "credentials",
+		"deploys":        "provisioners",
+		"host":           "hostname",
+		"identityfile":   "privateKey",
+		"ip":             "address",
+		"jumphost":       "proxyJump",
+		"key":            "privateKey",
+		"packages":       "chocoPackages",
+		"rdp":            "enableRDP",
+		"secretfrom":     "passwordFrom",
+		"source":         "sourceURL",
+		"ssh":            "credentials",
+		"target":         "destination",
+		"url":            "sourceURL",
+		"user":           "username",
+		"var":            "env",
+		"virtualization": "credentials",
+	}
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbours (optimal string alignment) that turn a into b. Names are short;
+// anything longer is as far away as it is long.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,274 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// explainSyntax says why a document does not parse, on which line, and how to
+// mend it. The parser's own line is where it gave up, often far below the slip,
+// and its words are about tokens; so the line is found anew and looked at for
+// the slips that people make.
+func explainSyntax(c chunk, parseError error) Problem {
+	number := firstBadLine(c)
+	for _, look := range slips() {
+		if slip := look(c, number); slip != nil {
+			return *slip
+		}
+	}
+	// Quoted parts of the parser's message come from the file.
+	message := regexp.MustCompile(`^yaml: (line \d+: )?|'[^']*'`).ReplaceAllString(parseError.Error(), "")
+	return Problem{Line: number, What: "this is not valid YAML: " + message, Remedy: "see this line and the one above it"}
+}
+
+// firstBadLine is the line that spoils the document: with it the text no longer
+// parses, however much of what follows is read too. (A text that ends within
+// quotes or brackets does not parse either, but does with more of it.)
+func firstBadLine(c chunk) int {
+	const budget = 16 << 20 // bytes parsed; a node file needs some thousands
+	parsed := 0
+	fails := func(count int) bool {
+		text := strings.Join(c.lines[:count], "")
+		parsed += len(text) + 1
+		var ignored yaml.Node
+		return yaml.Unmarshal([]byte(text), &ignored) != nil
+	}
+
+	good, total := 0, len(c.lines) // good lines parse; all of them do not
+	for parsed < budget {
+		bad := total
+		for good+1 < bad && parsed < budget { // halve until bad follows good
+			if middle := (good + bad) / 2; fails(middle) {
+				bad = middle
+			} else {
+				good = middle
+			}
+		}
+		recovered := false
+		for count := bad + 1; count < total && parsed < budget; count++ {
+			if !fails(count) {
+				good, recovered = count, true
+				break
+			}
+		}
+		if !recovered {
+			break
+		}
+	}
+	return c.lineNumber(good + 1)
+}
+
+// slips are the explanations, the surest first. Each looks at the bad line, or
+// the one above it, and returns nil if it sees nothing.
+func slips() []func(c chunk, number int) *Problem {
+	return []func(chunk, int) *Problem{
+		tabIndent, badEscape, strayColon, noSpaceAfterColon, openQuote,
+		reservedStart, openBracket, badIndent, noColon,
+	}
+}
+
+func tabIndent(c chunk, number int) *Problem {
+	text := c.line(number)
+	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+	if !strings.Contains(indent, "\t") {
+		return nil
+	}
+	return &Problem{Line: number, What: "the line is indented with a tab, which YAML forbids", Remedy: "indent with spaces"}
+}
+
+// badEscape is a Windows path in double quotes.
+func badEscape(c chunk, number int) *Problem {
+	key, value := cutKey(c.line(number))
+	if !strings.HasPrefix(value, `"`) {
+		return nil
+	}
+	for i := 1; i+1 < len(value) && value[i] != '"'; i++ {
+		if value[i] != '\\' {
+			continue
+		}
+		if i++; !strings.ContainsRune(`0abtnvfre "/\N_LPxuU`+"\t", rune(value[i])) {
+			return &Problem{Line: number,
+				What:   fmt.Sprintf(`%s has a backslash in double quotes, where it begins an escape`, valueOf(key)),
+				Remedy: `use single quotes, or none, as in c:\k\kubelet.exe`}
+		}
+	}
+	return nil
+}
+
+func strayColon(c chunk, number int) *Problem {
+	key, value := cutKey(c.line(number))
+	if key == "" || value == "" || strings.ContainsRune(`"'[{|>#&*!`, rune(value[0])) {
+		return nil
+	}
+	value = withoutComment(value)
+	switch {
+	case strings.HasSuffix(value, ":"):
+		return &Problem{Line: number, What: valueOf(key) + " ends in a colon", Remedy: "remove the colon at the end of the line"}
+	case strings.Contains(value, ": "):
+		return &Problem{Line: number, What: valueOf(key) + " has a colon and a space in it, which begin another value", Remedy: "put the value in single quotes, or a line break before the second field"}
+	}
+	return nil
+}
+
+func noSpaceAfterColon(c chunk, number int) *Problem {
+	for _, candidate := range []int{number, above(c, number)} {
+		text := strings.TrimPrefix(strings.TrimSpace(c.line(candidate)), "- ")
+		if field := fieldWithoutSpace(text); field != "" {
+			return &Problem{Line: candidate, What: "there is no space after " + field + ":", Remedy: "put one there"}
+		}
+	}
+	return nil
+}
+
+func openQuote(c chunk, number int) *Problem {
+	key, value := cutKey(c.line(number))
+	if value == "" || value[0] != '"' && value[0] != '\'' {
+		return nil
+	}
+	quote := value[:1]
+	if end := strings.LastIndex(value[1:], quote); end < 0 {
+		return &Problem{Line: number, What: valueOf(key) + " begins with a quote that is not closed", Remedy: "add the quote at its end"}
+	}
+	return &Problem{Line: number, What: valueOf(key) + " goes on after its closing quote",
+		Remedy: "put the whole value in quotes; a single quote in single quotes is written twice"}
+}
+
+func reservedStart(c chunk, number int) *Problem {
+	key, value := cutKey(c.line(number))
+	if value == "" || !strings.ContainsRune("@`%*&!|>,]}?", rune(value[0])) {
+		return nil
+	}
+	return &Problem{Line: number,
+		What:   fmt.Sprintf("%s begins with %c, which has a meaning of its own in YAML", valueOf(key), value[0]),
+		Remedy: "put the value in single quotes"}
+}
+
+func openBracket(c chunk, number int) *Problem {
+	key, value := cutKey(c.line(number))
+	if value == "" || value[0] != '[' && value[0] != '{' {
+		return nil
+	}
+	return &Problem{Line: number, What: fmt.Sprintf("%s begins with %c and is not closed well", valueOf(key), value[0]),
+		Remedy: "close the bracket, put commas between the items, or quote the value"}
+}
+
+func badIndent(c chunk, number int) *Problem {
+	previous := above(c, number)
+	if previous == 0 {
+		return nil
+	}
+	indent, indentAbove := indentOf(c.line(number)), indentOf(c.line(previous))
+	if _, value := cutKey(c.line(previous)); indent > indentAbove && withoutComment(value) != "" {
+		return &Problem{Line: number, What: "the line is indented deeper than the one above, which has a value already",
+			Remedy: "line fields of the same level up"}
+	}
+	for p := previous; p != 0; p = above(c, p) {
+		switch at := indentOf(c.line(p)); {
+		case at == indent && at != indentAbove:
+			return nil // lined up with something, so it is not the indentation
+		case at < indent && indent < indentAbove:
+			return &Problem{Line: number, What: fmt.Sprintf("the line is indented by %d spaces, which lines up with nothing above it", indent),
+				Remedy: "line fields of the same level up"}
+		}
+	}
+	return nil
+}
+
+func noColon(c chunk, number int) *Problem {
+	for _, candidate := range []int{number, above(c, number)} {
+		text := withoutComment(strings.TrimPrefix(strings.TrimSpace(c.line(candidate)), "- "))
+		if text != "" && text != "-" && text != "---" && !strings.Contains(text, ":") {
+			return &Problem{Line: candidate, What: "there is no colon in the line", Remedy: "write field: value"}
+		}
+	}
+	return nil
+}
+
+// cutKey takes "- key: value" apart; without a key all is value.
+func cutKey(line string) (key, value string) {
+	text := strings.TrimSpace(line)
+	for {
+		item, ok := strings.CutPrefix(text, "- ")
+		if !ok {
+			break
+		}
+		text = strings.TrimSpace(item)
+	}
+	if text == "" || strings.ContainsRune(`"'[{#`, rune(text[0])) {
+		return "", text
+	}
+	if field, ok := strings.CutSuffix(text, ":"); ok && !strings.Contains(field, ": ") {
+		return field, ""
+	}
+	if key, value, ok := strings.Cut(text, ": "); ok {
+		return key, strings.TrimSpace(value)
+	}
+	return "", text
+}
+
+// valueOf names a value by its field. Other words are not repeated: in a file
+// that does not parse they may be part of a password.
+func valueOf(key string) string {
+	if knownFields()[key] {
+		return "the value of " + key
+	}
+	return "the value"
+}
+
+// fieldWithoutSpace is the field in a text like username:Administrator.
+func fieldWithoutSpace(text string) string {
+	field, value, ok := strings.Cut(text, ":")
+	if !ok || value == "" || value[0] == ' ' || !knownFields()[field] {
+		return ""
+	}
+	return field
+}
+
+// knownFields are the names of all fields of the node file.
+func knownFields() map[string]bool {
+	names := map[string]bool{}
+	var collect func(t reflect.Type)
+	collect = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			collect(t.Elem())
+		case reflect.Struct:
+			if t == reflect.TypeFor[v1alpha1.Duration]() {
+				return
+			}
+			for i, name := range fieldsOf(t).names {
+				names[name] = true
+				collect(t.Field(i).Type)
+			}
+		}
+	}
+	collect(reflect.TypeFor[v1alpha1.Node]())
+	return names
+}
+
+// above is the number of the last line before that is not blank or a comment, 0
+// if there is none.
+func above(c chunk, number int) int {
+	for n := number - 1; n >= c.first; n-- {
+		if text := strings.TrimSpace(c.line(n)); text != "" && text[0] != '#' {
+			return n
+		}
+	}
+	return 0
+}
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+func withoutComment(text string) string {
+	if strings.HasPrefix(text, "#") {
+		return ""
+	}
+	text, _, _ = strings.Cut(text, " #")
+	return strings.TrimSpace(text)
+}
