@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+type featuresService struct {
+	agentv1.UnimplementedFeaturesServer
+	*session
+}
+
+func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesRequest) (*agentv1.FeaturesReply, error) {
+	reply := &agentv1.FeaturesReply{}
+	for _, name := range request.GetNames() {
+		state, err := s.host.Features.State(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("look at Windows feature %s: %w", name, err)
+		}
+		reply.Features = append(reply.Features, &agentv1.Feature{Name: name, State: string(state)})
+	}
+	return reply, nil
+}
+
+func (s *featuresService) Set(ctx context.Context, request *agentv1.SetFeatureRequest) (*agentv1.SetFeatureReply, error) {
+	set, verb := s.host.Features.Disable, "disable"
+	if request.GetEnabled() {
+		set, verb = s.host.Features.Enable, "enable"
+	}
+	reboot, err := set(ctx, request.GetName())
+	if err != nil {
+		return nil, fmt.Errorf("%s Windows feature %s: %w", verb, request.GetName(), err)
+	}
+	return &agentv1.SetFeatureReply{RebootRequired: reboot}, nil
+}

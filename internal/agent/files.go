@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// readChunk is the size of one message of a file's or a command's bytes.
+const readChunk = 512 << 10
+
+type filesService struct {
+	agentv1.UnimplementedFilesServer
+	*session
+	cache *hashcache.Cache
+}
+
+func (s *filesService) Stat(_ context.Context, request *agentv1.StatRequest) (*agentv1.FileInfo, error) {
+	info, err := s.host.Files.Stat(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	return fileInfo(info), nil
+}
+
+func (s *filesService) List(_ context.Context, request *agentv1.ListFilesRequest) (*agentv1.ListFilesReply, error) {
+	entries, err := s.host.Files.List(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.ListFilesReply{}
+	for _, entry := range entries {
+		reply.Entries = append(reply.Entries, fileInfo(entry))
+	}
+	return reply, nil
+}
+
+func fileInfo(info host.FileInfo) *agentv1.FileInfo {
+	return &agentv1.FileInfo{
+		Path:     info.Path,
+		Size:     info.Size,
+		Modified: timestamp(info.Modified),
+		Folder:   info.Folder,
+		ReadOnly: info.ReadOnly,
+		Link:     info.Link,
+	}
+}
+
+func (s *filesService) Hash(ctx context.Context, request *agentv1.HashRequest) (*agentv1.HashReply, error) {
+	sha, size, err := s.cache.Hash(ctx, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.HashReply{Sha256: sha, Size: size}, nil
+}
+
+func (s *filesService) Read(request *agentv1.ReadRequest, stream grpc.ServerStreamingServer[agentv1.ReadReply]) error {
+	if request.GetOffset() < 0 {
+		return status.Errorf(codes.InvalidArgument, "read %s: negative offset %d", request.GetPath(), request.GetOffset())
+	}
+	file, err := s.host.Files.Open(request.GetPath())
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := seek(file, request); err != nil {
+		return err
+	}
+	buffer := make([]byte, readChunk)
+	for {
+		n, err := io.ReadFull(file, buffer)
+		if n > 0 {
+			if err := stream.Send(&agentv1.ReadReply{Data: buffer[:n]}); err != nil {
+				return err // also when the client has gone
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", request.GetPath(), err)
+		}
+	}
+}
+
+func seek(file io.Seeker, request *agentv1.ReadRequest) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", request.GetPath(), err)
+	}
+	if request.GetOffset() > size {
+		return status.Errorf(codes.OutOfRange, "read %s: it has %d bytes, cannot begin at %d", request.GetPath(), size, request.GetOffset())
+	}
+	if _, err := file.Seek(request.GetOffset(), io.SeekStart); err != nil {
+		return fmt.Errorf("read %s: %w", request.GetPath(), err)
+	}
+	return nil
+}
+
+func (s *filesService) Rename(_ context.Context, request *agentv1.RenameRequest) (*agentv1.RenameReply, error) {
+	if err := s.host.Files.Rename(request.GetFrom(), request.GetTo(), request.GetReplace()); err != nil {
+		return nil, err
+	}
+	return &agentv1.RenameReply{}, nil
+}
+
+func (s *filesService) Remove(ctx context.Context, request *agentv1.RemoveRequest) (*agentv1.RemoveReply, error) {
+	remove := s.host.Files.Remove
+	if request.GetRecursive() {
+		remove = func(path string) error { return s.removeTree(ctx, path) }
+	}
+	if err := remove(request.GetPath()); err != nil {
+		return nil, err
+	}
+	return &agentv1.RemoveReply{}, nil
+}
+
+// removeTree removes a file, or a folder with all below it. Links are removed
+// and never followed. (os.RemoveAll would do on Windows, but not under Wine 8.)
+func (s *filesService) removeTree(ctx context.Context, path string) error {
+	if isVolume(path) {
+		return status.Errorf(codes.InvalidArgument, "remove %s: that is a whole volume; name a folder on it", path)
+	}
+	info, err := s.host.Files.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Folder && !info.Link {
+		entries, err := s.host.Files.List(path)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("remove %s: %w", path, err)
+			}
+			if err := s.removeTree(ctx, entry.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return s.host.Files.Remove(path)
+}
+
+// isVolume recognises C:, C:\ and what only looks longer, like C:\k\..
+func isVolume(path string) bool {
+	path = strings.ReplaceAll(path, "/", `\`)
+	rest, drive := path, false
+	if len(path) >= 2 && path[1] == ':' {
+		rest, drive = path[2:], true
+	}
+	depth := 0
+	for _, part := range strings.Split(rest, `\`) {
+		switch part {
+		case "", ".":
+		case "..":
+			depth = max(0, depth-1)
+		default:
+			depth++
+		}
+	}
+	return drive && depth == 0
+}
+
+func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolderRequest) (*agentv1.MakeFolderReply, error) {
+	if err := s.host.Files.MakeFolder(request.GetPath()); err != nil {
+		return nil, err
+	}
+	return &agentv1.MakeFolderReply{}, nil
+}
+
+func (s *filesService) GetACL(_ context.Context, request *agentv1.GetACLRequest) (*agentv1.GetACLReply, error) {
+	sddl, err := s.host.Files.ACL(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.GetACLReply{Sddl: sddl}, nil
+}
+
+func (s *filesService) SetACL(_ context.Context, request *agentv1.SetACLRequest) (*agentv1.SetACLReply, error) {
+	if err := s.host.Files.SetACL(request.GetPath(), request.GetSddl()); err != nil {
+		return nil, err
+	}
+	return &agentv1.SetACLReply{}, nil
+}

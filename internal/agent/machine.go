@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+)
+
+type machineService struct {
+	agentv1.UnimplementedMachineServer
+	*session
+}
+
+func (s *machineService) Facts(ctx context.Context, _ *agentv1.FactsRequest) (*agentv1.FactsReply, error) {
+	facts, err := s.host.Machine.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return factsReply(facts), nil
+}
+
+func factsReply(f host.Facts) *agentv1.FactsReply {
+	return &agentv1.FactsReply{
+		Hostname:        f.Hostname,
+		Product:         f.Product,
+		Build:           f.Build,
+		Architecture:    f.Architecture,
+		BootId:          f.BootID,
+		Uptime:          durationpb.New(f.Uptime),
+		Cpus:            int32(f.CPUs),
+		MemoryBytes:     f.Memory,
+		MemoryFreeBytes: f.MemoryFree,
+		SystemDrive:     f.SystemDrive,
+		DiskFreeBytes:   f.DiskFree,
+		PendingReboot:   f.PendingReboot,
+		Elevated:        f.Elevated,
+		Simulated:       f.Simulated,
+	}
+}
+
+func (s *machineService) Reboot(ctx context.Context, request *agentv1.RebootRequest) (*agentv1.RebootReply, error) {
+	if err := s.host.Machine.Reboot(ctx, request.GetReason()); err != nil {
+		return nil, err
+	}
+	return &agentv1.RebootReply{}, nil
+}
+
+// maxHolder bounds what a holder may write about itself.
+const maxHolder = 4 << 10
+
+func (s *machineService) Lock(_ context.Context, request *agentv1.LockRequest) (*agentv1.LockReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lock != nil {
+		return &agentv1.LockReply{}, nil // this session has it already
+	}
+	if err := layout.Protect(s.host.Files, true); err != nil {
+		return nil, fmt.Errorf("lock the node: %w", err)
+	}
+	holder := request.GetHolder()
+	lock, err := s.host.Files.Lock(layout.LockFile, []byte(holder[:min(len(holder), maxHolder)]))
+	if err != nil {
+		return nil, fmt.Errorf("lock the node: %w", err)
+	}
+	s.lock = lock
+	return &agentv1.LockReply{}, nil
+}
+
+func (s *machineService) Unlock(context.Context, *agentv1.UnlockRequest) (*agentv1.UnlockReply, error) {
+	if err := s.unlock(); err != nil {
+		return nil, fmt.Errorf("unlock the node: %w", err)
+	}
+	return &agentv1.UnlockReply{}, nil
+}
+
+func (s *session) unlock() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lock == nil {
+		return nil
+	}
+	lock := s.lock
+	s.lock = nil
+	return lock.Unlock()
+}

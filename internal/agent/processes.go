@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// killWait is how long a killed process may take to be gone.
+const killWait = 10 * time.Second
+
+type processesService struct {
+	agentv1.UnimplementedProcessesServer
+	*session
+}
+
+func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (*agentv1.ListProcessesReply, error) {
+	processes, err := s.host.Processes.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.ListProcessesReply{}
+	for _, p := range processes {
+		reply.Processes = append(reply.Processes, &agentv1.Process{
+			Pid: p.PID, ParentPid: p.ParentPID, Name: p.Name, Image: p.Image,
+			Started: timestamp(p.Started), Cpu: durationpb.New(p.CPU), MemoryBytes: p.Memory,
+		})
+	}
+	return reply, nil
+}
+
+func (s *processesService) Kill(ctx context.Context, request *agentv1.KillProcessRequest) (*agentv1.KillProcessReply, error) {
+	bounded, cancel := context.WithTimeout(ctx, killWait)
+	defer cancel()
+	if err := s.kill(bounded, request.GetPid()); err != nil {
+		return nil, fmt.Errorf("kill process %d: %w", request.GetPid(), err)
+	}
+	return &agentv1.KillProcessReply{}, nil
+}
+
+func (s *session) kill(ctx context.Context, pid uint32) error {
+	process, err := s.host.Processes.Open(pid)
+	if err != nil {
+		return err
+	}
+	defer process.Close()
+	if err := process.Kill(); err != nil {
+		return err
+	}
+	return process.Wait(ctx)
+}
+
+type runStream = grpc.BidiStreamingServer[agentv1.RunRequest, agentv1.RunReply]
+
+// Run lets the call's flow control be the pipe's: a client that does not read
+// stops the command at its next write, and a command that does not read stdin
+// stops the client.
+func (s *processesService) Run(stream runStream) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	command := first.GetCommand()
+	if command.GetPath() == "" {
+		return status.Error(codes.InvalidArgument, "run a command: the first message names none")
+	}
+	stdin, feed := io.Pipe()
+	defer stdin.Close() // a feeder that is blocked gives up
+	go feedStdin(stream, first, feed)
+
+	out := &output{stream: stream}
+	code, err := s.host.Processes.Run(stream.Context(), host.Command{
+		Path:        command.GetPath(),
+		Args:        command.GetArgs(),
+		Folder:      command.GetFolder(),
+		Environment: command.GetEnvironment(),
+		Stdin:       stdin,
+		Stdout:      outputWriter{out, stdoutReply},
+		Stderr:      outputWriter{out, stderrReply},
+	})
+	if err != nil {
+		return fmt.Errorf("run %s: %w", command.GetPath(), err)
+	}
+	return out.send(&agentv1.RunReply{Exited: true, ExitCode: int32(code)})
+}
+
+// feedStdin passes on what the client sends until it says that this was all, or
+// closes its side, or the command has ended.
+func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWriter) {
+	for {
+		if len(request.GetStdin()) > 0 {
+			if _, err := stdin.Write(request.GetStdin()); err != nil {
+				return
+			}
+		}
+		if request.GetStdinClosed() {
+			stdin.Close()
+			return
+		}
+		var err error
+		if request, err = stream.Recv(); err != nil {
+			stdin.CloseWithError(err) // io.EOF: the client closed its side
+			return
+		}
+	}
+}
+
+// output sends what the command writes; a stream takes one Send at a time.
+type output struct {
+	mu     sync.Mutex
+	stream runStream
+}
+
+func (o *output) send(reply *agentv1.RunReply) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stream.Send(reply)
+}
+
+// outputWriter is the command's stdout or stderr.
+type outputWriter struct {
+	*output
+	reply func(data []byte) *agentv1.RunReply
+}
+
+func stdoutReply(data []byte) *agentv1.RunReply { return &agentv1.RunReply{Stdout: data} }
+func stderrReply(data []byte) *agentv1.RunReply { return &agentv1.RunReply{Stderr: data} }
+
+func (w outputWriter) Write(p []byte) (n int, err error) {
+	for part := range slices.Chunk(p, readChunk) {
+		if err := w.send(w.reply(part)); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}

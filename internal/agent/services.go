@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/scm"
+)
+
+// defaultStartTimeout is what the SCM itself gives a service.
+const defaultStartTimeout = 30 * time.Second
+
+type servicesService struct {
+	agentv1.UnimplementedServicesServer
+	*session
+}
+
+func (s *servicesService) List(ctx context.Context, _ *agentv1.ListServicesRequest) (*agentv1.ListServicesReply, error) {
+	statuses, err := s.host.Services.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	started := s.processStarts(ctx)
+	reply := &agentv1.ListServicesReply{}
+	for _, status := range statuses {
+		reply.Services = append(reply.Services, serviceStatus(status, started[status.PID]))
+	}
+	return reply, nil
+}
+
+func (s *servicesService) Get(ctx context.Context, request *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
+	return s.reply(ctx, request.GetName())
+}
+
+func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.ServiceReply, error) {
+	status, err := s.host.Services.Status(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.host.Services.Config(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	dependents, err := s.host.Services.Dependents(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var started time.Time
+	if status.PID != 0 {
+		started = s.processStarts(ctx)[status.PID]
+	}
+	return &agentv1.ServiceReply{
+		Status:     serviceStatus(status, started),
+		Config:     serviceConfig(config),
+		Dependents: dependents,
+	}, nil
+}
+
+// processStarts is when each process began. It is an extra: without it the rest
+// of a status is still good.
+func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
+	processes, err := s.host.Processes.List(ctx)
+	if err != nil {
+		s.log.Printf("list processes: %v", err)
+		return nil
+	}
+	started := make(map[uint32]time.Time, len(processes))
+	for _, p := range processes {
+		started[p.PID] = p.Started
+	}
+	return started
+}
+
+func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
+	if err := s.host.Services.Create(ctx, hostServiceConfig(request)); err != nil {
+		return nil, err
+	}
+	return s.reply(ctx, request.GetName())
+}
+
+func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
+	if err := s.host.Services.Configure(ctx, hostServiceConfig(request)); err != nil {
+		return nil, err
+	}
+	return s.reply(ctx, request.GetName())
+}
+
+func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteServiceRequest) (*agentv1.DeleteServiceReply, error) {
+	if err := s.host.Services.Delete(ctx, request.GetName()); err != nil {
+		return nil, err
+	}
+	return &agentv1.DeleteServiceReply{}, nil
+}
+
+func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (*agentv1.ServiceReply, error) {
+	bounded, cancel := context.WithTimeout(ctx, orDefault(request.GetTimeout(), defaultStartTimeout))
+	defer cancel()
+	if _, err := scm.Start(bounded, s.host, request.GetName(), request.GetArgs()); err != nil {
+		return nil, err
+	}
+	return s.reply(ctx, request.GetName())
+}
+
+func (s *servicesService) Stop(ctx context.Context, request *agentv1.StopServiceRequest) (*agentv1.StopServiceReply, error) {
+	options := scm.StopOptions{Timeout: orDefault(request.GetTimeout(), scm.DefaultStopTimeout)}
+	stopped, err := scm.Stop(ctx, s.host, request.GetName(), options)
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.StopServiceReply{Stopped: stopped}, nil
+}
+
+func orDefault(d *durationpb.Duration, otherwise time.Duration) time.Duration {
+	if d.AsDuration() > 0 {
+		return d.AsDuration()
+	}
+	return otherwise
+}
+
+func serviceStatus(status host.ServiceStatus, started time.Time) *agentv1.ServiceStatus {
+	return &agentv1.ServiceStatus{
+		Name:             status.Name,
+		DisplayName:      status.DisplayName,
+		State:            string(status.State),
+		Pid:              status.PID,
+		ExitCode:         status.ExitCode,
+		SpecificExitCode: status.SpecificExitCode,
+		Started:          timestamp(started),
+	}
+}
+
+// timestamp is nil for the zero time, which stands for "not known".
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func serviceConfig(c host.ServiceConfig) *agentv1.ServiceConfig {
+	config := &agentv1.ServiceConfig{
+		Name:         c.Name,
+		DisplayName:  c.DisplayName,
+		Description:  c.Description,
+		CommandLine:  c.CommandLine,
+		StartType:    string(c.StartType),
+		Account:      c.Account,
+		Dependencies: c.Dependencies,
+	}
+	if c.Recovery != nil {
+		config.Recovery = &agentv1.Recovery{Reset_: durationpb.New(c.Recovery.Reset)}
+		for _, delay := range c.Recovery.Restarts {
+			config.Recovery.Restarts = append(config.Recovery.Restarts, durationpb.New(delay))
+		}
+	}
+	return config
+}
+
+func hostServiceConfig(c *agentv1.ServiceConfig) host.ServiceConfig {
+	config := host.ServiceConfig{
+		Name:         c.GetName(),
+		DisplayName:  c.GetDisplayName(),
+		Description:  c.GetDescription(),
+		CommandLine:  c.GetCommandLine(),
+		StartType:    host.StartType(c.GetStartType()),
+		Account:      c.GetAccount(),
+		Dependencies: c.GetDependencies(),
+	}
+	if r := c.GetRecovery(); r != nil {
+		config.Recovery = &host.Recovery{Reset: r.GetReset_().AsDuration()}
+		for _, delay := range r.GetRestarts() {
+			config.Recovery.Restarts = append(config.Recovery.Restarts, delay.AsDuration())
+		}
+	}
+	return config
+}

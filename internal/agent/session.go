@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"log"
+	"runtime/debug"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/rpcerror"
+)
+
+// session is what the services of one session share.
+type session struct {
+	machine Machine
+	host    *host.Host
+	log     *log.Logger
+
+	mu   sync.Mutex
+	lock host.Unlocker // nil: not held
+
+	settings sync.Mutex // one edit of the hosts file or the environment at a time
+}
+
+func newSession(m Machine) *session {
+	return &session{machine: m, host: m.Host, log: m.logger()}
+}
+
+// end gives back what the session holds.
+func (s *session) end() {
+	if err := s.unlock(); err != nil {
+		s.log.Printf("unlock the node: %v", err)
+	}
+}
+
+// unary and stream are what every call goes through: errors become statuses that
+// carry their kind, and a bug in one call is that call's error and not the end
+// of the session.
+func (s *session) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+	defer s.recover(info.FullMethod, &err)
+	reply, err = handle(ctx, request)
+	return reply, rpcerror.ToStatus(err)
+}
+
+func (s *session) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	defer s.recover(info.FullMethod, &err)
+	return rpcerror.ToStatus(handle(server, stream))
+}
+
+func (s *session) recover(method string, err *error) {
+	if r := recover(); r != nil {
+		s.log.Printf("%s panicked: %v\n%s", method, r, debug.Stack())
+		*err = status.Errorf(codes.Internal, "swdt-agent has a bug in %s: %v; please report it with the output of -v", method, r)
+	}
+}

@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// maxZstdWindow bounds the memory of a decoder; zstd's highest ordinary level
+// asks for 32 MiB.
+const maxZstdWindow = 32 << 20
+
+type writeStream = grpc.ClientStreamingServer[agentv1.WriteRequest, agentv1.WriteReply]
+
+// Write receives a file in bounded memory. What stays when it fails:
+//
+//   - The stream broke: the bytes that arrived stay. The next Write continues
+//     them with its offset, which must be the file's size, and a sha256.
+//   - Anything else (more or fewer bytes than declared, a wrong hash, a disk that
+//     is full, damaged compression): the file is removed, since nobody can use it.
+//
+// The file is written in place. Whoever wants the old file until the new one is
+// complete writes beside it and renames.
+func (s *filesService) Write(stream writeStream) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	header := first.GetHeader()
+	if err := checkHeader(header); err != nil {
+		return err
+	}
+	file, err := s.openForWrite(header)
+	if err != nil {
+		return err
+	}
+	body := &bodyReader{stream: stream, data: first.GetData()}
+	reply, err := s.receive(stream.Context(), header, file, body)
+	if err != nil {
+		if body.broken == nil {
+			err = errors.Join(err, s.discard(header.GetPath()))
+		}
+		return err
+	}
+	return stream.SendAndClose(reply)
+}
+
+func checkHeader(h *agentv1.WriteHeader) error {
+	wrong := func(format string, args ...any) error {
+		return status.Errorf(codes.InvalidArgument, "write %s: %s", h.GetPath(), fmt.Sprintf(format, args...))
+	}
+	sum, err := hex.DecodeString(h.GetSha256())
+	switch {
+	case h.GetPath() == "":
+		return status.Error(codes.InvalidArgument, "write a file: the first message has no header with a path")
+	case h.GetSize() < 0:
+		return wrong("negative size %d", h.GetSize())
+	case h.GetOffset() < 0 || h.GetOffset() > h.GetSize():
+		return wrong("offset %d is outside of the file's %d bytes", h.GetOffset(), h.GetSize())
+	case h.GetSha256() != "" && (err != nil || len(sum) != sha256.Size):
+		return wrong("%q is no SHA-256", h.GetSha256())
+	case h.GetOffset() > 0 && h.GetSha256() == "":
+		return wrong("a partial file is only continued with a sha256 of the whole")
+	case h.GetOffset() > 0 && h.GetNewOnly():
+		return wrong("a file cannot be both new and continued at %d", h.GetOffset())
+	case h.GetModified() != nil && h.GetModified().CheckValid() != nil:
+		return wrong("invalid time of change")
+	}
+	return nil
+}
+
+func (s *filesService) openForWrite(h *agentv1.WriteHeader) (host.WriteFile, error) {
+	if h.GetMakeFolder() {
+		if parent := parentFolder(h.GetPath()); parent != "" {
+			if err := s.host.Files.MakeFolder(parent); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if h.GetOffset() > 0 {
+		info, err := s.host.Files.Stat(h.GetPath())
+		if err != nil {
+			return nil, err
+		}
+		if info.Size != h.GetOffset() {
+			return nil, status.Errorf(codes.FailedPrecondition,
+				"continue %s at %d: it has %d bytes; send it from the beginning", h.GetPath(), h.GetOffset(), info.Size)
+		}
+		return s.host.Files.Create(h.GetPath(), host.CreateAppend)
+	}
+	mode := host.CreateTruncate
+	if h.GetNewOnly() {
+		mode = host.CreateNew
+	}
+	return s.host.Files.Create(h.GetPath(), mode)
+}
+
+// parentFolder is empty for a path without one. The path is Windows's, on every OS.
+func parentFolder(path string) string {
+	i := strings.LastIndexAny(path, `\/`)
+	if i < 0 {
+		return ""
+	}
+	return path[:i+1]
+}
+
+// receive writes the body and checks what is on the disk afterwards.
+func (s *filesService) receive(ctx context.Context, h *agentv1.WriteHeader, file host.WriteFile, body *bodyReader) (*agentv1.WriteReply, error) {
+	sum := sha256.New()
+	var to io.Writer = file
+	if h.GetSha256() == "" {
+		to = io.MultiWriter(file, sum) // else it is read back, which says more
+	}
+	err := copyBody(to, h, body)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		if _, ok := status.FromError(err); ok {
+			return nil, err
+		}
+		return nil, fmt.Errorf("write %s: %w", h.GetPath(), err)
+	}
+	if h.GetModified() != nil {
+		if err := s.host.Files.SetModified(h.GetPath(), h.GetModified().AsTime()); err != nil {
+			return nil, err
+		}
+	}
+	sha, err := s.verify(ctx, h, sum)
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.WriteReply{Size: h.GetSize(), Sha256: sha}, nil
+}
+
+// copyBody writes exactly the bytes that the header announces.
+func copyBody(to io.Writer, h *agentv1.WriteHeader, body *bodyReader) error {
+	from, end, err := plainBody(h, body)
+	if err != nil {
+		return err
+	}
+	defer end()
+	want := h.GetSize() - h.GetOffset()
+	got, err := io.CopyBuffer(onlyWriter{to}, io.LimitReader(from, want), make([]byte, readChunk))
+	if err != nil {
+		return err
+	}
+	if got < want {
+		return status.Errorf(codes.InvalidArgument, "write %s: %d bytes were declared, %d sent",
+			h.GetPath(), h.GetSize(), h.GetOffset()+got)
+	}
+	more, err := io.ReadFull(from, make([]byte, 1))
+	if more > 0 {
+		return status.Errorf(codes.InvalidArgument, "write %s: more than the declared %d bytes were sent", h.GetPath(), h.GetSize())
+	}
+	if err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// plainBody is the body without its compression. The decoder runs in the
+// reader's goroutine.
+func plainBody(h *agentv1.WriteHeader, body *bodyReader) (from io.Reader, end func(), err error) {
+	if !h.GetZstd() {
+		return body, func() {}, nil
+	}
+	decoder, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, nil, fmt.Errorf("write %s: %w", h.GetPath(), err)
+	}
+	return &zstdReader{decoder, body, h.GetPath()}, decoder.Close, nil
+}
+
+// zstdReader names damaged compression as such, and a broken stream as that.
+type zstdReader struct {
+	decoder *zstd.Decoder
+	body    *bodyReader
+	path    string
+}
+
+func (r *zstdReader) Read(p []byte) (int, error) {
+	n, err := r.decoder.Read(p)
+	switch {
+	case err == nil || err == io.EOF:
+		return n, err
+	case r.body.broken != nil:
+		return n, r.body.broken
+	default:
+		return n, status.Errorf(codes.InvalidArgument, "write %s: the compressed data is damaged: %v", r.path, err)
+	}
+}
+
+// verify compares what can be read back with what was announced, and returns
+// the file's hash.
+func (s *filesService) verify(ctx context.Context, h *agentv1.WriteHeader, sum hash.Hash) (string, error) {
+	if h.GetSha256() == "" {
+		s.cache.Forget(h.GetPath())
+		return hex.EncodeToString(sum.Sum(nil)), nil
+	}
+	sha, size, err := s.cache.Rehash(ctx, h.GetPath())
+	if err != nil {
+		return "", err
+	}
+	if size != h.GetSize() || !strings.EqualFold(sha, h.GetSha256()) {
+		return "", status.Errorf(codes.DataLoss,
+			"write %s: %d bytes with SHA-256 %.12s are on the disk, %d with %.12s were sent; send it again",
+			h.GetPath(), size, sha, h.GetSize(), h.GetSha256())
+	}
+	return sha, nil
+}
+
+func (s *filesService) discard(path string) error {
+	if err := s.host.Files.Remove(path); err != nil && !errors.Is(err, host.ErrNotExist) {
+		return fmt.Errorf("remove what was written: %w", err)
+	}
+	return nil
+}
+
+// bodyReader is the data of a write call as one stream of bytes.
+type bodyReader struct {
+	stream writeStream
+	data   []byte
+	broken error // how the stream ended, unless it was complete
+}
+
+func (r *bodyReader) Read(p []byte) (int, error) {
+	for len(r.data) == 0 {
+		request, err := r.stream.Recv()
+		if err != nil {
+			if err != io.EOF {
+				r.broken = err
+			}
+			return 0, err
+		}
+		r.data = request.GetData()
+	}
+	n := copy(p, r.data)
+	r.data = r.data[n:]
+	return n, nil
+}

@@ -1,0 +1,154 @@
+// Package hashcache remembers the SHA-256 of files on a node, so that asking
+// "is kubelet.exe what I built?" does not read 80 MB each time. An entry holds
+// for as long as the file's id, size and time of change are what they were; it
+// survives a rename. The cache is an optimisation and never a truth: a damaged
+// cache file is an empty cache.
+//
+// It is kept in memory and written by Save alone, since a session that changes
+// nothing on a node writes nothing there.
+package hashcache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+const (
+	chunk = 1 << 20
+	// settled is how old a change must be before its time can be relied on: a
+	// second change within one tick of Windows's clock (16 ms) has the same time.
+	settled = 50 * time.Millisecond
+)
+
+// Cache gives hashes of files. It is safe for concurrent use.
+type Cache struct {
+	files host.Files
+	now   func() time.Time
+
+	mu      sync.Mutex
+	entries map[host.FileID]entry
+	used    uint64 // counts uses, to know the least recent
+	dirty   bool
+}
+
+type entry struct {
+	path     string // where it was last seen
+	size     int64
+	modified time.Time
+	sha      string
+	used     uint64
+}
+
+// Hash returns the SHA-256 of a file as lower-case hex, and its size.
+func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, err error) {
+	info, err := c.stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	if sha, ok := c.lookup(path, info); ok {
+		return sha, info.Size, nil
+	}
+	return c.compute(ctx, path, info)
+}
+
+// Rehash is Hash for a file that was just written: it always reads the file.
+func (c *Cache) Rehash(ctx context.Context, path string) (sha string, size int64, err error) {
+	info, err := c.stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	return c.compute(ctx, path, info)
+}
+
+// Forget drops what is known of a file that was just written.
+func (c *Cache) Forget(path string) {
+	info, err := c.files.Stat(path)
+	if err != nil {
+		return // then there is nothing to look up either
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, info.ID)
+}
+
+func (c *Cache) stat(path string) (host.FileInfo, error) {
+	info, err := c.files.Stat(path)
+	if err != nil {
+		return info, fmt.Errorf("hash %s: %w", path, err)
+	}
+	if info.Folder {
+		return info, fmt.Errorf("hash %s: %w", path, host.ErrIsDirectory)
+	}
+	return info, nil
+}
+
+func (c *Cache) lookup(path string, info host.FileInfo) (sha string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[info.ID]
+	if !ok || info.Link || e.size != info.Size || !e.modified.Equal(info.Modified) {
+		return "", false
+	}
+	c.used++
+	c.dirty = c.dirty || e.path != path
+	e.used, e.path = c.used, path
+	c.entries[info.ID] = e
+	return e.sha, true
+}
+
+// compute reads the file, and remembers the result if the file was the same
+// before and after, and had not just been changed.
+func (c *Cache) compute(ctx context.Context, path string, before host.FileInfo) (string, int64, error) {
+	begun := c.now()
+	sha, size, err := c.read(ctx, path)
+	if err != nil {
+		return "", 0, fmt.Errorf("hash %s: %w", path, err)
+	}
+	after, err := c.files.Stat(path)
+	if err != nil {
+		return "", 0, fmt.Errorf("hash %s: %w", path, err)
+	}
+	steady := after.ID == before.ID && after.Size == size && before.Size == size &&
+		after.Modified.Equal(before.Modified) && !after.Link
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !steady || begun.Sub(after.Modified) < settled {
+		delete(c.entries, after.ID)
+		return sha, size, nil
+	}
+	c.used++
+	c.entries[after.ID] = entry{path, size, after.Modified, sha, c.used}
+	c.dirty = true
+	return sha, size, nil
+}
+
+func (c *Cache) read(ctx context.Context, path string) (sha string, size int64, err error) {
+	file, err := c.files.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	buffer := make([]byte, chunk)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", 0, err
+		}
+		n, err := file.Read(buffer)
+		sum.Write(buffer[:n])
+		size += int64(n)
+		if err == io.EOF {
+			return hex.EncodeToString(sum.Sum(nil)), size, nil
+		}
+		if err != nil {
+			return "", 0, err
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// EnvironmentKey is where Windows keeps the machine's variables.
+const EnvironmentKey = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
+
+const pathName = "Path"
+
+// maxValue is how long an environment variable may be, characters.
+const maxValue = 32767
+
+// Variable is one of the machine's environment variables.
+type Variable struct {
+	Name   string
+	Value  string // unexpanded: %SystemRoot%\system32
+	Remove bool   // in a change
+}
+
+// EnvironmentChange is what to change: the variables first, then PATH's folders.
+type EnvironmentChange struct {
+	Variables  []Variable
+	AddPath    []string // appended unless present
+	RemovePath []string
+}
+
+// Environment returns the machine's variables, sorted by name.
+func Environment(registry host.Registry) ([]Variable, error) {
+	values, _, err := registry.List(EnvironmentKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's environment: %w", err)
+	}
+	var variables []Variable
+	for _, v := range values {
+		if isText(v) {
+			variables = append(variables, Variable{Name: v.Name, Value: v.String})
+		}
+	}
+	return variables, nil
+}
+
+func isText(v host.RegistryValue) bool {
+	return v.Type == host.RegistryString || v.Type == host.RegistryExpandString
+}
+
+// SetEnvironment makes the machine's variables what change says, and if that
+// changed something tells running programs. It reports whether it did.
+func SetEnvironment(ctx context.Context, registry host.Registry, machine host.Machine, change EnvironmentChange) (changed bool, err error) {
+	if err := change.check(); err != nil {
+		return false, err
+	}
+	changed, err = apply(registry, change)
+	if err != nil {
+		err = fmt.Errorf("change the machine's environment: %w", err)
+	}
+	if !changed {
+		return false, err
+	}
+	// Also after an error: what was changed until then is what programs should see.
+	if told := machine.BroadcastEnvironment(ctx); told != nil {
+		err = errors.Join(err, fmt.Errorf("tell running programs of the changed environment: %w", told))
+	}
+	return true, err
+}
+
+func (c EnvironmentChange) check() error {
+	for _, v := range c.Variables {
+		switch {
+		case v.Name == "" || strings.ContainsAny(v.Name, "=\x00"):
+			return invalidf("environment: %q is no name for a variable", v.Name)
+		case strings.Contains(v.Value, "\x00") || len(v.Value) > maxValue:
+			return invalidf("environment: the value of %s has a NUL or more than %d characters", v.Name, maxValue)
+		case v.Remove && strings.EqualFold(v.Name, pathName):
+			return invalidf("environment: PATH is not removed as a whole, Windows would stop working; remove folders from it")
+		}
+	}
+	for _, folder := range append(append([]string{}, c.AddPath...), c.RemovePath...) {
+		if strings.TrimSpace(folder) == "" || strings.ContainsAny(folder, ";\"\x00") {
+			return invalidf("environment: %q is no folder for PATH", folder)
+		}
+	}
+	return nil
+}
+
+func apply(registry host.Registry, change EnvironmentChange) (changed bool, err error) {
+	step := func(did bool, err error) error {
+		changed = changed || did
+		return err
+	}
+	for _, v := range change.Variables {
+		if err := step(setVariable(registry, v)); err != nil {
+			return changed, err
+		}
+	}
+	err = step(setPath(registry, change.AddPath, change.RemovePath))
+	return changed, err
+}
+
+func setVariable(registry host.Registry, want Variable) (changed bool, err error) {
+	is, err := registry.Get(EnvironmentKey, want.Name)
+	missing := errors.Is(err, host.ErrNotExist)
+	if err != nil && !missing {
+		return false, err
+	}
+	if want.Remove {
+		if missing {
+			return false, nil
+		}
+		return true, registry.Delete(EnvironmentKey, want.Name)
+	}
+	value := host.RegistryValue{Name: want.Name, Type: host.RegistryString, String: want.Value}
+	if !missing && is.Name != "" {
+		value.Name = is.Name // as it is spelt
+	}
+	if is.Type == host.RegistryExpandString || refersToVariable(want.Value) {
+		value.Type = host.RegistryExpandString
+	}
+	if !missing && is.Type == value.Type && is.String == value.String {
+		return false, nil
+	}
+	if err := registry.Set(EnvironmentKey, value); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// refersToVariable reports whether a value has something like %SystemRoot%.
+func refersToVariable(value string) bool {
+	return regexp.MustCompile(`%[^%;=]+%`).MatchString(value)
+}
+
+func setPath(registry host.Registry, add, remove []string) (changed bool, err error) {
+	if len(add) == 0 && len(remove) == 0 {
+		return false, nil
+	}
+	is, err := registry.Get(EnvironmentKey, pathName)
+	if err != nil && !errors.Is(err, host.ErrNotExist) {
+		return false, err
+	}
+	value := editPath(is.String, add, remove)
+	if value == is.String {
+		return false, nil
+	}
+	if len(value) > maxValue {
+		return false, invalidf("environment: PATH would be longer than %d characters", maxValue)
+	}
+	if is.Type == "" { // a machine without a PATH: as Windows would have made it
+		err := registry.Set(EnvironmentKey, host.RegistryValue{Name: pathName, Type: host.RegistryExpandString, String: value})
+		return err == nil, err
+	}
+	return setVariable(registry, Variable{Name: pathName, Value: value})
+}

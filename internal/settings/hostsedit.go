@@ -1,0 +1,159 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// HostsPath is the hosts file of a machine.
+const HostsPath = `C:\Windows\System32\drivers\etc\hosts`
+
+// maxHosts bounds what is read of a hosts file, bytes.
+const maxHosts = 16 << 20
+
+// Hosts returns the entries of the hosts file, in its order.
+func Hosts(files host.Files) ([]HostsEntry, error) {
+	file, _, err := readHosts(files)
+	if err != nil {
+		return nil, err
+	}
+	return file.entries(), nil
+}
+
+// SetHosts makes each name resolve to its address and to no other in the hosts
+// file, and each name without an address to none. It reports whether the file
+// had to be changed.
+func SetHosts(files host.Files, changes []HostsEntry) (changed bool, err error) {
+	if err := checkHosts(changes); err != nil {
+		return false, err
+	}
+	file, before, err := readHosts(files)
+	if err != nil {
+		return false, err
+	}
+	for _, change := range changes {
+		if change.Address == "" {
+			file.remove(change.Name)
+		} else {
+			file.set(change.Name, change.Address)
+		}
+	}
+	after := file.bytes()
+	if bytes.Equal(before, after) {
+		return false, nil
+	}
+	if err := replace(files, HostsPath, after); err != nil {
+		return false, fmt.Errorf("write the hosts file: %w", err)
+	}
+	return true, nil
+}
+
+func checkHosts(changes []HostsEntry) error {
+	asked := map[string]HostsEntry{}
+	for _, change := range changes {
+		if !isHostname(change.Name) {
+			return invalidf("hosts: %q is no host name", change.Name)
+		}
+		if change.Address != "" {
+			if _, err := netip.ParseAddr(change.Address); err != nil {
+				return invalidf("hosts: %q, the address of %s, is no IP address", change.Address, change.Name)
+			}
+		}
+		key := strings.ToLower(change.Name)
+		if other, twice := asked[key]; twice && !sameAddress(other.Address, change.Address) {
+			return invalidf("hosts: %s is asked for twice, with %q and with %q", change.Name, other.Address, change.Address)
+		}
+		asked[key] = change
+	}
+	return nil
+}
+
+// isHostname is generous: Windows resolves names with underscores too.
+func isHostname(name string) bool {
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+	}
+	return name != "" && len(name) <= 253 && strings.TrimFunc(name, allowed) == "" &&
+		!strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
+}
+
+// readHosts takes a missing file for an empty one, as Windows does.
+func readHosts(files host.Files) (hostsFile, []byte, error) {
+	file, err := files.Open(HostsPath)
+	if errors.Is(err, host.ErrNotExist) {
+		return hostsFile{}, nil, nil
+	}
+	if err != nil {
+		return hostsFile{}, nil, fmt.Errorf("read the hosts file: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxHosts+1))
+	if err != nil {
+		return hostsFile{}, nil, fmt.Errorf("read the hosts file: %w", err)
+	}
+	if len(data) > maxHosts {
+		return hostsFile{}, nil, invalidf("the hosts file has more than %d bytes", maxHosts)
+	}
+	hosts, err := parseHosts(data)
+	return hosts, data, err
+}
+
+// replace writes a file beside its place and renames it there, so that nobody
+// ever reads half of it, and keeps who may do what with it.
+func replace(files host.Files, path string, data []byte) (err error) {
+	temporary := path + ".swdt-new"
+	file, err := files.Create(temporary, host.CreateTruncate)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = copyAccess(files, path, temporary)
+	}
+	if err == nil {
+		err = files.Rename(temporary, path, true)
+	}
+	if err != nil {
+		return errors.Join(err, files.Remove(temporary))
+	}
+	return nil
+}
+
+// copyAccess gives the new file the old one's access list where the folder has
+// not given it the same already. The owner is not copied: only SYSTEM may give
+// files away.
+func copyAccess(files host.Files, from, to string) error {
+	want, err := files.ACL(from)
+	if errors.Is(err, host.ErrNotExist) || errors.Is(err, host.ErrNotSupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is, err := files.ACL(to)
+	if err != nil {
+		return err
+	}
+	if accessList(is) == accessList(want) {
+		return nil
+	}
+	return files.SetACL(to, accessList(want))
+}
+
+// accessList cuts owner and group off an SDDL.
+func accessList(sddl string) string {
+	if i := strings.Index(sddl, "D:"); i >= 0 {
+		return sddl[i:]
+	}
+	return ""
+}
