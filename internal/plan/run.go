@@ -44,9 +44,9 @@ type Options struct {
 	// Holder is who changes the node, for the error that another swdt gets
 	// meanwhile. Empty: the user and host that this program runs on.
 	Holder string
-	// Reboot restarts the node and returns once it answers with a new boot id.
-	// Nil: ask the agent, then wait with node.AwaitReboot.
-	Reboot func(ctx context.Context, n *node.Node, reason string) error
+	// AwaitReboot returns once the node answers with a boot id other than the
+	// given one. Nil: node.AwaitReboot.
+	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }
 
 // Needs is implemented by steps that make no sense unless others, by name, have
@@ -87,7 +87,7 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 	if err != nil || needed == 0 || opts.DryRun {
 		return run.results, err
 	}
-	if err := run.lock(ctx); err != nil {
+	if err := run.begin(ctx); err != nil {
 		run.skipRest(0, "the node could not be locked")
 		return run.results, err
 	}
@@ -102,6 +102,7 @@ type runner struct {
 	reporter ui.Reporter
 	results  []StepResult
 	firstErr error
+	bootID   string // known where a reboot is allowed
 }
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed.
@@ -181,12 +182,8 @@ func (run *runner) apply(ctx context.Context, i int) error {
 // rebootAfter reboots and makes sure that the step has nothing left to do.
 func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	step, result := run.steps[i], &run.results[i]
-	reboot := run.opts.Reboot
-	if reboot == nil {
-		reboot = rebootAndAwait
-	}
 	run.reporter.Step("rebooting for %s", step.Name())
-	if err := reboot(ctx, run.node, "swdt: "+result.Change); err != nil {
+	if err := run.reboot(ctx, "swdt: "+result.Change); err != nil {
 		return fmt.Errorf("reboot: %w", err)
 	}
 	// The lock ended with the session that the reboot cut.
@@ -228,15 +225,40 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 	return nil
 }
 
-func rebootAndAwait(ctx context.Context, n *node.Node, reason string) error {
-	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+// reboot restarts the node and waits for it. That the connection goes down
+// before the agent has answered is no failure: the node may be faster, or the
+// step's own installer may have begun the reboot.
+func (run *runner) reboot(ctx context.Context, reason string) error {
+	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
+	if err != nil && !connectionLost(err) {
+		return err
+	}
+	await := run.opts.AwaitReboot
+	if await == nil {
+		await = func(ctx context.Context, n *node.Node, bootID string) error { return n.AwaitReboot(ctx, bootID) }
+	}
+	if err := await(ctx, run.node, run.bootID); err != nil {
+		return err
+	}
+	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return fmt.Errorf("read the new boot id: %w", err)
+	}
+	run.bootID = facts.GetBootId()
+	return nil
+}
+
+// begin locks the node and, as a reboot may come, notes which boot this is.
+func (run *runner) begin(ctx context.Context) error {
+	if err := run.lock(ctx); err != nil || !run.opts.AllowReboot {
+		return err
+	}
+	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return fmt.Errorf("read the boot id: %w", err)
 	}
-	if _, err := n.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason}); err != nil {
-		return err
-	}
-	return n.AwaitReboot(ctx, facts.GetBootId())
+	run.bootID = facts.GetBootId()
+	return nil
 }
 
 func (run *runner) lock(ctx context.Context) error {
@@ -336,6 +358,11 @@ func (run *runner) missing(i int) string {
 
 // connectionLost reports whether no further call can succeed.
 func connectionLost(err error) bool {
+	var lost *node.LostError
+	var unreachable *node.UnreachableError
+	if errors.As(err, &lost) || errors.As(err, &unreachable) {
+		return true
+	}
 	var coded interface{ GRPCStatus() *status.Status }
 	return errors.As(err, &coded) && coded.GRPCStatus().Code() == codes.Unavailable
 }

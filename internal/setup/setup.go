@@ -1,6 +1,10 @@
 // Package setup brings a node to the state that spec.setup of its node file
 // describes, as a list of small idempotent steps. What the file does not mention
 // is left alone.
+//
+// Each step compares first and changes only what differs, so a second run finds
+// nothing to do. The steps that need the internet come last, after the reboot
+// that features may need.
 package setup
 
 import (
@@ -10,11 +14,43 @@ import (
 
 // Options are what the steps need beside the node file.
 type Options struct {
-	// Resolve turns a path of the node file into one of this machine.
+	// Resolve turns a path of the node file into one of this machine; nil
+	// leaves it as it is.
 	Resolve func(path string) string
+	// InstallerURL is where Chocolatey's installer script comes from; empty: its
+	// published address.
+	InstallerURL string
 }
 
 // Steps lists what spec asks for, in the order in which it is done.
 func Steps(spec v1alpha1.Setup, opts Options) []plan.Step {
-	return nil
+	if opts.Resolve == nil {
+		opts.Resolve = func(path string) string { return path }
+	}
+	if opts.InstallerURL == "" {
+		opts.InstallerURL = publishedInstaller
+	}
+	var steps []plan.Step
+	if spec.EnableRDP != nil {
+		steps = append(steps, remoteDesktop{enable: *spec.EnableRDP})
+	}
+	if spec.OpenSSH != nil && len(spec.OpenSSH.AuthorizedKeys) > 0 {
+		steps = append(steps, &sshKeys{wanted: spec.OpenSSH.AuthorizedKeys, resolve: opts.Resolve})
+	}
+	if len(spec.Hosts) > 0 {
+		steps = append(steps, &hostsFile{wanted: spec.Hosts})
+	}
+	if len(spec.Environment) > 0 {
+		steps = append(steps, &environment{wanted: spec.Environment})
+	}
+	if len(spec.Path) > 0 {
+		steps = append(steps, &searchPath{wanted: spec.Path})
+	}
+	for _, rule := range spec.Firewall {
+		steps = append(steps, firewallRule{wanted: asRule(rule)})
+	}
+	if len(spec.Features) > 0 {
+		steps = append(steps, &features{wanted: spec.Features})
+	}
+	return append(steps, chocolateySteps(spec.ChocoPackages, opts.InstallerURL)...)
 }

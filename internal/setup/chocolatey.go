@@ -1,0 +1,305 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/command"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/powershell"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+const (
+	publishedInstaller = "https://community.chocolatey.org/install.ps1"
+	defaultChocolatey  = `C:\ProgramData\chocolatey`
+	chocolateyStep     = "Chocolatey"
+
+	// noDownload is our installer script's exit code when the published script
+	// could not be fetched.
+	noDownload = 86
+)
+
+// chocolateySteps installs Chocolatey if it is missing, then the packages.
+func chocolateySteps(packages []string, installerURL string) []plan.Step {
+	if len(packages) == 0 {
+		return nil
+	}
+	choco := &chocolatey{}
+	steps := []plan.Step{&installChocolatey{choco: choco, url: installerURL}}
+	for _, wanted := range packages {
+		name, version, _ := strings.Cut(wanted, "@")
+		steps = append(steps, &chocoPackage{choco: choco, name: name, version: version})
+	}
+	return steps
+}
+
+// chocolatey is the node's Chocolatey, as the steps share it: choco takes a
+// second or two to answer, so each answer is asked for once.
+type chocolatey struct {
+	installed map[string]string // version by lower-case name; nil: not asked yet
+}
+
+// executable is where choco.exe is; found says whether it is there.
+func (c *chocolatey) executable(ctx context.Context, n *node.Node) (path string, found bool, err error) {
+	variables, err := machineEnvironment(ctx, n)
+	if err != nil {
+		return "", false, err
+	}
+	folder := defaultChocolatey
+	if set := variables["chocolateyinstall"]; set != "" && !strings.Contains(set, "%") {
+		folder = strings.TrimRight(set, `\/`)
+	}
+	path = folder + `\bin\choco.exe`
+	_, err = n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+	if errors.Is(err, host.ErrNotExist) {
+		return path, false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("look for Chocolatey: %w", err)
+	}
+	return path, true, nil
+}
+
+// packages are the versions of what is installed, by lower-case name; none
+// where Chocolatey itself is missing.
+func (c *chocolatey) packages(ctx context.Context, n *node.Node) (map[string]string, error) {
+	if c.installed != nil {
+		return c.installed, nil
+	}
+	path, found, err := c.executable(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return map[string]string{}, nil
+	}
+	arguments := []string{"list", "--limit-output"}
+	old, err := beforeTwo(ctx, n, path)
+	if err != nil {
+		return nil, err
+	}
+	if old {
+		// Before 2.0 a plain list is one of everything in the world; from 2.0 on
+		// the option is an error.
+		arguments = append(arguments, "--local-only")
+	}
+	// Exit code 2 says that nothing is installed (useEnhancedExitCodes).
+	output, err := run(ctx, n, path, arguments, 0, 2)
+	if err != nil {
+		return nil, fmt.Errorf("list the installed packages: %w", err)
+	}
+	c.installed = parsePackages(output.Stdout)
+	return c.installed, nil
+}
+
+// forget makes the next question a real one.
+func (c *chocolatey) forget() { c.installed = nil }
+
+func parsePackages(output string) map[string]string {
+	packages := map[string]string{}
+	for line := range strings.Lines(output) {
+		name, version, ok := strings.Cut(strings.TrimSpace(line), "|")
+		if ok && name != "" && !strings.Contains(name, " ") {
+			packages[strings.ToLower(name)] = version
+		}
+	}
+	return packages
+}
+
+// beforeTwo asks choco for its version; an answer that cannot be read counts as
+// today's.
+func beforeTwo(ctx context.Context, n *node.Node, path string) (bool, error) {
+	output, err := run(ctx, n, path, []string{"--version"}, 0)
+	if err != nil {
+		return false, fmt.Errorf("ask Chocolatey for its version: %w", err)
+	}
+	major, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(output.Stdout), "v"), ".")
+	number, err := strconv.Atoi(major)
+	return err == nil && number < 2, nil
+}
+
+// installChocolatey runs the published installer on the node.
+type installChocolatey struct {
+	choco *chocolatey
+	url   string
+}
+
+func (s *installChocolatey) Name() string { return chocolateyStep }
+
+func (s *installChocolatey) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	_, found, err := s.choco.executable(ctx, n)
+	if err != nil || found {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "install Chocolatey from " + s.url}, nil
+}
+
+func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	defer s.choco.forget()
+	clients := powershell.Clients{Files: n.Files, Processes: n.Processes}
+	output, err := powershell.RunForOutput(ctx, clients, installerScript(s.url))
+	if err != nil {
+		return plan.Outcome{}, fmt.Errorf("run Chocolatey's installer: %w", err)
+	}
+	r.Debug("%s", strings.TrimSpace(output.Stdout))
+	if output.ExitCode != 0 {
+		return plan.Outcome{}, s.failed(output)
+	}
+	path, found, err := s.choco.executable(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !found {
+		return plan.Outcome{}, fmt.Errorf("the installer %s ended well, but %s is not there; run it on the node by hand to see why", s.url, path)
+	}
+	return plan.Outcome{}, nil
+}
+
+func (s *installChocolatey) failed(output powershell.Output) error {
+	failure := &command.FailedError{
+		Command: "Chocolatey's installer", ExitCode: output.ExitCode, Stdout: output.Stdout, Stderr: output.Stderr,
+	}
+	what := "run " + s.url + " on the node"
+	if output.ExitCode == noDownload {
+		what = "download " + s.url + " from the node"
+	}
+	return fmt.Errorf("%s: %w; the node itself needs the internet for this (a proxy is taken from its system settings): "+
+		"give it access, install Chocolatey on it by other means (%s must exist), or take chocoPackages out of the node file",
+		what, failure, defaultChocolatey+`\bin\choco.exe`)
+}
+
+// installerScript fetches and runs the published script. Older .NET would offer
+// TLS 1.0, which the site refuses; ours is 1.2 and, where the .NET there knows
+// it, 1.3. The script was written for PowerShell's defaults, so an error that it
+// shrugs off must not stop it.
+func installerScript(url string) string {
+	return `[System.Net.ServicePointManager]::SecurityProtocol = [System.Net.SecurityProtocolType]::Tls12
+try { [System.Net.ServicePointManager]::SecurityProtocol = [System.Net.ServicePointManager]::SecurityProtocol -bor 12288 } catch { }
+$client = New-Object System.Net.WebClient
+if ($client.Proxy) { $client.Proxy.Credentials = [System.Net.CredentialCache]::DefaultNetworkCredentials }
+try { $installer = $client.DownloadString('` + strings.ReplaceAll(url, "'", "''") + `') }
+catch { [Console]::Error.WriteLine($_.Exception.GetBaseException().Message); exit ` + strconv.Itoa(noDownload) + ` }
+$ErrorActionPreference = 'Continue'
+Invoke-Expression $installer
+`
+}
+
+// chocoPackage makes one package be installed, in a version if one is wanted.
+type chocoPackage struct {
+	choco         *chocolatey
+	name, version string
+}
+
+func (s *chocoPackage) Name() string { return "package " + s.name }
+
+// Needs keeps a package from being tried where Chocolatey could not be installed.
+func (s *chocoPackage) Needs() []string { return []string{chocolateyStep} }
+
+func (s *chocoPackage) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	installed, err := s.choco.packages(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	version, ok := installed[strings.ToLower(s.name)]
+	switch {
+	case !ok && s.version == "":
+		return plan.Change{Needed: true, Summary: "install " + s.name}, nil
+	case !ok:
+		return plan.Change{Needed: true, Summary: "install " + s.name + " " + s.version}, nil
+	case s.version != "" && !sameVersion(version, s.version):
+		return plan.Change{Needed: true, Summary: fmt.Sprintf("change %s from %s to %s", s.name, version, s.version)}, nil
+	}
+	return plan.Change{Summary: version + " is installed"}, nil
+}
+
+func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	path, found, err := s.choco.executable(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !found {
+		return plan.Outcome{}, fmt.Errorf("install %s: %s is not there", s.name, path)
+	}
+	installed, err := s.choco.packages(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	defer s.choco.forget()
+	_, present := installed[strings.ToLower(s.name)]
+	output, err := run(ctx, n, path, s.arguments(present), 0, 1641, 3010)
+	if err != nil {
+		return plan.Outcome{}, fmt.Errorf("install %s: %w; choco's log on the node is %s\\logs\\chocolatey.log", s.name, err, strings.TrimSuffix(path, `\bin\choco.exe`))
+	}
+	r.Debug("%s", strings.TrimSpace(output.Stdout))
+	// 3010: a reboot is needed. 1641: the installer has begun one.
+	return plan.Outcome{RebootRequired: output.ExitCode != 0}, nil
+}
+
+// arguments installs, or changes the version of what is present, which install
+// would leave as it is.
+func (s *chocoPackage) arguments(present bool) []string {
+	arguments := []string{"install", s.name}
+	if present {
+		arguments[0] = "upgrade"
+	}
+	if s.version != "" {
+		arguments = append(arguments, "--version", s.version)
+	}
+	arguments = append(arguments, "-y", "--no-progress", "--limit-output")
+	if present {
+		arguments = append(arguments, "--allow-downgrade")
+	}
+	return arguments
+}
+
+// sameVersion compares as NuGet does: 1.2 is 1.2.0, and case does not matter.
+func sameVersion(a, b string) bool {
+	return canonicalVersion(a) == canonicalVersion(b)
+}
+
+func canonicalVersion(version string) string {
+	version, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(version)), "+") // build metadata
+	numbers, label, hasLabel := strings.Cut(strings.TrimPrefix(version, "v"), "-")
+	parts := strings.Split(numbers, ".")
+	for i, part := range parts {
+		if trimmed := strings.TrimLeft(part, "0"); trimmed != "" {
+			parts[i] = trimmed
+		} else {
+			parts[i] = "0"
+		}
+	}
+	for len(parts) > 1 && parts[len(parts)-1] == "0" {
+		parts = parts[:len(parts)-1]
+	}
+	if hasLabel {
+		return strings.Join(parts, ".") + "-" + label
+	}
+	return strings.Join(parts, ".")
+}
+
+// run runs a program on the node; any exit code but those listed is a
+// *command.FailedError.
+func run(ctx context.Context, n *node.Node, path string, arguments []string, good ...int) (powershell.Output, error) {
+	var stdout, stderr strings.Builder
+	code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{Path: path, Args: arguments},
+		command.Streams{Stdout: &stdout, Stderr: &stderr})
+	if err != nil {
+		return powershell.Output{}, err
+	}
+	output := powershell.Output{ExitCode: code, Stdout: stdout.String(), Stderr: stderr.String()}
+	for _, accepted := range good {
+		if code == accepted {
+			return output, nil
+		}
+	}
+	return output, &command.FailedError{
+		Command: "choco " + strings.Join(arguments, " "), ExitCode: code, Stdout: output.Stdout, Stderr: output.Stderr,
+	}
+}

@@ -1,0 +1,70 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// features enables Windows optional features: all in one step, so that they
+// share one reboot.
+type features struct{ wanted []string }
+
+func (s *features) Name() string { return "features" }
+
+func (s *features) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	disabled, pending, err := s.compare(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	var parts []string
+	if len(disabled) > 0 {
+		parts = append(parts, "enable "+strings.Join(disabled, ", "))
+	}
+	if len(pending) > 0 {
+		parts = append(parts, "finish enabling "+strings.Join(pending, ", ")+" by a reboot")
+	}
+	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
+}
+
+func (s *features) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	disabled, pending, err := s.compare(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	outcome := plan.Outcome{RebootRequired: len(pending) > 0}
+	for _, name := range disabled {
+		r.Step("enabling the feature %s", name)
+		reply, err := n.Features.Set(ctx, &agentv1.SetFeatureRequest{Name: name, Enabled: true})
+		if err != nil {
+			return plan.Outcome{}, fmt.Errorf("enable the feature %s: %w", name, err)
+		}
+		outcome.RebootRequired = outcome.RebootRequired || reply.GetRebootRequired()
+	}
+	return outcome, nil
+}
+
+// compare lists the features that are off and those that wait for a reboot to
+// be on.
+func (s *features) compare(ctx context.Context, n *node.Node) (disabled, pending []string, err error) {
+	reply, err := n.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: s.wanted})
+	if err != nil {
+		return nil, nil, fmt.Errorf("query the features %s: %w", strings.Join(s.wanted, ", "), err)
+	}
+	for _, feature := range reply.GetFeatures() {
+		switch host.FeatureState(feature.GetState()) {
+		case host.FeatureEnabled:
+		case host.FeatureEnablePending:
+			pending = append(pending, feature.GetName())
+		default:
+			disabled = append(disabled, feature.GetName())
+		}
+	}
+	return disabled, pending, nil
+}

@@ -1,0 +1,146 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+const (
+	terminalServer = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
+	denyValue      = "fDenyTSConnections"
+	termService    = "TermService"
+	// remoteDesktopGroup is the firewall group's resource id: its name is
+	// localised, this is not.
+	remoteDesktopGroup = "@FirewallAPI.dll,-28752"
+)
+
+// remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: the
+// value that lets connections in, the firewall group, and, for on, a service
+// that runs. Off leaves the service alone; it refuses connections by itself.
+type remoteDesktop struct{ enable bool }
+
+func (s remoteDesktop) Name() string { return "Remote Desktop" }
+
+// differences are the parts that are not yet as wanted.
+type remoteDesktopDifferences struct {
+	registry, startType, stopped, firewall bool
+}
+
+func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	differs, err := s.compare(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	var parts []string
+	for part, needed := range map[string]bool{
+		"registry":       differs.registry,
+		"service":        differs.startType || differs.stopped,
+		"firewall group": differs.firewall,
+	} {
+		if needed {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return plan.Change{Summary: "is " + onOff(s.enable)}, nil
+	}
+	slices.Sort(parts)
+	return plan.Change{Needed: true, Summary: fmt.Sprintf("turn Remote Desktop %s (%s)", onOff(s.enable), strings.Join(parts, ", "))}, nil
+}
+
+func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	differs, err := s.compare(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if differs.registry {
+		if err := s.setDeny(ctx, n); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
+	if differs.startType {
+		config := &agentv1.ServiceConfig{Name: termService, StartType: string(host.StartManual)}
+		if _, err := n.Services.Configure(ctx, config); err != nil {
+			return plan.Outcome{}, fmt.Errorf("let the service %s start: %w", termService, err)
+		}
+	}
+	if differs.stopped {
+		if _, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService}); err != nil {
+			return plan.Outcome{}, fmt.Errorf("start the service %s: %w", termService, err)
+		}
+	}
+	if differs.firewall {
+		group := &agentv1.EnableFirewallGroupRequest{Group: remoteDesktopGroup, Enabled: s.enable}
+		if _, err := n.Firewall.EnableGroup(ctx, group); err != nil {
+			return plan.Outcome{}, fmt.Errorf("turn the firewall group %s %s: %w", remoteDesktopGroup, onOff(s.enable), err)
+		}
+	}
+	return plan.Outcome{}, nil
+}
+
+func (s remoteDesktop) compare(ctx context.Context, n *node.Node) (d remoteDesktopDifferences, err error) {
+	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: terminalServer, Name: denyValue})
+	switch {
+	case errors.Is(err, host.ErrNotExist):
+		d.registry = true
+	case err != nil:
+		return d, fmt.Errorf("read %s\\%s: %w", terminalServer, denyValue, err)
+	default:
+		d.registry = value.GetType() != string(host.RegistryDWord) || value.GetInteger() != s.deny()
+	}
+	if s.enable {
+		service, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: termService})
+		if err != nil {
+			return d, fmt.Errorf("query the service %s: %w", termService, err)
+		}
+		d.startType = service.GetConfig().GetStartType() == string(host.StartDisabled)
+		d.stopped = service.GetStatus().GetState() != string(host.Running)
+	}
+	d.firewall, err = s.firewallDiffers(ctx, n)
+	return d, err
+}
+
+// firewallDiffers is false on a Windows without rules for Remote Desktop: there
+// is nothing to turn on.
+func (s remoteDesktop) firewallDiffers(ctx context.Context, n *node.Node) (bool, error) {
+	reply, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	if err != nil {
+		return false, fmt.Errorf("list the firewall's rules: %w", err)
+	}
+	return slices.ContainsFunc(reply.GetRules(), func(rule *agentv1.FirewallRule) bool {
+		return strings.EqualFold(rule.GetGroup(), remoteDesktopGroup) && rule.GetEnabled() != s.enable
+	}), nil
+}
+
+func (s remoteDesktop) setDeny(ctx context.Context, n *node.Node) error {
+	request := &agentv1.RegistrySetRequest{Key: terminalServer, Value: &agentv1.RegistryValue{
+		Name: denyValue, Type: string(host.RegistryDWord), Integer: s.deny(),
+	}}
+	if _, err := n.Registry.Set(ctx, request); err != nil {
+		return fmt.Errorf("set %s\\%s: %w", terminalServer, denyValue, err)
+	}
+	return nil
+}
+
+func (s remoteDesktop) deny() uint64 {
+	if s.enable {
+		return 0
+	}
+	return 1
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
