@@ -4313,7 +4313,8 @@ type ComponentState struct {
 	ServiceExists   bool                   `protobuf:"varint,11,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
 	Service         *ServiceStatus         `protobuf:"bytes,12,opt,name=service,proto3" json:"service,omitempty"`
 	ServiceConfig   *ServiceConfig         `protobuf:"bytes,13,opt,name=service_config,json=serviceConfig,proto3" json:"service_config,omitempty"`
-	Error           string                 `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"` // why the state could not be read
+	Leftovers       []string               `protobuf:"bytes,15,rep,name=leftovers,proto3" json:"leftovers,omitempty"` // files beside the destination that an interrupted push left
+	Error           string                 `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`         // why the state could not be read
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -4435,6 +4436,13 @@ func (x *ComponentState) GetService() *ServiceStatus {
 func (x *ComponentState) GetServiceConfig() *ServiceConfig {
 	if x != nil {
 		return x.ServiceConfig
+	}
+	return nil
+}
+
+func (x *ComponentState) GetLeftovers() []string {
+	if x != nil {
+		return x.Leftovers
 	}
 	return nil
 }
@@ -4583,22 +4591,21 @@ func (x *SwapPlan) GetComponents() []*SwapComponent {
 }
 
 type SwapComponent struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Destination      string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
-	Staged           string                 `protobuf:"bytes,3,opt,name=staged,proto3" json:"staged,omitempty"`                                       // file to put there
-	Sha256           string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the staged file
-	PreviousSha256   string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // what must stand at the destination now; empty: nothing
-	Service          string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: no service, the file is only placed
-	DependsOn        []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, beside what the SCM knows
-	CommandLine      string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: leave it
-	Health           *Health                `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
-	Settle           *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                              // 0: 1 s
-	StopTimeout      *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`                 // 0: 30 s
-	StartTimeout     *durationpb.Duration   `protobuf:"bytes,12,opt,name=start_timeout,json=startTimeout,proto3" json:"start_timeout,omitempty"`              // 0: 30 s
-	ReplaceUnchanged bool                   `protobuf:"varint,13,opt,name=replace_unchanged,json=replaceUnchanged,proto3" json:"replace_unchanged,omitempty"` // restart although the bytes are the same
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Destination    string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	Staged         string                 `protobuf:"bytes,3,opt,name=staged,proto3" json:"staged,omitempty"`                                       // file to put there; empty: only restart the service
+	Sha256         string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the staged file
+	PreviousSha256 string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // what must stand at the destination now; empty: nothing
+	Service        string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: no service, the file is only placed
+	DependsOn      []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, beside what the SCM knows
+	CommandLine    string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: leave it
+	Health         *Health                `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
+	Settle         *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                 // 0: 1 s
+	StopTimeout    *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`    // 0: 30 s
+	StartTimeout   *durationpb.Duration   `protobuf:"bytes,12,opt,name=start_timeout,json=startTimeout,proto3" json:"start_timeout,omitempty"` // 0: 30 s
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SwapComponent) Reset() {
@@ -4713,13 +4720,6 @@ func (x *SwapComponent) GetStartTimeout() *durationpb.Duration {
 		return x.StartTimeout
 	}
 	return nil
-}
-
-func (x *SwapComponent) GetReplaceUnchanged() bool {
-	if x != nil {
-		return x.ReplaceUnchanged
-	}
-	return false
 }
 
 type Health struct {
@@ -4945,14 +4945,13 @@ func (x *SwapOutcome) GetDown() *durationpb.Duration {
 type ComponentOutcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"` // replaced, created, unchanged, rolledBack, failed
+	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"` // replaced, created, restarted, rolledBack, failed
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	Service       *ServiceStatus         `protobuf:"bytes,4,opt,name=service,proto3" json:"service,omitempty"`
 	ServiceExists bool                   `protobuf:"varint,5,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
 	Down          *durationpb.Duration   `protobuf:"bytes,6,opt,name=down,proto3" json:"down,omitempty"`                         // its service's stop to its start
 	Healthy       *durationpb.Duration   `protobuf:"bytes,7,opt,name=healthy,proto3" json:"healthy,omitempty"`                   // from its start to healthy
 	LogLines      []string               `protobuf:"bytes,8,rep,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"` // the service's last log lines, on failure
-	Version       string                 `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`                   // as the new binary reports it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5041,13 +5040,6 @@ func (x *ComponentOutcome) GetLogLines() []string {
 		return x.LogLines
 	}
 	return nil
-}
-
-func (x *ComponentOutcome) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
 }
 
 type ResumeRequest struct {
@@ -5430,7 +5422,7 @@ const file_agent_proto_rawDesc = "" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
 	"components\x12>\n" +
 	"\ftransactions\x18\x02 \x03(\v2\x1a.swdt.agent.v1.TransactionR\ftransactions\x12/\n" +
-	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xef\x03\n" +
+	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\x8d\x04\n" +
 	"\x0eComponentState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
@@ -5445,7 +5437,8 @@ const file_agent_proto_rawDesc = "" +
 	" \x01(\tR\fpreviousPath\x12%\n" +
 	"\x0eservice_exists\x18\v \x01(\bR\rserviceExists\x126\n" +
 	"\aservice\x18\f \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12C\n" +
-	"\x0eservice_config\x18\r \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\rserviceConfig\x12\x14\n" +
+	"\x0eservice_config\x18\r \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\rserviceConfig\x12\x1c\n" +
+	"\tleftovers\x18\x0f \x03(\tR\tleftovers\x12\x14\n" +
 	"\x05error\x18\x0e \x01(\tR\x05error\"\xcd\x01\n" +
 	"\vTransaction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
@@ -5458,7 +5451,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12<\n" +
 	"\n" +
 	"components\x18\x02 \x03(\v2\x1c.swdt.agent.v1.SwapComponentR\n" +
-	"components\"\x87\x04\n" +
+	"components\"\xda\x03\n" +
 	"\rSwapComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
@@ -5473,8 +5466,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06settle\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x06settle\x12<\n" +
 	"\fstop_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationR\vstopTimeout\x12>\n" +
-	"\rstart_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\fstartTimeout\x12+\n" +
-	"\x11replace_unchanged\x18\r \x01(\bR\x10replaceUnchanged\"s\n" +
+	"\rstart_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\fstartTimeout\"s\n" +
 	"\x06Health\x12\x19\n" +
 	"\bhttp_get\x18\x01 \x01(\tR\ahttpGet\x12\x19\n" +
 	"\bcri_pipe\x18\x02 \x01(\tR\acriPipe\x123\n" +
@@ -5493,7 +5485,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\x04 \x03(\v2\x1f.swdt.agent.v1.ComponentOutcomeR\n" +
 	"components\x12-\n" +
-	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xd2\x02\n" +
+	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xb8\x02\n" +
 	"\x10ComponentOutcome\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x18\n" +
@@ -5502,8 +5494,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x0eservice_exists\x18\x05 \x01(\bR\rserviceExists\x12-\n" +
 	"\x04down\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x04down\x123\n" +
 	"\ahealthy\x18\a \x01(\v2\x19.google.protobuf.DurationR\ahealthy\x12\x1b\n" +
-	"\tlog_lines\x18\b \x03(\tR\blogLines\x12\x18\n" +
-	"\aversion\x18\t \x01(\tR\aversion\"\x0f\n" +
+	"\tlog_lines\x18\b \x03(\tR\blogLines\"\x0f\n" +
 	"\rResumeRequest\"$\n" +
 	"\x12AcknowledgeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +

@@ -1,0 +1,123 @@
+package architecture_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/swdt-dev/swdt/"
+
+// floors says on which floor each package stands. A package may import those on
+// floors below its own, and no others.
+func floors() map[string]int {
+	levels := [][]string{
+		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
+			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture"},
+		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
+			"internal/hashcache", "internal/scm", "internal/settings", "internal/powershell", "internal/config"},
+		2: {"internal/swap", "internal/ssh", "internal/source"},
+		3: {"internal/agent", "internal/node"},
+		4: {"internal/plan", "internal/transfer", "internal/command", "internal/fleet"},
+		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
+		6: {"internal/cli"},
+		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack"},
+	}
+	floor := map[string]int{}
+	for level, packages := range levels {
+		for _, p := range packages {
+			floor[p] = level
+		}
+	}
+	return floor
+}
+
+// nodeSide is what runs on the node: it may import itself and the contracts that
+// both sides share, never anything of the host side.
+func nodeSide() []string {
+	return []string{"internal/agent", "internal/swap", "internal/scm", "internal/settings", "internal/hashcache",
+		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "cmd/swdt-agent"}
+}
+
+func shared() []string {
+	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror"}
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsGoDownOnly(t *testing.T) {
+	floor := floors()
+	for _, p := range packages(t, "linux") {
+		from, ok := floor[p.ImportPath]
+		if !ok {
+			t.Errorf("%s stands on no floor: give it one in floors and in docs/architecture.md", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to, ok := floor[imported]; ok && to >= from {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", p.ImportPath, from, imported, to)
+			}
+		}
+	}
+}
+
+func TestTheNodeSideNeverImportsTheHostSide(t *testing.T) {
+	allowed := map[string]bool{}
+	for _, p := range append(nodeSide(), shared()...) {
+		allowed[p] = true
+	}
+	seen := 0
+	for _, p := range packages(t, "windows") {
+		if !slices.Contains(nodeSide(), p.ImportPath) {
+			continue
+		}
+		seen++
+		for _, imported := range p.Imports {
+			if !allowed[imported] {
+				t.Errorf("%s runs on the node and imports %s", p.ImportPath, imported)
+			}
+		}
+	}
+	if seen != len(nodeSide()) {
+		t.Errorf("found %d packages of the node side, expected %d", seen, len(nodeSide()))
+	}
+}
+
+// packages lists the module's packages and what they import of the module, with
+// the module's name cut off.
+func packages(t *testing.T, goos string) (all []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	cmd.Env = append(cmd.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module)
+		var ours []string
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module); ok {
+				ours = append(ours, own)
+			}
+		}
+		p.Imports = ours
+		all = append(all, p)
+	}
+}

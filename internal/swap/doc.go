@@ -1,0 +1,28 @@
+// Package swap replaces the binaries of a node's components as one transaction,
+// on the node itself.
+//
+// A transaction is a journal (layout.Journals) and a guardian. Begin checks the
+// plan, writes the journal and starts the guardian: the agent's executable as a
+// one-shot auto-start service, so that neither a dropped connection, nor a
+// killed agent, nor a reboot ends the work. Guard is what the guardian runs:
+//
+//	prepared → stopping → swapping → starting → checking → committing → done
+//	      any failure → rollingBack → done
+//
+// Each record is on the disk before what it announces is done. Who reads a
+// journal that does not end in done can therefore finish the work: what was not
+// swapped completely is undone, what was is started and checked. Every action is
+// safe to repeat, because it looks at which files exist, not at what the journal
+// hopes.
+//
+// Files of a component, all in the destination's folder and so on one volume:
+//
+//	kubelet.exe                the live binary
+//	kubelet.exe.swdt-<hash>    the new one, staged while the old one runs
+//	kubelet.exe.swdt-undo      the old one, from its rename until the commit
+//	kubelet.exe.swdt-old       the previous one, kept for a rollback by hand
+//
+// A running executable can be renamed on Windows but not replaced, so swapping
+// is two renames. A power cut between them leaves no file at the destination;
+// the guardian, started by the SCM at the next boot, puts one there.
+package swap

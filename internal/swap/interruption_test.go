@@ -1,0 +1,306 @@
+package swap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/swap"
+)
+
+// point names one operation of a transaction, the same in every run of it.
+type point struct {
+	guardian   bool // else: the session's Begin
+	kind       simulated.Kind
+	target     string // without what is random in it
+	occurrence int
+}
+
+func (p point) String() string {
+	who := "session"
+	if p.guardian {
+		who = "guardian"
+	}
+	return fmt.Sprintf("%s %s %s #%d", who, p.kind, p.target, p.occurrence)
+}
+
+func pointOf(op simulated.Operation) point {
+	random := regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}`)
+	return point{op.Service == layout.GuardianService, op.Kind, random.ReplaceAllString(op.Target, "ID"), op.Occurrence}
+}
+
+// ours leaves out what services do when they start, such as writing their logs.
+func ours(op simulated.Operation) bool { return op.Process == "swdt-agent.exe" }
+
+// An interruption is what happens at a point.
+type interruption struct {
+	name string
+	// hook is asked at the point, before and after the operation.
+	verdict func(simulated.Phase) simulated.Verdict
+	// lasting is repeated for every later operation that the verdict applies to,
+	// until the next contact.
+	lasting bool
+	// unattended is whether the node heals before anybody contacts it, given
+	// that its guardian was registered.
+	unattended bool
+}
+
+func at(phase simulated.Phase, v simulated.Verdict) func(simulated.Phase) simulated.Verdict {
+	return func(now simulated.Phase) simulated.Verdict {
+		if now != phase {
+			return simulated.Continue()
+		}
+		return v
+	}
+}
+
+const session = "session.exe" // stands for the session's process: see newSession
+
+func interruptions() []interruption {
+	both := simulated.Verdict{Kill: []string{session, layout.GuardianService}}
+	list := []interruption{
+		{name: "fails", verdict: at(simulated.Before, simulated.Fail(host.ErrPermission)), unattended: true},
+		{name: "succeeds but reports a failure", verdict: at(simulated.After, simulated.Fail(host.ErrInUse)), unattended: true},
+		{name: "disk full", verdict: at(simulated.Before, simulated.DiskFull()), unattended: true},
+		{name: "disk full from then on", verdict: at(simulated.Before, simulated.DiskFull()), lasting: true},
+	}
+	for _, phase := range []simulated.Phase{simulated.Before, simulated.After} {
+		list = append(list,
+			interruption{name: "session killed " + string(phase), verdict: at(phase, simulated.KillNamed(session)), unattended: true},
+			interruption{name: "guardian killed " + string(phase), verdict: at(phase, simulated.KillNamed(layout.GuardianService))},
+			interruption{name: "both killed " + string(phase), verdict: at(phase, both)},
+			interruption{name: "power cut " + string(phase), verdict: at(phase, simulated.PowerCut()), unattended: true},
+		)
+	}
+	return list
+}
+
+// TestEveryInterruption runs one transaction, then again with each interruption
+// at each of its operations: none is sampled.
+func TestEveryInterruption(t *testing.T) {
+	var points []point
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t)
+		r.ForgetOperations()
+		r.transact()
+		if r.outcome.Result != swap.Committed {
+			t.Fatalf("undisturbed: %+v, %v", r.outcome, r.err)
+		}
+		for _, op := range r.Operations() {
+			if p := pointOf(op); ours(op) && !slices.Contains(points, p) {
+				points = append(points, p)
+			}
+		}
+		r.check(t, "undisturbed")
+	})
+	if len(points) < 40 {
+		t.Fatalf("only %d points: %v", len(points), points)
+	}
+	for _, i := range interruptions() {
+		t.Run(i.name, func(t *testing.T) {
+			for _, p := range points {
+				t.Run(p.String(), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { interrupt(t, p, i) })
+				})
+			}
+		})
+	}
+}
+
+func interrupt(t *testing.T, p point, i interruption) {
+	r := newRun(t)
+	r.ForgetOperations()
+	struck := false
+	r.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if !ours(op) {
+			return simulated.Continue()
+		}
+		if struck && i.lasting && (op.Kind == simulated.OpWrite || op.Kind == simulated.OpCreate) {
+			return i.verdict(op.Phase)
+		}
+		if pointOf(op) != p {
+			return simulated.Continue()
+		}
+		struck = true
+		return i.verdict(op.Phase)
+	})
+	r.transact()
+	if !struck {
+		t.Fatal("the transaction never came to this point")
+	}
+	if i.unattended && r.begun() {
+		r.healed(t)
+		r.checkNode(t, "without any contact")
+	}
+	r.OnOperation(nil)
+	if err := r.AwaitUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.contact(t)
+	r.check(t, "after the next contact")
+}
+
+// run is one transaction over a containerd and a kubelet.
+type run struct {
+	*node
+	plan     swap.Plan
+	old, new map[string]string // hashes by destination
+	id       string
+	outcome  swap.Outcome
+	err      error
+	told     []swap.Outcome
+}
+
+func newRun(t *testing.T) *run {
+	n := newNode(t)
+	r := &run{node: n, old: map[string]string{}, new: map[string]string{}}
+	r.plan = swap.Plan{Holder: "tester", Components: []swap.Component{
+		n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", ""),
+	}}
+	r.plan.Components[1].CommandLine = `"C:\k\kubelet.exe" --v=6`
+	for _, c := range r.plan.Components {
+		r.old[c.Destination], r.new[c.Destination] = c.PreviousSHA256, c.SHA256
+	}
+	return r
+}
+
+// transact is a whole session: begin, follow, acknowledge.
+func (r *run) transact() {
+	p := r.Spawn("swdt-agent.exe")
+	// A process of its own name beside it dies when the session is to die, and
+	// takes the session with it.
+	handle := r.Spawn(session)
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-handle.Context().Done():
+			p.Kill()
+		case <-ended:
+		}
+	}()
+	defer close(ended)
+	m := swap.Machine{Host: p.Host, Executable: r.agent}
+	if r.id, r.err = swap.Begin(p.Context(), m, r.plan); r.err != nil {
+		return
+	}
+	r.outcome, r.err = swap.Follow(p.Context(), m, r.id, func(swap.Event) {})
+	if r.err == nil {
+		r.told = append(r.told, r.outcome)
+		r.err = swap.Acknowledge(m.Host.Files, r.id)
+	}
+	p.Exit()
+	handle.Exit()
+}
+
+// begun is whether a guardian was registered, so that the node can heal alone.
+func (r *run) begun() bool {
+	for _, op := range r.Operations() {
+		if op.Service == layout.GuardianService {
+			return true
+		}
+	}
+	return false
+}
+
+// contact is what every command that changes a node does first: finish what is
+// unfinished, take note of outcomes, clear away leftovers.
+func (r *run) contact(t *testing.T) {
+	t.Helper()
+	m, p := r.session()
+	defer p.Exit()
+	transactions, err := swap.Transactions(m.Host.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transaction := range transactions {
+		outcome := transaction.Outcome
+		if outcome == nil {
+			followed, err := swap.Follow(t.Context(), m, transaction.ID, func(swap.Event) {})
+			if err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+				t.Fatalf("finish %s: %v", transaction.ID, err)
+			}
+			outcome = &followed
+		}
+		r.told = append(r.told, *outcome)
+		if err := swap.Acknowledge(m.Host.Files, transaction.ID); err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range r.plan.Components {
+		a, err := swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{Destination: c.Destination, Service: c.Service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range a.Leftovers {
+			if err := m.Host.Files.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// checkNode checks what must hold whoever has or has not contacted the node:
+// all binaries old or all new, and everything runs that ran.
+func (r *run) checkNode(t *testing.T, when string) {
+	t.Helper()
+	now := map[string]string{}
+	for destination := range r.old {
+		now[destination] = r.hashAt(t, destination)
+	}
+	isOld, isNew := equal(now, r.old), equal(now, r.new)
+	if !isOld && !isNew {
+		t.Errorf("%s: neither old nor new: %v", when, now)
+	}
+	config, err := r.Process("look").Services.Config(context.Background(), "kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed := config.CommandLine == r.plan.Components[1].CommandLine; changed != isNew {
+		t.Errorf("%s: the command line is %s, the binaries new: %v", when, config.CommandLine, isNew)
+	}
+	for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
+		if s := r.service(t, name); s.State != host.Running {
+			t.Errorf("%s: %s is %s", when, name, s.State)
+		}
+	}
+	for _, outcome := range r.told {
+		if isNew != (outcome.Result == swap.Committed) {
+			t.Errorf("%s: new binaries: %v, but told %s %s", when, isNew, outcome.Result, outcome.Message)
+		}
+	}
+}
+
+func (r *run) check(t *testing.T, when string) {
+	t.Helper()
+	r.checkNode(t, when)
+	var left []string
+	eventually(t, "the guardian has gone", func() bool {
+		left = r.leftovers(t)
+		return !slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, "service ") })
+	})
+	if len(left) > 0 {
+		t.Errorf("%s: left behind: %v", when, left)
+	}
+	transactions, err := swap.Transactions(r.Process("look").Files)
+	if err != nil || len(transactions) > 0 {
+		t.Errorf("%s: transactions left: %+v, %v", when, transactions, err)
+	}
+}
+
+func equal(a, b map[string]string) bool {
+	for key, value := range a {
+		if b[key] != value {
+			return false
+		}
+	}
+	return true
+}

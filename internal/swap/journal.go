@@ -1,0 +1,266 @@
+package swap
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+)
+
+// record is one line of a journal.
+type record struct {
+	Time      time.Time `json:"time"`
+	State     State     `json:"state"`
+	Component string    `json:"component,omitempty"`
+	Message   string    `json:"message,omitempty"`
+
+	Plan    *Plan    `json:"plan,omitempty"`    // with Prepared
+	Before  *before  `json:"before,omitempty"`  // with the first Stopping
+	Outcome *Outcome `json:"outcome,omitempty"` // with Done
+}
+
+// before is what the transaction must restore, as it was before the first stop.
+type before struct {
+	// Running are the services to stop, in that order, and to start again in the
+	// opposite one.
+	Running []string `json:"running"`
+	// CommandLines of the services whose command line changes.
+	CommandLines map[string]string `json:"commandLines,omitempty"`
+	// Unhealthy are components whose health check failed already: it cannot be
+	// held against the new binary.
+	Unhealthy []string `json:"unhealthy,omitempty"`
+}
+
+const journalSuffix = ".jsonl"
+
+func journalPath(id string) string { return layout.Journals + `\` + id + journalSuffix }
+
+// idPattern keeps an ID from the command line from naming any other file.
+func validID(id string) bool {
+	return regexp.MustCompile(`^[0-9a-zA-Z-]{1,64}$`).MatchString(id)
+}
+
+// journal is an open journal: what it says so far, and where to add to it.
+type journal struct {
+	id      string
+	records []record
+	file    host.WriteFile
+}
+
+func createJournal(files host.Files, id string, first record) error {
+	if err := files.MakeFolder(layout.Journals); err != nil {
+		return fmt.Errorf("create the journal's folder: %w", err)
+	}
+	file, err := files.Create(journalPath(id), host.CreateNew)
+	if err != nil {
+		return fmt.Errorf("create the journal: %w", err)
+	}
+	j := &journal{id: id, file: file}
+	if err := errors.Join(j.append(first), file.Close()); err != nil {
+		return errors.Join(err, files.Remove(journalPath(id)))
+	}
+	return nil
+}
+
+// openJournal reads a journal and opens it for more.
+func openJournal(files host.Files, id string) (*journal, error) {
+	records, whole, err := readJournal(files, id)
+	if err != nil {
+		return nil, err
+	}
+	file, err := files.Create(journalPath(id), host.CreateAppend)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	if !whole { // end the line that a crash left torn, so that the next one is read
+		if _, err := file.Write([]byte("\n")); err != nil {
+			return nil, errors.Join(fmt.Errorf("continue the journal: %w", err), file.Close())
+		}
+	}
+	return &journal{id: id, records: records, file: file}, nil
+}
+
+// append puts a record on the disk before it returns.
+func (j *journal) append(r record) error {
+	r.Time = time.Now().UTC()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode a journal record: %w", err)
+	}
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	j.records = append(j.records, r)
+	return nil
+}
+
+// readJournal returns a journal's records and whether its last line is whole. A
+// torn last line is what a power cut leaves: its action was not begun.
+func readJournal(files host.Files, id string) (records []record, whole bool, err error) {
+	f, err := files.Open(journalPath(id))
+	if errors.Is(err, host.ErrNotExist) {
+		return nil, false, fmt.Errorf("%w: %s", ErrNoTransaction, id)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read the journal: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 4<<20))
+	if err != nil {
+		return nil, false, fmt.Errorf("read the journal: %w", err)
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	scanner.Buffer(nil, len(text)+1)
+	for scanner.Scan() {
+		var r record
+		if json.Unmarshal(scanner.Bytes(), &r) == nil {
+			records = append(records, r)
+		}
+	}
+	return records, len(text) == 0 || text[len(text)-1] == '\n', nil
+}
+
+func (j *journal) plan() *Plan {
+	if len(j.records) == 0 {
+		return nil
+	}
+	return j.records[0].Plan
+}
+
+func (j *journal) before() *before {
+	for _, r := range j.records {
+		if r.Before != nil {
+			return r.Before
+		}
+	}
+	return nil
+}
+
+func (j *journal) outcome() *Outcome { return outcomeOf(j.records) }
+
+func outcomeOf(records []record) *Outcome {
+	if n := len(records); n > 0 {
+		return records[n-1].Outcome
+	}
+	return nil
+}
+
+// reached is whether the transaction has been in a state.
+func (j *journal) reached(s State) bool { return j.count(s) > 0 }
+
+func (j *journal) count(s State) (n int) {
+	for _, r := range j.records {
+		if r.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// last is the last record of a state.
+func (j *journal) last(s State) (record, bool) {
+	for i := len(j.records) - 1; i >= 0; i-- {
+		if j.records[i].State == s {
+			return j.records[i], true
+		}
+	}
+	return record{}, false
+}
+
+// at is when the transaction was first in a state with this component or
+// service; empty: with any.
+func (j *journal) at(s State, component string) (time.Time, bool) {
+	for _, r := range j.records {
+		if r.State == s && (component == "" || strings.EqualFold(r.Component, component)) {
+			return r.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Transaction is what can be told of one from outside.
+type Transaction struct {
+	ID      string
+	Holder  string
+	Begun   time.Time
+	State   State
+	Outcome *Outcome // nil while unfinished
+}
+
+// Transactions lists those that are unfinished or that nobody has acknowledged,
+// oldest first. It writes nothing.
+func Transactions(files host.Files) ([]Transaction, error) {
+	entries, err := files.List(layout.Journals)
+	if errors.Is(err, host.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the journals: %w", err)
+	}
+	var all []Transaction
+	for _, entry := range entries {
+		id, ok := strings.CutSuffix(baseName(entry.Path), journalSuffix)
+		if !ok || !validID(id) {
+			continue
+		}
+		records, _, err := readJournal(files, id)
+		if errors.Is(err, ErrNoTransaction) {
+			continue // acknowledged this moment
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, describe(id, records))
+	}
+	return all, nil
+}
+
+func describe(id string, records []record) Transaction {
+	t := Transaction{ID: id, State: Prepared, Outcome: outcomeOf(records)}
+	if len(records) > 0 {
+		t.Begun = records[0].Time
+		t.State = records[len(records)-1].State
+		if plan := records[0].Plan; plan != nil {
+			t.Holder = plan.Holder
+		}
+	}
+	return t
+}
+
+// Acknowledge forgets a finished transaction.
+func Acknowledge(files host.Files, id string) error {
+	if !validID(id) {
+		return fmt.Errorf("%w: %q", ErrNoTransaction, id)
+	}
+	records, _, err := readJournal(files, id)
+	if err != nil {
+		return err
+	}
+	if outcomeOf(records) == nil && len(records) > 0 {
+		return fmt.Errorf("%w: %s", ErrBusy, id)
+	}
+	if err := files.Remove(journalPath(id)); err != nil {
+		return fmt.Errorf("remove the journal: %w", err)
+	}
+	return nil
+}
+
+func baseName(path string) string {
+	return path[strings.LastIndexAny(path, `\/`)+1:]
+}
+
+func samePath(a, b string) bool {
+	slashes := strings.NewReplacer("/", `\`)
+	return strings.EqualFold(slashes.Replace(a), slashes.Replace(b))
+}

@@ -1,0 +1,216 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// rollBack puts every old binary back and starts what ran before. It can begin
+// anywhere and be repeated: each step looks at what is there. An error means
+// that a destination does not have its old binary yet.
+func (t *transaction) rollBack(ctx context.Context, why *failure) error {
+	// On a full disk the record cannot be written. Go on without it: clearing
+	// the staged files makes room, and the files themselves tell the rest.
+	_ = t.note(RollingBack, why.component, "%v", why.err)
+
+	if err := t.stopAgain(ctx); err != nil {
+		return err
+	}
+	for _, c := range slices.Backward(t.plan.Components) {
+		if err := retry(ctx, func() error { return t.restore(ctx, c) }); err != nil {
+			return fmt.Errorf("put the old %s back: %w", c.Name, err)
+		}
+	}
+	t.clearLeftovers()
+	var down []string
+	for _, name := range t.startOrder() {
+		if err := retry(ctx, func() error { return t.start(ctx, name) }); err != nil {
+			down = append(down, fmt.Sprintf("service %s does not start with its old binary either: %v", name, err))
+		}
+	}
+	return t.finish(ctx, t.rolledBackOutcome(ctx, why, down))
+}
+
+// stopAgain stops what this transaction may have started. What it never got to
+// stop is left running: its binary has not been touched.
+func (t *transaction) stopAgain(ctx context.Context) error {
+	if !t.journal.reached(Swapping) {
+		return nil
+	}
+	for _, name := range t.journal.before().Running {
+		if err := retry(ctx, func() error { return t.stop(ctx, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts one component's old binary and registration back.
+func (t *transaction) restore(ctx context.Context, c Component) error {
+	if c.swaps() {
+		if err := t.restoreFile(c); err != nil {
+			return err
+		}
+	}
+	if b := t.journal.before(); b != nil && c.CommandLine != "" {
+		return t.setCommandLine(ctx, c.Service, b.CommandLines[c.Service])
+	}
+	return nil
+}
+
+func (t *transaction) restoreFile(c Component) error {
+	files := t.Host.Files
+	swapped, err := t.swappedFile(c)
+	if err != nil {
+		return err
+	}
+	if swapped {
+		if err := files.Rename(c.Destination, c.Staged, false); err != nil && !errors.Is(err, host.ErrNotExist) {
+			return err
+		}
+	}
+	if !c.creates() {
+		if err := files.Rename(c.undo(), c.Destination, false); err != nil && !errors.Is(err, host.ErrNotExist) {
+			return err
+		}
+	}
+	if c.revives() {
+		return nil
+	}
+	if err := files.Remove(c.Staged); err != nil && !errors.Is(err, host.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// swappedFile is whether the new binary stands at the destination: the old one
+// was set aside, or there was none, and the staged file has gone.
+func (t *transaction) swappedFile(c Component) (bool, error) {
+	staged, err := exists(t.Host.Files, c.Staged)
+	if err != nil || staged {
+		return false, err
+	}
+	if c.creates() {
+		return exists(t.Host.Files, c.Destination)
+	}
+	return exists(t.Host.Files, c.undo())
+}
+
+func exists(files host.Files, path string) (bool, error) {
+	_, err := files.Stat(path)
+	if errors.Is(err, host.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// retry repeats what a virus scanner or a late process can spoil for a moment.
+func retry(ctx context.Context, action func() error) error {
+	const attempts = 5
+	wait := 100 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := action()
+		if err == nil || attempt == attempts {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(err, ctx.Err())
+		case <-timer.C:
+		}
+		wait *= 2
+	}
+}
+
+// finish writes the outcome: the transaction is over.
+func (t *transaction) finish(ctx context.Context, outcome Outcome) error {
+	return retry(ctx, func() error {
+		return t.journal.append(record{State: Done, Message: string(outcome.Result), Outcome: &outcome})
+	})
+}
+
+func (t *transaction) committedOutcome(ctx context.Context, notes map[string]string) Outcome {
+	o := Outcome{Result: Committed, Down: t.down()}
+	for _, c := range t.plan.Components {
+		action := "replaced"
+		switch {
+		case !c.swaps():
+			action = "restarted"
+		case c.creates():
+			action = "created"
+		}
+		if message := t.unhealthyBefore(c); message != "" && notes[c.Name] == "" {
+			notes[c.Name] = message
+		}
+		o.Components = append(o.Components, t.describe(ctx, c, action, notes[c.Name]))
+	}
+	return o
+}
+
+func (t *transaction) rolledBackOutcome(ctx context.Context, why *failure, down []string) Outcome {
+	o := Outcome{Result: RolledBack, Message: why.Error(), FailedComponent: why.component, Down: t.down()}
+	if len(down) > 0 {
+		o.Result = Failed
+		o.Message = fmt.Sprint(o.Message, "; ", errors.Join(asErrors(down)...))
+	}
+	for _, c := range t.plan.Components {
+		action, message := "rolledBack", ""
+		if c.Name == why.component {
+			action, message = "failed", why.err.Error()
+		}
+		described := t.describe(ctx, c, action, message)
+		if c.Name == why.component {
+			described.LogLines = why.logLines
+		}
+		o.Components = append(o.Components, described)
+	}
+	return o
+}
+
+func asErrors(texts []string) (errs []error) {
+	for _, text := range texts {
+		errs = append(errs, errors.New(text))
+	}
+	return errs
+}
+
+func (t *transaction) describe(ctx context.Context, c Component, action, message string) ComponentOutcome {
+	o := ComponentOutcome{Name: c.Name, Action: action, Message: message}
+	if c.Service == "" {
+		return o
+	}
+	if status, err := t.Host.Services.Status(ctx, c.Service); err == nil {
+		o.Service = &status
+	}
+	stopped, wasStopped := t.journal.at(Stopping, c.Service)
+	started, wasStarted := t.startedAt(c.Service)
+	if wasStopped && wasStarted {
+		o.Down = started.Sub(stopped)
+		if healthy, ok := t.healthy[c.Name]; ok {
+			o.Healthy = healthy.Sub(started)
+		}
+	}
+	return o
+}
+
+// down is from the first stop to the last start that this process saw.
+func (t *transaction) down() time.Duration {
+	first, ok := t.journal.at(Stopping, "")
+	if !ok || len(t.started) == 0 {
+		return 0
+	}
+	var last time.Time
+	for _, s := range t.started {
+		if s.at.After(last) {
+			last = s.at
+		}
+	}
+	return last.Sub(first)
+}

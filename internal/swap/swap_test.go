@@ -1,0 +1,405 @@
+package swap_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/swap"
+)
+
+func TestReplacesAllComponentsInOneCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		oldContainerd, oldKubelet := n.read(t, containerdExe), n.read(t, kubeletExe)
+		containerd, kubelet := n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", "")
+		n.ForgetOperations()
+
+		// The kubelet first: the order of the plan is not the order of the cycle.
+		outcome, events := n.push(t, kubelet, containerd)
+
+		if outcome.Result != swap.Committed || outcome.Message != "" {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		for i, name := range []string{"kubelet", "containerd"} {
+			c := outcome.Components[i]
+			if c.Name != name || c.Action != "replaced" || c.Service.State != host.Running || c.Service.PID == 0 ||
+				c.Down <= 0 || c.Healthy <= 0 {
+				t.Errorf("%s: %+v, service %+v", name, c, c.Service)
+			}
+		}
+		equalBytes(t, "containerd", n.read(t, containerdExe), binary("containerd", "1.6.27", ""))
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.30.0", ""))
+		equalBytes(t, "previous containerd", n.read(t, layout.Previous(containerdExe)), oldContainerd)
+		equalBytes(t, "previous kubelet", n.read(t, layout.Previous(kubeletExe)), oldKubelet)
+		if left := n.leftovers(t); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		// kube-proxy depends on containerd too; each service is stopped and
+		// started once, dependents first and last.
+		want := []string{
+			"stop kube-proxy", "stop kubelet", "stop containerd",
+			"start containerd", "start kubelet", "start kube-proxy",
+		}
+		if got := serviceCalls(n); !sameCycle(got, want) {
+			t.Errorf("service calls: %v", got)
+		}
+		if last := events[len(events)-1]; last.State != swap.Done {
+			t.Errorf("last event: %+v", last)
+		}
+	})
+}
+
+// serviceCalls lists the guardian's starts and stops.
+func serviceCalls(n *node) (calls []string) {
+	for _, op := range n.Operations() {
+		if op.Service != layout.GuardianService {
+			continue
+		}
+		switch op.Kind {
+		case simulated.OpServiceStart:
+			calls = append(calls, "start "+op.Target)
+		case simulated.OpServiceStop:
+			calls = append(calls, "stop "+op.Target)
+		}
+	}
+	return calls
+}
+
+// sameCycle compares without regard to the order of services that do not depend
+// on each other.
+func sameCycle(got, want []string) bool {
+	at := func(call string) int { return slices.Index(got, call) }
+	sorted := func(s []string) []string { return slices.Sorted(slices.Values(s)) }
+	return slices.Equal(sorted(got), sorted(want)) &&
+		at("stop kubelet") < at("stop containerd") && at("stop kube-proxy") < at("stop containerd") &&
+		at("stop containerd") < at("start containerd") &&
+		at("start containerd") < at("start kubelet") && at("start containerd") < at("start kube-proxy")
+}
+
+func TestWhatWasStoppedStaysStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		setup := n.Process("setup")
+		if err := setup.Services.Stop(t.Context(), "kubelet"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "kubelet stopped", func() bool { return n.service(t, "kubelet").PID == 0 })
+
+		outcome, _ := n.push(t, n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", ""))
+
+		if outcome.Result != swap.Committed {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		if s := n.service(t, "kubelet"); s.State != host.Stopped {
+			t.Errorf("kubelet is %s", s.State)
+		}
+		if s := n.service(t, "containerd"); s.State != host.Running {
+			t.Errorf("containerd is %s", s.State)
+		}
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.30.0", ""))
+	})
+}
+
+func TestPlacesAFileWithoutAService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		crictl := n.stage(t, "crictl", `C:\k\crictl.exe`, binary("crictl", "v1.30.0", ""))
+		crictl.Service = ""
+		before := n.service(t, "kubelet")
+
+		outcome, _ := n.push(t, crictl)
+
+		if outcome.Result != swap.Committed || outcome.Components[0].Action != "created" || outcome.Components[0].Service != nil {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		equalBytes(t, "crictl", n.read(t, `C:\k\crictl.exe`), binary("crictl", "v1.30.0", ""))
+		if after := n.service(t, "kubelet"); after.PID != before.PID {
+			t.Error("the kubelet was restarted for a file that it has nothing to do with")
+		}
+	})
+}
+
+func TestABadBinaryIsRolledBack(t *testing.T) {
+	for _, fault := range []string{"crash-at-start", "exit-after=300ms", "unhealthy"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				oldContainerd, oldKubelet := n.read(t, containerdExe), n.read(t, kubeletExe)
+
+				outcome, _ := n.push(t, n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", fault))
+
+				if outcome.Result != swap.RolledBack || outcome.FailedComponent != "kubelet" {
+					t.Fatalf("outcome: %+v", outcome)
+				}
+				verbose("%s: %s\n%s", fault, outcome.Message, strings.Join(outcome.Components[1].LogLines, "\n"))
+				if c := outcome.Components[1]; c.Action != "failed" || len(c.LogLines) == 0 {
+					t.Errorf("kubelet: %+v", c)
+				}
+				if c := outcome.Components[0]; c.Action != "rolledBack" {
+					t.Errorf("containerd: %+v", c)
+				}
+				equalBytes(t, "containerd", n.read(t, containerdExe), oldContainerd)
+				equalBytes(t, "kubelet", n.read(t, kubeletExe), oldKubelet)
+				for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
+					if s := n.service(t, name); s.State != host.Running {
+						t.Errorf("%s is %s", name, s.State)
+					}
+				}
+				if left := n.leftovers(t); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestAServiceThatHangsOnStopIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.push(t, n.stageKubelet(t, "v1.30.0", "hang-on-stop"))
+		kubelet := n.stageKubelet(t, "v1.31.0", "")
+
+		outcome, _ := n.push(t, kubelet)
+
+		if outcome.Result != swap.Committed {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.31.0", ""))
+	})
+}
+
+func TestRollbackByHandAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		first := n.read(t, containerdExe)
+		n.push(t, n.stageContainerd(t, "1.6.27", ""))
+		second := n.read(t, containerdExe)
+
+		for _, want := range [][]byte{first, second, first} {
+			previous := layout.Previous(containerdExe)
+			outcome, _ := n.push(t, swap.Component{
+				Name: "containerd", Destination: containerdExe, Service: "containerd",
+				Staged: previous, SHA256: n.hashAt(t, previous), PreviousSHA256: n.hashAt(t, containerdExe),
+			})
+			if outcome.Result != swap.Committed {
+				t.Fatalf("outcome: %+v", outcome)
+			}
+			equalBytes(t, "containerd", n.read(t, containerdExe), want)
+		}
+	})
+}
+
+func TestAFailedRollbackByHandKeepsThePreviousBinary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+		good, previous := n.read(t, kubeletExe), layout.Previous(kubeletExe)
+		bad := binary("kubelet", "v1.28.0", "crash-at-start")
+		n.place(t, previous, bad)
+
+		outcome, _ := n.push(t, swap.Component{
+			Name: "kubelet", Destination: kubeletExe, Service: "kubelet",
+			Staged: previous, SHA256: hash(bad), PreviousSHA256: hash(good),
+		})
+
+		if outcome.Result != swap.RolledBack {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), good)
+		equalBytes(t, "previous", n.read(t, previous), bad)
+	})
+}
+
+func TestAHealthCheckThatFailedBeforeIsNotHeldAgainstTheNewBinary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet := n.stageKubelet(t, "v1.30.0", "")
+		kubelet.Health.HTTPGet = "http://127.0.0.1:9/nobody-listens"
+
+		outcome, _ := n.push(t, kubelet)
+
+		if outcome.Result != swap.Committed || outcome.Components[0].Message == "" {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+	})
+}
+
+func TestTheCommandLineChangesWithTheBinaryAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		commandLine := func() string {
+			config, err := n.Process("look").Services.Config(t.Context(), "kubelet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return config.CommandLine
+		}
+		before := commandLine()
+		wanted := `"C:\k\kubelet.exe" --v=6`
+
+		broken := n.stageKubelet(t, "v1.30.0", "crash-at-start")
+		broken.CommandLine = wanted
+		if outcome, _ := n.push(t, broken); outcome.Result != swap.RolledBack || commandLine() != before {
+			t.Fatalf("after a rollback: %q, %+v", commandLine(), outcome)
+		}
+		// Without a new binary: only the registration changes.
+		outcome, _ := n.push(t, swap.Component{
+			Name: "kubelet", Destination: kubeletExe, Service: "kubelet", CommandLine: wanted,
+		})
+		if outcome.Result != swap.Committed || outcome.Components[0].Action != "restarted" || commandLine() != wanted {
+			t.Fatalf("after a change: %q, %+v", commandLine(), outcome)
+		}
+	})
+}
+
+func TestBeginRefusesAndLeavesEverythingAsItIs(t *testing.T) {
+	cases := map[string]struct {
+		change func(c *swap.Component)
+		is     error
+	}{
+		"a staged file of other content": {func(c *swap.Component) { c.SHA256 = strings.Repeat("0", 64) }, nil},
+		"no staged file":                 {func(c *swap.Component) { c.Staged = kubeletExe + ".swdt-nothing" }, host.ErrNotExist},
+		"a destination that has changed": {func(c *swap.Component) { c.PreviousSHA256 = strings.Repeat("0", 64) }, swap.ErrChanged},
+		"a destination that is new":      {func(c *swap.Component) { c.PreviousSHA256 = "" }, swap.ErrChanged},
+		"a component without a name":     {func(c *swap.Component) { c.Name = "" }, nil},
+		"nothing to do":                  {func(c *swap.Component) { c.Staged, c.Service = "", "" }, nil},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				kubelet := n.stageKubelet(t, "v1.30.0", "")
+				test.change(&kubelet)
+				before, pid := n.read(t, kubeletExe), n.service(t, "kubelet").PID
+				m, _ := n.session()
+
+				_, err := swap.Begin(t.Context(), m, swap.Plan{Components: []swap.Component{kubelet}})
+
+				if err == nil || test.is != nil && !errors.Is(err, test.is) {
+					t.Fatalf("got %v", err)
+				}
+				equalBytes(t, "kubelet", n.read(t, kubeletExe), before)
+				if n.service(t, "kubelet").PID != pid {
+					t.Error("the kubelet was restarted")
+				}
+				if transactions, err := swap.Transactions(m.Host.Files); err != nil || len(transactions) > 0 {
+					t.Errorf("transactions: %v, %v", transactions, err)
+				}
+			})
+		})
+	}
+}
+
+func TestOneTransactionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet, containerd := n.stageKubelet(t, "v1.30.0", "slow-start=3s"), n.stageContainerd(t, "1.6.27", "")
+		m, _ := n.session()
+		id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "first", Components: []swap.Component{kubelet}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = swap.Begin(t.Context(), m, swap.Plan{Holder: "second", Components: []swap.Component{containerd}})
+		if !errors.Is(err, swap.ErrBusy) || !strings.Contains(err.Error(), "first") {
+			t.Errorf("got %v", err)
+		}
+		if err := swap.Acknowledge(m.Host.Files, id); !errors.Is(err, swap.ErrBusy) {
+			t.Errorf("acknowledged an unfinished transaction: %v", err)
+		}
+		if outcome, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil || outcome.Result != swap.Committed {
+			t.Errorf("the first one: %+v, %v", outcome, err)
+		}
+	})
+}
+
+func TestATransactionOutlivesItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, p := n.session()
+		ctx, cut := context.WithCancel(t.Context())
+		id, err := swap.Begin(ctx, m, swap.Plan{Components: []swap.Component{n.stageKubelet(t, "v1.30.0", "")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = swap.Follow(ctx, m, id, func(e swap.Event) { cut() })
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("follow a cut session: %v", err)
+		}
+		p.Kill()
+
+		n.healed(t)
+		next, _ := n.session()
+		transactions, err := swap.Transactions(next.Host.Files)
+		if err != nil || len(transactions) != 1 || transactions[0].Outcome == nil || transactions[0].Outcome.Result != swap.Committed {
+			t.Fatalf("the next contact learns of %+v, %v", transactions, err)
+		}
+		if err := swap.Acknowledge(next.Host.Files, id); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// healed waits until the guardian has done its work and gone.
+func (n *node) healed(t *testing.T) {
+	t.Helper()
+	h := n.Process("look")
+	eventually(t, "the guardian has gone", func() bool {
+		if _, up := n.Up(); !up {
+			return false
+		}
+		_, err := h.Services.Status(context.Background(), layout.GuardianService)
+		if errors.Is(err, simulated.ErrKilled) { // the machine was rebooted meanwhile
+			h = n.Process("look")
+		}
+		return errors.Is(err, host.ErrNoService)
+	})
+}
+
+func TestInspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+		m, _ := n.session()
+		n.ForgetOperations()
+
+		a, err := swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{
+			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", VersionArgs: []string{"--version"},
+		})
+
+		if err != nil || !a.Exists || a.SHA256 != hash(binary("kubelet", "v1.30.0", "")) || a.Version != "v1.30.0" ||
+			!a.ServiceExists || a.Service.State != host.Running || a.PreviousSHA256 == "" {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		for _, op := range n.Operations() {
+			if op.Kind != simulated.OpProcessRun && op.Process == "swdt-agent.exe" {
+				t.Errorf("looking changed the node: %v", op)
+			}
+		}
+		a, err = swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
+		if err != nil || !a.Folder || a.ServiceExists {
+			t.Errorf("a folder: %+v, %v", a, err)
+		}
+	})
+}
+
+func TestTimesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet := n.stageKubelet(t, "v1.30.0", "unhealthy")
+		kubelet.Health.Timeout = 7 * time.Second
+		begun := time.Now()
+		outcome, _ := n.push(t, kubelet)
+		if took := time.Since(begun); outcome.Result != swap.RolledBack || took < 7*time.Second || took > 15*time.Second {
+			t.Errorf("after %s: %+v", took, outcome)
+		}
+	})
+}

@@ -1,0 +1,428 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/scm"
+)
+
+// transaction is one at work, in the guardian's process.
+type transaction struct {
+	Machine
+	journal *journal
+	plan    Plan
+	started map[string]startedService // by lower-case name, as this process saw it
+	healthy map[string]time.Time      // by component name
+}
+
+// startedService is a service that this process started.
+type startedService struct {
+	pid uint32
+	at  time.Time
+}
+
+// failure is why a transaction is undone, and whose fault it was.
+type failure struct {
+	component string
+	err       error
+	logLines  []string
+}
+
+func (f *failure) Error() string {
+	if f.component == "" {
+		return f.err.Error()
+	}
+	return f.component + ": " + f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// run brings the transaction to its end from wherever the journal says it is.
+// An error means that it is not at its end: the journal stays unfinished.
+func (t *transaction) run(ctx context.Context) error {
+	err := t.proceed(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil { // a shutdown: the next guardian reads on from here
+		return ctx.Err()
+	}
+	if !t.journal.reached(Committing) { // from there on, there is nothing to go back to
+		err = t.rollBack(ctx, asFailure(err))
+	}
+	if err != nil {
+		return errors.Join(err, t.note(GaveUp, "", "%v", err))
+	}
+	return nil
+}
+
+func asFailure(err error) *failure {
+	if failed, ok := errors.AsType[*failure](err); ok {
+		return failed
+	}
+	return &failure{err: err}
+}
+
+// proceed does what is left of the way forward.
+func (t *transaction) proceed(ctx context.Context) error {
+	if len(t.journal.records) > 1 {
+		if err := t.resume(ctx); err != nil {
+			return err
+		}
+	}
+	if !t.journal.reached(Swapped) {
+		if err := t.stopServices(ctx); err != nil {
+			return err
+		}
+		if err := t.swapFiles(ctx); err != nil {
+			return err
+		}
+	}
+	if !t.journal.reached(Committing) {
+		if err := t.startServices(ctx); err != nil {
+			return err
+		}
+		if err := t.checkServices(ctx); err != nil {
+			return err
+		}
+	}
+	return t.commit(ctx)
+}
+
+// resume decides what another guardian's unfinished work comes to. An error is
+// the reason to undo it.
+func (t *transaction) resume(ctx context.Context) error {
+	last := t.journal.records[len(t.journal.records)-1]
+	if err := t.note(Resumed, "", "after %s", last.State); err != nil {
+		return err
+	}
+	if r, ok := t.journal.last(RollingBack); ok {
+		return &failure{component: r.Component, err: errors.New(r.Message)}
+	}
+	if !t.journal.reached(Swapped) {
+		return &failure{err: fmt.Errorf("interrupted while %s", doing(last))}
+	}
+	if t.journal.reached(Committing) {
+		return nil
+	}
+	if t.journal.count(Resumed) > maxResumes {
+		return &failure{err: fmt.Errorf("interrupted %d times, last while %s", maxResumes, doing(last))}
+	}
+	return t.verifySwapped(ctx)
+}
+
+// verifySwapped makes sure that the new binaries stand where the journal says
+// they do: an undo on a full disk may have left no record of itself.
+func (t *transaction) verifySwapped(ctx context.Context) error {
+	hashes := hashcache.Load(t.Host.Files)
+	for _, c := range t.plan.Components {
+		if !c.swaps() {
+			continue
+		}
+		if current, err := hashOrNothing(ctx, hashes, c.Destination); err != nil || current != c.SHA256 {
+			return &failure{component: c.Name, err: errors.Join(errors.New("interrupted, and the new binary is no longer in place"), err)}
+		}
+	}
+	return nil
+}
+
+func doing(r record) string {
+	return strings.TrimSpace(string(r.State) + " " + r.Component)
+}
+
+func (t *transaction) note(s State, component, format string, args ...any) error {
+	return t.journal.append(record{State: s, Component: component, Message: fmt.Sprintf(format, args...)})
+}
+
+// stopServices stops what runs of the components' services and of the services
+// that depend on them, dependents first.
+func (t *transaction) stopServices(ctx context.Context) error {
+	before, err := t.observe(ctx)
+	if err != nil {
+		return err
+	}
+	first := record{State: Stopping, Before: before, Message: "services to stop: " + orNone(before.Running)}
+	if err := t.journal.append(first); err != nil {
+		return err
+	}
+	for _, name := range before.Running {
+		if err := t.note(Stopping, name, ""); err != nil {
+			return err
+		}
+		if err := t.stop(ctx, name); err != nil {
+			return &failure{t.componentOf(name), err, t.logLines(ctx, name)}
+		}
+	}
+	return nil
+}
+
+// observe notes down what must be restored.
+func (t *transaction) observe(ctx context.Context) (*before, error) {
+	running, err := stopOrder(ctx, t.Host, t.plan.Components)
+	if err != nil {
+		return nil, err
+	}
+	b := &before{Running: running, CommandLines: map[string]string{}}
+	for _, c := range t.plan.Components {
+		if c.CommandLine != "" {
+			config, err := t.Host.Services.Config(ctx, c.Service)
+			if err != nil {
+				return nil, &failure{c.Name, fmt.Errorf("read the registration of service %s: %w", c.Service, err), nil}
+			}
+			b.CommandLines[c.Service] = config.CommandLine
+		}
+		if !c.Health.empty() && containsFold(running, c.Service) && probe(ctx, t.Host.Network, c.Health) != nil {
+			b.Unhealthy = append(b.Unhealthy, c.Name)
+		}
+	}
+	return b, nil
+}
+
+// stop stops one service and waits until its process, and whatever of the
+// components' binaries it had started, is gone.
+func (t *transaction) stop(ctx context.Context, service string) error {
+	timeout := t.stopTimeout(service)
+	children, err := t.pinChildren(ctx, service)
+	if err != nil {
+		return err
+	}
+	defer children.close()
+	if _, err := scm.StopOne(ctx, t.Host, service, scm.StopOptions{Timeout: timeout, Kill: true}); err != nil {
+		return err
+	}
+	return children.end(ctx, timeout)
+}
+
+func (t *transaction) stopTimeout(service string) time.Duration {
+	for _, c := range t.plan.Components {
+		if strings.EqualFold(c.Service, service) {
+			return c.StopTimeout
+		}
+	}
+	return DefaultStopTimeout
+}
+
+func (t *transaction) startTimeout(service string) time.Duration {
+	for _, c := range t.plan.Components {
+		if strings.EqualFold(c.Service, service) {
+			return c.StartTimeout
+		}
+	}
+	return DefaultStartTimeout
+}
+
+// swapFiles renames every old binary aside and every new one into place.
+func (t *transaction) swapFiles(ctx context.Context) error {
+	for _, c := range t.plan.Components {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.note(Swapping, c.Name, ""); err != nil {
+			return err
+		}
+		if err := t.swap(ctx, c); err != nil {
+			return &failure{c.Name, err, nil}
+		}
+	}
+	return t.note(Swapped, "", "")
+}
+
+func (t *transaction) swap(ctx context.Context, c Component) error {
+	if c.swaps() {
+		if !c.creates() {
+			if err := t.Host.Files.Rename(c.Destination, c.undo(), false); err != nil {
+				return fmt.Errorf("set the old binary aside: %w", err)
+			}
+		}
+		if err := t.Host.Files.Rename(c.Staged, c.Destination, false); err != nil {
+			return fmt.Errorf("put the new binary in place: %w", err)
+		}
+	}
+	if c.CommandLine != "" {
+		if err := t.setCommandLine(ctx, c.Service, c.CommandLine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) setCommandLine(ctx context.Context, service, commandLine string) error {
+	err := t.Host.Services.Configure(ctx, host.ServiceConfig{Name: service, CommandLine: commandLine})
+	if err != nil {
+		return fmt.Errorf("change the command line of service %s: %w", service, err)
+	}
+	return nil
+}
+
+// startServices starts what ran before, each after what it needs. Where others
+// wait for it, a component must be healthy before they are started: a kubelet
+// that does not find its runtime ends itself.
+func (t *transaction) startServices(ctx context.Context) error {
+	order := t.startOrder()
+	for i, name := range order {
+		if err := t.note(Starting, name, ""); err != nil {
+			return err
+		}
+		component := t.componentOf(name)
+		if err := t.start(ctx, name); err != nil {
+			return &failure{component, err, t.logLines(ctx, name)}
+		}
+		if c, ok := t.component(name); ok && i+1 < len(order) {
+			if err := t.awaitHealthy(ctx, c); err != nil {
+				return &failure{component, err, t.logLines(ctx, name)}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *transaction) startOrder() []string {
+	b := t.journal.before()
+	if b == nil {
+		return nil
+	}
+	order := slices.Clone(b.Running)
+	slices.Reverse(order)
+	return order
+}
+
+func (t *transaction) start(ctx context.Context, service string) error {
+	ctx, cancel := context.WithTimeout(ctx, t.startTimeout(service))
+	defer cancel()
+	status, err := scm.Start(ctx, t.Host, service, nil)
+	if err != nil {
+		return err
+	}
+	t.started[strings.ToLower(service)] = startedService{pid: status.PID, at: time.Now()}
+	return nil
+}
+
+// checkServices waits until every service that was started has settled and is
+// healthy.
+func (t *transaction) checkServices(ctx context.Context) error {
+	for _, name := range t.startOrder() {
+		if err := t.note(Checking, name, ""); err != nil {
+			return err
+		}
+		c, ok := t.component(name)
+		if !ok { // a dependent that is not in the plan
+			c = Component{Name: name, Service: name, Settle: DefaultSettle}
+		}
+		if err := t.check(ctx, c); err != nil {
+			return &failure{t.componentOf(name), err, t.logLines(ctx, name)}
+		}
+	}
+	return nil
+}
+
+// commit makes the swap final: the old binary becomes the previous one.
+func (t *transaction) commit(ctx context.Context) error {
+	if err := t.note(Committing, "", ""); err != nil {
+		return err
+	}
+	notes := map[string]string{}
+	for _, c := range t.plan.Components {
+		if err := t.keepPrevious(c); err != nil {
+			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
+		}
+	}
+	t.clearLeftovers()
+	t.rememberHashes(ctx)
+	return t.finish(ctx, t.committedOutcome(ctx, notes))
+}
+
+// keepPrevious keeps the old binary for a rollback by hand. An older one that is
+// still being run cannot be replaced; it is moved out of the way, to be cleared
+// by a later transaction.
+func (t *transaction) keepPrevious(c Component) error {
+	files := t.Host.Files
+	err := files.Rename(c.undo(), c.previous(), true)
+	if errors.Is(err, host.ErrNotExist) {
+		return nil // nothing was replaced, or a guardian before this one did it
+	}
+	if errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse) {
+		aside := layout.Staged(c.Destination, "stale-"+t.journal.id)
+		if err := files.Rename(c.previous(), aside, false); err != nil {
+			return fmt.Errorf("set the previous binary aside: %w", err)
+		}
+		err = files.Rename(c.undo(), c.previous(), false)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the old binary: %w", err)
+	}
+	return nil
+}
+
+// clearLeftovers removes staged and half-sent files beside the destinations. A
+// file that will not go is no reason to fail; the next transaction tries again.
+func (t *transaction) clearLeftovers() {
+	for _, c := range t.plan.Components {
+		for _, path := range leftovers(t.Host.Files, c.Destination) {
+			_ = t.Host.Files.Remove(path)
+		}
+	}
+}
+
+// leftovers are staged and half-sent files beside a destination.
+func leftovers(files host.Files, destination string) (paths []string) {
+	folder := destination[:len(destination)-len(baseName(destination))]
+	entries, err := files.List(folder)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		path := folder + baseName(entry.Path)
+		if !entry.Folder && layout.IsLeftover(destination, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// rememberHashes saves the new binaries' hashes, so that the next look at them
+// costs nothing.
+func (t *transaction) rememberHashes(ctx context.Context) {
+	hashes := hashcache.Load(t.Host.Files)
+	for _, c := range t.plan.Components {
+		_, _, _ = hashes.Hash(ctx, c.Destination)
+		_, _, _ = hashes.Hash(ctx, c.previous())
+	}
+	_ = hashes.Save() // a cache: without it the next look reads the file
+}
+
+func (t *transaction) component(service string) (Component, bool) {
+	for _, c := range t.plan.Components {
+		if c.Service != "" && strings.EqualFold(c.Service, service) {
+			return c, true
+		}
+	}
+	return Component{}, false
+}
+
+// componentOf names the component of a service; the service itself where it is
+// not in the plan.
+func (t *transaction) componentOf(service string) string {
+	if c, ok := t.component(service); ok {
+		return c.Name
+	}
+	return service
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
