@@ -1,0 +1,11 @@
+// Package lab is a module of its own for what tests, benchmarks and the demo
+// push onto nodes, so that swdt itself never depends on it:
+//
+//   - service: a small Windows service that plays kubelet (or another component)
+//     and misbehaves on demand.
+//   - pad: makes an executable as large as one wants.
+//   - pipehold: makes named-pipe servers usable under Wine.
+//   - containerd/VERSION: modules that build the real containerd.exe.
+//
+// build.sh builds all of it into a cache outside of git.
+package lab
