@@ -1,0 +1,61 @@
+# All targets work on a fresh clone with Go, git and make. What tests need beyond
+# that, scripts/install-test-deps.sh installs (as root on Debian or Ubuntu) or
+# names.
+
+SHELL := bash
+.DEFAULT_GOAL := build
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+AGENT   := internal/agentbin/swdt-agent.exe.zst
+# No version in the agent: its hash is its identity, and changes with its source
+# alone.
+AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w"
+SWDT_FLAGS  := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+
+.PHONY: build
+build: ## bin/swdt with the agent inside, and bin/swdt-agent.exe
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(AGENT_FLAGS) -o bin/swdt-agent.exe ./cmd/swdt-agent
+	go run ./internal/agentbin/pack bin/swdt-agent.exe $(AGENT)
+	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/ ./cmd/swdt
+
+.PHONY: dist
+dist: build ## dist/: swdt for linux, macOS and Windows
+	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+		out=dist/swdt-$${target/\//-}; [[ $$target == windows/* ]] && out+=.exe; \
+		echo "$$out"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build $(SWDT_FLAGS) -o $$out ./cmd/swdt || exit 1; \
+	done
+
+.PHONY: demo
+demo: build ## what swdt does, on a simulated node, in under a minute
+	scripts/demo.sh
+
+.PHONY: test
+test: ## everything: unit tests with -race, the Windows side under Wine, end to end
+	scripts/test.sh
+
+.PHONY: unit
+unit: ## the quick part of test: no Wine, no race detector
+	go test ./internal/... ./api/... ./cmd/...
+
+.PHONY: verify
+verify: ## formatting, vet for three systems, lint, layers, generated files, go.mod
+	scripts/verify.sh
+
+.PHONY: generate
+generate: ## generated files
+	scripts/generate.sh
+
+.PHONY: lab
+lab: ## the Windows programs that tests and the demo push
+	lab/build.sh
+
+.PHONY: clean
+clean: ## what was built here; the caches in ~/.cache/swdt stay
+	rm -rf bin dist $(AGENT)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  \1\t/' | expand -t 12

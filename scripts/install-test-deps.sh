@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what the tests need beyond Go, git and make: Wine and mingw for the
+# Windows side, OpenSSH's server, protoc for the check of generated files. Only
+# what is missing, only on Debian and Ubuntu as root; elsewhere it names it.
+set -euo pipefail
+
+missing=()
+need() { # PACKAGE, then a command that succeeds where it is installed
+	local package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing+=("$package")
+}
+need wine command -v wine
+need wine64 test -e /usr/lib/wine/wine64 -o -e /usr/bin/wine64
+need gcc-mingw-w64-x86-64 command -v x86_64-w64-mingw32-gcc
+need openssh-server test -x /usr/sbin/sshd
+need openssh-client command -v ssh
+need sshpass command -v sshpass
+need protobuf-compiler command -v protoc
+need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
+# The race detector is the one thing here that needs a C compiler.
+need gcc command -v gcc
+need libc6-dev test -e /usr/include/stdlib.h
+
+if ((${#missing[@]} == 0)); then
+	exit 0
+fi
+if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+	echo "missing: ${missing[*]}" >&2
+	echo "on Debian or Ubuntu: sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+	exit 1
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends "${missing[@]}"

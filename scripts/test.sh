@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The whole suite, cheapest first. Ends with 0 when all of it passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+title() { printf '\n== %s\n' "$*"; }
+
+title "what the tests need"
+scripts/install-test-deps.sh
+make --no-print-directory build
+SWDT_LAB=$(lab/build.sh)
+SWDT_BIN=$PWD/bin/swdt
+export SWDT_LAB SWDT_BIN
+
+title "host side: unit, property and simulated tests, with the race detector"
+go test -race ./api/... ./cmd/... ./internal/...
+
+title "lab"
+(cd lab && go test ./...)
+
+title "Windows side, under Wine"
+GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -exec "$PWD/scripts/wine-exec" ./internal/host/windows/...
+
+title "end to end: the real agent, real services, real SSH"
+go test -timeout 20m ./e2e/...
