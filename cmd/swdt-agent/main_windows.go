@@ -1,0 +1,113 @@
+// swdt-agent is swdt's half on a Windows node: swdt uploads it, starts it over
+// SSH and speaks to it on its stdin and stdout. As a one-shot service it is the
+// guardian that brings a transaction to its end.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	syswindows "golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/svc"
+
+	"github.com/swdt-dev/swdt/internal/agent"
+	"github.com/swdt-dev/swdt/internal/host/windows"
+	"github.com/swdt-dev/swdt/internal/layout"
+)
+
+func main() { os.Exit(run(context.Background(), os.Args[1:])) }
+
+func run(ctx context.Context, args []string) int {
+	machine, err := thisMachine()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "swdt-agent:", err)
+		return 1
+	}
+	if len(args) == 0 {
+		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
+	}
+	service := &guardian{ctx: ctx, machine: machine, args: args}
+	err = svc.Run(layout.GuardianService, service)
+	if errors.Is(err, syswindows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
+		// Nobody's service: a person or a session started it.
+		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "swdt-agent: run as a service:", err)
+		return 1
+	}
+	return service.exitCode
+}
+
+func thisMachine() (agent.Machine, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return agent.Machine{}, fmt.Errorf("find this program's own file: %w", err)
+	}
+	hash, err := hashOf(path)
+	if err != nil {
+		return agent.Machine{}, fmt.Errorf("hash this program's own file: %w", err)
+	}
+	return agent.Machine{Host: windows.New(), Executable: path, Hash: hash}, nil
+}
+
+func hashOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// guardian is the program as a service: the work is done between Running and
+// Stopped, and Stop and Shutdown end it early.
+type guardian struct {
+	ctx      context.Context
+	machine  agent.Machine
+	args     []string
+	exitCode int
+}
+
+func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
+	const accepts = svc.AcceptStop | svc.AcceptShutdown
+	ctx, cancel := context.WithCancel(g.ctx)
+	defer cancel()
+	done := make(chan int, 1)
+	go func() {
+		// A service's standard streams lead nowhere.
+		done <- agent.Main(ctx, g.machine, g.args, eof{}, io.Discard, os.Stderr)
+	}()
+	current := svc.Status{State: svc.Running, Accepts: accepts}
+	status <- current
+	for {
+		select {
+		case g.exitCode = <-done:
+			// Codes other than 0 are the program's own, not Windows's.
+			return g.exitCode != 0, uint32(g.exitCode)
+		case request := <-requests:
+			switch request.Cmd {
+			case svc.Interrogate:
+				status <- current
+			case svc.Stop, svc.Shutdown:
+				current = svc.Status{State: svc.StopPending}
+				status <- current
+				cancel()
+			}
+		}
+	}
+}
+
+// eof is an input with nothing in it.
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }

@@ -1,0 +1,175 @@
+package wine
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+//go:embed recipe
+var recipe embed.FS
+
+const (
+	// recipeVersion changes with what build does, so that old templates are not used.
+	recipeVersion = "1"
+	registryFile  = "node.reg"
+	lockInterval  = 200 * time.Millisecond
+)
+
+// shims are DLLs that Wine lacks, each built from recipe/NAME.c.
+func shims() []string { return []string{"bcryptprimitives"} }
+
+// template is the folder of the finished template, which is made if it is not
+// there yet. One process makes it, the others wait for that one.
+func template(ctx context.Context, tools tools, cache string) (string, error) {
+	name, err := recipeName(ctx, tools)
+	if err != nil {
+		return "", err
+	}
+	finished := filepath.Join(cache, name)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	lock := flock.New(finished + ".lock")
+	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
+		return "", fmt.Errorf("wait for another process that makes the template: %w", err)
+	}
+	defer lock.Unlock()
+	if _, err := os.Stat(finished); err == nil {
+		return finished, nil
+	}
+	unfinished, err := os.MkdirTemp(cache, name+".unfinished-")
+	if err != nil {
+		return "", err
+	}
+	prefix := &Prefix{folder: unfinished, tools: tools}
+	if err := prefix.build(ctx); err != nil {
+		return "", errors.Join(err, prefix.Close(), os.RemoveAll(unfinished))
+	}
+	// Finished is what has its final name: a process killed before that leaves
+	// a folder that nobody uses.
+	return finished, os.Rename(unfinished, finished)
+}
+
+// recipeName is a hash of all that decides what the template is.
+func recipeName(ctx context.Context, tools tools) (string, error) {
+	version := exec.CommandContext(ctx, tools.wine, "--version")
+	version.Env = append(os.Environ(), "WINEDEBUG=-all")
+	printed, err := version.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask wine for its version: %w", err)
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n%s", recipeVersion, printed)
+	err = fs.WalkDir(recipe, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := recipe.ReadFile(path)
+		fmt.Fprintf(hash, "%s %d\n%s", path, len(content), content)
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil))[:16], err
+}
+
+func (p *Prefix) build(ctx context.Context) error {
+	if err := p.run(p.Command(ctx, "wineboot", "--init"), p.folder); err != nil {
+		return err
+	}
+	system32, err := p.Path(`C:\windows\system32`)
+	if err != nil {
+		return err
+	}
+	for _, shim := range shims() {
+		if err := p.buildShim(ctx, shim, system32); err != nil {
+			return err
+		}
+	}
+	if err := p.importRegistry(ctx); err != nil {
+		return err
+	}
+	if err := p.settle(ctx); err != nil {
+		return err
+	}
+	return p.cutOff()
+}
+
+// run runs one step of the recipe; its output is told only when it fails.
+func (p *Prefix) run(cmd *exec.Cmd, folder string) error {
+	cmd.Dir = folder
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, output)
+	}
+	return nil
+}
+
+func (p *Prefix) buildShim(ctx context.Context, name, system32 string) error {
+	source := filepath.Join(p.folder, name+".c")
+	content, err := recipe.ReadFile("recipe/" + name + ".c")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(source, content, 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(source)
+	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-shared", "-O2", "-s",
+		"-o", filepath.Join(system32, name+".dll"), source, "-ladvapi32"), p.folder)
+}
+
+func (p *Prefix) importRegistry(ctx context.Context) error {
+	content, err := recipe.ReadFile("recipe/" + registryFile)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.DriveC(), registryFile)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	return p.run(p.Command(ctx, "regedit", "/S", `C:\`+registryFile), p.DriveC())
+}
+
+// cutOff keeps programs inside: no drive for / (Wine would take /var/lib to be
+// there), and no Desktop and Documents that are those of the user's own home.
+func (p *Prefix) cutOff() error {
+	if err := os.Remove(filepath.Join(p.folder, "dosdevices", "z:")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(p.DriveC(), "users"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		target, err := os.Readlink(path)
+		if err != nil || !filepath.IsAbs(target) {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.Mkdir(path, 0o755)
+	})
+}
+
+// copyTree copies a template with links, modes and times. cp shares the blocks
+// where the file system can.
+func copyTree(ctx context.Context, from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	output, err := exec.CommandContext(ctx, "cp", "-a", from+"/.", to+"/").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy the template: %w\n%s", err, output)
+	}
+	return nil
+}

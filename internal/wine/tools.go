@@ -1,0 +1,44 @@
+package wine
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// MissingError names programs that have to be installed first.
+type MissingError struct{ Programs []string }
+
+// InstallCommand is what installs them on Debian and Ubuntu.
+const InstallCommand = "apt-get install wine wine64 gcc-mingw-w64-x86-64"
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s not found on PATH; install with: %s", strings.Join(e.Programs, ", "), InstallCommand)
+}
+
+// tools are the programs a prefix is made and run with, by their full paths.
+type tools struct{ wine, server, compiler string }
+
+func findTools() (tools, error) {
+	var found tools
+	var missing []string
+	for _, tool := range []struct {
+		name string
+		path *string
+	}{
+		{"wine", &found.wine},
+		{"wineserver", &found.server},
+		{"x86_64-w64-mingw32-gcc", &found.compiler},
+	} {
+		path, err := exec.LookPath(tool.name)
+		if err != nil {
+			missing = append(missing, tool.name)
+			continue
+		}
+		*tool.path = path
+	}
+	if len(missing) > 0 {
+		return tools{}, &MissingError{Programs: missing}
+	}
+	return found, nil
+}
