@@ -1,0 +1,96 @@
+package deploy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// withArgs replaces the arguments that a service hands to the binary at
+// destination and keeps the rest of its command line letter for letter: the
+// quotes around the path, and a program that only wraps the binary, such as
+// kube-log-runner.exe, with its own arguments.
+func withArgs(commandLine, destination string, args []string) (string, error) {
+	end := endOfProgram(commandLine, destination)
+	if end < 0 {
+		return "", fmt.Errorf("the service runs %q, in which %s does not occur: remove args from the node file, or register the service anew", commandLine, destination)
+	}
+	out := commandLine[:end]
+	for _, arg := range args {
+		out += " " + quote(arg)
+	}
+	if strings.TrimRight(commandLine, " ") == out {
+		return commandLine, nil
+	}
+	return out, nil
+}
+
+// endOfProgram is where the program's path ends, with its closing quote; -1
+// where it is not found.
+func endOfProgram(commandLine, destination string) int {
+	for from := 0; from < len(commandLine); {
+		start, end, next := token(commandLine, from)
+		if samePath(strings.Trim(commandLine[start:end], `"`), destination) {
+			return end
+		}
+		from = next
+	}
+	// Windows also takes an unquoted path with spaces, as long as nothing else
+	// fits: only at the very beginning.
+	if len(commandLine) >= len(destination) && samePath(commandLine[:len(destination)], destination) {
+		if rest := commandLine[len(destination):]; rest == "" || rest[0] == ' ' {
+			return len(destination)
+		}
+	}
+	return -1
+}
+
+// token finds the next argument at or after from: its bounds, and where to go on.
+func token(line string, from int) (start, end, next int) {
+	for from < len(line) && (line[from] == ' ' || line[from] == '\t') {
+		from++
+	}
+	quoted := false
+	for i := from; i < len(line); i++ {
+		switch {
+		case line[i] == '"' && (i == 0 || line[i-1] != '\\'):
+			quoted = !quoted
+		case (line[i] == ' ' || line[i] == '\t') && !quoted:
+			return from, i, i + 1
+		}
+	}
+	return from, len(line), len(line)
+}
+
+func samePath(a, b string) bool {
+	clean := func(p string) string { return path.Clean(strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")) }
+	return strings.EqualFold(clean(a), clean(b))
+}
+
+// quote writes an argument so that a Windows program reads it as it is:
+// backslashes before a quote are doubled, the quote is escaped.
+// https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments
+func quote(arg string) string {
+	if arg != "" && !strings.ContainsAny(arg, " \t\n\v\"") {
+		return arg
+	}
+	var out strings.Builder
+	out.WriteByte('"')
+	backslashes := 0
+	for i := 0; i < len(arg); i++ {
+		switch arg[i] {
+		case '\\':
+			backslashes++
+			continue
+		case '"':
+			out.WriteString(strings.Repeat(`\`, 2*backslashes+1))
+		default:
+			out.WriteString(strings.Repeat(`\`, backslashes))
+		}
+		backslashes = 0
+		out.WriteByte(arg[i])
+	}
+	out.WriteString(strings.Repeat(`\`, 2*backslashes))
+	out.WriteByte('"')
+	return out.String()
+}

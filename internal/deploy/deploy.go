@@ -1,0 +1,150 @@
+// Package deploy brings binaries onto a node: it compares what the node file
+// wants with what stands there, stages what differs while the services still
+// run, and has the node replace it all in one transaction (package swap, on the
+// node), which it follows to its end through a lost connection.
+//
+//   - push.go: the story of `swdt kubernetes`; decide.go: what differs
+//   - stage.go: new binaries to the node; follow.go: the transaction
+//   - pending.go: what an earlier, interrupted push left
+//   - rollback.go, status.go: the commands of those names
+//   - result.go, text.go: what is printed
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Options of Push and Rollback; one value serves many nodes.
+type Options struct {
+	// Sources obtains binaries; share one between nodes. nil: one of its own.
+	Sources *source.Set
+	// Only are the components to push; empty: all of the node file.
+	Only []string
+	// Force restarts a component's service although nothing differs.
+	Force bool
+	// Strict makes an unexpected version an error, before anything is stopped.
+	Strict bool
+	// DryRun says what would be done and changes nothing.
+	DryRun bool
+	// Holder names who changes the node, for others that want to. Empty: user,
+	// machine and process.
+	Holder string
+}
+
+// work is one push or rollback on one node.
+type work struct {
+	node      *node.Node
+	reconnect func(context.Context) error
+	doc       config.Document
+	options   Options
+	reporter  ui.Reporter
+
+	components []*component
+	result     *NodeResult
+	locked     bool
+}
+
+func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) *work {
+	if options.Sources == nil {
+		options.Sources = source.NewSet(source.Options{})
+	}
+	if options.Holder == "" {
+		options.Holder = defaultHolder()
+	}
+	return &work{
+		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
+		result: &NodeResult{Name: doc.Node.Metadata.Name, DryRun: options.DryRun, Result: Unchanged, Components: []*ComponentResult{}},
+	}
+}
+
+func defaultHolder() string {
+	who := "somebody"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown"
+	}
+	return fmt.Sprintf("%s on %s, swdt process %d, since %s", who, machine, os.Getpid(), time.Now().Format(time.TimeOnly))
+}
+
+// choose makes the components that are named, all if none is.
+func (w *work) choose(names []string) error {
+	provisioners := w.doc.Node.Spec.Kubernetes.Provisioners
+	if len(provisioners) == 0 {
+		return errors.New("the node file has no spec.kubernetes.provisioners: add the binaries to push")
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(provisioners, func(p v1alpha1.Provisioner) bool { return strings.EqualFold(p.Name, name) }) {
+			return &UnknownComponentError{Name: name, Known: componentNames(provisioners)}
+		}
+	}
+	for _, p := range provisioners {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(p.Name, name) }) {
+			continue
+		}
+		c := newComponent(p)
+		w.components = append(w.components, c)
+		w.result.Components = append(w.result.Components, c.result)
+	}
+	return nil
+}
+
+func componentNames(provisioners []v1alpha1.Provisioner) []string {
+	names := make([]string, len(provisioners))
+	for i, p := range provisioners {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// finish completes the result with how the work ended.
+func (w *work) finish(err error) (NodeResult, error) {
+	var back *RolledBackError
+	switch {
+	case errors.As(err, &back):
+		w.result.Result = back.result()
+		w.result.Message = err.Error()
+	case err != nil:
+		w.result.Result = Failed
+		w.result.Message = err.Error()
+		w.notDone()
+	}
+	return *w.result, err
+}
+
+// notDone marks components that were to be changed and were not.
+func (w *work) notDone() {
+	for _, c := range w.components {
+		if c.result.Action == "" || c.change.changes() && !c.settled {
+			c.result.Action = ActionUnchanged
+			if c.err != nil {
+				c.result.Action = ActionFailed
+				c.result.Message = c.err.Error()
+			}
+		}
+	}
+}
+
+// fail records that one component is the reason why the work fails.
+func (c *component) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	c.err = err
+	return fmt.Errorf("%s: %w", c.spec.Name, err)
+}

@@ -1,0 +1,74 @@
+package deploy
+
+import (
+	"fmt"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// UnknownComponentError is a name that the node file does not have.
+type UnknownComponentError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownComponentError) Error() string {
+	return fmt.Sprintf("the node file has no component %q: it has %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// RolledBackError is a transaction that failed and was undone: the old binaries
+// are in place again.
+type RolledBackError struct {
+	Outcome *agentv1.SwapOutcome
+}
+
+func (e *RolledBackError) Error() string {
+	var text strings.Builder
+	if name := e.Outcome.GetFailedComponent(); name != "" {
+		text.WriteString(name + ": ")
+	}
+	text.WriteString(e.Outcome.GetMessage())
+	if e.Complete() {
+		text.WriteString("; the node is back to the previous binaries")
+	} else {
+		text.WriteString("; the previous binaries are back, but not everything runs that ran before: see swdt status")
+	}
+	for _, c := range e.Outcome.GetComponents() {
+		if c.GetName() == e.Outcome.GetFailedComponent() && len(c.GetLogLines()) > 0 {
+			text.WriteString("\nits last log lines:\n  " + strings.Join(c.GetLogLines(), "\n  "))
+		}
+	}
+	return text.String()
+}
+
+// Complete is whether everything that ran before runs again.
+func (e *RolledBackError) Complete() bool { return e.Outcome.GetResult() == outcomeRolledBack }
+
+func (e *RolledBackError) result() Result {
+	if e.Complete() {
+		return RolledBack
+	}
+	return Failed
+}
+
+// InterruptedError is a command that ended while the node was at work. The node
+// finishes by itself.
+type InterruptedError struct{ Err error }
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("%v: the node finishes the transaction by itself; swdt status shows how it ended", e.Err)
+}
+
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// VersionError is a binary that is not of the version that the node file names.
+type VersionError struct{ Wanted, Got string }
+
+func (e *VersionError) Error() string {
+	got := "reports " + e.Got
+	if e.Got == "" {
+		got = "does not report its version"
+	}
+	return fmt.Sprintf("the binary %s, but the node file wants version %s: correct version or sourceURL", got, e.Wanted)
+}

@@ -1,0 +1,270 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// swap runs the transaction with everything that differs and takes its outcome
+// into the result.
+func (w *work) swap(ctx context.Context) error {
+	plan := &agentv1.SwapPlan{Holder: w.options.Holder}
+	for _, c := range w.components {
+		if c.change.changes() {
+			plan.Components = append(plan.Components, c.swap())
+		}
+	}
+	f := &following{work: w}
+	outcome, err := f.run(ctx, plan)
+	switch {
+	case err != nil && ctx.Err() != nil && f.begun:
+		return &InterruptedError{Err: context.Cause(ctx)}
+	case err != nil:
+		if !f.begun {
+			w.unstage(ctx, err)
+		}
+		return err
+	}
+	w.acknowledge(ctx, f.id)
+	return w.accept(ctx, outcome)
+}
+
+// acknowledge lets the node forget an outcome that was told. If it fails, the
+// next command tells it once more.
+func (w *work) acknowledge(ctx context.Context, id string) {
+	if id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := w.node.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id}); err != nil {
+		w.reporter.Debug("acknowledge transaction %s: %v", id, err)
+	}
+}
+
+// following is one transaction as this side sees it.
+type following struct {
+	*work
+	id    string
+	begun bool // it may have begun: the staged files are the transaction's
+}
+
+// Bounds on connecting again while the node is at work. It may be rebooting.
+const (
+	followTries = 7
+	firstPause  = time.Second
+	longPause   = 30 * time.Second
+)
+
+func (f *following) run(ctx context.Context, plan *agentv1.SwapPlan) (*agentv1.SwapOutcome, error) {
+	f.reporter.Step("replacing")
+	f.begun = true
+	stream, err := f.node.Swap.Run(ctx, plan)
+	var outcome *agentv1.SwapOutcome
+	if err == nil {
+		outcome, err = f.follow(stream)
+	}
+	if err == nil {
+		return outcome, nil
+	}
+	if !lost(err) {
+		if ctx.Err() == nil && f.id == "" {
+			f.begun = false // refused before its first event: nothing was stopped
+		}
+		return nil, fmt.Errorf("replace the binaries: %w", err)
+	}
+	f.reporter.Warn("lost the connection; the node goes on by itself, connecting again to follow")
+	return f.rejoin(ctx, err)
+}
+
+// follow reads events to the last one, which has the outcome.
+func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent]) (*agentv1.SwapOutcome, error) {
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the node ended its report without the outcome: see swdt status")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if id := event.GetTransaction(); id != "" {
+			f.id = id
+		}
+		if outcome := event.GetOutcome(); outcome != nil {
+			return outcome, nil
+		}
+		f.tell(event)
+	}
+}
+
+func (f *following) tell(event *agentv1.SwapEvent) {
+	text := event.GetState()
+	if event.GetComponent() != "" {
+		text += " " + event.GetComponent()
+	}
+	if event.GetMessage() != "" {
+		text += ": " + event.GetMessage()
+	}
+	f.reporter.Step("%s", text)
+}
+
+// rejoin connects again, a bounded number of times, and asks what became of the
+// transaction.
+func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome, error) {
+	pause := firstPause
+	for range followTries {
+		err := f.reconnect(ctx)
+		if err == nil {
+			f.locked = false // the lock went with the old session
+			var outcome *agentv1.SwapOutcome
+			if outcome, err = f.resume(ctx); err == nil {
+				return outcome, nil
+			}
+			if !lost(err) {
+				return nil, err
+			}
+		}
+		why = err
+		f.reporter.Debug("connect again: %v", err)
+		if !wait(ctx, pause) {
+			return nil, context.Cause(ctx)
+		}
+		pause = min(2*pause, longPause)
+	}
+	return nil, fmt.Errorf("follow the transaction: %w; the node finishes it by itself, and swdt status shows how it ended", why)
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resume finds the transaction on the node and follows it to its end.
+func (f *following) resume(ctx context.Context) (*agentv1.SwapOutcome, error) {
+	reply, err := f.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+	if err != nil {
+		return nil, err
+	}
+	t := f.find(reply.GetTransactions())
+	switch {
+	case t == nil && f.id == "":
+		f.begun = false
+		return nil, errors.New("the connection broke before the node began to replace anything: push again")
+	case t == nil:
+		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see swdt status", f.id)
+	case t.GetOutcome() != nil:
+		return t.GetOutcome(), nil
+	}
+	return f.resumeUnfinished(ctx)
+}
+
+func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome, error) {
+	stream, err := f.node.Swap.Resume(ctx, &agentv1.ResumeRequest{})
+	var outcome *agentv1.SwapOutcome
+	if err == nil {
+		outcome, err = f.follow(stream)
+	}
+	if errors.Is(err, host.ErrNotExist) { // it ended since we looked
+		reply, err := f.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+		if err != nil {
+			return nil, err
+		}
+		if t := f.find(reply.GetTransactions()); t.GetOutcome() != nil {
+			return t.GetOutcome(), nil
+		}
+		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see swdt status", f.id)
+	}
+	return outcome, err
+}
+
+// find is our transaction: by its id, or, if the connection broke before we
+// learned it, by who we said we are.
+func (f *following) find(transactions []*agentv1.Transaction) *agentv1.Transaction {
+	for _, t := range transactions {
+		if f.id != "" && t.GetId() == f.id || f.id == "" && t.GetHolder() == f.options.Holder {
+			f.id = t.GetId()
+			return t
+		}
+	}
+	return nil
+}
+
+// accept takes the outcome into the result.
+func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
+	for _, o := range outcome.GetComponents() {
+		for _, c := range w.components {
+			if c.spec.Name == o.GetName() && c.change.changes() {
+				c.accept(o)
+			}
+		}
+	}
+	if outcome.GetResult() != outcomeCommitted {
+		return &RolledBackError{Outcome: outcome}
+	}
+	w.result.Result = Changed
+	for _, c := range w.components {
+		if !c.settled {
+			c.result.Action, c.settled = c.change.action(), true
+		}
+	}
+	w.askVersions(ctx)
+	return nil
+}
+
+// askVersions has the new binaries, which are in place and run, report their
+// version. An unexpected one is a warning: with Strict it was found before.
+func (w *work) askVersions(ctx context.Context) {
+	var asked []*component
+	request := &agentv1.InspectRequest{}
+	for _, c := range w.components {
+		if c.change == changeBinary || c.change == changeCreate {
+			asked = append(asked, c)
+			request.Components = append(request.Components, c.inspect())
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	reply, err := w.node.Swap.Inspect(ctx, request)
+	if err != nil || len(reply.GetComponents()) != len(asked) {
+		w.reporter.Debug("ask the new binaries for their version: %v", err)
+		return
+	}
+	for i, c := range asked {
+		c.result.Version.After = reply.GetComponents()[i].GetVersion()
+		if !w.options.Strict {
+			_ = w.checkVersion(c) // warns
+		}
+	}
+}
+
+func (c *component) accept(o *agentv1.ComponentOutcome) {
+	c.settled = true
+	c.result.Action = Action(o.GetAction())
+	if c.result.Action == "" {
+		c.result.Action = c.change.action()
+	}
+	c.result.Seconds.Down = o.GetDown().AsDuration().Seconds()
+	c.result.Seconds.Healthy = o.GetHealthy().AsDuration().Seconds()
+	c.result.LogLines = o.GetLogLines()
+	if o.GetServiceExists() {
+		c.result.Service = serviceOf(o.GetService())
+	}
+	if o.GetMessage() != "" {
+		c.say(o.GetMessage())
+	}
+}

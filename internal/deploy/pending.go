@@ -1,0 +1,86 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// settlePending brings what an earlier, interrupted command left to its end and
+// tells of it, before anything new is begun. It returns what stands on the node
+// afterwards.
+func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (*agentv1.InspectReply, error) {
+	resumed := false
+	for _, t := range reply.GetTransactions() {
+		outcome := t.GetOutcome()
+		if outcome == nil && w.options.DryRun {
+			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(), t.GetHolder(), t.GetState())
+			w.result.Recovered = append(w.result.Recovered, recoveredFrom(t, nil))
+			continue
+		}
+		if outcome == nil {
+			var err error
+			if outcome, err = w.finishPending(ctx, t); err != nil {
+				return nil, err
+			}
+			resumed = true
+		}
+		w.tellRecovered(recoveredFrom(t, outcome))
+		if !w.options.DryRun {
+			w.acknowledge(ctx, t.GetId())
+		}
+	}
+	if !resumed {
+		return reply, nil
+	}
+	return w.inspect(ctx)
+}
+
+func (w *work) tellRecovered(r Recovered) {
+	w.result.Recovered = append(w.result.Recovered, r)
+	text := fmt.Sprintf("an earlier push (%s, by %s, begun %s) ended as %s", r.ID, r.Holder, r.Begun.Local().Format("2006-01-02 15:04:05"), r.Result)
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	w.reporter.Warn("%s", text)
+}
+
+// finishPending follows an unfinished transaction. Whoever began it may still
+// be connected: then it is theirs, and the lock says so.
+func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agentv1.SwapOutcome, error) {
+	if err := w.lock(ctx); err != nil {
+		return nil, err
+	}
+	w.reporter.Warn("transaction %s of %s is unfinished (%s); finishing it first", t.GetId(), t.GetHolder(), t.GetState())
+	f := &following{work: w, id: t.GetId(), begun: true}
+	outcome, err := f.resumeUnfinished(ctx)
+	if lost(err) {
+		outcome, err = f.rejoin(ctx, err)
+		if err == nil {
+			err = w.lock(ctx)
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, &InterruptedError{Err: context.Cause(ctx)}
+	case err != nil:
+		return nil, fmt.Errorf("finish transaction %s of %s: %w", t.GetId(), t.GetHolder(), err)
+	}
+	return outcome, nil
+}
+
+// lockError names who holds the node.
+func lockError(err error) error {
+	var locked *host.LockedError
+	if errors.As(err, &locked) {
+		holder := string(locked.Holder)
+		if holder == "" {
+			holder = "somebody"
+		}
+		return fmt.Errorf("the node is being changed by %s: wait until that is done and try again: %w", holder, err)
+	}
+	return fmt.Errorf("lock the node: %w", err)
+}

@@ -1,0 +1,210 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Push brings the node's components to what the node file says, all that differ
+// in one transaction. Where nothing differs it makes one call and writes
+// nothing.
+//
+// A *RolledBackError means that the node changed and was changed back, an
+// *InterruptedError that it is still at work, any other error that it is as it
+// was. The result is filled as far as is known in every case.
+func Push(ctx context.Context, n *node.Node, doc config.Document, options Options, r ui.Reporter) (NodeResult, error) {
+	w := newWork(n, doc, options, r)
+	return w.finish(w.push(ctx))
+}
+
+func (w *work) push(ctx context.Context) error {
+	if err := w.choose(w.options.Only); err != nil {
+		return err
+	}
+	reply, err := w.obtainAndInspect(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.unlock(ctx)
+	if reply, err = w.settlePending(ctx, reply); err != nil {
+		return err
+	}
+	if err := w.decideAll(reply); err != nil {
+		return err
+	}
+	if !w.needed() || w.options.DryRun {
+		w.planned()
+		return nil
+	}
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	if err := w.stage(ctx); err != nil {
+		w.unstage(ctx, err)
+		return err
+	}
+	return w.swap(ctx)
+}
+
+// obtainAndInspect reads the sources here while the node looks at itself.
+func (w *work) obtainAndInspect(ctx context.Context) (*agentv1.InspectReply, error) {
+	var reply *agentv1.InspectReply
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return w.obtain(ctx) })
+	both.Go(func() (err error) {
+		reply, err = w.inspect(ctx)
+		return err
+	})
+	return reply, both.Wait()
+}
+
+func (w *work) obtain(ctx context.Context) error {
+	for _, c := range w.components {
+		begun := time.Now()
+		binary, err := w.options.Sources.Obtain(ctx, w.request(c), w.reporter)
+		if err != nil {
+			return c.fail(err)
+		}
+		c.result.Seconds.Obtain = time.Since(begun).Seconds()
+		c.binary, c.result.SHA256 = binary, binary.SHA256
+	}
+	return nil
+}
+
+func (w *work) request(c *component) source.Request {
+	return source.Request{
+		URL:        w.doc.Resolve(c.spec.SourceURL),
+		SHA256:     c.spec.SHA256,
+		Executable: strings.EqualFold(filepath.Ext(c.spec.Destination), ".exe"),
+	}
+}
+
+// inspect asks the node for everything that is needed to decide, in one call.
+func (w *work) inspect(ctx context.Context) (*agentv1.InspectReply, error) {
+	request := &agentv1.InspectRequest{}
+	for _, c := range w.components {
+		request.Components = append(request.Components, c.inspect())
+	}
+	reply, err := w.node.Swap.Inspect(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("look at the node: %w", err)
+	}
+	if got := len(reply.GetComponents()); got != len(w.components) {
+		return nil, fmt.Errorf("look at the node: asked about %d components and got %d", len(w.components), got)
+	}
+	for i, c := range w.components {
+		c.see(reply.GetComponents()[i])
+	}
+	return reply, nil
+}
+
+func (w *work) decideAll(reply *agentv1.InspectReply) error {
+	for _, c := range w.components {
+		if err := c.fail(c.binary.For(reply.GetFacts().GetArchitecture())); err != nil {
+			return err
+		}
+		if err := c.fail(c.decide(w.options.Force)); err != nil {
+			return err
+		}
+		if err := c.fail(w.checkVersionInPlace(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkVersionInPlace is about a binary that stays.
+func (w *work) checkVersionInPlace(c *component) error {
+	if c.change == changeBinary || c.change == changeCreate {
+		return nil
+	}
+	c.result.Version.After = c.state.GetVersion()
+	if c.change == changeSkipped {
+		return nil // whatever stands there is not ours to judge
+	}
+	return w.checkVersion(c)
+}
+
+// checkVersion compares the version after with the one wanted.
+func (w *work) checkVersion(c *component) error {
+	wanted, got := c.spec.Version, c.result.Version.After
+	if wanted == "" || sameVersion(wanted, got) {
+		return nil
+	}
+	err := &VersionError{Wanted: wanted, Got: got}
+	if w.options.Strict {
+		return err
+	}
+	w.reporter.Warn("%s: %v", c.spec.Name, err)
+	c.say(err.Error())
+	return nil
+}
+
+// sameVersion compares with or without v. What a binary reports may have build
+// metadata (+…) that the node file leaves out.
+func sameVersion(wanted, got string) bool {
+	wanted, got = strings.TrimPrefix(wanted, "v"), strings.TrimPrefix(got, "v")
+	if wanted == got {
+		return true
+	}
+	bare, _, _ := strings.Cut(got, "+")
+	return wanted == bare
+}
+
+func (w *work) needed() bool {
+	for _, c := range w.components {
+		if c.change.changes() {
+			return true
+		}
+	}
+	return false
+}
+
+// planned completes a result where nothing is, or may be, done.
+func (w *work) planned() {
+	for _, c := range w.components {
+		c.result.Action = c.change.action()
+		if c.change.changes() {
+			w.result.Result = Changed
+		}
+	}
+}
+
+func (w *work) lock(ctx context.Context) error {
+	if w.locked {
+		return nil
+	}
+	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
+		return lockError(err)
+	}
+	w.locked = true
+	return nil
+}
+
+// unlock is a courtesy: the lock ends with the session anyway.
+func (w *work) unlock(ctx context.Context) {
+	if !w.locked {
+		return
+	}
+	w.locked = false
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if _, err := w.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+		w.reporter.Debug("unlock the node: %v", err)
+	}
+}
+
+// farewell bounds what is still done after Ctrl-C, so that the prompt is back
+// within a second.
+const farewell = 400 * time.Millisecond

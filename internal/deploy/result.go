@@ -1,0 +1,161 @@
+package deploy
+
+import (
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/transfer"
+)
+
+// Result is what came of a node.
+type Result string
+
+const (
+	Changed    Result = "changed"
+	Unchanged  Result = "unchanged"
+	Failed     Result = "failed"
+	RolledBack Result = "rolledBack"
+)
+
+// Action is what was done to a component; in a dry run, what would be.
+type Action string
+
+const (
+	ActionReplaced   Action = "replaced"
+	ActionCreated    Action = "created"
+	ActionRestarted  Action = "restarted" // the same binary: forced, or another command line
+	ActionUnchanged  Action = "unchanged"
+	ActionSkipped    Action = "skipped"
+	ActionFailed     Action = "failed"
+	ActionRolledBack Action = "rolledBack"
+)
+
+// How a transaction on the node ends, as swap.Result has it.
+const (
+	outcomeCommitted  = "committed"
+	outcomeRolledBack = "rolledBack"
+)
+
+// Report is what `swdt kubernetes` and `swdt rollback` print.
+type Report struct {
+	Nodes   []NodeResult `json:"nodes"`
+	Summary Summary      `json:"summary"`
+}
+
+// Summary counts the nodes; those that were rolled back have failed.
+type Summary struct {
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+}
+
+// NodeResult is what came of one node.
+type NodeResult struct {
+	Name       string             `json:"name"`
+	Result     Result             `json:"result"`
+	DryRun     bool               `json:"dryRun,omitempty"`
+	Message    string             `json:"message,omitempty"`
+	Components []*ComponentResult `json:"components"`
+	// Recovered are transactions of earlier, interrupted pushes whose outcome is
+	// told here.
+	Recovered []Recovered `json:"recovered,omitempty"`
+}
+
+// ComponentResult is what came of one binary.
+type ComponentResult struct {
+	Name           string           `json:"name"`
+	Action         Action           `json:"action"`
+	Destination    string           `json:"destination"`
+	SHA256         string           `json:"sha256,omitempty"`
+	PreviousSHA256 string           `json:"previousSha256,omitempty"`
+	Version        Version          `json:"version"`
+	Service        *Service         `json:"service,omitempty"`
+	Transfer       *transfer.Result `json:"transfer,omitempty"`
+	Seconds        Seconds          `json:"seconds"`
+	Message        string           `json:"message,omitempty"`
+	LogLines       []string         `json:"logLines,omitempty"`
+}
+
+// Version is what the node file wants and what the binaries report.
+type Version struct {
+	Wanted string `json:"wanted,omitempty"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Service is the state of a Windows service.
+type Service struct {
+	Name    string     `json:"name"`
+	State   string     `json:"state"`
+	PID     uint32     `json:"pid,omitempty"`
+	Started *time.Time `json:"started,omitempty"`
+}
+
+// Seconds are how long the parts took that somebody waited for.
+type Seconds struct {
+	Obtain   float64 `json:"obtain"`
+	Transfer float64 `json:"transfer"`
+	Down     float64 `json:"down"`
+	Healthy  float64 `json:"healthy"`
+}
+
+// Recovered is an earlier transaction.
+type Recovered struct {
+	ID      string    `json:"id"`
+	Holder  string    `json:"holder"`
+	Begun   time.Time `json:"begun"`
+	State   string    `json:"state,omitempty"`  // while it is unfinished
+	Result  string    `json:"result,omitempty"` // committed, rolledBack, failed
+	Message string    `json:"message,omitempty"`
+}
+
+// NewReport joins the results of many nodes. A node that was never reached has
+// a result that says so.
+func NewReport(results []fleet.Result[NodeResult]) Report {
+	report := Report{Nodes: make([]NodeResult, len(results))}
+	for i, r := range results {
+		n := r.Value
+		if n.Name == "" {
+			n = NodeResult{Name: r.Name(), Result: Failed, Components: []*ComponentResult{}}
+		}
+		if r.Err != nil && n.Result != RolledBack {
+			n.Result = Failed
+		}
+		if r.Err != nil && n.Message == "" {
+			n.Message = r.Err.Error()
+		}
+		report.Nodes[i] = n
+		switch n.Result {
+		case Changed:
+			report.Summary.Changed++
+		case Unchanged:
+			report.Summary.Unchanged++
+		default:
+			report.Summary.Failed++
+		}
+	}
+	return report
+}
+
+func serviceOf(status *agentv1.ServiceStatus) *Service {
+	if status == nil {
+		return nil
+	}
+	s := &Service{Name: status.GetName(), State: status.GetState(), PID: status.GetPid()}
+	if t := status.GetStarted(); t.IsValid() && t.AsTime().Unix() > 0 {
+		started := t.AsTime()
+		s.Started = &started
+	}
+	return s
+}
+
+func recoveredFrom(t *agentv1.Transaction, outcome *agentv1.SwapOutcome) Recovered {
+	r := Recovered{ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime()}
+	if outcome == nil {
+		r.State = t.GetState()
+		return r
+	}
+	r.Result, r.Message = outcome.GetResult(), outcome.GetMessage()
+	return r
+}

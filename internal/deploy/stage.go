@@ -1,0 +1,155 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/transfer"
+)
+
+// stageTries is how often a connection may break while binaries are sent. Each
+// try goes on where the last one stopped.
+const stageTries = 4
+
+// stage sends what differs, beside the destinations, while the services run.
+func (w *work) stage(ctx context.Context) error {
+	for _, c := range w.components {
+		if c.change != changeBinary && c.change != changeCreate {
+			continue
+		}
+		if err := c.fail(w.stageOne(ctx, c)); err != nil {
+			return err
+		}
+	}
+	return w.checkStagedVersions(ctx)
+}
+
+func (w *work) stageOne(ctx context.Context, c *component) error {
+	c.staged, c.sha256 = layout.Staged(c.spec.Destination, c.binary.SHA256), c.binary.SHA256
+	w.clearLeftovers(ctx, c)
+	w.reporter.Step("sending %s", c.spec.Name)
+	total := transfer.Result{}
+	for try := 1; ; try++ {
+		result, err := transfer.Send(ctx, w.node, transfer.File{
+			Label: c.spec.Name, Path: c.binary.Path, Size: c.binary.Size,
+			SHA256: c.binary.SHA256, Modified: c.binary.Modified,
+		}, c.staged, w.reporter)
+		total.Method, total.SizeBytes = result.Method, result.SizeBytes
+		total.SentBytes += result.SentBytes
+		total.Seconds += result.Seconds
+		total.Compressed = total.Compressed || result.Compressed
+		c.result.Transfer, c.result.Seconds.Transfer = &total, total.Seconds
+		if err == nil || !lost(err) || ctx.Err() != nil || try == stageTries {
+			return sendError(err)
+		}
+		w.reporter.Warn("lost the connection while sending %s; connecting again to go on", c.spec.Name)
+		if err := w.connectAgain(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// connectAgain makes a new session and takes the lock that the old one held.
+func (w *work) connectAgain(ctx context.Context) error {
+	if err := w.reconnect(ctx); err != nil {
+		return err
+	}
+	if !w.locked {
+		return nil
+	}
+	w.locked = false
+	return w.lock(ctx)
+}
+
+func sendError(err error) error {
+	switch {
+	case errors.Is(err, host.ErrDiskFull):
+		return fmt.Errorf("%w: free some space on the node's disk", err)
+	case errors.Is(err, host.ErrReadOnly), errors.Is(err, host.ErrPermission):
+		return fmt.Errorf("%w: the destination must be on a disk that administrators may write to", err)
+	}
+	return err
+}
+
+// clearLeftovers removes what interrupted pushes of other builds left beside
+// the destination. It may fail: the push does not depend on it.
+func (w *work) clearLeftovers(ctx context.Context, c *component) {
+	for _, path := range c.state.GetLeftovers() {
+		if samePath(path, c.staged) || samePath(path, transfer.Part(c.staged)) {
+			continue
+		}
+		w.reporter.Debug("removing %s, which an interrupted push left", path)
+		if _, err := w.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path}); err != nil {
+			w.reporter.Debug("remove %s: %v", path, err)
+		}
+	}
+}
+
+// checkStagedVersions asks the new binaries for their version before anything
+// is stopped, where a wrong one is an error.
+func (w *work) checkStagedVersions(ctx context.Context) error {
+	if !w.options.Strict {
+		return nil
+	}
+	var asked []*component
+	request := &agentv1.InspectRequest{}
+	for _, c := range w.components {
+		if c.staged == "" || c.spec.Version == "" {
+			continue
+		}
+		asked = append(asked, c)
+		request.Components = append(request.Components, &agentv1.InspectComponent{
+			Name: c.spec.Name, Destination: c.staged, VersionArgs: c.versionArgs(),
+		})
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	reply, err := w.node.Swap.Inspect(ctx, request)
+	if err != nil {
+		return fmt.Errorf("ask the new binaries for their version: %w", err)
+	}
+	for i, c := range asked {
+		c.result.Version.After = reply.GetComponents()[i].GetVersion()
+		if err := c.fail(w.checkVersion(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unstage removes what was staged for a transaction that did not begin, in the
+// little time that somebody who pressed Ctrl-C waits. After a lost connection
+// there is nobody to ask; the parts then serve the next push.
+func (w *work) unstage(ctx context.Context, why error) {
+	if lost(why) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	for _, c := range w.components {
+		if c.staged == "" || c.keepStaged() {
+			continue
+		}
+		for _, path := range []string{c.staged, transfer.Part(c.staged)} {
+			_, err := w.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
+			if err != nil && !errors.Is(err, host.ErrNotExist) {
+				w.reporter.Warn("could not remove %s on the node, the next push will: %v", path, err)
+			}
+		}
+	}
+}
+
+// keepStaged is whether the staged file is the kept previous binary.
+func (c *component) keepStaged() bool { return samePath(c.staged, layout.Previous(c.spec.Destination)) }
+
+// lost is whether the connection broke, so that a new one may help.
+func lost(err error) bool {
+	var gone *node.LostError
+	return errors.As(err, &gone)
+}

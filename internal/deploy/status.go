@@ -1,0 +1,182 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// StatusOptions of Status; one value serves many nodes.
+type StatusOptions struct {
+	// Sources hashes local sources to see whether the node has them. nil: one
+	// of its own.
+	Sources *source.Set
+	// AgentHash is that of the agent that nodes run.
+	AgentHash string
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// StatusReport is what `swdt status` prints.
+type StatusReport struct {
+	Nodes []NodeStatus `json:"nodes"`
+}
+
+// NodeStatus is the state of one node.
+type NodeStatus struct {
+	Name          string            `json:"name"`
+	OS            OS                `json:"os"`
+	Agent         Agent             `json:"agent"`
+	Architecture  string            `json:"architecture,omitempty"`
+	UptimeSeconds float64           `json:"uptimeSeconds,omitempty"`
+	PendingReboot []string          `json:"pendingReboot,omitempty"`
+	Components    []ComponentStatus `json:"components"`
+	// PendingJournal is whether a transaction is in flight or unfinished.
+	PendingJournal bool `json:"pendingJournal"`
+	// Transactions are those, and finished ones whose outcome nobody was told.
+	Transactions []Recovered `json:"transactions,omitempty"`
+	Error        string      `json:"error,omitempty"` // why nothing is known
+}
+
+// OS is what the node runs.
+type OS struct {
+	Product string `json:"product"`
+	Build   string `json:"build"`
+}
+
+// Agent is the swdt-agent that answered.
+type Agent struct {
+	Hash string `json:"hash"`
+}
+
+// Drift is how a component differs from the node file.
+type Drift string
+
+const (
+	DriftNone    Drift = "none"
+	DriftBinary  Drift = "binary"  // another binary than the source
+	DriftVersion Drift = "version" // another version than the one wanted
+	DriftMissing Drift = "missing" // nothing at the destination
+	DriftUnknown Drift = "unknown" // the source is not at hand
+)
+
+// ComponentStatus is the state of one binary and its service.
+type ComponentStatus struct {
+	Name           string   `json:"name"`
+	Destination    string   `json:"destination"`
+	SHA256         string   `json:"sha256"`
+	Version        string   `json:"version"`
+	Service        *Service `json:"service"` // nil: there is none
+	UptimeSeconds  float64  `json:"uptimeSeconds,omitempty"`
+	PreviousSHA256 string   `json:"previousSha256,omitempty"` // what a rollback goes back to
+	Drift          Drift    `json:"drift"`
+	Message        string   `json:"message,omitempty"`
+}
+
+// Status looks at the node with one call and changes nothing.
+func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
+	status := NodeStatus{Name: doc.Node.Metadata.Name, Agent: Agent{Hash: options.AgentHash}, Components: []ComponentStatus{}}
+	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
+		if err := w.choose(nil); err != nil {
+			return status, err
+		}
+	}
+	reply, err := w.inspect(ctx)
+	if err != nil {
+		status.Error = err.Error()
+		return status, err
+	}
+	status.takeFacts(reply)
+	for _, c := range w.components {
+		status.Components = append(status.Components, w.componentStatus(ctx, c, options.Now()))
+	}
+	return status, nil
+}
+
+func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
+	facts := reply.GetFacts()
+	s.OS = OS{Product: facts.GetProduct(), Build: facts.GetBuild()}
+	s.Architecture = facts.GetArchitecture()
+	s.UptimeSeconds = facts.GetUptime().AsDuration().Seconds()
+	s.PendingReboot = facts.GetPendingReboot()
+	for _, t := range reply.GetTransactions() {
+		s.Transactions = append(s.Transactions, recoveredFrom(t, t.GetOutcome()))
+		s.PendingJournal = s.PendingJournal || t.GetOutcome() == nil
+	}
+}
+
+func (w *work) componentStatus(ctx context.Context, c *component, now time.Time) ComponentStatus {
+	status := ComponentStatus{
+		Name: c.spec.Name, Destination: c.spec.Destination,
+		SHA256: c.state.GetSha256(), Version: c.state.GetVersion(),
+		Service: c.result.Service, PreviousSHA256: c.state.GetPreviousSha256(),
+		Message: c.state.GetError(),
+	}
+	if status.Service != nil && status.Service.Started != nil {
+		status.UptimeSeconds = max(now.Sub(*status.Service.Started), 0).Seconds()
+	}
+	switch {
+	case c.state.GetFolder():
+		status.Message = "the destination is a folder"
+		status.Drift = DriftUnknown
+	case status.Message != "":
+		status.Drift = DriftUnknown
+	default:
+		var err error
+		if status.Drift, err = w.drift(ctx, c); err != nil {
+			status.Message = err.Error()
+		}
+	}
+	return status
+}
+
+// drift compares with the source if that is a local file, or if the node file
+// names its hash; nothing is downloaded for it.
+func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
+	if !c.state.GetExists() {
+		return DriftMissing, nil
+	}
+	wanted, err := c.spec.SHA256, error(nil)
+	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
+		binary, obtainErr := w.options.Sources.Obtain(ctx, request, ui.Discard{})
+		wanted, err = binary.SHA256, obtainErr
+	}
+	switch {
+	case err != nil:
+		return DriftUnknown, fmt.Errorf("compare with the source: %w", err)
+	case wanted != "" && wanted != c.state.GetSha256():
+		return DriftBinary, nil
+	case c.spec.Version != "" && c.state.GetVersion() != "" && !sameVersion(c.spec.Version, c.state.GetVersion()):
+		return DriftVersion, nil
+	case wanted == "":
+		return DriftUnknown, nil
+	}
+	return DriftNone, nil
+}
+
+// NewStatusReport joins the states of many nodes.
+func NewStatusReport(results []fleet.Result[NodeStatus]) StatusReport {
+	report := StatusReport{Nodes: make([]NodeStatus, len(results))}
+	for i, r := range results {
+		s := r.Value
+		if s.Name == "" {
+			s = NodeStatus{Name: r.Name(), Components: []ComponentStatus{}}
+		}
+		if r.Err != nil && s.Error == "" {
+			s.Error = r.Err.Error()
+		}
+		report.Nodes[i] = s
+	}
+	return report
+}

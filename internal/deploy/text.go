@@ -1,0 +1,213 @@
+package deploy
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// WriteText writes the report for people: a line a component, and for several
+// nodes a summary at the end that names those that failed and why.
+func (r Report) WriteText(w io.Writer) error {
+	for i, n := range r.Nodes {
+		if len(r.Nodes) > 1 {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s: %s\n", n.Name, n.headline())
+		}
+		if err := n.writeComponents(w); err != nil {
+			return err
+		}
+	}
+	if len(r.Nodes) < 2 {
+		return nil
+	}
+	return r.writeSummary(w)
+}
+
+// headline is a node's result in a word or two.
+func (n NodeResult) headline() string {
+	switch {
+	case n.DryRun && n.Result == Changed:
+		return "would change"
+	case n.Result == Unchanged:
+		return "nothing to do"
+	case n.Result == RolledBack:
+		return "failed and rolled back"
+	}
+	return string(n.Result)
+}
+
+func (n NodeResult) writeComponents(w io.Writer) error {
+	if n.Result == Unchanged && len(n.Components) > 0 && !n.hasMessages() {
+		names := make([]string, len(n.Components))
+		for i, c := range n.Components {
+			names[i] = c.Name
+		}
+		_, err := fmt.Fprintf(w, "nothing to do: %s up to date\n", strings.Join(names, ", "))
+		return err
+	}
+	var rows [][]string
+	for _, c := range n.Components {
+		if c.Action != "" {
+			rows = append(rows, c.row(n.DryRun))
+		}
+	}
+	return ui.Lines(w, rows)
+}
+
+func (n NodeResult) hasMessages() bool {
+	for _, c := range n.Components {
+		if c.Message != "" || c.Action != ActionUnchanged {
+			return true
+		}
+	}
+	return false
+}
+
+// row is a component's line, such as
+//
+//	kubelet  v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 0.5 MB)  push 0.9s  down 0.6s  healthy 1.8s
+func (c *ComponentResult) row(dryRun bool) []string {
+	version := c.Version.After
+	if version == "" {
+		version = c.Version.Before
+	}
+	row := []string{c.Name, ui.Version(version), c.hashes()}
+	if dryRun {
+		return append(row, dryRunText(c.Action), c.Message)
+	}
+	if c.Action != ActionReplaced && c.Action != ActionCreated && c.Action != ActionRestarted {
+		return append(row, actionText(c.Action), c.Message)
+	}
+	return append(row, c.sent(), c.times(), c.Message)
+}
+
+func (c *ComponentResult) hashes() string {
+	switch {
+	case c.PreviousSHA256 == "" && c.Action == ActionCreated:
+		return "new " + ui.Hash(c.SHA256)
+	case c.PreviousSHA256 == c.SHA256, c.Action == ActionUnchanged, c.Action == ActionRestarted, c.Action == ActionSkipped:
+		return ui.Hash(c.PreviousSHA256)
+	}
+	return ui.Hash(c.PreviousSHA256) + " → " + ui.Hash(c.SHA256)
+}
+
+func (c *ComponentResult) sent() string {
+	switch t := c.Transfer; {
+	case t == nil:
+		return actionText(c.Action)
+	case t.Method == transfer.MethodNone:
+		return ui.Size(t.SizeBytes) + " (sent before)"
+	default:
+		return fmt.Sprintf("%s (sent %s)", ui.Size(t.SizeBytes), ui.Size(t.SentBytes))
+	}
+}
+
+func (c *ComponentResult) times() string {
+	text := func(label string, s float64) string {
+		return label + " " + ui.Seconds(time.Duration(s*float64(time.Second)))
+	}
+	var parts []string
+	if c.Transfer != nil {
+		parts = append(parts, text("push", c.Seconds.Transfer))
+	}
+	if c.Service != nil {
+		parts = append(parts, text("down", c.Seconds.Down), text("healthy", c.Seconds.Healthy))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func actionText(a Action) string {
+	switch a {
+	case ActionRolledBack:
+		return "rolled back"
+	case ActionSkipped:
+		return "left alone"
+	}
+	return string(a)
+}
+
+func dryRunText(a Action) string {
+	if a == ActionUnchanged || a == ActionSkipped {
+		return actionText(a)
+	}
+	return "would be " + actionText(a)
+}
+
+func (r Report) writeSummary(w io.Writer) error {
+	fmt.Fprintf(w, "\n%d nodes: %d changed, %d unchanged, %d failed\n", len(r.Nodes), r.Summary.Changed, r.Summary.Unchanged, r.Summary.Failed)
+	var rows [][]string
+	for _, n := range r.Nodes {
+		if n.Result == Failed || n.Result == RolledBack {
+			first, _, _ := strings.Cut(n.Message, "\n")
+			rows = append(rows, []string{"  " + n.Name, n.headline(), first})
+		}
+	}
+	return ui.Lines(w, rows)
+}
+
+// WriteText writes the states for people: facts above one table of components.
+func (r StatusReport) WriteText(w io.Writer) error {
+	for i, n := range r.Nodes {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := n.writeText(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s NodeStatus) writeText(w io.Writer) error {
+	if s.Error != "" {
+		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, s.Error)
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s %s %s, up %s\n", s.Name, s.OS.Product, s.OS.Build, s.Architecture,
+		ui.Age(time.Duration(s.UptimeSeconds*float64(time.Second))))
+	if len(s.PendingReboot) > 0 {
+		fmt.Fprintf(w, "  a reboot is pending: %s\n", strings.Join(s.PendingReboot, ", "))
+	}
+	for _, t := range s.Transactions {
+		fmt.Fprintf(w, "  transaction %s by %s: %s\n", t.ID, t.Holder, t.text())
+	}
+	if len(s.Components) == 0 {
+		return nil
+	}
+	rows := make([][]string, len(s.Components))
+	for i, c := range s.Components {
+		rows[i] = c.row()
+	}
+	return ui.Table(w, []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
+}
+
+func (r Recovered) text() string {
+	switch {
+	case r.Result == "":
+		return "unfinished (" + r.State + ")"
+	case r.Message == "":
+		return r.Result
+	}
+	return r.Result + ": " + r.Message
+}
+
+func (c ComponentStatus) row() []string {
+	state, pid, uptime := "no such service", "", ""
+	if c.Service != nil {
+		state = c.Service.State
+		if c.Service.PID != 0 {
+			pid = fmt.Sprint(c.Service.PID)
+		}
+		if c.UptimeSeconds > 0 {
+			uptime = ui.Age(time.Duration(c.UptimeSeconds * float64(time.Second)))
+		}
+	}
+	return []string{c.Name, ui.Version(c.Version), ui.Hash(c.SHA256), state, pid, uptime, string(c.Drift), c.Message}
+}

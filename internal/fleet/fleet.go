@@ -1,0 +1,137 @@
+// Package fleet does one piece of work on many nodes, side by side. Every node
+// has its own result; what goes wrong on one never stops or hides another's.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/swdt-dev/swdt/internal/config"
+)
+
+// DefaultParallel is how many nodes are worked on at a time.
+const DefaultParallel = 10
+
+// Result is what came of the work on one node. Value may be set beside an
+// error: what is known about the node all the same.
+type Result[T any] struct {
+	Document config.Document
+	Value    T
+	Err      error
+}
+
+// Name of the node.
+func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
+
+// Run does the work on every node, at most `parallel` (0: DefaultParallel) at a
+// time, and returns the results in the order of the documents. A panic becomes
+// its node's error. Nodes not begun when ctx ends have ctx's error.
+func Run[T any](ctx context.Context, docs []config.Document, parallel int,
+	work func(ctx context.Context, doc config.Document) (T, error),
+) []Result[T] {
+	if parallel < 1 {
+		parallel = DefaultParallel
+	}
+	results := make([]Result[T], len(docs))
+	free := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	for i, doc := range docs {
+		results[i].Document = doc
+		if !take(ctx, free) {
+			results[i].Err = context.Cause(ctx)
+			continue
+		}
+		running.Go(func() {
+			defer func() { <-free }()
+			results[i].Value, results[i].Err = guarded(ctx, doc, work)
+		})
+	}
+	running.Wait()
+	return results
+}
+
+// take waits for a free place; false when ctx ends first, or has ended.
+func take(ctx context.Context, free chan<- struct{}) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case free <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func guarded[T any](ctx context.Context, doc config.Document,
+	work func(ctx context.Context, doc config.Document) (T, error),
+) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return work(ctx, doc)
+}
+
+// PanicError is a bug of swdt's that one node's work ran into.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("swdt has a bug (%v); please report it with this:\n%s", e.Value, e.Stack)
+}
+
+// Error sums the nodes up on which the work failed.
+type Error struct {
+	Total  int
+	Failed []Failure
+}
+
+// Failure is one node's.
+type Failure struct {
+	Name string
+	Err  error
+}
+
+// Failures returns an *Error that names every node that failed and why, or nil.
+func Failures[T any](results []Result[T]) error {
+	e := &Error{Total: len(results)}
+	for _, r := range results {
+		if r.Err != nil {
+			e.Failed = append(e.Failed, Failure{Name: r.Name(), Err: r.Err})
+		}
+	}
+	if len(e.Failed) == 0 {
+		return nil
+	}
+	return e
+}
+
+func (e *Error) Error() string {
+	if e.Total == 1 {
+		return e.Failed[0].String()
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d of %d nodes failed:", len(e.Failed), e.Total)
+	for _, f := range e.Failed {
+		text.WriteString("\n  " + strings.ReplaceAll(f.String(), "\n", "\n    "))
+	}
+	return text.String()
+}
+
+func (f Failure) String() string { return fmt.Sprintf("%s: %v", f.Name, f.Err) }
+
+// Unwrap lets errors.Is and errors.As look into every node's error.
+func (e *Error) Unwrap() []error {
+	errs := make([]error, len(e.Failed))
+	for i, f := range e.Failed {
+		errs[i] = f.Err
+	}
+	return errs
+}

@@ -1,0 +1,182 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// cache is a folder that all runs of swdt share:
+//
+//	blobs/<sha256>            a downloaded file, written under another name first
+//	urls/<hash of URL>.json   what the URL gave last time: validators and sha256
+//	urls/<hash of URL>.part   a download that was cut
+//	urls/<hash of URL>.lock   held by the one swdt that is downloading it
+type cache struct{ folder string }
+
+func openCache(folder string) (cache, error) {
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return cache{}, fmt.Errorf("find the cache folder: %w: set XDG_CACHE_HOME (LocalAppData on Windows)", err)
+		}
+		folder = filepath.Join(user, "swdt")
+	}
+	c := cache{folder}
+	for _, sub := range []string{"blobs", "urls"} {
+		if err := os.MkdirAll(filepath.Join(folder, sub), 0o700); err != nil {
+			return cache{}, fmt.Errorf("make the cache folder: %w", err)
+		}
+	}
+	return c, nil
+}
+
+func (c cache) blob(hash string) string { return filepath.Join(c.folder, "blobs", hash) }
+
+// verifiedBlob is the path of the blob with this hash, if it is there and whole.
+func (c cache) verifiedBlob(ctx context.Context, hash string) (string, bool) {
+	if len(hash) != hex.EncodedLen(sha256.Size) {
+		return "", false
+	}
+	path := c.blob(hash)
+	got, err := hashFile(ctx, path)
+	if err != nil {
+		return "", false
+	}
+	if got != hash { // a disk's fault or somebody's hand: not to be trusted again
+		_ = os.Remove(path)
+		return "", false
+	}
+	return path, true
+}
+
+// keep makes the file at path a blob.
+func (c cache) keep(path, hash string) (string, error) {
+	blob := c.blob(hash)
+	err := os.Rename(path, blob)
+	if err != nil {
+		// On Windows a blob that another swdt is reading cannot be replaced; it
+		// is the same file.
+		if _, statErr := os.Stat(blob); statErr == nil {
+			return blob, os.Remove(path)
+		}
+		return "", fmt.Errorf("keep the download in the cache: %w", err)
+	}
+	return blob, nil
+}
+
+// record is what is known of a URL.
+type record struct {
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"lastModified,omitempty"`
+	// SHA256 of the complete file; empty while there is only a part.
+	SHA256 string `json:"sha256,omitempty"`
+	// Total is the size of the complete file, 0 when the server did not say.
+	Total int64 `json:"total,omitempty"`
+}
+
+// slot is a URL's place in the cache. The lock is held until release.
+type slot struct {
+	cache   cache
+	base    string
+	release func()
+}
+
+// slot waits for its turn with the URL: another swdt may be downloading it.
+func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, error) {
+	sum := sha256.Sum256([]byte(url)) // a URL can hold secrets and any character
+	base := filepath.Join(c.folder, "urls", hex.EncodeToString(sum[:]))
+	type locked struct {
+		release func()
+		err     error
+	}
+	turn := make(chan locked, 1)
+	go func() {
+		release, err := lockedfile.MutexAt(base + ".lock").Lock()
+		turn <- locked{release, err}
+	}()
+	abandon := func() { // the lock cannot be waited for with a context
+		if l := <-turn; l.err == nil {
+			l.release()
+		}
+	}
+	notice := time.AfterFunc(time.Second, waiting)
+	defer notice.Stop()
+	select {
+	case l := <-turn:
+		if l.err != nil {
+			return nil, fmt.Errorf("lock the cache: %w", l.err)
+		}
+		return &slot{cache: c, base: base, release: l.release}, nil
+	case <-ctx.Done():
+		go abandon()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *slot) part() string { return s.base + ".part" }
+
+// load is what is known of the URL; the zero record when nothing is, or when
+// what is there makes no sense.
+func (s *slot) load() record {
+	var r record
+	data, err := os.ReadFile(s.base + ".json")
+	if err != nil || json.Unmarshal(data, &r) != nil {
+		return record{}
+	}
+	return r
+}
+
+func (s *slot) save(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write the cache's index: %w", err)
+	}
+	temporary := s.base + ".json.new" // ours alone: we hold the lock
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return fmt.Errorf("write the cache's index: %w", err)
+	}
+	if err := os.Rename(temporary, s.base+".json"); err != nil {
+		return fmt.Errorf("write the cache's index: %w", err)
+	}
+	return nil
+}
+
+// partSize is how much of a cut download is there.
+func (s *slot) partSize() int64 {
+	info, err := os.Stat(s.part())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (s *slot) dropPart() error {
+	if err := os.Remove(s.part()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove a cut download: %w", err)
+	}
+	return nil
+}
+
+func hashFile(ctx context.Context, path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, &contextReader{ctx, file}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}

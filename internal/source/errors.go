@@ -1,0 +1,73 @@
+package source
+
+import "fmt"
+
+// ChangingError is returned for a file that is being written just now.
+type ChangingError struct{ Path string }
+
+func (e *ChangingError) Error() string {
+	return fmt.Sprintf("%s changed while it was read: wait for the build to finish and push again", e.Path)
+}
+
+// HashMismatchError is returned for a binary that is not the one named by sha256.
+type HashMismatchError struct{ Name, Want, Got string }
+
+func (e *HashMismatchError) Error() string {
+	return fmt.Sprintf("%s has sha256 %s, but the node file wants %s: correct sha256, or find out who changed the file", e.Name, e.Got, e.Want)
+}
+
+// NotExecutableError is returned for a file that is no program for Windows.
+type NotExecutableError struct {
+	Name   string
+	Looks  string // what it looks like
+	Remedy string
+}
+
+func (e *NotExecutableError) Error() string {
+	return fmt.Sprintf("%s is not a Windows executable, it %s: %s", e.Name, e.Looks, e.Remedy)
+}
+
+// MachineError is returned for a program built for another processor.
+type MachineError struct{ Name, Got, Want string }
+
+func (e *MachineError) Error() string {
+	return fmt.Sprintf("%s is built for %s, but the node is %s: build it with GOOS=windows GOARCH=%s", e.Name, e.Got, e.Want, e.Want)
+}
+
+// TruncatedError is returned for a download that ended early. What arrived is
+// kept, and the next try goes on from there where the server can.
+type TruncatedError struct {
+	URL       string
+	Got, Want int64 // bytes; Want is 0 when the server did not say
+	Err       error
+}
+
+func (e *TruncatedError) Error() string {
+	of := ""
+	if e.Want > 0 {
+		of = fmt.Sprintf(" of %d", e.Want)
+	}
+	return fmt.Sprintf("download %s: the connection ended after %d%s bytes (%v): run the command again to go on from there", e.URL, e.Got, of, e.Err)
+}
+
+func (e *TruncatedError) Unwrap() error { return e.Err }
+
+// StatusError is an HTTP answer other than success.
+type StatusError struct {
+	URL    string
+	Status int
+	Text   string
+}
+
+func (e *StatusError) Error() string {
+	remedy := "try again later"
+	switch {
+	case e.Status == 404 || e.Status == 410:
+		remedy = "correct sourceURL"
+	case e.Status == 401 || e.Status == 403:
+		remedy = "the server wants credentials; download the file yourself and give its path"
+	case e.Status < 500:
+		remedy = "check sourceURL"
+	}
+	return fmt.Sprintf("download %s: the server answered %d %s: %s", e.URL, e.Status, e.Text, remedy)
+}

@@ -1,0 +1,249 @@
+// Package source obtains the binaries that are to be pushed: from a path, a
+// file:// or an http(s):// URL, into a local file whose SHA-256 and kind of
+// executable are known. Downloads are resumed, verified and kept in a cache
+// that several runs of swdt share.
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Request is a wanted binary.
+type Request struct {
+	// URL is a path, file:// or http(s):// URL, as config.Document.Resolve gives
+	// it: variables and ~ are expanded.
+	URL string
+	// SHA256 that the binary must have, hexadecimal; empty: any.
+	SHA256 string
+	// Executable demands a whole Windows program, not a DLL or anything else.
+	Executable bool
+}
+
+// Binary is a local file that holds what was requested.
+type Binary struct {
+	Path     string
+	Size     int64
+	Modified time.Time
+	SHA256   string // lower-case hexadecimal
+	// Machine is the processor it is for, as GOARCH; empty when the file is no
+	// Windows executable.
+	Machine string
+}
+
+// Options say what a Set works with; zero fields have defaults.
+type Options struct {
+	Cache string       // default: swdt in the user's cache folder
+	HTTP  *http.Client // default: proxy from the environment, no overall timeout
+	// Stall is how long a download may stand still. Default 1 minute.
+	Stall time.Duration
+}
+
+// Set obtains binaries for a run, each once however many nodes want it. It is
+// safe for concurrent use.
+type Set struct {
+	options Options
+
+	mutex   sync.Mutex
+	sources map[Request]*entry
+	hashes  map[fileKey]Binary
+}
+
+type fileKey struct {
+	path       string
+	size       int64
+	modified   time.Time
+	executable bool
+}
+
+// NewSet makes a Set.
+func NewSet(options Options) *Set {
+	if options.HTTP == nil {
+		options.HTTP = newClient()
+	}
+	if options.Stall == 0 {
+		options.Stall = time.Minute
+	}
+	return &Set{options: options, sources: map[Request]*entry{}, hashes: map[fileKey]Binary{}}
+}
+
+// Obtain gets one binary for itself.
+func Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
+	return NewSet(Options{}).Obtain(ctx, request, r)
+}
+
+// entry is one request in work. Whoever holds `turn` works; the others wait.
+type entry struct {
+	turn   chan struct{}
+	done   bool
+	binary Binary
+}
+
+// Obtain gets a binary, or what this Set got for the same request before. A
+// local file that has changed since is read again.
+func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
+	request.SHA256 = strings.ToLower(request.SHA256)
+	e := s.entry(request)
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return Binary{}, context.Cause(ctx)
+	}
+	if e.done {
+		return e.binary, nil
+	}
+	binary, remote, err := s.obtain(ctx, request, r)
+	if err != nil {
+		return Binary{}, err
+	}
+	e.binary, e.done = binary, remote
+	return binary, nil
+}
+
+func (s *Set) entry(request Request) *entry {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e, ok := s.sources[request]
+	if !ok {
+		e = &entry{turn: make(chan struct{}, 1)}
+		s.sources[request] = e
+	}
+	return e
+}
+
+func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Binary, remote bool, _ error) {
+	where, err := locate(request)
+	if err != nil {
+		return Binary{}, false, err
+	}
+	path := where.path
+	if where.url != nil {
+		path, err = s.download(ctx, where.url, request.SHA256, r)
+		if err != nil {
+			return Binary{}, true, err
+		}
+	}
+	binary, err := s.examine(ctx, path, request, where.name())
+	return binary, where.url != nil, err
+}
+
+// examine reads a local file once, and refuses what is not what was asked for.
+func (s *Set) examine(ctx context.Context, path string, request Request, name string) (Binary, error) {
+	before, err := regular(path)
+	if err != nil {
+		return Binary{}, err
+	}
+	key := fileKey{path, before.Size(), before.ModTime(), request.Executable}
+	binary, known := s.known(key)
+	if !known {
+		if binary, err = read(ctx, path, before, request.Executable, name); err != nil {
+			return Binary{}, err
+		}
+		s.remember(key, binary)
+	}
+	if request.SHA256 != "" && binary.SHA256 != request.SHA256 {
+		return Binary{}, &HashMismatchError{Name: name, Want: request.SHA256, Got: binary.SHA256}
+	}
+	return binary, nil
+}
+
+func (s *Set) known(key fileKey) (Binary, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	binary, ok := s.hashes[key]
+	return binary, ok
+}
+
+func (s *Set) remember(key fileKey, binary Binary) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.hashes[key] = binary
+}
+
+// regular is os.Stat for what must be a file.
+func regular(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(path, "$"):
+		return nil, fmt.Errorf("%s does not exist: set the variable in it, or correct sourceURL: %w", path, fs.ErrNotExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s does not exist: build it first, or correct sourceURL: %w", path, fs.ErrNotExist)
+	case err != nil:
+		return nil, fmt.Errorf("look at %s: %w", path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder: sourceURL must name the file in it", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
+	}
+	return info, nil
+}
+
+func read(ctx context.Context, path string, before fs.FileInfo, executable bool, name string) (Binary, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, &contextReader{ctx, file}); err != nil {
+		return Binary{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	// The program is judged only once it is known to stand still: half a file is
+	// no sign of a bad one.
+	after, err := os.Stat(path)
+	if err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return Binary{}, &ChangingError{Path: path}
+	}
+	machine, err := machineOf(file, before.Size(), executable, name)
+	if err != nil {
+		return Binary{}, err
+	}
+	return Binary{
+		Path: path, Size: before.Size(), Modified: before.ModTime(),
+		SHA256: hex.EncodeToString(hash.Sum(nil)), Machine: machine,
+	}, nil
+}
+
+// For checks that the binary runs on a node with this processor (GOARCH).
+func (b Binary) For(architecture string) error {
+	if architecture == "" || b.Machine == "" || b.Machine == architecture {
+		return nil
+	}
+	return &MachineError{Name: filepath.Base(b.Path), Got: b.Machine, Want: architecture}
+}
+
+// Unchanged checks that the file is still the one that was hashed.
+func (b Binary) Unchanged() error {
+	info, err := os.Stat(b.Path)
+	if err != nil || info.Size() != b.Size || !info.ModTime().Equal(b.Modified) {
+		return &ChangingError{Path: b.Path}
+	}
+	return nil
+}
+
+// contextReader ends a long read when ctx does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}

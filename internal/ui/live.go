@@ -1,0 +1,172 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// live is the bottom of a terminal: one line a node that says what it is doing
+// now. mpb moves the cursor; what the lines say is ours.
+type live struct {
+	w io.Writer
+
+	mutex     sync.Mutex
+	container *mpb.Progress // nil until a line is wanted
+	lines     []*liveLine
+	ended     bool
+}
+
+func newLive(w io.Writer) *live { return &live{w: w} }
+
+// write puts a line above the live ones; false where there are none.
+func (l *live) write(line []byte) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.container == nil {
+		return false
+	}
+	_, err := l.container.Write(line)
+	return err == nil
+}
+
+// show makes a line visible.
+func (l *live) show(line *liveLine) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.ended || line.bar != nil {
+		return
+	}
+	if l.container == nil {
+		l.container = mpb.New(mpb.WithOutput(l.w), mpb.WithAutoRefresh())
+	}
+	bar, err := l.container.Add(0, mpb.BarFillerFunc(line.fill), mpb.BarRemoveOnComplete())
+	if err != nil { // the container was shut down: lines are only decoration
+		return
+	}
+	line.bar = bar
+	l.lines = append(l.lines, line)
+}
+
+// hide takes a line away for good.
+func (l *live) hide(line *liveLine) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if line.bar != nil {
+		line.bar.Abort(true)
+		line.bar = nil
+	}
+}
+
+// suspend takes all lines away while f talks to the terminal itself.
+func (l *live) suspend(f func()) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.clear()
+	f()
+}
+
+func (l *live) end() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.ended = true
+	l.clear()
+}
+
+func (l *live) clear() {
+	if l.container == nil {
+		return
+	}
+	for _, line := range l.lines {
+		if line.bar != nil {
+			line.bar.Abort(true)
+			line.bar = nil
+		}
+	}
+	l.container.Wait()
+	l.container, l.lines = nil, nil
+}
+
+// liveLine is one node's line.
+type liveLine struct {
+	bar *mpb.Bar // guarded by live.mutex
+
+	mutex    sync.Mutex
+	node     string
+	step     string
+	transfer *counter
+}
+
+func (l *liveLine) fill(w io.Writer, s decor.Statistics) error {
+	text := l.text()
+	if s.AvailableWidth > 1 {
+		text = runewidth.Truncate(text, s.AvailableWidth-1, "…")
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func (l *liveLine) text() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	text := l.step
+	if l.transfer != nil {
+		l.transfer.mutex.Lock()
+		text = l.transfer.text(l.transfer.now())
+		l.transfer.mutex.Unlock()
+	}
+	if l.node != "" {
+		text = l.node + ": " + text
+	}
+	return text
+}
+
+// liveReporter shows steps and transfers on its node's live line.
+type liveReporter struct {
+	*reporter
+	live *live
+	line liveLine
+}
+
+func (r *liveReporter) Step(format string, args ...any) {
+	r.line.mutex.Lock()
+	r.line.node, r.line.step = r.node, fmt.Sprintf(format, args...)
+	r.line.mutex.Unlock()
+	r.live.show(&r.line)
+}
+
+func (r *liveReporter) Transfer(label string, total int64) Progress {
+	c := newCounter(r.story.options.Now, label, total)
+	r.line.mutex.Lock()
+	r.line.node, r.line.transfer = r.node, c
+	r.line.mutex.Unlock()
+	r.live.show(&r.line)
+	return &liveProgress{counter: c, line: &r.line}
+}
+
+func (r *liveReporter) Done() { r.live.hide(&r.line) }
+
+type liveProgress struct {
+	*counter
+	line *liveLine
+}
+
+func (p *liveProgress) Add(n int64) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.add(n)
+}
+
+func (p *liveProgress) End() {
+	p.line.mutex.Lock()
+	defer p.line.mutex.Unlock()
+	if p.line.transfer == p.counter {
+		p.line.transfer = nil
+	}
+}
+
+func width(cell string) int { return runewidth.StringWidth(cell) }
