@@ -1,30 +1,187 @@
 package node
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"time"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Connect reaches the node by SSH and starts its agent, which is installed
 // first if it is missing. The error is an *UnreachableError, unless ctx was
 // cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
-	return nil, &UnreachableError{Node: doc.Node.Metadata.Name, Err: errors.New("not yet")}
+	opts = opts.complete()
+	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
+	n.caller = &caller{node: n.Name}
+	n.Machine = agentv1.NewMachineClient(n.caller)
+	n.Services = agentv1.NewServicesClient(n.caller)
+	n.Registry = agentv1.NewRegistryClient(n.caller)
+	n.Files = agentv1.NewFilesClient(n.caller)
+	n.Settings = agentv1.NewSettingsClient(n.caller)
+	n.Processes = agentv1.NewProcessesClient(n.caller)
+	n.Features = agentv1.NewFeaturesClient(n.caller)
+	n.Firewall = agentv1.NewFirewallClient(n.caller)
+	n.Swap = agentv1.NewSwapClient(n.caller)
+	if err := n.Reconnect(ctx); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
-// Close ends the agent and the connection.
-func (n *Node) Close() error { return nil }
+// Close ends the agent and the connection. It waits a moment for the agent to
+// end by itself, so that what it holds on the node is free for the next one.
+func (n *Node) Close() error {
+	l := n.caller.swap(nil)
+	if l == nil {
+		return nil
+	}
+	return l.close()
+}
 
 // Reconnect replaces the connection by a new one to the same agent; the clients
-// of n work again afterwards.
-func (n *Node) Reconnect(ctx context.Context) error { return errors.New("not yet") }
+// of n work again afterwards. The error is as Connect's; n is then not
+// connected, and Reconnect can be tried again.
+func (n *Node) Reconnect(ctx context.Context) error {
+	if old := n.caller.swap(nil); old != nil {
+		old.close() // it may be broken, which is why we are here
+	}
+	l, fresh, err := n.connect(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return fmt.Errorf("%s: connect: %w", n.Name, ctx.Err())
+	}
+	if err != nil {
+		return &UnreachableError{Node: n.Name, Err: err}
+	}
+	n.caller.swap(l)
+	if fresh {
+		n.tidy(ctx)
+	}
+	return nil
+}
 
-// AwaitReboot waits until the node answers with another boot id than the one
-// given, and leaves n connected to it.
-func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error { return errors.New("not yet") }
+// connect makes one SSH connection with an agent at its other end; fresh says
+// that the agent had to be installed.
+func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
+	n.opts.Reporter.Step("connecting to %s", n.target.Host)
+	n.connections.Add(1)
+	client, err := ssh.Dial(ctx, n.target, ssh.Options{
+		Prompt:           n.opts.Prompt,
+		Keyring:          n.opts.Keyring,
+		AcceptNewHostKey: n.opts.AcceptNewHostKey,
+		KnownHosts:       n.opts.KnownHosts,
+		Config:           n.opts.SSHConfig,
+		HomeDir:          n.opts.HomeDir,
+		LookupEnv:        n.opts.LookupEnv,
+		Timeout:          n.opts.DialTimeout,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	agent, fresh, err := n.runAgent(ctx, client)
+	if err != nil {
+		client.Close()
+		return nil, false, err
+	}
+	l, err = newLink(client, agent)
+	if err != nil {
+		client.Close()
+		return nil, false, err
+	}
+	return l, fresh, nil
+}
 
-// Calls is the number of RPCs made so far, Connections that of SSH connections.
-func (n *Node) Calls() int       { return 0 }
-func (n *Node) Connections() int { return 0 }
+// runAgent starts the agent, and installs it where that shows it to be missing:
+// the usual case costs one channel and no question.
+func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
+	agent, err = n.startAgent(ctx, client)
+	var silent *silentError
+	if !errors.As(err, &silent) {
+		return agent, false, err
+	}
+	if err := n.install(ctx, client, silent); err != nil {
+		return nil, false, err
+	}
+	agent, err = n.startAgent(ctx, client)
+	if errors.As(err, &silent) {
+		return nil, false, n.blocked(ctx, client, silent)
+	}
+	return agent, true, err
+}
+
+func (o Options) complete() Options {
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.Keyring == nil {
+		o.Keyring = ssh.NewKeyring()
+	}
+	if o.Reporter == nil {
+		o.Reporter = ui.Discard{}
+	}
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = ssh.DefaultTimeout
+	}
+	if o.AgentTimeout <= 0 {
+		o.AgentTimeout = 60 * time.Second
+	}
+	return o
+}
+
+func target(doc config.Document, opts Options) ssh.Target {
+	c := doc.Node.Spec.Credentials
+	t := ssh.Target{
+		Host:       c.Hostname,
+		User:       c.Username,
+		HostKey:    c.HostKey,
+		ProxyJump:  c.ProxyJump,
+		Passphrase: secret(c.PassphraseFrom, doc, opts),
+		Password:   secret(c.PasswordFrom, doc, opts),
+	}
+	if c.PrivateKey != "" {
+		t.PrivateKey = doc.Resolve(c.PrivateKey)
+	}
+	if c.Password != "" {
+		t.Password = func() (string, error) { return c.Password, nil }
+	}
+	return t
+}
+
+// secret reads a secret from where the node file says that it is.
+func secret(source *v1alpha1.SecretSource, doc config.Document, opts Options) ssh.Secret {
+	switch {
+	case source == nil:
+		return nil
+	case source.Env != "":
+		return func() (string, error) {
+			value, ok := opts.LookupEnv(source.Env)
+			if !ok {
+				return "", fmt.Errorf("the environment variable %s is not set; export it", source.Env)
+			}
+			return value, nil
+		}
+	default:
+		return func() (string, error) { return firstLine(doc.Resolve(source.File)) }
+	}
+}
+
+func firstLine(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%w; it should have the secret in its first line", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	if !lines.Scan() && lines.Err() != nil {
+		return "", fmt.Errorf("read %s: %w", path, lines.Err())
+	}
+	return lines.Text(), nil
+}

@@ -4,7 +4,10 @@
 package node
 
 import (
+	"sync/atomic"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/ssh"
 )
 
 // Node is a connected Windows node. Its clients' errors are already those of
@@ -21,4 +24,15 @@ type Node struct {
 	Features  agentv1.FeaturesClient
 	Firewall  agentv1.FirewallClient
 	Swap      agentv1.SwapClient
+
+	opts        Options
+	target      ssh.Target
+	caller      *caller
+	connections atomic.Int64
 }
+
+// Calls is the number of calls made to the agent so far.
+func (n *Node) Calls() int { return int(n.caller.calls.Load()) }
+
+// Connections is the number of SSH connections made so far.
+func (n *Node) Connections() int { return int(n.connections.Load()) }

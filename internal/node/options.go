@@ -31,6 +31,11 @@ type Options struct {
 	// DialTimeout bounds the TCP connection and the SSH handshake, each, on
 	// every hop. 0: 20 s.
 	DialTimeout time.Duration
+	// AgentTimeout bounds the start of the agent on the node. 0: 60 s.
+	AgentTimeout time.Duration
+	// Keyring remembers passphrases and passwords that were typed. Nodes that
+	// share one ask for each only once; nil: each node has its own.
+	Keyring *ssh.Keyring
 	// Reporter hears what is going on; nil: nobody does.
 	Reporter ui.Reporter
 }

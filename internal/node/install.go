@@ -1,0 +1,295 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/pkg/sftp"
+
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// sftpPath is a Windows path as Win32-OpenSSH's SFTP spells it.
+func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
+
+func parent(windows string) string { return windows[:strings.LastIndex(windows, `\`)] }
+
+// install brings the agent to the node. silent is how its start failed, which
+// may have another cause than that it is missing.
+func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError) error {
+	files, err := n.sftp(ctx, client, silent)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	defer context.AfterFunc(ctx, func() { files.Close() })()
+
+	i := &installation{files: files, client: client, node: n, path: layout.Agent(n.opts.Agent.Hash)}
+	err = i.run(ctx, silent)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("install the agent: %w", ctx.Err())
+	}
+	return err
+}
+
+// sftp opens SFTP and looks for drive C:, by which a Windows node is known.
+func (n *Node) sftp(ctx context.Context, client *ssh.Client, silent *silentError) (*sftp.Client, error) {
+	const noSuchCommand = 127 // of every POSIX shell, and of no Windows one
+	notWindows := &NotWindowsError{Address: client.Address(), Output: silent.output}
+	files, err := client.SFTP(ctx)
+	var missing *ssh.NoSFTPError
+	if errors.As(err, &missing) && silent.exitCode == noSuchCommand {
+		return nil, notWindows
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := files.Stat("/C:/"); errors.Is(err, fs.ErrNotExist) {
+		files.Close()
+		return nil, notWindows
+	}
+	return files, nil
+}
+
+// installation is one attempt to put the agent in its place.
+type installation struct {
+	files  *sftp.Client
+	client *ssh.Client
+	node   *Node
+	path   string // of the agent, as Windows spells it
+}
+
+func (i *installation) run(ctx context.Context, silent *silentError) error {
+	if there, err := i.alreadyThere(); err != nil {
+		return err
+	} else if there {
+		return &AgentBlockedError{Path: i.path, ExitCode: silent.exitCode, Output: silent.output}
+	}
+	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
+	for _, folder := range []string{layout.Root, layout.Agents, parent(i.path)} {
+		if err := i.secureFolder(ctx, folder); err != nil {
+			return err
+		}
+	}
+	temporary, err := i.upload(i.node.opts.Reporter)
+	if err != nil {
+		return err
+	}
+	return i.place(temporary)
+}
+
+// alreadyThere reports whether exactly this agent is on the node; then it is
+// something else that kept it from starting.
+func (i *installation) alreadyThere() (bool, error) {
+	sum, err := i.hash(sftpPath(i.path))
+	switch {
+	case err == nil:
+		return sum == i.node.opts.Agent.Hash, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, fs.ErrPermission):
+		return false, &NotAdministratorError{Attempt: "read the agent on the node", Err: err}
+	default:
+		return false, &InstallError{Attempt: "read the agent on the node", Err: err}
+	}
+}
+
+func (i *installation) hash(file string) (string, error) {
+	f, err := i.files.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := f.WriteTo(h); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// secureFolder makes a folder that only administrators and SYSTEM can write to:
+// what is in it will run with all rights. Everybody may create folders in
+// C:\ProgramData, so a folder that stands there may be a trap: its owner is
+// replaced first, then everything that its access list says.
+func (i *installation) secureFolder(ctx context.Context, folder string) error {
+	existed, err := i.makeFolder(folder)
+	if err != nil {
+		return err
+	}
+	if !existed && folder != layout.Root {
+		return nil // new, in a folder that is safe
+	}
+	// No quotes and no parentheses: cmd and PowerShell disagree on them. The
+	// agent makes the rights inheritable once it runs.
+	commands := []string{`/setowner *S-1-5-32-544`}
+	if existed {
+		commands = append(commands, `/reset`)
+	}
+	commands = append(commands, `/inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F`)
+	for _, c := range commands {
+		out, err := i.client.Run(ctx, "icacls "+folder+" "+c)
+		if err != nil {
+			return &InstallError{Attempt: "restrict " + folder + " to administrators", Err: err}
+		}
+		if out.ExitCode != 0 {
+			return &NotAdministratorError{
+				Attempt: fmt.Sprintf("restrict %s to administrators (icacls %s: exit code %d)", folder, c, out.ExitCode),
+				Output:  out.Stdout + out.Stderr,
+			}
+		}
+	}
+	return nil
+}
+
+func (i *installation) makeFolder(folder string) (existed bool, err error) {
+	name := sftpPath(folder)
+	info, err := i.files.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = i.files.Mkdir(name); err == nil {
+			return false, nil
+		}
+		info, _ = i.files.Lstat(name) // another swdt may have been faster
+	}
+	attempt := "make the folder " + folder
+	switch {
+	case info != nil && info.Mode()&fs.ModeSymlink != 0:
+		return true, &LinkError{Path: folder}
+	case info != nil && info.IsDir():
+		return true, nil
+	case info != nil:
+		return true, &InstallError{Attempt: attempt, Err: errors.New("a file is in its place; remove it")}
+	case errors.Is(err, fs.ErrPermission):
+		return false, &NotAdministratorError{Attempt: attempt, Err: err}
+	case i.diskFull(err):
+		return false, &DiskFullError{Path: folder, Size: i.node.opts.Agent.Size, Err: err}
+	default:
+		return false, &InstallError{Attempt: attempt, Err: err}
+	}
+}
+
+// upload writes the agent under a name of its own and reads it back: with many
+// writes in flight, a failure can leave holes.
+func (i *installation) upload(r ui.Reporter) (temporary string, err error) {
+	temporary = sftpPath(i.path) + "." + strings.ToLower(rand.Text()[:8]) + ".tmp"
+	if err := i.write(temporary, r); err != nil {
+		i.files.Remove(temporary) // best effort: what failed is worth more than this
+		return "", err
+	}
+	sum, err := i.hash(temporary)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &AgentBlockedError{Path: i.path, Vanished: true}
+	case err != nil:
+		err = &InstallError{Attempt: "read the uploaded agent back", Err: err}
+	case sum != i.node.opts.Agent.Hash:
+		err = &InstallError{Attempt: "read the uploaded agent back",
+			Err: fmt.Errorf("it is not what was sent (SHA-256 %.12s, not %.12s); try again", sum, i.node.opts.Agent.Hash)}
+	}
+	if err != nil {
+		i.files.Remove(temporary)
+		return "", err
+	}
+	return temporary, nil
+}
+
+func (i *installation) write(name string, r ui.Reporter) error {
+	const attempt = "put the agent on the node"
+	agent := i.node.opts.Agent
+	from, err := agent.Open()
+	if err != nil {
+		return &InstallError{Attempt: attempt, Err: err}
+	}
+	defer from.Close()
+	to, err := i.files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err == nil {
+		progress := r.Transfer("agent", agent.Size)
+		_, err = to.ReadFromWithConcurrency(&counted{from, progress}, 0)
+		progress.End()
+		if closeErr := to.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case i.diskFull(err):
+		return &DiskFullError{Path: i.path, Size: agent.Size, Err: err}
+	case errors.Is(err, fs.ErrPermission):
+		return &NotAdministratorError{Attempt: attempt, Err: err}
+	default:
+		return &InstallError{Attempt: attempt, Err: err}
+	}
+}
+
+// diskFull: sshd says just "failure" for it, so the free space is asked for.
+func (i *installation) diskFull(err error) bool {
+	const noSpace, quotaExceeded = 14, 15 // SFTP version 6, which some servers use
+	var status *sftp.StatusError
+	if !errors.As(err, &status) {
+		return false
+	}
+	if status.Code == noSpace || status.Code == quotaExceeded {
+		return true
+	}
+	disk, err := i.files.StatVFS("/C:/")
+	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
+}
+
+// place renames the uploaded agent. Another swdt may have done the same since.
+func (i *installation) place(temporary string) error {
+	final := sftpPath(i.path)
+	if err := i.files.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// It runs, or is damaged and held by something; the rename will tell.
+		i.node.opts.Reporter.Debug("remove %s: %v", i.path, err)
+	}
+	err := i.files.Rename(temporary, final)
+	if err == nil {
+		return nil
+	}
+	if sum, hashErr := i.hash(final); hashErr == nil && sum == i.node.opts.Agent.Hash {
+		i.files.Remove(temporary)
+		return nil
+	}
+	if _, statErr := i.files.Lstat(temporary); errors.Is(statErr, fs.ErrNotExist) {
+		return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
+	}
+	i.files.Remove(temporary)
+	return &InstallError{Attempt: "put the agent in its place as " + path.Base(final), Err: err}
+}
+
+// blocked says what became of an agent that was just installed and does not start.
+func (n *Node) blocked(ctx context.Context, client *ssh.Client, silent *silentError) error {
+	e := &AgentBlockedError{
+		Path: layout.Agent(n.opts.Agent.Hash), ExitCode: silent.exitCode, Output: silent.output,
+	}
+	files, err := client.SFTP(ctx)
+	if err != nil {
+		return e
+	}
+	defer files.Close()
+	_, err = files.Lstat(sftpPath(e.Path))
+	e.Vanished = errors.Is(err, fs.ErrNotExist)
+	return e
+}
+
+type counted struct {
+	io.Reader
+	progress ui.Progress
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.progress.Add(int64(n))
+	return n, err
+}

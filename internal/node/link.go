@@ -1,0 +1,163 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/swdt-dev/swdt/internal/handshake"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/ssh"
+)
+
+const (
+	// The windows let one stream fill a fast link with some round-trip time.
+	streamWindow     = 8 << 20
+	connectionWindow = 16 << 20
+	largestMessage   = 16 << 20
+	// goodbye is how long a closed agent may take to end.
+	goodbye = 3 * time.Second
+)
+
+// link is one SSH connection with the agent at its other end.
+type link struct {
+	client *ssh.Client
+	agent  *ssh.Process
+	rpc    *grpc.ClientConn
+}
+
+func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
+	var dialed atomic.Bool
+	once := func(context.Context, string) (net.Conn, error) {
+		if dialed.Swap(true) {
+			return nil, errors.New("the agent's stream has ended")
+		}
+		return &agentConn{agent: agent, address: client.Address()}, nil
+	}
+	rpc, err := grpc.NewClient("passthrough:///node",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects the stream
+		grpc.WithContextDialer(once),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(connectionWindow),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(largestMessage), grpc.MaxCallSendMsgSize(largestMessage)),
+		grpc.WithIdleTimeout(0), // an idle stream must not be closed: there is no second one
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("talk to the agent: %w", err)
+	}
+	return &link{client: client, agent: agent, rpc: rpc}, nil
+}
+
+func (l *link) close() error {
+	l.rpc.Close() // closes the agent's stdin, at which it ends
+	l.agent.Stdin.Close()
+	limit := time.NewTimer(goodbye)
+	defer limit.Stop()
+	select {
+	case <-l.agent.Done():
+	case <-l.client.Done():
+	case <-limit.C:
+	}
+	return l.client.Close()
+}
+
+// agentConn is the agent's stdin and stdout as a network connection.
+type agentConn struct {
+	agent   *ssh.Process
+	address string
+}
+
+func (c *agentConn) Read(p []byte) (int, error)  { return c.agent.Stdout.Read(p) }
+func (c *agentConn) Write(p []byte) (int, error) { return c.agent.Stdin.Write(p) }
+func (c *agentConn) Close() error                { return c.agent.Stdin.Close() }
+
+func (c *agentConn) LocalAddr() net.Addr  { return agentAddr("swdt") }
+func (c *agentConn) RemoteAddr() net.Addr { return agentAddr(c.address) }
+
+// Deadlines are not for a stream that many calls share; contexts bound each.
+func (c *agentConn) SetDeadline(time.Time) error      { return nil }
+func (c *agentConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *agentConn) SetWriteDeadline(time.Time) error { return nil }
+
+type agentAddr string
+
+func (a agentAddr) Network() string { return "ssh" }
+func (a agentAddr) String() string  { return string(a) }
+
+// silentError: the agent's path was run, and no agent answered.
+type silentError struct {
+	exitCode int
+	output   string
+	err      error
+}
+
+func (e *silentError) Error() string { return e.err.Error() }
+func (e *silentError) Unwrap() error { return e.err }
+
+// startAgent runs the agent and exchanges the greeting. The command is a path
+// without spaces and without arguments, which cmd and PowerShell read alike.
+func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process, error) {
+	path := layout.Agent(n.opts.Agent.Hash)
+	n.opts.Reporter.Debug("starting %s", path)
+	limited, cancel := context.WithTimeout(ctx, n.opts.AgentTimeout)
+	defer cancel()
+	agent, err := client.Start(limited, path)
+	if err != nil {
+		return nil, n.notAnswered(ctx, limited, "", err)
+	}
+	// A read cannot be cancelled; without an agent the connection is of no use.
+	unhook := context.AfterFunc(limited, func() { client.Close() })
+	err = handshake.Dial(struct {
+		io.Reader
+		io.Writer
+	}{agent.Stdout, agent.Stdin}, n.opts.Agent.Hash)
+	if !unhook() || limited.Err() != nil {
+		return nil, n.notAnswered(ctx, limited, agent.Stderr(), err)
+	}
+	if err == nil {
+		return agent, nil
+	}
+	defer agent.Close()
+	return nil, silent(limited, agent, err)
+}
+
+// notAnswered tells the end of the whole from the end of our patience.
+func (n *Node) notAnswered(ctx, limited context.Context, output string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case limited.Err() != nil:
+		return &NoAnswerError{Path: layout.Agent(n.opts.Agent.Hash), Output: output, Err: limited.Err()}
+	default:
+		return err
+	}
+}
+
+// silent collects what a failed start left behind.
+func silent(ctx context.Context, agent *ssh.Process, err error) error {
+	var none *handshake.NoAgentError
+	var other *handshake.HashMismatchError
+	printed := ""
+	switch {
+	case errors.As(err, &none):
+		printed = string(none.Output)
+	case errors.As(err, &other):
+	default:
+		return err
+	}
+	agent.Stdin.Close() // whatever was started instead, let it end
+	limited, cancel := context.WithTimeout(ctx, goodbye)
+	defer cancel()
+	code, _ := agent.ExitCode(limited) // -1 when it is not known
+	return &silentError{exitCode: code, output: printed + " " + agent.Stderr(), err: err}
+}

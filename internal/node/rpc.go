@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/swdt-dev/swdt/internal/rpcerror"
+)
+
+// caller makes calls on the connection that is current, so that clients outlive
+// a connection. It counts calls and turns errors back into those of package
+// host, with the node's name.
+type caller struct {
+	node  string
+	calls atomic.Int64
+
+	mu   sync.Mutex
+	link *link
+}
+
+// swap makes l the current connection and returns the one before.
+func (c *caller) swap(l *link) *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.link
+	c.link = l
+	return old
+}
+
+func (c *caller) current() (*link, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil {
+		return nil, &LostError{Node: c.node, Err: errors.New("it is closed")}
+	}
+	return c.link, nil
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	c.calls.Add(1)
+	l, err := c.current()
+	if err != nil {
+		return err
+	}
+	return c.explain(ctx, l, l.rpc.Invoke(ctx, method, args, reply, opts...))
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	c.calls.Add(1)
+	l, err := c.current()
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.rpc.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, c.explain(ctx, l, err)
+	}
+	return &stream{ClientStream: s, caller: c, link: l}, nil
+}
+
+type stream struct {
+	grpc.ClientStream
+	caller *caller
+	link   *link
+}
+
+func (s *stream) SendMsg(m any) error {
+	return s.caller.explain(s.Context(), s.link, s.ClientStream.SendMsg(m))
+}
+
+func (s *stream) RecvMsg(m any) error {
+	return s.caller.explain(s.Context(), s.link, s.ClientStream.RecvMsg(m))
+}
+
+func (s *stream) CloseSend() error {
+	return s.caller.explain(s.Context(), s.link, s.ClientStream.CloseSend())
+}
+
+func (c *caller) explain(ctx context.Context, l *link, err error) error {
+	if err == nil || err == io.EOF { // gRPC's own sign for the end of a stream
+		return err
+	}
+	switch code := status.Code(err); {
+	case code == codes.Unavailable,
+		code == codes.Canceled && ctx.Err() == nil: // our own Close or Reconnect
+		return c.lost(l, err)
+	}
+	return fmt.Errorf("%s: %w", c.node, rpcerror.FromStatus(err))
+}
+
+// lost waits a moment for the agent's end to become known, with its last words.
+func (c *caller) lost(l *link, err error) error {
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case <-l.agent.Done():
+	case <-limit.C:
+	}
+	e := &LostError{Node: c.node, Stderr: l.agent.Stderr(), Err: errors.New(status.Convert(err).Message())}
+	select {
+	case <-l.client.Done():
+		if reason := l.client.Err(); reason != nil {
+			e.Err = reason
+		}
+	default:
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if code, err := l.agent.ExitCode(ended); err == nil {
+			e.Err = fmt.Errorf("the agent ended with exit code %d", code)
+		}
+	}
+	return e
+}

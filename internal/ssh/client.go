@@ -1,0 +1,177 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+)
+
+// A peer that has not answered for deadAfter is gone; it is asked every
+// aliveEvery. Generous, since answers queue behind bulk data on a slow link.
+const (
+	aliveEvery = 15 * time.Second
+	deadAfter  = 45 * time.Second
+)
+
+// Client is a connection to the target.
+type Client struct {
+	address string
+	client  *ssh.Client
+	chain   []*ssh.Client
+	done    chan struct{} // closed when the connection has ended
+
+	mu  sync.Mutex
+	err error // why it ended
+}
+
+func newClient(chain []*ssh.Client, address string) *Client {
+	c := &Client{address: address, client: chain[len(chain)-1], chain: chain, done: make(chan struct{})}
+	go func() {
+		c.end(c.client.Wait())
+		closeAll(chain[:len(chain)-1])
+		close(c.done)
+	}()
+	go c.keepAlive()
+	return c
+}
+
+// Address is the host:port that the connection leads to.
+func (c *Client) Address() string { return c.address }
+
+// Done is closed when the connection has ended, from whichever side; Err then
+// says why.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err is why the connection has ended.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// end keeps the first reason.
+func (c *Client) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Close ends the connection and all that runs on it.
+func (c *Client) Close() error {
+	err := closeAll(c.chain)
+	<-c.done
+	return err
+}
+
+func (c *Client) keepAlive() {
+	answered := func() error {
+		// Any answer will do; sshd refuses requests that it does not know.
+		_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+		return err
+	}
+	if err := watch(c.done, aliveEvery, deadAfter, answered); err != nil {
+		c.end(err)
+		closeAll(c.chain)
+	}
+}
+
+// errDead ends a connection whose other side has fallen silent.
+var errDead = errors.New("the machine does not answer any more")
+
+// watch asks every so often and returns an error once an answer is overdue, nil
+// when the connection has ended otherwise.
+func watch(done <-chan struct{}, every, overdue time.Duration, ask func() error) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ticker.C:
+		}
+		answer := make(chan error, 1)
+		go func() { answer <- ask() }()
+		limit := time.NewTimer(overdue)
+		select {
+		case <-done:
+			limit.Stop()
+			return nil
+		case err := <-answer:
+			limit.Stop()
+			if err != nil {
+				return nil // the connection has ended, and says why itself
+			}
+		case <-limit.C:
+			return fmt.Errorf("%w (silent for %s)", errDead, overdue)
+		}
+	}
+}
+
+// SFTP opens the machine's SFTP subsystem. ctx bounds the opening.
+func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
+	var client *sftp.Client
+	_, err := c.open(ctx, func(s *ssh.Session) error {
+		in, err := s.StdinPipe()
+		if err != nil {
+			return err
+		}
+		out, err := s.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := s.RequestSubsystem("sftp"); err != nil {
+			return err
+		}
+		// Server 2019's sshd fails on writes beyond 100 KiB; the default of
+		// 32 KiB a packet with many in flight is as fast.
+		client, err = sftp.NewClientPipe(out, in, sftp.UseConcurrentWrites(true))
+		return err
+	})
+	switch {
+	case err == nil:
+		return client, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, ctx.Err())
+	case c.Err() != nil:
+		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, c.Err())
+	default:
+		return nil, &NoSFTPError{Address: c.address, Err: err}
+	}
+}
+
+// open opens a session channel and begins something on it. The SSH library
+// knows no contexts, so it works aside, and what comes too late is closed.
+func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
+	type result struct {
+		session *ssh.Session
+		err     error
+	}
+	results := make(chan result, 1)
+	go func() {
+		session, err := c.client.NewSession()
+		if err == nil {
+			if err = begin(session); err != nil {
+				session.Close()
+			}
+		}
+		results <- result{session, err}
+	}()
+	select {
+	case r := <-results:
+		return r.session, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-results; r.err == nil {
+				r.session.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,150 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	stderrKept = 64 << 10
+	outputKept = 1 << 20
+)
+
+// Process is a command that runs on the machine, on a channel of its own.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout io.Reader
+
+	session *ssh.Session
+	stderr  *tail
+	done    chan struct{}
+	err     error // of session.Wait; read after done
+}
+
+// Start starts a command, which the machine's login shell parses. ctx bounds the
+// starting only.
+func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
+	p := &Process{stderr: &tail{limit: stderrKept}, done: make(chan struct{})}
+	session, err := c.open(ctx, func(s *ssh.Session) (err error) {
+		s.Stderr = p.stderr
+		if p.Stdin, err = s.StdinPipe(); err != nil {
+			return err
+		}
+		if p.Stdout, err = s.StdoutPipe(); err != nil {
+			return err
+		}
+		return s.Start(command)
+	})
+	if err != nil {
+		if gone := c.Err(); gone != nil {
+			err = gone
+		}
+		return nil, fmt.Errorf("start %q on %s: %w", command, c.address, err)
+	}
+	p.session = session
+	go func() {
+		p.err = session.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Done is closed when the command has ended, or its connection has.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode waits for the command's end. It is -1 when the command was ended by
+// a signal, or when nobody knows since the connection broke.
+func (p *Process) ExitCode(ctx context.Context) (int, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return -1, ctx.Err()
+	}
+	var exited *ssh.ExitError
+	switch {
+	case p.err == nil:
+		return 0, nil
+	case errors.As(p.err, &exited) && exited.Signal() == "":
+		return exited.ExitStatus(), nil
+	default:
+		return -1, p.err
+	}
+}
+
+// Stderr is the last 64 KiB of what the command has written there so far.
+func (p *Process) Stderr() string { return p.stderr.String() }
+
+// Close ends the command's channel; sshd then ends the command.
+func (p *Process) Close() error {
+	if err := p.session.Close(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// Output is what a command that has ended left.
+type Output struct {
+	Stdout, Stderr string
+	ExitCode       int
+}
+
+// Run runs a command to its end. An exit code is no error.
+func (c *Client) Run(ctx context.Context, command string) (Output, error) {
+	p, err := c.Start(ctx, command)
+	if err != nil {
+		return Output{}, err
+	}
+	defer p.Close()
+	p.Stdin.Close()
+	stdout := &tail{limit: outputKept}
+	copied := make(chan struct{})
+	go func() {
+		io.Copy(stdout, p.Stdout) // its end is the command's, which ExitCode reports
+		close(copied)
+	}()
+	code, err := p.ExitCode(ctx)
+	if err != nil {
+		return Output{}, fmt.Errorf("run %q on %s: %w", command, c.address, err)
+	}
+	select {
+	case <-copied:
+	case <-ctx.Done():
+		return Output{}, fmt.Errorf("run %q on %s: %w", command, c.address, ctx.Err())
+	}
+	return Output{Stdout: stdout.String(), Stderr: p.Stderr(), ExitCode: code}, nil
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu    sync.Mutex
+	limit int
+	data  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p...)
+	// Cut in large pieces only: cutting at every write would be quadratic.
+	if len(t.data) > 2*t.limit {
+		t.data = bytes.Clone(t.data[len(t.data)-t.limit:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data := t.data
+	if len(data) > t.limit {
+		data = data[len(data)-t.limit:]
+	}
+	return strings.ToValidUTF8(string(data), "?")
+}

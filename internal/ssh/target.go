@@ -1,0 +1,92 @@
+package ssh
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Target is the machine to reach and the credentials for it.
+type Target struct {
+	// Host is host, host:port or [IPv6]:port, or a Host of the SSH config.
+	Host string
+	// User to log in as; empty: the SSH config's, else DefaultUser.
+	User string
+	// PrivateKey is the path of the only key to try.
+	PrivateKey string
+	// Passphrase of PrivateKey; nil: ask.
+	Passphrase Secret
+	// Password to log in with, and with nothing else.
+	Password Secret
+	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key;
+	// known_hosts does not matter then.
+	HostKey string
+	// ProxyJump is [user@]host[:port], several with commas; empty: the SSH
+	// config's; "none": none.
+	ProxyJump string
+}
+
+// DefaultUser logs in where nothing says otherwise.
+const DefaultUser = "Administrator"
+
+// A Secret is read when it is needed, and only then.
+type Secret func() (string, error)
+
+// Options are what targets have in common.
+type Options struct {
+	// Prompt is nil where there is no terminal.
+	Prompt Prompter
+	// Keyring shares what was typed between connections; nil: not shared.
+	Keyring *Keyring
+	// AcceptNewHostKey trusts hosts that known_hosts does not have, and adds them.
+	AcceptNewHostKey bool
+	// KnownHosts, Config: empty is known_hosts and config in HomeDir/.ssh.
+	KnownHosts string
+	Config     string
+	HomeDir    string
+	LookupEnv  func(name string) (string, bool)
+	// Timeout bounds each hop's TCP connection and each hop's handshake. Time
+	// that a person takes to answer does not count.
+	Timeout time.Duration
+	// Warn hears what is odd but no reason to stop; nil: nobody does.
+	Warn func(format string, args ...any)
+}
+
+// DefaultTimeout is long enough for a node that is busy booting.
+const DefaultTimeout = 20 * time.Second
+
+// Prompter asks the person at the terminal. Implementations are safe for
+// concurrent use and ask one question at a time.
+type Prompter interface {
+	// Confirm asks a question that is answered with yes or no.
+	Confirm(ctx context.Context, question string) (bool, error)
+	// Secret asks for a password or passphrase, which is not shown.
+	Secret(ctx context.Context, question string) (string, error)
+}
+
+func (o Options) complete() Options {
+	if o.HomeDir == "" {
+		// Without a home there are no default files, and each says so when read.
+		o.HomeDir, _ = os.UserHomeDir()
+	}
+	if o.KnownHosts == "" {
+		o.KnownHosts = filepath.Join(o.HomeDir, ".ssh", "known_hosts")
+	}
+	if o.Config == "" {
+		o.Config = filepath.Join(o.HomeDir, ".ssh", "config")
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Keyring == nil {
+		o.Keyring = NewKeyring()
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, ...any) {}
+	}
+	return o
+}
