@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/host"
@@ -134,7 +133,13 @@ func setVariable(registry host.Registry, want Variable) (changed bool, err error
 
 // refersToVariable reports whether a value has something like %SystemRoot%.
 func refersToVariable(value string) bool {
-	return regexp.MustCompile(`%[^%;=]+%`).MatchString(value)
+	parts := strings.Split(value, "%")
+	for i := 1; i < len(parts)-1; i++ {
+		if parts[i] != "" && !strings.ContainsAny(parts[i], ";=") {
+			return true
+		}
+	}
+	return false
 }
 
 func setPath(registry host.Registry, add, remove []string) (changed bool, err error) {

@@ -71,6 +71,16 @@ func (f *hostsFile) entries() []HostsEntry {
 	return all
 }
 
+func (f *hostsFile) change(changes []HostsEntry) {
+	for _, change := range changes {
+		if change.Address == "" {
+			f.remove(change.Name)
+		} else {
+			f.set(change.Name, change.Address)
+		}
+	}
+}
+
 // set makes name resolve to address and to no other. A line that says so stays;
 // a line that has this name alone gets the new address; else a line is added.
 func (f *hostsFile) set(name, address string) {

@@ -37,13 +37,7 @@ func SetHosts(files host.Files, changes []HostsEntry) (changed bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	for _, change := range changes {
-		if change.Address == "" {
-			file.remove(change.Name)
-		} else {
-			file.set(change.Name, change.Address)
-		}
-	}
+	file.change(changes)
 	after := file.bytes()
 	if bytes.Equal(before, after) {
 		return false, nil

@@ -1,0 +1,215 @@
+package scm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// fakeSCM is the least that package scm needs of Windows, with the manners that
+// make it hard: pending states that refuse controls, processes that outlive
+// their service, services that never stop.
+type fakeSCM struct {
+	host.Services
+
+	mu       sync.Mutex
+	services map[string]*fakeService // by lower-case name
+	pids     map[uint32]*fakeProcess
+	nextPID  uint32
+}
+
+type fakeService struct {
+	name      string
+	needs     []string
+	state     host.ServiceState
+	process   *fakeProcess
+	shared    bool
+	exitCode  uint32
+	starting  time.Duration
+	stopping  time.Duration
+	exiting   time.Duration // how long the process outlives the service
+	failing   bool          // ends instead of running
+	stubborn  bool          // never stops
+	restarts  bool          // recovery: is started anew when its process is killed
+	protected bool          // its process cannot be opened
+}
+
+type fakeProcess struct {
+	pid  uint32
+	gone chan struct{}
+	once sync.Once
+	kill func()
+}
+
+func newSCM(services ...*fakeService) *fakeSCM {
+	f := &fakeSCM{services: map[string]*fakeService{}, pids: map[uint32]*fakeProcess{}, nextPID: 100}
+	for _, s := range services {
+		f.services[strings.ToLower(s.name)] = s
+		if s.state != host.Stopped {
+			f.launch(s)
+		}
+	}
+	return f
+}
+
+func (f *fakeSCM) host() *host.Host { return &host.Host{Services: f, Processes: fakeProcesses{scm: f}} }
+
+func (f *fakeSCM) launch(s *fakeService) {
+	f.nextPID += 4
+	p := &fakeProcess{pid: f.nextPID, gone: make(chan struct{})}
+	p.kill = func() { f.killed(s, p) }
+	s.process, f.pids[p.pid] = p, p
+}
+
+func (f *fakeSCM) ends(s *fakeService, p *fakeProcess) {
+	delete(f.pids, p.pid)
+	p.once.Do(func() { close(p.gone) })
+	if s.process == p {
+		s.process = nil
+	}
+}
+
+func (f *fakeSCM) killed(s *fakeService, p *fakeProcess) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ends(s, p)
+	s.state, s.exitCode = host.Stopped, 1067
+	if s.restarts {
+		s.stubborn, s.state = false, host.Running
+		f.launch(s)
+	}
+}
+
+func (f *fakeSCM) find(name string) (*fakeService, error) {
+	s := f.services[strings.ToLower(name)]
+	if s == nil {
+		return nil, fmt.Errorf("service %s: %w", name, host.ErrNoService)
+	}
+	return s, nil
+}
+
+func (f *fakeSCM) Status(ctx context.Context, name string) (host.ServiceStatus, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(name)
+	if err != nil {
+		return host.ServiceStatus{}, err
+	}
+	status := host.ServiceStatus{Name: s.name, State: s.state, ExitCode: s.exitCode, SharedProcess: s.shared}
+	if s.process != nil && s.state != host.Stopped {
+		status.PID = s.process.pid
+	}
+	return status, ctx.Err()
+}
+
+func (f *fakeSCM) Dependents(ctx context.Context, name string) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for _, s := range f.services {
+		if slices.ContainsFunc(s.needs, func(n string) bool { return strings.EqualFold(n, name) }) {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return names, ctx.Err()
+}
+
+func (f *fakeSCM) Start(_ context.Context, name string, _ ...string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(name)
+	if err != nil {
+		return err
+	}
+	if s.state != host.Stopped {
+		return host.ErrServiceRunning
+	}
+	f.launch(s)
+	s.state = host.StartPending
+	time.AfterFunc(s.starting, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		s.state = host.Running
+		if s.failing {
+			s.state, s.exitCode = host.Stopped, 1066
+			f.ends(s, s.process)
+		}
+	})
+	return nil
+}
+
+func (f *fakeSCM) Stop(_ context.Context, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.state == host.Stopped:
+		return host.ErrServiceStopped
+	case s.state != host.Running && s.state != host.Paused:
+		return errors.New("cannot accept control messages at this time")
+	}
+	for _, d := range f.services {
+		if d.state != host.Stopped && slices.ContainsFunc(d.needs, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return host.ErrDependents
+		}
+	}
+	s.state = host.StopPending
+	if s.stubborn {
+		return nil
+	}
+	process := s.process
+	time.AfterFunc(s.stopping, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		s.state = host.Stopped
+		time.AfterFunc(s.exiting, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.ends(s, process)
+		})
+	})
+	return nil
+}
+
+// fakeProcesses is apart from fakeSCM because both interfaces have a List.
+type fakeProcesses struct {
+	host.Processes
+	scm *fakeSCM
+}
+
+func (f fakeProcesses) Open(pid uint32) (host.ProcessHandle, error) {
+	f.scm.mu.Lock()
+	defer f.scm.mu.Unlock()
+	for _, s := range f.scm.services {
+		if s.protected && s.process != nil && s.process.pid == pid {
+			return nil, host.ErrPermission
+		}
+	}
+	p := f.scm.pids[pid]
+	if p == nil {
+		return nil, host.ErrNotExist
+	}
+	return p, nil
+}
+
+func (p *fakeProcess) Wait(ctx context.Context) error {
+	select {
+	case <-p.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *fakeProcess) Kill() error  { p.kill(); return nil }
+func (p *fakeProcess) Close() error { return nil }
