@@ -55,6 +55,7 @@ type work struct {
 	components []*component
 	result     *NodeResult
 	locked     bool
+	underway   bool // a transaction began whose outcome is not known
 }
 
 func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) *work {
@@ -127,15 +128,20 @@ func (w *work) finish(err error) (NodeResult, error) {
 	return *w.result, err
 }
 
-// notDone marks components that were to be changed and were not.
+// notDone marks components that were to be changed and were not, or of which
+// that is not known.
 func (w *work) notDone() {
 	for _, c := range w.components {
-		if c.result.Action == "" || c.change.changes() && !c.settled {
+		switch {
+		case c.settled:
+		case c.err != nil:
+			c.result.Action = ActionFailed
+			c.result.Message = c.err.Error()
+		case w.underway && c.change.changes():
+			c.result.Action = ActionFailed
+			c.say("the node was still at work on it when swdt ended")
+		default:
 			c.result.Action = ActionUnchanged
-			if c.err != nil {
-				c.result.Action = ActionFailed
-				c.result.Message = c.err.Error()
-			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (w *work) swap(ctx context.Context) error {
 	}
 	f := &following{work: w}
 	outcome, err := f.run(ctx, plan)
+	w.underway = err != nil && f.begun
 	switch {
 	case err != nil && ctx.Err() != nil && f.begun:
 		return &InterruptedError{Err: context.Cause(ctx)}

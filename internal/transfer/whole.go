@@ -77,19 +77,20 @@ func (u *upload) run(ctx context.Context) error {
 	return u.from(ctx, 0)
 }
 
-// from sends everything after offset, and a probe first if there is much.
+// from sends everything after offset. A whole file of some size begins with a
+// probe; to go on with a part, the node wants all the rest in one call.
 func (u *upload) from(ctx context.Context, offset int64) error {
 	size := u.sending.file.Size
 	u.progress.Add(offset)
-	if size-offset < 2*probeSize {
-		_, err := u.write(ctx, offset, size, true)
+	if offset > 0 || size < 2*probeSize {
+		_, err := u.write(ctx, offset, size, offset < size)
 		return err
 	}
-	probe, err := u.write(ctx, offset, offset+probeSize, true)
+	probe, err := u.write(ctx, 0, probeSize, true)
 	if err != nil {
 		return err
 	}
-	_, err = u.write(ctx, offset+probeSize, size, probe.compressionPays())
+	_, err = u.write(ctx, probeSize, size, probe.compressionPays())
 	return err
 }
 
