@@ -1,0 +1,305 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+type command func(ctx context.Context, p *Process) int
+
+// builtinCommands are Windows' own programs, by the name in their executables'
+// notes.
+func builtinCommands() map[string]command {
+	return map[string]command{
+		"cmd":        cmdMain,
+		"hostname":   hostnameMain,
+		"whoami":     whoamiMain,
+		"ipconfig":   ipconfigMain,
+		"icacls":     icaclsMain,
+		"powershell": powershellMain,
+		"pwsh":       powershellMain,
+		"choco":      chocoMain,
+		"chocolatey": chocoMain,
+		"svchost":    func(context.Context, *Process) int { return 0 },
+	}
+}
+
+func hostnameMain(_ context.Context, p *Process) int {
+	fmt.Fprintf(p.Stdout, "%s\r\n", p.p.m.options.Hostname)
+	return 0
+}
+
+func whoamiMain(_ context.Context, p *Process) int {
+	fmt.Fprintf(p.Stdout, "%s\\administrator\r\n", strings.ToLower(p.p.m.options.Hostname))
+	return 0
+}
+
+func ipconfigMain(_ context.Context, p *Process) int {
+	fmt.Fprint(p.Stdout, "\r\nWindows IP Configuration\r\n\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
+		"   IPv4 Address. . . . . . . . . . . : 192.168.122.220\r\n   Subnet Mask . . . . . . . . . . . : 255.255.255.0\r\n"+
+		"   Default Gateway . . . . . . . . . : 192.168.122.1\r\n")
+	return 0
+}
+
+// cmdMain is cmd.exe with the few commands that people and tests use: /c TEXT,
+// with & and && between commands.
+func cmdMain(ctx context.Context, p *Process) int {
+	text := ""
+	for i, arg := range p.Args {
+		if strings.EqualFold(arg, "/c") || strings.EqualFold(arg, "/k") {
+			text = strings.Join(p.Args[i+1:], " ")
+			break
+		}
+	}
+	shell := &cmdShell{p: p, folder: p.Folder}
+	if text == "" {
+		return shell.interactive(ctx)
+	}
+	return shell.runAll(ctx, text)
+}
+
+type cmdShell struct {
+	p      *Process
+	folder string
+	exited bool
+}
+
+func (s *cmdShell) interactive(ctx context.Context) int {
+	input, err := io.ReadAll(io.LimitReader(s.p.Stdin, 1<<20))
+	if err != nil {
+		return 1
+	}
+	code := 0
+	for line := range strings.Lines(string(input)) {
+		if line = strings.TrimSpace(line); line != "" && !s.exited {
+			code = s.runAll(ctx, line)
+		}
+	}
+	return code
+}
+
+func (s *cmdShell) runAll(ctx context.Context, text string) int {
+	code := 0
+	for group := range strings.SplitSeq(strings.ReplaceAll(text, "&&", "\x00"), "&") {
+		for one := range strings.SplitSeq(group, "\x00") {
+			if one = strings.TrimSpace(one); one == "" {
+				continue
+			}
+			if code = s.run(ctx, one); code != 0 || s.exited {
+				break
+			}
+		}
+		if s.exited {
+			break
+		}
+	}
+	return code
+}
+
+func (s *cmdShell) run(ctx context.Context, line string) int {
+	out, errOut := s.p.Stdout, s.p.Stderr
+	if rest, ok := strings.CutSuffix(line, "1>&2"); ok {
+		line, out = strings.TrimSpace(rest), errOut
+	}
+	argv := SplitCommandLine(line)
+	if len(argv) == 0 {
+		return 0
+	}
+	rest := strings.TrimPrefix(strings.TrimPrefix(line, argv[0]), " ")
+	switch strings.ToLower(argv[0]) {
+	case "echo":
+		fmt.Fprintf(out, "%s\r\n", s.p.p.m.expandLocked(rest))
+	case "exit":
+		s.exited = true
+		code, _ := strconv.Atoi(argv[len(argv)-1])
+		return code
+	case "ver":
+		fmt.Fprint(out, "\r\nMicrosoft Windows [Version 10.0.20348.2700]\r\n")
+	case "type":
+		return s.typeFiles(argv[1:])
+	case "dir":
+		return s.dir(argv[1:])
+	case "cd", "chdir":
+		return s.cd(argv[1:])
+	case "mkdir", "md":
+		for _, path := range argv[1:] {
+			if err := s.p.Host.Files.MakeFolder(s.absolute(path)); err != nil {
+				fmt.Fprintf(errOut, "%v\r\n", err)
+				return 1
+			}
+		}
+	default:
+		return s.external(ctx, argv)
+	}
+	return 0
+}
+
+// external runs a program.
+func (s *cmdShell) external(ctx context.Context, argv []string) int {
+	code, err := s.p.Host.Processes.Run(ctx, host.Command{
+		Path: argv[0], Args: argv[1:], Folder: s.folder, Environment: s.p.Environment,
+		Stdin: s.p.Stdin, Stdout: s.p.Stdout, Stderr: s.p.Stderr,
+	})
+	switch {
+	case errors.Is(err, host.ErrNotExist) && strings.ContainsAny(argv[0], `\/`):
+		fmt.Fprint(s.p.Stderr, "The system cannot find the path specified.\r\n")
+		return 1
+	case errors.Is(err, host.ErrNotExist):
+		fmt.Fprintf(s.p.Stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", argv[0])
+		return 1
+	case err != nil:
+		fmt.Fprintf(s.p.Stderr, "%v\r\n", err)
+		return 1
+	}
+	return code
+}
+
+func (s *cmdShell) absolute(path string) string {
+	if _, _, err := splitPath(path); err == nil || errors.Is(err, host.ErrNotExist) {
+		return path
+	}
+	return s.folder + `\` + path
+}
+
+func (s *cmdShell) typeFiles(paths []string) int {
+	for _, path := range paths {
+		f, err := s.p.Host.Files.Open(s.absolute(path))
+		if err != nil {
+			fmt.Fprint(s.p.Stderr, "The system cannot find the file specified.\r\n")
+			return 1
+		}
+		_, err = io.Copy(s.p.Stdout, f)
+		_ = f.Close()
+		if err != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (s *cmdShell) dir(args []string) int {
+	path := s.folder
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "/") {
+			path = s.absolute(arg)
+		}
+	}
+	list, err := s.p.Host.Files.List(path)
+	if err != nil {
+		fmt.Fprint(s.p.Stderr, "File Not Found\r\n")
+		return 1
+	}
+	fmt.Fprintf(s.p.Stdout, " Directory of %s\r\n\r\n", path)
+	for _, f := range list {
+		kind := fmt.Sprintf("%17d", f.Size)
+		if f.Folder {
+			kind = "   <DIR>         "
+		}
+		fmt.Fprintf(s.p.Stdout, "%s %s %s\r\n", f.Modified.Format("01/02/2006  03:04 PM"), kind, baseName(f.Path))
+	}
+	return 0
+}
+
+func (s *cmdShell) cd(args []string) int {
+	if len(args) > 0 && strings.EqualFold(args[0], "/d") {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		fmt.Fprintf(s.p.Stdout, "%s\r\n", s.folder)
+		return 0
+	}
+	path := s.absolute(args[0])
+	if info, err := s.p.Host.Files.Stat(path); err != nil || !info.Folder {
+		fmt.Fprint(s.p.Stderr, "The system cannot find the path specified.\r\n")
+		return 1
+	}
+	s.folder = path
+	return 0
+}
+
+func (m *Machine) expandLocked(text string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.expand(text)
+}
+
+// icaclsMain understands /setowner, /inheritance:r|e|d and /grant with SIDs, as
+// an installer uses them.
+func icaclsMain(_ context.Context, p *Process) int {
+	fail := func(format string, args ...any) int {
+		fmt.Fprintf(p.Stderr, format+"\r\n", args...)
+		return 1
+	}
+	if len(p.Args) == 0 {
+		return fail("icacls: a path is needed")
+	}
+	path := p.Args[0]
+	current, err := p.Host.Files.ACL(path)
+	if err != nil {
+		return fail("%s: The system cannot find the file specified.", path)
+	}
+	var s security
+	if err := s.set(current); err != nil {
+		return fail("%v", err)
+	}
+	for i := 1; i < len(p.Args); i++ {
+		switch arg := strings.ToLower(p.Args[i]); {
+		case arg == "/setowner" && i+1 < len(p.Args):
+			i++
+			s.owner = shortSID(strings.TrimPrefix(p.Args[i], "*"))
+		case arg == "/inheritance:r":
+			s.protected, s.entries = true, nil
+		case arg == "/inheritance:e":
+			s.protected = false
+		case arg == "/grant" || arg == "/grant:r":
+			for i+1 < len(p.Args) && !strings.HasPrefix(p.Args[i+1], "/") {
+				i++
+				entry, ok := grant(p.Args[i])
+				if !ok {
+					return fail("Invalid parameter %q", p.Args[i])
+				}
+				s.entries = append(s.entries, entry)
+			}
+		case arg == "/t" || arg == "/c" || arg == "/q" || arg == "/l":
+		default:
+			return fail("Invalid parameter %q", p.Args[i])
+		}
+	}
+	flags := "AI"
+	if s.protected {
+		flags = "PAI"
+	}
+	if err := p.Host.Files.SetACL(path, "O:"+s.owner+"D:"+flags+strings.Join(s.entries, "")); err != nil {
+		return fail("%v", err)
+	}
+	fmt.Fprintf(p.Stdout, "processed file: %s\r\nSuccessfully processed 1 files; Failed processing 0 files\r\n", path)
+	return 0
+}
+
+// grant turns *S-1-5-18:(OI)(CI)F into an SDDL entry.
+func grant(text string) (string, bool) {
+	sid, rights, ok := strings.Cut(text, ":")
+	if !ok {
+		return "", false
+	}
+	flags := ""
+	for {
+		flag, rest, found := strings.Cut(rights, ")")
+		if !found || !strings.HasPrefix(flag, "(") || len(flag) != 3 {
+			break
+		}
+		flags += flag[1:]
+		rights = rest
+	}
+	mask, ok := map[string]string{"F": "FA", "R": "FR", "RX": "0x1200a9", "M": "0x1301bf", "W": "FW"}[strings.Trim(rights, "()")]
+	if !ok {
+		return "", false
+	}
+	return "(A;" + flags + ";" + mask + ";;;" + shortSID(strings.TrimPrefix(sid, "*")) + ")", true
+}

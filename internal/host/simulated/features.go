@@ -1,0 +1,134 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// feature is a Windows optional feature.
+type feature struct {
+	name   string
+	state  host.FeatureState
+	reboot bool     // takes effect after a restart
+	needs  []string // enabled with it
+}
+
+// featuresView implements host.Features for one process.
+type featuresView struct{ p *process }
+
+func (m *Machine) feature(name string) (*feature, error) {
+	f := m.features[fold(name)]
+	if f == nil {
+		return nil, fmt.Errorf("Windows feature %s: %w", name, host.ErrNotExist)
+	}
+	return f, nil
+}
+
+func (v featuresView) State(ctx context.Context, name string) (host.FeatureState, error) {
+	if err := v.p.checkContext(ctx); err != nil {
+		return "", err
+	}
+	v.p.m.mu.Lock()
+	defer v.p.m.mu.Unlock()
+	f, err := v.p.m.feature(name)
+	if err != nil {
+		return "", err
+	}
+	return f.state, nil
+}
+
+func (v featuresView) Enable(ctx context.Context, name string) (reboot bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	err = v.p.do(OpFeatureEnable, name, func() error {
+		f, err := v.p.m.feature(name)
+		if err == nil {
+			reboot = v.p.m.enable(f)
+		}
+		return err
+	})
+	return reboot, err
+}
+
+func (v featuresView) Disable(ctx context.Context, name string) (reboot bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	err = v.p.do(OpFeatureDisable, name, func() error {
+		f, err := v.p.m.feature(name)
+		if err == nil {
+			reboot = v.p.m.disable(f)
+		}
+		return err
+	})
+	return reboot, err
+}
+
+func (m *Machine) enable(f *feature) (reboot bool) {
+	for _, name := range f.needs {
+		if needed := m.features[fold(name)]; needed != nil && m.enable(needed) {
+			reboot = true
+		}
+	}
+	switch f.state {
+	case host.FeatureDisabled:
+		f.state = host.FeatureEnabled
+		if f.reboot {
+			f.state = host.FeatureEnablePending
+		}
+	case host.FeatureDisablePending:
+		f.state = host.FeatureEnabled
+	}
+	m.noteReboot()
+	return reboot || f.state == host.FeatureEnablePending
+}
+
+func (m *Machine) disable(f *feature) (reboot bool) {
+	for _, other := range m.features {
+		if slices.ContainsFunc(other.needs, func(n string) bool { return strings.EqualFold(n, f.name) }) && m.disable(other) {
+			reboot = true
+		}
+	}
+	switch f.state {
+	case host.FeatureEnabled:
+		f.state = host.FeatureDisabled
+		if f.reboot {
+			f.state = host.FeatureDisablePending
+		}
+	case host.FeatureEnablePending:
+		f.state = host.FeatureDisabled
+	}
+	m.noteReboot()
+	return reboot || f.state == host.FeatureDisablePending
+}
+
+// noteReboot keeps the registry's sign that servicing waits for a restart.
+func (m *Machine) noteReboot() {
+	for _, f := range m.features {
+		if f.state == host.FeatureEnablePending || f.state == host.FeatureDisablePending {
+			_ = m.registry.set(rebootPendingKey, host.RegistryValue{Type: host.RegistryString})
+			return
+		}
+	}
+	if k, err := m.registry.find(servicingKey); err == nil {
+		delete(k.keys, fold("RebootPending"))
+	}
+}
+
+// finishFeatures is what servicing does at boot.
+func (m *Machine) finishFeatures() {
+	for _, f := range m.features {
+		switch f.state {
+		case host.FeatureEnablePending:
+			f.state = host.FeatureEnabled
+		case host.FeatureDisablePending:
+			f.state = host.FeatureDisabled
+		}
+	}
+	m.noteReboot()
+}

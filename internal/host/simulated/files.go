@@ -1,0 +1,342 @@
+package simulated
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+const volumeSerial = 0x5EED0C
+
+// disk is C:. It is guarded by the machine's lock.
+type disk struct {
+	root      *file
+	capacity  int64
+	used      int64
+	readOnly  bool
+	lastIndex uint64
+}
+
+// file is a file or folder.
+type file struct {
+	index    uint64
+	name     string // as spelled
+	parent   *file  // nil for the root and for what was removed
+	folder   bool
+	children map[string]*file // of a folder, by folded name
+	link     string           // target of a symbolic link
+	readOnly bool
+	modified time.Time
+	security security
+
+	content content
+	synced  int64 // so much survives a power cut
+	image   *Image
+	running int // processes that execute it
+	handles map[*handle]struct{}
+	lock    *fileLock
+}
+
+func newDisk(capacity int64) *disk {
+	d := &disk{capacity: capacity}
+	d.root = d.newFile("", true)
+	d.root.security = rootSecurity()
+	return d
+}
+
+func (d *disk) newFile(name string, folder bool) *file {
+	d.lastIndex++
+	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), handles: map[*handle]struct{}{}}
+	f.security.owner = "BA"
+	if folder {
+		f.children = map[string]*file{}
+	}
+	return f
+}
+
+// find returns the file at a path. follow says what to do about a link at its
+// end; links before it are always followed.
+func (d *disk) find(path string, follow bool) (*file, error) {
+	return d.walk(path, follow, 0)
+}
+
+func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
+	parts, _, err := splitPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if depth > 16 {
+		return nil, fmt.Errorf("%s: too many links: %w", path, fs.ErrInvalid)
+	}
+	f := d.root
+	for i, part := range parts {
+		if !f.folder {
+			return nil, fmt.Errorf("%s: %w", path, host.ErrNotExist)
+		}
+		if f = f.children[fold(part)]; f == nil {
+			return nil, fmt.Errorf("%s: %w", path, host.ErrNotExist)
+		}
+		if f.link != "" && (follow || i < len(parts)-1) {
+			rest := strings.Join(append([]string{f.link}, parts[i+1:]...), `\`)
+			return d.walk(rest, follow, depth+1)
+		}
+	}
+	return f, nil
+}
+
+// slot returns the folder that a path's last name is in, and that name.
+func (d *disk) slot(path string) (folder *file, name string, err error) {
+	parts, _, err := splitPath(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(parts) == 0 {
+		return nil, "", fmt.Errorf("%s: the root of the drive: %w", path, host.ErrPermission)
+	}
+	parent := systemDrive + `\` + strings.Join(parts[:len(parts)-1], `\`)
+	if folder, err = d.find(parent, true); err != nil {
+		return nil, "", err
+	}
+	if !folder.folder {
+		return nil, "", fmt.Errorf("%s: %w", path, host.ErrNotExist)
+	}
+	return folder, parts[len(parts)-1], nil
+}
+
+func (d *disk) writable() error {
+	if d.readOnly {
+		return host.ErrReadOnly
+	}
+	return nil
+}
+
+func (d *disk) add(folder *file, f *file, name string) {
+	f.parent, f.name = folder, name
+	folder.children[fold(name)] = f
+	folder.modified = now()
+}
+
+func (d *disk) detach(f *file) {
+	delete(f.parent.children, fold(f.name))
+	f.parent.modified = now()
+	f.parent = nil
+}
+
+func (d *disk) makeFolder(path string) error {
+	parts, clean, err := splitPath(path)
+	if err != nil {
+		return err
+	}
+	f := d.root
+	for _, part := range parts {
+		next := f.children[fold(part)]
+		if next != nil && next.link != "" {
+			if next, err = d.walk(next.link, true, 1); err != nil {
+				return err
+			}
+		}
+		if next == nil {
+			if err := d.writable(); err != nil {
+				return err
+			}
+			next = d.newFile(part, true)
+			d.add(f, next, part)
+		}
+		if !next.folder {
+			return fmt.Errorf("%s: %s is a file: %w", clean, part, host.ErrExist)
+		}
+		f = next
+	}
+	return nil
+}
+
+// remove deletes a file, an empty folder or a link.
+func (d *disk) remove(path string) error {
+	f, err := d.find(path, false)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f == d.root:
+		return host.ErrPermission
+	case len(f.children) > 0:
+		return fmt.Errorf("the folder is not empty: %w", host.ErrExist)
+	case f.running > 0:
+		return fmt.Errorf("it is running: %w", host.ErrPermission)
+	case f.writers() > 0:
+		return host.ErrInUse
+	}
+	if err := d.writable(); err != nil {
+		return err
+	}
+	d.detach(f)
+	d.used -= f.content.size
+	return nil
+}
+
+// rename moves a file or folder.
+func (d *disk) rename(from, to string, replace bool) error {
+	f, err := d.find(from, false)
+	if err != nil {
+		return err
+	}
+	folder, name, err := d.slot(to)
+	if err != nil {
+		return err
+	}
+	if err := d.writable(); err != nil {
+		return err
+	}
+	if err := f.movable(folder); err != nil {
+		return err
+	}
+	target := folder.children[fold(name)]
+	if target != nil && target != f {
+		if !replace {
+			return host.ErrExist
+		}
+		if err := f.canReplace(target); err != nil {
+			return err
+		}
+		d.detach(target)
+		d.used -= target.content.size
+	}
+	d.detach(f)
+	d.add(folder, f, name)
+	return nil
+}
+
+// movable says whether a file may be moved into a folder.
+func (f *file) movable(into *file) error {
+	if f.parent == nil {
+		return host.ErrPermission
+	}
+	for up := into; up != nil; up = up.parent {
+		if up == f {
+			return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
+		}
+	}
+	if !f.folder && f.writers() > 0 {
+		return host.ErrInUse
+	}
+	if f.folder && f.busy() {
+		return fmt.Errorf("a file in it is open or running: %w", host.ErrPermission)
+	}
+	return nil
+}
+
+func (f *file) canReplace(target *file) error {
+	switch {
+	case target.folder:
+		return fmt.Errorf("the target is a folder: %w", host.ErrPermission)
+	case f.folder:
+		return fmt.Errorf("a folder cannot replace a file: %w", host.ErrPermission)
+	case target.running > 0:
+		return fmt.Errorf("the target is running: %w", host.ErrPermission)
+	case target.readOnly:
+		return fmt.Errorf("the target is read-only: %w", host.ErrPermission)
+	case len(target.handles) > 0 || target.lock != nil:
+		return fmt.Errorf("the target is open: %w", host.ErrPermission)
+	}
+	return nil
+}
+
+// busy reports whether anything below a folder is open or running.
+func (f *file) busy() bool {
+	if f.running > 0 || len(f.handles) > 0 || f.lock != nil {
+		return true
+	}
+	for _, child := range f.children {
+		if child.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// writers counts who has the file open without sharing it for deletion.
+func (f *file) writers() int {
+	n := 0
+	for h := range f.handles {
+		if h.write {
+			n++
+		}
+	}
+	if f.lock != nil {
+		n++
+	}
+	return n
+}
+
+func (f *file) info(path string) host.FileInfo {
+	return host.FileInfo{
+		Path: path, Size: f.content.size, Modified: f.modified, Folder: f.folder,
+		ReadOnly: f.readOnly, Link: f.link != "",
+		ID: host.FileID{Volume: volumeSerial, Index: f.index},
+	}
+}
+
+// path is where a file is now.
+func (f *file) path() string {
+	var parts []string
+	for ; f.parent != nil; f = f.parent {
+		parts = append(parts, f.name)
+	}
+	slices.Reverse(parts)
+	return systemDrive + `\` + strings.Join(parts, `\`)
+}
+
+// write appends what fits on the disk.
+func (d *disk) write(f *file, data []byte) (int, error) {
+	if err := d.writable(); err != nil {
+		return 0, err
+	}
+	n := int(min(int64(len(data)), max(0, d.capacity-d.used)))
+	f.content.append(data[:n])
+	d.used += int64(n)
+	f.modified, f.image = now(), nil
+	if n < len(data) {
+		return n, host.ErrDiskFull
+	}
+	return n, nil
+}
+
+func (d *disk) truncate(f *file, size int64) {
+	d.used -= f.content.size - size
+	f.content.truncate(size)
+	f.synced = min(f.synced, size)
+	f.modified, f.image = now(), nil
+}
+
+// each calls visit for every file on the disk.
+func (d *disk) each(visit func(*file)) {
+	var down func(*file)
+	down = func(f *file) {
+		visit(f)
+		for _, name := range sortedKeys(f.children) {
+			down(f.children[name])
+		}
+	}
+	down(d.root)
+}
+
+// losePower drops what was written and not synced; settle is an orderly end.
+func (d *disk) losePower() {
+	d.each(func(f *file) {
+		if f.synced < f.content.size {
+			d.truncate(f, f.synced)
+		}
+	})
+}
+
+func (d *disk) settle() {
+	d.each(func(f *file) { f.synced = f.content.size })
+}
+
+func (d *disk) forgetPrograms() {
+	d.each(func(f *file) { f.image = nil })
+}

@@ -1,0 +1,404 @@
+package simulated
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// filesView implements host.Files for one process.
+type filesView struct{ p *process }
+
+// look runs a read-only function under the lock.
+func (v filesView) look(f func(d *disk) error) error {
+	v.p.m.mu.Lock()
+	defer v.p.m.mu.Unlock()
+	if v.p.gone {
+		return ErrKilled
+	}
+	return f(v.p.m.disk)
+}
+
+func (v filesView) Stat(path string) (info host.FileInfo, err error) {
+	err = v.look(func(d *disk) error {
+		f, err := d.find(path, false)
+		if err != nil {
+			return fmt.Errorf("stat: %w", err)
+		}
+		_, clean, _ := splitPath(path)
+		info = f.info(clean)
+		return nil
+	})
+	return info, err
+}
+
+func (v filesView) List(path string) (list []host.FileInfo, err error) {
+	err = v.look(func(d *disk) error {
+		f, err := d.find(path, true)
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if !f.folder {
+			return fmt.Errorf("list %s: not a folder: %w", path, host.ErrNotExist)
+		}
+		_, clean, _ := splitPath(path)
+		if clean[len(clean)-1] != '\\' {
+			clean += `\`
+		}
+		for _, name := range sortedKeys(f.children) {
+			child := f.children[name]
+			list = append(list, child.info(clean+child.name))
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
+	var h *handle
+	err := v.look(func(d *disk) error {
+		f, err := d.find(path, true)
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		if f.folder {
+			return fmt.Errorf("open %s: %w", path, host.ErrIsDirectory)
+		}
+		h = v.p.open(f, path, false)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (*readHandle)(h), nil
+}
+
+func (v filesView) Create(path string, mode host.CreateMode) (host.WriteFile, error) {
+	var h *handle
+	err := v.p.do(OpCreate, path, func() error {
+		f, err := v.p.m.disk.openForWriting(path, mode)
+		if err != nil {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+		h = v.p.open(f, path, true)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (*writeHandle)(h), nil
+}
+
+// openForWriting finds or makes a file that is going to be written.
+func (d *disk) openForWriting(path string, mode host.CreateMode) (*file, error) {
+	folder, name, err := d.slot(path)
+	if err != nil {
+		return nil, err
+	}
+	f := folder.children[fold(name)]
+	if f != nil && f.link != "" {
+		if f, err = d.walk(f.link, true, 1); err != nil {
+			return nil, err
+		}
+	}
+	if f == nil {
+		if err := d.writable(); err != nil {
+			return nil, err
+		}
+		f = d.newFile(name, false)
+		d.add(folder, f, name)
+		return f, nil
+	}
+	switch {
+	case mode == host.CreateNew:
+		return nil, host.ErrExist
+	case f.folder:
+		return nil, host.ErrIsDirectory
+	case f.readOnly:
+		return nil, host.ErrPermission
+	case f.running > 0:
+		return nil, fmt.Errorf("it is running: %w", host.ErrInUse)
+	case f.writers() > 0:
+		return nil, host.ErrInUse
+	}
+	if err := d.writable(); err != nil {
+		return nil, err
+	}
+	if mode == host.CreateTruncate {
+		d.truncate(f, 0)
+	}
+	return f, nil
+}
+
+func (v filesView) Rename(from, to string, replace bool) error {
+	op := Operation{Kind: OpRename, Target: to, From: from}
+	return v.p.operate(op, func(Verdict) error {
+		return v.look(func(d *disk) error {
+			if err := d.rename(from, to, replace); err != nil {
+				return fmt.Errorf("rename %s to %s: %w", from, to, err)
+			}
+			return nil
+		})
+	})
+}
+
+func (v filesView) Remove(path string) error {
+	return v.p.do(OpRemove, path, func() error {
+		if err := v.p.m.disk.remove(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) MakeFolder(path string) error {
+	return v.p.do(OpFolder, path, func() error {
+		if err := v.p.m.disk.makeFolder(path); err != nil {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) SetModified(path string, t time.Time) error {
+	return v.p.do(OpModified, path, func() error {
+		f, err := v.p.m.disk.find(path, false)
+		if err == nil {
+			err = v.p.m.disk.writable()
+		}
+		if err != nil {
+			return fmt.Errorf("set the time of %s: %w", path, err)
+		}
+		f.modified = fileTime(t)
+		return nil
+	})
+}
+
+func (v filesView) ACL(path string) (sddl string, err error) {
+	err = v.look(func(d *disk) error {
+		f, err := d.find(path, false)
+		if err != nil {
+			return fmt.Errorf("read the access list: %w", err)
+		}
+		sddl = f.sddl()
+		return nil
+	})
+	return sddl, err
+}
+
+func (v filesView) SetACL(path, sddl string) error {
+	return v.p.do(OpACL, path, func() error {
+		f, err := v.p.m.disk.find(path, false)
+		if err == nil {
+			err = v.p.m.disk.writable()
+		}
+		if err == nil {
+			err = f.security.set(sddl)
+		}
+		if err != nil {
+			return fmt.Errorf("set the access list of %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) FreeBytes(path string) (free int64, err error) {
+	err = v.look(func(d *disk) error {
+		if _, err := d.find(path, true); err != nil {
+			return fmt.Errorf("free space: %w", err)
+		}
+		free = max(0, d.capacity-d.used)
+		return nil
+	})
+	return free, err
+}
+
+// handle is an open file. Readers share it with everybody; a writer shares it
+// with readers only.
+type handle struct {
+	p        *process
+	file     *file
+	path     string
+	write    bool
+	position int64
+	closed   bool
+}
+
+func (p *process) open(f *file, path string, write bool) *handle {
+	h := &handle{p: p, file: f, path: path, write: write}
+	f.handles[h] = struct{}{}
+	p.handles[h] = struct{}{}
+	return h
+}
+
+func (h *handle) release() {
+	h.closed = true
+	delete(h.file.handles, h)
+	delete(h.p.handles, h)
+}
+
+func (h *handle) close() error {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if h.closed {
+		return fmt.Errorf("close %s: %w", h.path, fs.ErrClosed)
+	}
+	h.release()
+	return nil
+}
+
+// usable is called with the lock held.
+func (h *handle) usable() error {
+	if h.p.gone {
+		return ErrKilled
+	}
+	if h.closed {
+		return fmt.Errorf("%s: %w", h.path, fs.ErrClosed)
+	}
+	return nil
+}
+
+type readHandle handle
+
+func (r *readHandle) Read(b []byte) (int, error) {
+	h := (*handle)(r)
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return 0, err
+	}
+	n, err := contentReader{h.file.content.chunks, h.file.content.size}.ReadAt(b, h.position)
+	h.position += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (r *readHandle) Seek(offset int64, whence int) (int64, error) {
+	h := (*handle)(r)
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return 0, err
+	}
+	switch whence {
+	case io.SeekCurrent:
+		offset += h.position
+	case io.SeekEnd:
+		offset += h.file.content.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek %s: %w", h.path, fs.ErrInvalid)
+	}
+	h.position = offset
+	return offset, nil
+}
+
+func (r *readHandle) Close() error { return (*handle)(r).close() }
+
+type writeHandle handle
+
+func (w *writeHandle) Write(b []byte) (n int, err error) {
+	h := (*handle)(w)
+	op := Operation{Kind: OpWrite, Target: h.path}
+	err = h.p.operate(op, func(v Verdict) error {
+		h.p.m.mu.Lock()
+		defer h.p.m.mu.Unlock()
+		if err := h.usable(); err != nil {
+			return err
+		}
+		wanted := b
+		if v.Err != nil {
+			wanted = b[:len(b)/2]
+		}
+		var err error
+		if n, err = h.p.m.disk.write(h.file, wanted); err == nil {
+			err = v.Err
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", h.path, err)
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (w *writeHandle) Sync() error {
+	h := (*handle)(w)
+	return h.p.do(OpSync, h.path, func() error {
+		if err := h.usable(); err != nil {
+			return err
+		}
+		h.file.synced = h.file.content.size
+		return nil
+	})
+}
+
+func (w *writeHandle) Close() error { return (*handle)(w).close() }
+
+// fileLock is the lock that a file stands for.
+type fileLock struct {
+	p    *process
+	file *file
+}
+
+func (v filesView) Lock(path string, holder []byte) (host.Unlocker, error) {
+	var l *fileLock
+	err := v.p.do(OpLock, path, func() (err error) {
+		if l, err = v.p.lock(path, holder); err != nil {
+			return fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (p *process) lock(path string, holder []byte) (*fileLock, error) {
+	d := p.m.disk
+	if f, err := d.find(path, true); err == nil && f.lock != nil {
+		return nil, &host.LockedError{Path: path, Holder: f.bytes()}
+	}
+	f, err := d.openForWriting(path, host.CreateTruncate)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.write(f, holder); err != nil {
+		return nil, err
+	}
+	f.lock = &fileLock{p: p, file: f}
+	p.locks[f.lock] = struct{}{}
+	return f.lock, nil
+}
+
+func (l *fileLock) release() {
+	delete(l.p.locks, l)
+	l.file.lock = nil
+}
+
+func (l *fileLock) Unlock() error {
+	path := ""
+	l.p.m.mu.Lock()
+	path = l.file.path()
+	l.p.m.mu.Unlock()
+	return l.p.do(OpUnlock, path, func() error {
+		if l.file.lock != l {
+			return fmt.Errorf("unlock %s: not locked: %w", path, fs.ErrClosed)
+		}
+		l.release()
+		return nil
+	})
+}
+
+// bytes is a copy of a small file.
+func (f *file) bytes() []byte {
+	b := make([]byte, f.content.size)
+	_, _ = f.content.reader().ReadAt(b, 0)
+	return b
+}

@@ -1,0 +1,136 @@
+package simulated
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"debug/pe"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Image is an executable file as programs are matched with it.
+type Image struct {
+	Path         string // where it stands
+	Size         int64
+	SHA256       func() string // lower-case hex; computed when first asked for
+	PE           bool          // an executable for Windows
+	Architecture string        // as GOARCH; empty: unknown
+	// Name is the program that it is: of the Binary's note, else of a Go
+	// program's main package, else of the file.
+	Name    string
+	Version string // empty: unknown
+	Fault   Fault
+	Note    *BinarySpec // of an executable made by Binary
+}
+
+// inspect looks into a file; the answer is kept until the file changes. With
+// the lock held.
+func (f *file) inspect() *Image {
+	if f.image != nil && f.image.Path == f.path() {
+		return f.image
+	}
+	r := f.content.reader()
+	image := &Image{Path: f.path(), Size: r.size, SHA256: sync.OnceValue(r.sha256)}
+	image.inspectPE(r)
+	if image.PE && !image.readNote(r) {
+		image.readBuildInfo(r)
+	}
+	f.image = image
+	return image
+}
+
+func (r contentReader) sha256() string {
+	hash := sha256.New()
+	_, _ = io.Copy(hash, r.stream())
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func (i *Image) inspectPE(r contentReader) {
+	f, err := pe.NewFile(r)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	i.PE = f.Characteristics&pe.IMAGE_FILE_DLL == 0
+	for _, section := range f.Sections {
+		if int64(section.Offset)+int64(section.Size) > r.size {
+			i.PE = false // truncated
+		}
+	}
+	for architecture, machine := range machines {
+		if machine == f.Machine {
+			i.Architecture = architecture
+		}
+	}
+	i.Name, _, _ = strings.Cut(fold(baseName(i.Path)), ".")
+}
+
+// readNote finds what Binary wrote.
+func (i *Image) readNote(r contentReader) bool {
+	head := make([]byte, min(r.size, noteOffset+noteLimit))
+	_, _ = r.ReadAt(head, 0)
+	if len(head) <= noteOffset || !bytes.HasPrefix(head[noteOffset:], []byte(noteMagic)) {
+		return false
+	}
+	text, _, _ := bytes.Cut(head[noteOffset+len(noteMagic):], []byte{0})
+	note := &BinarySpec{}
+	if json.Unmarshal(text, note) != nil {
+		return false
+	}
+	i.Note, i.Version, i.Fault = note, note.Version, note.Fault
+	if note.Name != "" {
+		i.Name = note.Name
+	}
+	return true
+}
+
+var (
+	versionFlag = regexp.MustCompile(`-X[= ]'?"?(\S*?\.(?:Version|version|gitVersion))=([^\s'"]+)`)
+	faultFlag   = regexp.MustCompile(`-X[= ]'?"?main\.fault=([^\s'"]+)`)
+)
+
+// readBuildInfo finds what the Go linker wrote. It records -ldflags unless the
+// program was built with -trimpath; then the module's version has to do.
+func (i *Image) readBuildInfo(r contentReader) {
+	info, err := buildinfo.Read(r)
+	if err != nil {
+		return
+	}
+	switch name := path.Base(info.Path); name {
+	case "kubelet", "containerd", "kube-proxy", "kubeadm":
+		i.Name = name
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		i.Version = v
+	}
+	for _, setting := range info.Settings {
+		if setting.Key != "-ldflags" {
+			continue
+		}
+		if m := versionFlag.FindStringSubmatch(setting.Value); m != nil {
+			i.Version = m[2]
+		}
+		if m := faultFlag.FindStringSubmatch(setting.Value); m != nil {
+			i.Fault = Fault(m[1])
+		}
+	}
+}
+
+// runs reports whether this machine can execute the image.
+func (i *Image) runsOn(architecture string) bool {
+	switch {
+	case !i.PE:
+		return false
+	case i.Architecture == architecture:
+		return true
+	case architecture == "arm64":
+		return i.Architecture == "386" || i.Architecture == "amd64" // emulated
+	}
+	return architecture == "amd64" && i.Architecture == "386"
+}

@@ -1,0 +1,214 @@
+package simulated
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// Kind says what an operation does.
+type Kind string
+
+const (
+	OpCreate   Kind = "create" // Files.Create; also the file that Lock creates
+	OpWrite    Kind = "write"
+	OpSync     Kind = "sync"
+	OpRename   Kind = "rename" // Target is the new path, From the old one
+	OpRemove   Kind = "remove"
+	OpFolder   Kind = "makeFolder"
+	OpModified Kind = "setModified"
+	OpACL      Kind = "setACL"
+	OpLock     Kind = "lock"
+	OpUnlock   Kind = "unlock"
+
+	OpServiceCreate    Kind = "service.create"
+	OpServiceConfigure Kind = "service.configure"
+	OpServiceDelete    Kind = "service.delete"
+	OpServiceStart     Kind = "service.start"
+	OpServiceStop      Kind = "service.stop"
+
+	OpRegistrySet       Kind = "registry.set"
+	OpRegistryDelete    Kind = "registry.delete"
+	OpRegistryDeleteKey Kind = "registry.deleteKey"
+
+	OpProcessRun  Kind = "process.run"
+	OpProcessKill Kind = "process.kill"
+
+	OpFeatureEnable  Kind = "feature.enable"
+	OpFeatureDisable Kind = "feature.disable"
+
+	OpFirewallAdd    Kind = "firewall.add"
+	OpFirewallRemove Kind = "firewall.remove"
+	OpFirewallGroup  Kind = "firewall.group"
+
+	OpReboot    Kind = "reboot"
+	OpBroadcast Kind = "broadcast"
+
+	// These change nothing: Seq is 0, and Operations leaves them out. The hook
+	// sees them so that a health check can be made to fail.
+	OpHTTPGet  Kind = "http.get"
+	OpPipeDial Kind = "pipe.dial"
+)
+
+func (k Kind) changes() bool { return k != OpHTTPGet && k != OpPipeDial }
+
+// Phase says when the hook is called.
+type Phase string
+
+const (
+	Before Phase = "before" // nothing has happened yet
+	After  Phase = "after"  // it has happened, or failed; the caller does not know yet
+)
+
+// Operation is one change that a process asks the machine for.
+type Operation struct {
+	Seq     int // 1, 2, … over the machine's life
+	Phase   Phase
+	Process string // name of the process that asks
+	PID     uint32
+	Service string // the service that the process is, if any
+	Kind    Kind
+	Target  string // path, service, key…
+	From    string // of a rename
+	// Occurrence counts operations of this Process, Kind and Target: with them
+	// it names an operation also where several processes take turns.
+	Occurrence int
+	Err        error // in phase After: how it ended
+}
+
+func (o Operation) String() string {
+	return fmt.Sprintf("%s %s %s (%d, #%d)", o.Process, o.Kind, o.Target, o.Seq, o.Occurrence)
+}
+
+// Verdict is what the hook wants to happen. The zero Verdict lets things go on.
+// The parts can be combined.
+type Verdict struct {
+	// Err is what the caller gets. In phase Before the operation then has no
+	// effect; in phase After it has had it.
+	Err error
+	// Partial, for a write that fails in phase Before: half of it is written.
+	Partial bool
+	// KillCaller ends the asking process, Kill every process or service of
+	// these names.
+	KillCaller bool
+	Kill       []string
+	// PowerCut resets the machine at once: what was not synced is lost.
+	PowerCut bool
+}
+
+// Continue lets the operation go on.
+func Continue() Verdict { return Verdict{} }
+
+// Fail makes the operation fail.
+func Fail(err error) Verdict { return Verdict{Err: err} }
+
+// DiskFull makes a write end half-way, and anything else fail, with ErrDiskFull.
+func DiskFull() Verdict { return Verdict{Err: host.ErrDiskFull, Partial: true} }
+
+// KillCaller ends the process that asked.
+func KillCaller() Verdict { return Verdict{KillCaller: true} }
+
+// KillNamed ends all processes and services of these names.
+func KillNamed(names ...string) Verdict { return Verdict{Kill: names} }
+
+// PowerCut resets the machine.
+func PowerCut() Verdict { return Verdict{PowerCut: true} }
+
+// OnOperation sets the hook that is asked before and after every operation; nil
+// removes it. The hook runs in the asking goroutine and may use the machine.
+func (m *Machine) OnOperation(hook func(Operation) Verdict) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hook = hook
+}
+
+// Operations returns the changes that processes have asked for so far, in order.
+func (m *Machine) Operations() []Operation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.operations)
+}
+
+// ForgetOperations empties the record and starts counting anew.
+func (m *Machine) ForgetOperations() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.operations, m.seq, m.seen = nil, 0, map[string]int{}
+}
+
+// do performs an operation for p: hook, effect (called with the lock held), hook.
+func (p *process) do(kind Kind, target string, effect func() error) error {
+	return p.operate(Operation{Kind: kind, Target: target}, func(Verdict) error {
+		p.m.mu.Lock()
+		defer p.m.mu.Unlock()
+		if p.gone {
+			return ErrKilled
+		}
+		return effect()
+	})
+}
+
+// operate is do for an effect that takes the lock itself. The effect is called
+// for a failing write too: Verdict.Err is then set, and Partial.
+func (p *process) operate(op Operation, effect func(Verdict) error) error {
+	m := p.m
+	if err := p.check(); err != nil {
+		return err
+	}
+	op = m.record(p, op)
+	verdict := m.ask(op)
+	if m.carryOut(p, verdict); p.check() != nil {
+		return ErrKilled
+	}
+	if verdict.Err != nil && !(verdict.Partial && op.Kind == OpWrite) {
+		return fmt.Errorf("%s %s: %w", op.Kind, op.Target, verdict.Err)
+	}
+	op.Err = effect(verdict)
+	op.Phase = After
+	verdict = m.ask(op)
+	if m.carryOut(p, verdict); p.check() != nil {
+		return ErrKilled
+	}
+	if op.Err == nil && verdict.Err != nil {
+		return fmt.Errorf("%s %s: %w", op.Kind, op.Target, verdict.Err)
+	}
+	return op.Err
+}
+
+func (m *Machine) record(p *process, op Operation) Operation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.Phase, op.Process, op.PID, op.Service = Before, p.name, p.pid, p.serviceName()
+	key := p.name + "\x00" + op.Service + "\x00" + string(op.Kind) + "\x00" + op.Target
+	m.seen[key]++
+	op.Occurrence = m.seen[key]
+	if op.Kind.changes() {
+		m.seq++
+		op.Seq = m.seq
+		m.operations = keepLast(append(m.operations, op))
+	}
+	return op
+}
+
+func (m *Machine) ask(op Operation) Verdict {
+	m.mu.Lock()
+	hook := m.hook
+	m.mu.Unlock()
+	if hook == nil {
+		return Verdict{}
+	}
+	return hook(op)
+}
+
+func (m *Machine) carryOut(p *process, v Verdict) {
+	if v.PowerCut {
+		m.PowerCut()
+	}
+	for _, name := range v.Kill {
+		m.Kill(name)
+	}
+	if v.KillCaller {
+		p.kill(exitKilled)
+	}
+}

@@ -1,0 +1,199 @@
+package simulated
+
+import (
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+const (
+	systemFolder  = `C:\Windows\System32`
+	profileFolder = `C:\Users\Administrator`
+
+	// Where the node's components stand, and what version they are.
+	KubeletPath       = `C:\k\kubelet.exe`
+	KubeProxyPath     = `C:\k\kube-proxy.exe`
+	ContainerdPath    = `C:\Program Files\containerd\bin\containerd.exe`
+	KubeletVersion    = "v1.28.4"
+	ContainerdVersion = "v1.6.27"
+
+	// HostsFile is Windows' hosts file.
+	HostsFile = systemFolder + `\drivers\etc\hosts`
+	// RemoteDesktopGroup is the firewall group of Remote Desktop.
+	RemoteDesktopGroup = "@FirewallAPI.dll,-28752"
+	terminalServerKey  = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
+)
+
+// install puts Windows, and what the preset adds, on the machine.
+func (m *Machine) install() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.installFiles()
+	m.installRegistry()
+	m.installFeatures()
+	m.installFirewall()
+	m.installServices()
+	if m.options.Preset == Node {
+		m.installNode()
+	}
+	m.disk.settle()
+}
+
+func (m *Machine) installFiles() {
+	for _, folder := range []string{
+		systemFolder + `\drivers\etc`, systemFolder + `\OpenSSH`, systemFolder + `\WindowsPowerShell\v1.0`,
+		`C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData\ssh`, `C:\Windows\Temp`,
+		profileFolder + `\.ssh`, profileFolder + `\AppData\Local\Temp`,
+	} {
+		m.putFolder(folder)
+	}
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost"} {
+		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
+	}
+	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`, BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
+	m.putProgram(systemFolder+`\OpenSSH\sshd.exe`, BinarySpec{Name: "sshd", Version: "8.1.0.1"})
+	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n#\r\n"+
+		"# localhost name resolution is handled within DNS itself.\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"))
+}
+
+func (m *Machine) installRegistry() {
+	text := func(key, name, value string) {
+		_ = m.registry.set(key, host.RegistryValue{Name: name, Type: host.RegistryString, String: value})
+	}
+	number := func(key, name string, value uint64) {
+		_ = m.registry.set(key, host.RegistryValue{Name: name, Type: host.RegistryDWord, Integer: value})
+	}
+	expand := func(key, name, value string) {
+		_ = m.registry.set(key, host.RegistryValue{Name: name, Type: host.RegistryExpandString, String: value})
+	}
+	text(currentVersionKey, "ProductName", "Windows Server 2022 Datacenter")
+	text(currentVersionKey, "CurrentVersion", "6.3")
+	text(currentVersionKey, "CurrentBuild", "20348")
+	text(currentVersionKey, "CurrentBuildNumber", "20348")
+	number(currentVersionKey, "CurrentMajorVersionNumber", 10)
+	number(currentVersionKey, "CurrentMinorVersionNumber", 0)
+	number(currentVersionKey, "UBR", 2700)
+	text(servicingKey, "Version", "10.0.20348.2700")
+	number(terminalServerKey, "fDenyTSConnections", 1)
+	expand(environmentKey, "Path", `%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
+	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)
+	expand(environmentKey, "TEMP", `%SystemRoot%\TEMP`)
+	expand(environmentKey, "windir", `%SystemRoot%`)
+	text(environmentKey, "OS", "Windows_NT")
+	text(environmentKey, "PATHEXT", ".COM;.EXE;.BAT;.CMD")
+	text(environmentKey, "PROCESSOR_ARCHITECTURE", strings.ToUpper(m.options.Architecture))
+	text(`HKLM\SOFTWARE\OpenSSH`, "DefaultShell", systemFolder+`\cmd.exe`)
+	text(`HKCU\Environment`, "TEMP", profileFolder+`\AppData\Local\Temp`)
+}
+
+func (m *Machine) installFeatures() {
+	on := m.options.Preset == Node
+	add := func(name string, enabled, reboot bool, needs ...string) {
+		state := host.FeatureDisabled
+		if enabled {
+			state = host.FeatureEnabled
+		}
+		m.features[fold(name)] = &feature{name: name, state: state, reboot: reboot, needs: needs}
+	}
+	add("Containers", on, true)
+	add("Microsoft-Hyper-V", false, true)
+	add("Microsoft-Hyper-V-Management-PowerShell", false, false, "Microsoft-Hyper-V")
+	add("VirtualMachinePlatform", false, true)
+	add("TelnetClient", false, false)
+	add("Windows-Defender", true, true)
+	add("SMB1Protocol", false, true)
+}
+
+func (m *Machine) installFirewall() {
+	rule := func(name, group, protocol, ports string, enabled bool) {
+		m.firewall = append(m.firewall, host.FirewallRule{
+			Name: name, Group: group, Enabled: enabled, Inbound: true, Allow: true,
+			Protocol: protocol, Ports: ports, Profiles: "any",
+		})
+	}
+	rule("@FirewallAPI.dll,-28775", RemoteDesktopGroup, "tcp", "3389", false) // user mode, TCP-In
+	rule("@FirewallAPI.dll,-28776", RemoteDesktopGroup, "udp", "3389", false) // user mode, UDP-In
+	rule("@FirewallAPI.dll,-28778", RemoteDesktopGroup, "tcp", "", false)     // shadow, TCP-In
+	rule("OpenSSH SSH Server (sshd)", "OpenSSH Server", "tcp", "22", true)
+	rule("@FirewallAPI.dll,-28543", "@FirewallAPI.dll,-28502", "icmpv4", "", false) // echo request
+}
+
+func (m *Machine) installServices() {
+	shared := func(name, display string, start host.StartType, dependencies ...string) {
+		s := m.addService(host.ServiceConfig{
+			Name: name, DisplayName: display, CommandLine: `C:\Windows\System32\svchost.exe -k netsvcs -p`,
+			StartType: start, Dependencies: dependencies,
+		})
+		s.shared = true
+	}
+	shared("RpcSs", "Remote Procedure Call (RPC)", host.StartAuto)
+	shared("EventLog", "Windows Event Log", host.StartAuto)
+	shared("TermService", "Remote Desktop Services", host.StartManual, "RpcSs")
+	shared("UmRdpService", "Remote Desktop Services UserMode Port Redirector", host.StartManual, "TermService")
+	shared("W32Time", "Windows Time", host.StartManual)
+	m.addService(host.ServiceConfig{
+		Name: "sshd", DisplayName: "OpenSSH SSH Server", CommandLine: systemFolder + `\OpenSSH\sshd.exe`,
+		StartType: host.StartAuto,
+	})
+}
+
+// installNode adds containerd, kubelet and kube-proxy as image-builder does.
+func (m *Machine) installNode() {
+	m.putProgram(ContainerdPath, BinarySpec{Name: "containerd", Version: ContainerdVersion, Size: 96 << 10})
+	m.putProgram(KubeletPath, BinarySpec{Name: "kubelet", Version: KubeletVersion, Size: 128 << 10})
+	m.putProgram(KubeProxyPath, BinarySpec{Name: "kube-proxy", Version: KubeletVersion, Size: 64 << 10})
+	for _, folder := range []string{`C:\var\log\kubelet`, `C:\var\lib\kubelet\etc\kubernetes`, `C:\etc\kubernetes\pki`, `C:\etc\kubernetes\manifests`} {
+		m.putFolder(folder)
+	}
+	m.putFile(`C:\Program Files\containerd\config.toml`, []byte("version = 2\n"))
+	m.putFile(`C:\var\lib\kubelet\config.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"))
+	recovery := func(delay time.Duration) *host.Recovery {
+		return &host.Recovery{Restarts: []time.Duration{delay, delay, delay}, Reset: time.Hour}
+	}
+	m.addService(host.ServiceConfig{
+		Name: "containerd", StartType: host.StartAuto, Recovery: recovery(10 * time.Second),
+		CommandLine: `"` + ContainerdPath + `" --run-service --config "C:\Program Files\containerd\config.toml" --log-file C:\var\log\containerd\containerd.log`,
+	})
+	m.addService(host.ServiceConfig{
+		Name: "kubelet", StartType: host.StartAuto, Dependencies: []string{"containerd"}, Recovery: recovery(10 * time.Second),
+		CommandLine: KubeletPath + ` --windows-service --config=/var/lib/kubelet/config.yaml --container-runtime-endpoint=npipe:////./pipe/containerd-containerd --log-file=C:/var/log/kubelet/kubelet.log`,
+	})
+	m.addService(host.ServiceConfig{
+		Name: "kube-proxy", StartType: host.StartAuto,
+		CommandLine: KubeProxyPath + ` --windows-service --proxy-mode=kernelspace --log-file=C:/var/log/kube-proxy/kube-proxy.log`,
+	})
+}
+
+func (m *Machine) putFolder(path string) {
+	if err := m.disk.makeFolder(path); err != nil {
+		panic("simulated: preset folder " + path + ": " + err.Error())
+	}
+}
+
+func (m *Machine) putProgram(path string, spec BinarySpec) {
+	spec.Machine = m.options.Architecture
+	m.putFile(path, Binary(spec))
+}
+
+// putFile writes a file with its folders, whatever stands in the way; with the
+// lock held.
+func (m *Machine) putFile(path string, data []byte) {
+	parts, _, err := splitPath(path)
+	if err != nil || len(parts) == 0 {
+		return
+	}
+	m.putFolder(systemDrive + `\` + strings.Join(parts[:len(parts)-1], `\`))
+	folder, name, err := m.disk.slot(path)
+	if err != nil {
+		return
+	}
+	f := folder.children[fold(name)]
+	if f == nil {
+		f = m.disk.newFile(name, false)
+		m.disk.add(folder, f, name)
+	}
+	m.disk.truncate(f, 0)
+	_, _ = m.disk.write(f, data)
+	f.synced = f.content.size
+}

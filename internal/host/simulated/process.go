@@ -1,0 +1,260 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// ErrKilled is what every call of a killed process gets: its code can notice,
+// but not do anything any more.
+var ErrKilled = errors.New("the process was killed")
+
+// Exit codes that Windows gives to processes that did not end by themselves.
+const (
+	exitKilled = 1          // TerminateProcess as taskkill calls it
+	exitCrash  = 0xC0000005 // access violation
+)
+
+// Process is one process of the machine, as seen by its own program.
+type Process struct {
+	Host        *host.Host
+	Executable  string // full path
+	Args        []string
+	Folder      string
+	Environment []string // what was added to the machine's: NAME=value
+	Stdin       io.Reader
+	Stdout      io.Writer
+	Stderr      io.Writer
+	// Service is set in a process that the SCM started.
+	Service *ServiceControl
+
+	p     *process
+	image *Image
+}
+
+// PID is the process's number.
+func (p *Process) PID() uint32 { return p.p.pid }
+
+// Context ends with the process.
+func (p *Process) Context() context.Context { return p.p.ctx }
+
+// Kill ends the process at once, as kill -9 does: its files are closed, its
+// locks released, what it ran ends too, and its calls return ErrKilled.
+func (p *Process) Kill() { p.p.kill(exitKilled) }
+
+// Exit ends the process in an orderly way.
+func (p *Process) Exit() { p.p.kill(0) }
+
+// process is the machine's side of a process. Its fields are guarded by m.mu;
+// those above gone never change.
+type process struct {
+	m       *Machine
+	pid     uint32
+	parent  uint32
+	name    string // kubelet.exe
+	image   string // path of the executable when it started
+	file    *file  // the executable, locked while the process lives; nil: none
+	started time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	gone     bool
+	exitCode uint32
+	service  *service // whose process this is
+	children map[*process]struct{}
+	handles  map[*handle]struct{}
+	locks    map[*fileLock]struct{}
+	closers  []func() // what ends with the process: listeners, pipes
+}
+
+// Spawn adds a process that runs no program: the caller is its code.
+func (m *Machine) Spawn(name string) *Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.newProcess(name, nil)
+	return &Process{Host: p.host(), Executable: name, p: p}
+}
+
+// newProcess adds a process; with the lock held. On a machine that is down the
+// process is dead from the start.
+func (m *Machine) newProcess(name string, parent *process) *process {
+	m.lastPID += 4
+	p := &process{
+		m: m, pid: m.lastPID, name: name, started: now(),
+		children: map[*process]struct{}{},
+		handles:  map[*handle]struct{}{},
+		locks:    map[*fileLock]struct{}{},
+	}
+	if m.boot == nil || (parent != nil && parent.gone) {
+		p.ctx, p.cancel = context.WithCancel(context.Background())
+		p.cancel()
+		p.gone = true
+		return p
+	}
+	p.ctx, p.cancel = context.WithCancel(m.boot.ctx)
+	if parent != nil {
+		p.parent = parent.pid
+		parent.children[p] = struct{}{}
+	}
+	m.processes[p.pid] = p
+	m.notify()
+	return p
+}
+
+func (p *process) host() *host.Host {
+	return &host.Host{
+		Machine:   machineView{p},
+		Services:  servicesView{p},
+		Registry:  registryView{p},
+		Files:     filesView{p},
+		Processes: processesView{p},
+		Features:  featuresView{p},
+		Firewall:  firewallView{p},
+		Network:   networkView{p},
+	}
+}
+
+// check returns ErrKilled once the process is gone.
+func (p *process) check() error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if p.gone {
+		return ErrKilled
+	}
+	return nil
+}
+
+// checkContext is check for calls that have a context.
+func (p *process) checkContext(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (p *process) serviceName() string {
+	if p.service == nil {
+		return ""
+	}
+	return p.service.config.Name
+}
+
+func (p *process) kill(code uint32) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.end(code)
+}
+
+// end ends the process and what it ran; with the lock held.
+func (p *process) end(code uint32) {
+	if p.gone {
+		return
+	}
+	p.gone, p.exitCode = true, code
+	p.cancel()
+	delete(p.m.processes, p.pid)
+	if parent := p.m.processes[p.parent]; parent != nil {
+		delete(parent.children, p)
+	}
+	for child := range p.children {
+		child.end(code)
+	}
+	for h := range p.handles {
+		h.release()
+	}
+	for l := range p.locks {
+		l.release()
+	}
+	for _, closer := range p.closers {
+		closer()
+	}
+	if p.file != nil {
+		p.file.running--
+	}
+	p.m.processEnded(p)
+	p.m.notify()
+}
+
+// Kill ends every process of that name (kubelet.exe, without case) and the
+// process of the service of that name, and says how many there were.
+func (m *Machine) Kill(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, p := range m.processes {
+		if strings.EqualFold(p.name, name) || strings.EqualFold(p.serviceName(), name) {
+			p.end(exitKilled)
+			n++
+		}
+	}
+	return n
+}
+
+// processesView implements host.Processes for one process.
+type processesView struct{ p *process }
+
+func (v processesView) List(ctx context.Context) ([]host.Process, error) {
+	if err := v.p.checkContext(ctx); err != nil {
+		return nil, err
+	}
+	m := v.p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []host.Process
+	for _, pid := range sortedKeys(m.processes) {
+		p := m.processes[pid]
+		list = append(list, host.Process{
+			PID: p.pid, ParentPID: p.parent, Name: p.name, Image: p.image,
+			Started: p.started, CPU: time.Since(p.started) / 100, Memory: 32 << 20,
+		})
+	}
+	return list, nil
+}
+
+func (v processesView) Open(pid uint32) (host.ProcessHandle, error) {
+	if err := v.p.check(); err != nil {
+		return nil, err
+	}
+	m := v.p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.processes[pid]
+	if p == nil {
+		return nil, fmt.Errorf("open process %d: %w", pid, host.ErrNotExist)
+	}
+	return &processHandle{by: v.p, of: p}, nil
+}
+
+type processHandle struct{ by, of *process }
+
+func (h *processHandle) Wait(ctx context.Context) error {
+	select {
+	case <-h.of.ctx.Done():
+	case <-h.by.ctx.Done():
+		return ErrKilled
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return h.by.check()
+}
+
+func (h *processHandle) Kill() error {
+	return h.by.do(OpProcessKill, h.of.name, func() error {
+		h.of.end(exitKilled)
+		return nil
+	})
+}
+
+func (h *processHandle) Close() error { return nil }
+
+// baseName is the last part of a Windows path.
+func baseName(p string) string {
+	return path.Base(strings.ReplaceAll(p, `\`, `/`))
+}

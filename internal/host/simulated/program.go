@@ -1,0 +1,233 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// errBadFormat is ERROR_BAD_EXE_FORMAT (193).
+var errBadFormat = errors.New("not a valid Win32 application for this machine")
+
+// Program is what runs when an executable of some content is started, as a
+// service or by Processes.Run.
+type Program struct {
+	Name string
+	// Match reports whether an executable is this program.
+	Match func(*Image) bool
+	// Main is its main function; it returns the exit code. It must end soon
+	// after ctx does, which is when the process is killed or the machine goes
+	// down. In a service (p.Service is set) it reports its own state; a return
+	// without Stopped is a crash.
+	Main func(ctx context.Context, p *Process) int
+}
+
+// AgentProgram is the agent: as a service it runs until it returns or is told to
+// stop, as cmd/swdt-agent does.
+func AgentProgram(a Agent) Program {
+	return Program{
+		Name:  "swdt-agent",
+		Match: func(image *Image) bool { return strings.EqualFold(image.SHA256(), a.Hash) },
+		Main: func(ctx context.Context, p *Process) int {
+			if p.Service == nil {
+				return a.Main(ctx, p.Host, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
+			}
+			p.Service.Running()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			p.p.m.spawn(func() {
+				select {
+				case <-p.Service.StopRequested():
+					cancel()
+				case <-ctx.Done():
+				}
+			})
+			code := a.Main(ctx, p.Host, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
+			if code != 0 {
+				p.Service.Stopped(errorServiceSpecific, uint32(code))
+			} else {
+				p.Service.Stopped(0, 0)
+			}
+			return code
+		},
+	}
+}
+
+// RunService is the frame of a service program: it reports running after the
+// machine's start delay, calls work, and when told to stop, or when work
+// returns, reports the end after the stop delay. It returns the exit code.
+func (p *Process) RunService(ctx context.Context, work func(ctx context.Context) int) int {
+	p.Service.Connect()
+	m := p.p.m
+	m.mu.Lock()
+	delay := m.startDelay()
+	m.mu.Unlock()
+	if wait(ctx, delay) != nil {
+		return exitKilled
+	}
+	p.Service.Running()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.spawn(func() {
+		select {
+		case <-p.Service.StopRequested():
+			cancel()
+		case <-inner.Done():
+		}
+	})
+	if code := work(inner); code != 0 {
+		return code
+	}
+	_ = wait(ctx, m.options.StopDelay)
+	p.Service.Stopped(0, 0)
+	return 0
+}
+
+// execution is a request to start an executable.
+type execution struct {
+	path        string
+	args        []string
+	folder      string
+	environment []string
+	parent      *process
+	control     *ServiceControl // of a service
+	stdin       io.Reader
+	stdout      io.Writer
+	stderr      io.Writer
+}
+
+// execute starts a process; ctx is the boot's. The program runs in a goroutine
+// of its own and the process ends with it.
+func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil || (e.parent != nil && e.parent.gone) {
+		return nil, ErrKilled
+	}
+	f, err := m.executable(e.path)
+	if err != nil {
+		return nil, err
+	}
+	image := f.inspect()
+	program, err := m.program(image)
+	if err != nil {
+		return nil, err
+	}
+	p := m.newProcess(f.name, e.parent)
+	p.image, p.file = f.path(), f
+	f.running++
+	run := &Process{
+		Host: p.host(), Executable: p.image, Args: slices.Clone(e.args), Folder: e.folder,
+		Environment: slices.Clone(e.environment), Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr,
+		Service: e.control, p: p, image: image,
+	}
+	run.fillStreams()
+	if c := e.control; c != nil {
+		c.p, p.service = p, c.s
+		c.s.process, c.s.run = p, c
+	}
+	m.options.Log.Debug("process", "image", p.image, "args", e.args, "pid", p.pid)
+	m.spawn(func() {
+		code := program.Main(p.ctx, run)
+		if e.control != nil {
+			_ = wait(p.ctx, m.options.ExitDelay)
+		}
+		p.kill(uint32(code))
+	})
+	return p, nil
+}
+
+func (p *Process) fillStreams() {
+	if p.Stdin == nil {
+		p.Stdin = strings.NewReader("")
+	}
+	if p.Stdout == nil {
+		p.Stdout = io.Discard
+	}
+	if p.Stderr == nil {
+		p.Stderr = io.Discard
+	}
+}
+
+// executable is the file that a path starts; .exe may be left out.
+func (m *Machine) executable(path string) (*file, error) {
+	f, err := m.disk.find(path, true)
+	if errors.Is(err, host.ErrNotExist) && !strings.Contains(baseName(path), ".") {
+		f, err = m.disk.find(path+".exe", true)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case f.folder:
+		return nil, fmt.Errorf("%s is a folder: %w", path, host.ErrPermission)
+	case f.writers() > 0:
+		return nil, fmt.Errorf("%s is open for writing: %w", path, host.ErrInUse)
+	}
+	return f, nil
+}
+
+// program is what runs for an image.
+func (m *Machine) program(image *Image) (Program, error) {
+	for _, p := range slices.Backward(m.programs) {
+		if p.Match(image) {
+			return p, nil
+		}
+	}
+	if !image.PE {
+		return Program{}, fmt.Errorf("%s: %w", image.Path, errBadFormat)
+	}
+	return Program{}, fmt.Errorf("%s is for %s: %w", image.Path, image.Architecture, errBadFormat)
+}
+
+// SplitCommandLine takes a Windows command line apart by the rules of
+// CommandLineToArgvW.
+func SplitCommandLine(line string) []string {
+	var args []string
+	for line = strings.TrimLeft(line, " \t"); line != ""; line = strings.TrimLeft(line, " \t") {
+		var arg string
+		arg, line = nextArgument(line, len(args) == 0)
+		args = append(args, arg)
+	}
+	return args
+}
+
+func nextArgument(line string, program bool) (arg, rest string) {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(line); {
+		slashes := 0
+		for !program && i < len(line) && line[i] == '\\' {
+			slashes++
+			i++
+		}
+		if i < len(line) && line[i] == '"' {
+			b.WriteString(strings.Repeat(`\`, slashes/2))
+			switch {
+			case slashes%2 == 1:
+				b.WriteByte('"')
+			case quoted && !program && i+1 < len(line) && line[i+1] == '"':
+				b.WriteByte('"')
+				i++
+			default:
+				quoted = !quoted
+			}
+			i++
+			continue
+		}
+		b.WriteString(strings.Repeat(`\`, slashes))
+		if i == len(line) {
+			break
+		}
+		if !quoted && (line[i] == ' ' || line[i] == '\t') {
+			return b.String(), line[i:]
+		}
+		b.WriteByte(line[i])
+		i++
+	}
+	return b.String(), ""
+}
