@@ -1,4 +1,5 @@
-// swdt is the inner loop for people who develop Kubernetes on Windows nodes.
+// swdt is the inner loop for people who develop Kubernetes on Windows nodes: it
+// pushes rebuilt binaries to them and restarts what runs them, over SSH.
 package main
 
 import (
@@ -9,7 +10,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-func main() {
+// Set by the linker: -X main.version=… -X main.commit=…
+var version, commit string
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
+	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	os.Exit(cli.Run(context.Background(), streams, os.Args[1:], cli.Environment{Program: os.Args[0], Getenv: os.Getenv}))
+	return cli.Run(ctx, streams, os.Args[1:], cli.Environment{Program: os.Args[0], Version: version, Commit: commit})
 }

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	return group("config", "Write, check and convert node files",
+		a.configInitCommand(), a.configValidateCommand(), a.configSchemaCommand(), a.configConvertCommand())
+}
+
+func (a *app) configInitCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "init",
+		Short:   "Print a commented node file to start from",
+		Example: examples("config init > swdt.yaml", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return a.printBytes(config.Starter())
+		},
+	}
+}
+
+func (a *app) configSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the node file's JSON schema, for editors",
+		Example: examples(
+			"config schema > swdt.schema.json", "then: # yaml-language-server: $schema=swdt.schema.json",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return a.printBytes(config.Schema())
+		},
+	}
+}
+
+func (a *app) configValidateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate [FILE…]",
+		Short: "Check node files: all problems at once, with file and line",
+		Long: `Checks node files, those named or those that --config or its defaults name. Every
+problem is listed as file:line: field: what is wrong; what to do. No node is
+contacted. The exit code is 2 if there is a problem.`,
+		Example: examples(
+			"config validate", "",
+			"config validate nodes/ extra.yaml", "",
+		),
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE: func(_ *cobra.Command, files []string) error {
+			if len(files) > 0 {
+				a.global.config = files
+			}
+			return a.runConfigValidate()
+		},
+	}
+}
+
+// validated is the result of `config validate`.
+type validated struct {
+	Nodes    []validatedNode `json:"nodes"`
+	Warnings []string        `json:"warnings"`
+}
+
+type validatedNode struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+func (a *app) runConfigValidate() error {
+	documents, err := a.documents()
+	if err != nil {
+		return err
+	}
+	result := validated{Nodes: []validatedNode{}, Warnings: []string{}}
+	for _, d := range documents {
+		result.Nodes = append(result.Nodes, validatedNode{Name: d.Node.Metadata.Name, File: d.File, Line: d.Line})
+		result.Warnings = append(result.Warnings, d.Warnings...)
+	}
+	for _, warning := range result.Warnings {
+		fmt.Fprintln(a.streams.Err, "warning: "+warning)
+	}
+	return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
+		for _, n := range result.Nodes {
+			if _, err := fmt.Fprintf(w, "%s:%d: node %s is valid\n", n.File, n.Line, n.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) configConvertCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "convert [FILE]",
+		Short: "Print an older kind of node file as today's",
+		Long: `Reads a file of kind Cluster, as earlier versions of swdt had it, from FILE or
+stdin, and prints the same as a file of kind Node. What has no counterpart is
+kept as a comment.`,
+		Example: examples(
+			"config convert old.yaml > swdt.yaml", "",
+		),
+		Args:              arguments(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE: func(_ *cobra.Command, args []string) error {
+			reader := a.streams.In
+			if len(args) == 1 && args[0] != config.Stdin {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return usagef("%v", err)
+				}
+				defer file.Close()
+				reader = file
+			}
+			if reader == nil {
+				return usagef("there is no stdin: name a file")
+			}
+			converted, err := config.Convert(reader)
+			if err != nil {
+				return err
+			}
+			return a.printBytes(converted)
+		},
+	}
+}
+
+func (a *app) printBytes(content []byte) error {
+	if _, err := a.streams.Out.Write(content); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/command"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type execOptions struct {
+	folder      string
+	environment []string
+}
+
+func (a *app) execCommand() *cobra.Command {
+	o := &execOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:   "exec [flags] -- CMD [ARG…]",
+		Short: "Run a program on the node, with its streams and exit code",
+		Long: `Runs a program on the node. Its output and errors come as they are, stdin goes to
+it, and its exit code is swdt's. No shell is in between: arguments arrive as they
+are written. What is built into a shell needs one: cmd /c dir, or swdt powershell.
+
+On several nodes each line begins with the node's name, and stdin is empty.`,
+		Example: examples(
+			"exec -- hostname", "",
+			`exec -- cmd /c dir "C:\k"`, "what is built into cmd",
+			"exec -- ctr -n k8s.io containers ls", "",
+		),
+		Args: arguments(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runExec(cmd.Context(), o, args) },
+	})
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
+	cmd.Flags().StringArrayVar(&o.environment, "env", nil, "environment variable to add, `NAME=value`; several times for several")
+	return cmd
+}
+
+func (o *execOptions) validate() error {
+	for _, variable := range o.environment {
+		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
+			return usagef("--env %s: write NAME=value", variable)
+		}
+	}
+	return nil
+}
+
+func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if a.global.dryRun {
+		return usagef("swdt cannot know what a command would change: exec has no --dry-run")
+	}
+	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
+		code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{
+			Path: args[0], Args: args[1:], Folder: o.folder, Environment: o.environment,
+		}, streams)
+		if errors.Is(err, host.ErrNotExist) {
+			return 0, fmt.Errorf("%w; %s", err, notFoundRemedy(args))
+		}
+		return code, err
+	})
+}
+
+// runRemote runs something on every node: on one with its bytes untouched, on
+// several with each line marked.
+func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Node, command.Streams) (int, error)) error {
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	single := len(s.documents) == 1
+	out, errOut := newLineWriter(a.streams.Out), newLineWriter(a.streams.Err)
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {
+		ui.Done(r) // the program has the terminal now
+		if single {
+			s.story.End()
+			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: a.streams.Out, Stderr: a.streams.Err})
+		}
+		stdout, stderr := out.prefixed(doc.Node.Metadata.Name+": "), errOut.prefixed(doc.Node.Metadata.Name+": ")
+		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})
+		return code, errors.Join(err, stdout.Close(), stderr.Close())
+	})
+	if err := fleet.Failures(results); err != nil {
+		return err
+	}
+	return remoteCode(results)
+}
+
+// remoteCode turns the programs' exit codes into swdt's.
+func remoteCode(results []fleet.Result[int]) error {
+	code, failed := exitDone, []string{}
+	for _, result := range results {
+		this := localCode(result.Value)
+		if this == exitDone {
+			continue
+		}
+		failed = append(failed, fmt.Sprintf("%s: exit code %d", result.Name(), result.Value))
+		if code != exitDone && code != this {
+			this = exitFailed
+		}
+		code = this
+	}
+	switch {
+	case code == exitDone:
+		return nil
+	case len(results) == 1:
+		return &exitError{code: code} // the program has said why
+	}
+	return &exitError{code: code, err: errors.New(strings.Join(failed, ", "))}
+}
+
+// localCode fits a Windows exit code (32 bits, perhaps an NTSTATUS) into what
+// this machine's shells can see.
+func localCode(code int) int {
+	if code < 0 || code > 255 {
+		return exitFailed
+	}
+	return code
+}
+
+// notFoundRemedy says how to run what is not a program.
+func notFoundRemedy(args []string) string {
+	name := strings.ToLower(args[0])
+	switch {
+	case slices.Contains(cmdBuiltins(), name):
+		return fmt.Sprintf("%s is built into cmd: swdt exec -- cmd /c %s", args[0], strings.Join(args, " "))
+	case strings.Contains(name, "-") || slices.Contains(powershellNames(), name):
+		return fmt.Sprintf("if it is PowerShell's: echo '%s' | swdt powershell", strings.Join(args, " "))
+	case strings.ContainsAny(name, `\/`):
+		return "check the path on the node"
+	}
+	return "give its full path, or add its folder to the node's PATH (spec.setup.path)"
+}
+
+func cmdBuiltins() []string {
+	return []string{
+		"assoc", "break", "call", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "echo", "endlocal", "erase",
+		"for", "ftype", "goto", "if", "md", "mkdir", "mklink", "move", "path", "pause", "popd", "prompt", "pushd", "rd",
+		"rem", "ren", "rename", "rmdir", "set", "setlocal", "shift", "start", "time", "title", "type", "ver", "verify", "vol",
+	}
+}
+
+func powershellNames() []string {
+	return []string{"cat", "cp", "gc", "gci", "gps", "gsv", "ls", "mv", "ps", "pwd", "rm", "select", "sls"}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+	exitRolledBack  = 4
+	exitFinding     = 5
+	exitInterrupted = 130
+)
+
+const exitCodesHelp = `swdt ends with one of these, whatever the command:
+
+  0    done, or there was nothing to do
+  1    failed; the node was left as it was
+  2    wrong usage or a wrong node file; no node was contacted
+  3    a node could not be reached or not be trusted (host key, login)
+  4    failed, and what stood on the node before was put back
+  5    a check found what it looks for
+  130  interrupted (Ctrl-C)
+
+With several nodes it is 0 when all went well, the failed nodes' code when they
+failed alike, and 1 when they failed in different ways; the summary tells them
+apart. The other nodes are done in any case.
+
+exec and powershell end with the exit code of what they ran, where it did run:
+0 to 255 as it is, and 1 for a code that this machine has no room for (Windows
+has 32 bits). What keeps it from running gives the codes above.
+`
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// exitError ends swdt with a code; Err, where set, is still to be printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// InterruptedError is why the context ended when a signal came.
+type InterruptedError struct{ Signal string }
+
+func (e *InterruptedError) Error() string { return "interrupted by " + e.Signal }
+
+// finish prints what went wrong, once, and chooses the exit code.
+func (a *app) finish(ctx context.Context, err error) int {
+	var interrupted *InterruptedError
+	if errors.As(context.Cause(ctx), &interrupted) {
+		text := "interrupted"
+		var going *deploy.InterruptedError
+		if errors.As(err, &going) {
+			text = "interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended"
+		}
+		fmt.Fprintln(a.streams.Err, "swdt: "+text)
+		return exitInterrupted
+	}
+	if err == nil {
+		return exitDone
+	}
+	code := exitCode(err)
+	if text := message(err); text != "" {
+		fmt.Fprintln(a.streams.Err, "swdt: "+text)
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var (
+		exit        *exitError
+		usage       *usageError
+		badConfig   *config.Error
+		several     *fleet.Error
+		unreachable *node.UnreachableError
+		rolledBack  *deploy.RolledBackError
+	)
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage), errors.As(err, &badConfig):
+		return exitUsage
+	case errors.As(err, &several):
+		return commonCode(several)
+	case errors.As(err, &rolledBack) && rolledBack.Complete():
+		return exitRolledBack
+	case errors.As(err, &unreachable):
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// commonCode is the code of the nodes that failed where it is one, else 1.
+func commonCode(several *fleet.Error) int {
+	code := exitDone
+	for _, failure := range several.Failed {
+		this := exitCode(failure.Err)
+		if code != exitDone && this != code {
+			return exitFailed
+		}
+		code = this
+	}
+	return code
+}
+
+// message is the text of an error, empty where nothing is left to say.
+func message(err error) string {
+	var exit *exitError
+	if errors.As(err, &exit) && exit.err == nil {
+		return ""
+	}
+	var several *fleet.Error
+	var badConfig *config.Error
+	switch {
+	case errors.As(err, &several):
+		return failures(several)
+	case errors.As(err, &badConfig) && len(badConfig.Problems) > 1:
+		return fmt.Sprintf("%d problems:\n  %s", len(badConfig.Problems), strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return err.Error()
+}
+
+// failures names every node that failed and why, each name once.
+func failures(several *fleet.Error) string {
+	if several.Total == 1 {
+		return named(several.Failed[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d nodes failed:", len(several.Failed), several.Total)
+	for _, failure := range several.Failed {
+		b.WriteString("\n  " + strings.ReplaceAll(named(failure), "\n", "\n    "))
+	}
+	return b.String()
+}
+
+func named(failure fleet.Failure) string {
+	text := failure.Err.Error()
+	if strings.HasPrefix(text, failure.Name+": ") {
+		return text
+	}
+	return failure.Name + ": " + text
+}
+
+// timeoutError is why the context ended when --timeout passed.
+type timeoutError struct{ flag string }
+
+func (e *timeoutError) Error() string {
+	return "not done within --timeout " + e.flag + "; give it more time, or look at the node with -v"
+}
+
+// flagError makes cobra's flag errors usage errors, with a suggestion.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		if similar := closest(unknown.GetSpecifiedName(), flagNames(cmd)); similar != "" {
+			return usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), similar)
+		}
+	}
+	return usagef("%v; `%s --help` lists the flags", err, cmd.CommandPath())
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type flag = pflag.Flag
+
+// configVariable names node files where --config does not.
+const configVariable = "SWDT_CONFIG"
+
+// globalOptions are the flags that every command has.
+type globalOptions struct {
+	config   []string
+	nodes    []string
+	selector string
+	output   ui.Format
+	timeout  time.Duration
+	parallel int
+	dryRun   bool
+	verbose  bool
+	logs     logFormat
+
+	acceptNewHostKey bool
+	knownHosts       string
+	sshConfig        string
+}
+
+// logFormat is how the story on stderr is written.
+type logFormat string
+
+func (f *logFormat) String() string { return string(*f) }
+func (f *logFormat) Type() string   { return "text|json" }
+func (f *logFormat) Set(value string) error {
+	if value != "text" && value != "json" {
+		return fmt.Errorf("%q is not a format: use text or json", value)
+	}
+	*f = logFormat(value)
+	return nil
+}
+
+func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
+	o.output, o.logs = ui.Text, "text"
+	flags.SortFlags = false
+	flags.StringSliceVarP(&o.config, "config", "c", nil, "node `file`s, folders of them, or - for stdin (default $"+configVariable+",\nelse ./swdt.yaml, else ~/.config/swdt/config.yaml)")
+	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
+	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
+	flags.VarP(&o.output, "output", "o", "how the result is printed on stdout")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change and change nothing")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")
+	flags.IntVar(&o.parallel, "parallel", fleet.DefaultParallel, "how many nodes to work on at a time")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "tell the details on stderr")
+	flags.Var(&o.logs, "log-format", "how the story is told on stderr")
+	flags.BoolVar(&o.acceptNewHostKey, "accept-new-host-key", false, "trust a node seen for the first time without asking;\na changed key is refused all the same")
+	flags.StringVar(&o.knownHosts, "known-hosts", "", "`file` of trusted host keys (default ~/.ssh/known_hosts)")
+	flags.StringVar(&o.sshConfig, "ssh-config", "", "SSH client's configuration `file` (default ~/.ssh/config)")
+}
+
+func (o *globalOptions) validate() error {
+	switch {
+	case o.parallel < 1:
+		return usagef("--parallel %d: use 1 or more", o.parallel)
+	case o.timeout < 0:
+		return usagef("--timeout %s: use a positive time, such as 5m", o.timeout)
+	}
+	return nil
+}
+
+// bounded applies --timeout.
+func (o *globalOptions) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.timeout, &timeoutError{flag: o.timeout.String()})
+}
+
+// readsStdin reports whether the node file comes from there.
+func (o *globalOptions) readsStdin() bool { return slices.Contains(o.config, config.Stdin) }
+
+// sources are the node files to read.
+func (a *app) sources() ([]string, error) {
+	if len(a.global.config) > 0 {
+		return a.global.config, nil
+	}
+	if named := a.env.Getenv(configVariable); named != "" {
+		return filepath.SplitList(named), nil
+	}
+	source, err := config.DefaultSource()
+	if err != nil {
+		return nil, err
+	}
+	return []string{source}, nil
+}
+
+// documents are the nodes that the command is about.
+func (a *app) documents() ([]config.Document, error) {
+	if err := a.global.validate(); err != nil {
+		return nil, err
+	}
+	sources, err := a.sources()
+	if err != nil {
+		return nil, err
+	}
+	documents, err := config.Load(sources, a.streams.In)
+	if err != nil {
+		return nil, err
+	}
+	return config.Select(documents, a.global.nodes, a.global.selector)
+}
+
+// completeGlobalFlags lets the shell complete what has a known set of values.
+func (a *app) completeGlobalFlags(root *cobra.Command) {
+	fixed := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	var formats []string
+	for _, format := range ui.Formats() {
+		formats = append(formats, string(format))
+	}
+	// The error is about a flag that does not exist.
+	must(root.RegisterFlagCompletionFunc("output", fixed(formats...)))
+	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
+	must(root.RegisterFlagCompletionFunc("node", a.completeNodes))
+	for _, name := range []string{"config", "known-hosts", "ssh-config"} {
+		must(root.MarkPersistentFlagFilename(name))
+	}
+}
+
+// must is for errors that only a mistake in this package can cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (a *app) completeNodes(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	documents, err := a.documents()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	done, last := "", toComplete
+	if comma := strings.LastIndex(toComplete, ","); comma >= 0 {
+		done, last = toComplete[:comma+1], toComplete[comma+1:]
+	}
+	var names []string
+	for _, document := range documents {
+		if name := document.Node.Metadata.Name; strings.HasPrefix(name, last) {
+			names = append(names, done+name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeComponents completes the provisioners of the selected nodes.
+func (a *app) completeComponents(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	documents, err := a.documents()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, document := range documents {
+		for _, p := range document.Node.Spec.Kubernetes.Provisioners {
+			if strings.HasPrefix(p.Name, toComplete) && !slices.Contains(args, p.Name) && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// usesNodes marks the commands that reach nodes: only their help shows the
+// global flags that choose and reach them.
+const usesNodes = "swdt-uses-nodes"
+
+func forNodes(cmd *cobra.Command) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[usesNodes] = "true"
+	return cmd
+}
+
+// examples lays out pairs of arguments and what they do.
+func examples(pairs ...string) string {
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		width = max(width, len(pairs[i]))
+	}
+	var b strings.Builder
+	for i := 0; i < len(pairs); i += 2 {
+		line := fmt.Sprintf("  %s %-*s", programMark, width, pairs[i])
+		if pairs[i+1] != "" {
+			line += "  # " + pairs[i+1]
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// programMark stands for swdt, or kubectl swdt, in examples.
+const programMark = "@swdt"
+
+// addHelp lays help out by hand: cobra's templates take their functions from a
+// global table.
+func addHelp(root *cobra.Command) {
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
+		return err
+	})
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		about := cmd.Long
+		if about == "" {
+			about = cmd.Short
+		}
+		// A stdout that is gone has nobody to be told.
+		_, _ = io.WriteString(cmd.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+usage(cmd))
+	})
+	root.SetHelpCommand(helpCommand(root))
+}
+
+func usage(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND [flags]\n", cmd.CommandPath())
+	} else {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(&b, "\nAlso called:\n  %s\n", strings.Join(cmd.Aliases, ", "))
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.ReplaceAll(cmd.Example, programMark, cmd.Root().CommandPath()))
+	}
+	writeCommands(&b, cmd)
+	writeFlags(&b, cmd)
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` tells more about a command", cmd.CommandPath())
+		if !cmd.HasParent() {
+			fmt.Fprintf(&b, ",\n`%s help exit-codes` what the exit codes mean", cmd.CommandPath())
+		}
+		b.WriteString(".\n")
+	}
+	return b.String()
+}
+
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands:"}}
+	}
+	for _, group := range groups {
+		fmt.Fprintf(b, "\n%s\n", group.Title)
+		for _, child := range inReadingOrder(cmd.Commands()) {
+			if child.GroupID == group.ID && (child.IsAvailableCommand() || child.Name() == "help") {
+				fmt.Fprintf(b, "  %-*s  %s\n", child.NamePadding(), child.Name(), child.Short)
+			}
+		}
+	}
+}
+
+// inReadingOrder sorts commands as somebody new would want to meet them.
+func inReadingOrder(commands []*cobra.Command) []*cobra.Command {
+	order := []string{
+		"setup", "kubernetes", "rollback", "status", "exec", "powershell", "cp", "config", "sandbox", "version", "completion", "help",
+		"init", "validate", "schema", "convert", "up", "down",
+	}
+	return slices.SortedStableFunc(slices.Values(commands), func(a, b *cobra.Command) int {
+		return slices.Index(order, a.Name()) - slices.Index(order, b.Name())
+	})
+}
+
+func writeFlags(b *strings.Builder, cmd *cobra.Command) {
+	write := func(title string, flags *pflag.FlagSet) {
+		if flags.HasAvailableFlags() {
+			fmt.Fprintf(b, "\n%s\n%s\n", title, strings.TrimRight(flags.FlagUsages(), "\n "))
+		}
+	}
+	switch {
+	case !cmd.HasParent():
+		write("Flags, before or after the command:", cmd.PersistentFlags())
+	default:
+		write("Flags:", cmd.LocalNonPersistentFlags())
+	}
+	if cmd.HasParent() && cmd.Annotations[usesNodes] != "" {
+		write("Flags of every command:", cmd.Root().PersistentFlags())
+	}
+}
+
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | exit-codes]",
+		Short: "Help about a command, or about the exit codes",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			parent, _, err := root.Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, child := range parent.Commands() {
+				if child.IsAvailableCommand() && strings.HasPrefix(child.Name(), toComplete) {
+					names = append(names, child.Name()+"\t"+child.Short)
+				}
+			}
+			if parent == root && strings.HasPrefix("exit-codes", toComplete) {
+				names = append(names, "exit-codes\twhat the exit codes mean")
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "exit-codes" {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), exitCodesHelp)
+				return err
+			}
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return noArguments(root, args)
+			}
+			if len(rest) > 0 {
+				return noArguments(found, rest)
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type kubernetesOptions struct {
+	only   []string
+	force  bool
+	strict bool
+}
+
+func (a *app) kubernetesCommand() *cobra.Command {
+	o := &kubernetesOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:     "kubernetes [flags]",
+		Aliases: []string{"push"},
+		Short:   "Push binaries, restart their services, roll back if they fail",
+		Long: `Brings the binaries of spec.kubernetes.provisioners onto the node, as one
+transaction. What differs, by its SHA-256, is sent while the services still run;
+then they are stopped, the files are swapped by renaming, and the services are
+started and checked. If one does not come up, the old binaries are put back and
+started, and the exit code is 4. Nothing differs: nothing is touched.`,
+		Example: examples(
+			"kubernetes", "push all that differs",
+			"push --only kubelet", "only this one",
+			"push --dry-run", "what would be replaced and restarted",
+			"push --force --only containerd", "restart it even though it is the same",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKubernetes(cmd.Context(), o) },
+	})
+	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
+	must(cmd.RegisterFlagCompletionFunc("only", a.completeComponents))
+	return cmd
+}
+
+func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	if err := componentsExist(s.documents, o.only); err != nil {
+		return err
+	}
+	options := deploy.Options{
+		Sources: source.NewSet(source.Options{}),
+		Only:    o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
+	}
+	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
+		return deploy.Push(ctx, n, doc, options, r)
+	}))
+}
+
+// printDeploy prints what a push or a rollback came to.
+func (a *app) printDeploy(results []fleet.Result[deploy.NodeResult]) error {
+	report := deploy.NewReport(results)
+	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
+	if err != nil {
+		return err
+	}
+	return fleet.Failures(results)
+}
+
+// componentsExist checks names that a person typed against the node files,
+// before any node is contacted.
+func componentsExist(documents []config.Document, names []string) error {
+	var known []string
+	has := map[string]bool{}
+	for _, document := range documents {
+		for _, p := range document.Node.Spec.Kubernetes.Provisioners {
+			if name := strings.ToLower(p.Name); !has[name] {
+				has[name] = true
+				known = append(known, p.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		if has[strings.ToLower(name)] {
+			continue
+		}
+		if len(known) == 0 {
+			return usagef("the node file has no component %q: its spec.kubernetes.provisioners are empty", name)
+		}
+		if similar := closest(name, known); similar != "" {
+			return usagef("the node file has no component %q; did you mean %s?", name, similar)
+		}
+		return usagef("the node file has no component %q; it has %s", name, strings.Join(known, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	groupNode    = "node"
+	groupInside  = "inside"
+	groupAround  = "around"
+	pluginPrefix = "kubectl-"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "swdt",
+		Short: "The inner loop for people who develop Kubernetes on Windows nodes",
+		Long: `swdt is the inner loop for people who develop Kubernetes on Windows nodes. Over
+one SSH connection it sets a node up, pushes the kubelet.exe or containerd.exe
+that you have just built, restarts the services, and takes it all back if the
+new one does not come up.`,
+		Example: examples(
+			"config init > swdt.yaml", "a commented node file to start from",
+			"setup", "bring the node to what the file's setup says",
+			"kubernetes", "push what you built, restart, roll back if it fails",
+			"status", "what runs there now",
+			"sandbox up", "no Windows at hand? a node to try everything on",
+		),
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	if name := displayName(a.env.Program); name != root.Use {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	}
+	root.SetIn(a.streams.In)
+	root.SetOut(a.streams.Out)
+	root.SetErr(a.streams.Err)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	a.global.addFlags(root.PersistentFlags())
+	a.completeGlobalFlags(root)
+
+	root.AddGroup(
+		&cobra.Group{ID: groupNode, Title: "Bring a node where you want it:"},
+		&cobra.Group{ID: groupInside, Title: "Work inside a node:"},
+		&cobra.Group{ID: groupAround, Title: "Around it:"},
+	)
+	addTo(root, groupNode, a.setupCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand())
+	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand())
+	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand())
+	root.CompletionOptions.DisableDefaultCmd = true
+	addHelp(root)
+	root.SetHelpCommandGroupID(groupAround)
+	return root
+}
+
+func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+		root.AddCommand(command)
+	}
+}
+
+// displayName is what the user typed to get here: a file named kubectl-swdt is
+// run by kubectl.
+func displayName(program string) string {
+	name := strings.TrimSuffix(filepath.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
+	if rest, ok := strings.CutPrefix(name, pluginPrefix); ok {
+		return "kubectl " + strings.ReplaceAll(rest, "_", "-")
+	}
+	return "swdt"
+}
+
+// noArguments is for the commands that are only a name for others.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if similar := closest(args[0], commandNames(cmd)); similar != "" {
+		return usagef("%s; did you mean %s?", what, similar)
+	}
+	return usagef("%s; `%s --help` lists them", what, cmd.CommandPath())
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(append(names, child.Name()), child.Aliases...)
+		}
+	}
+	return names
+}
+
+// arguments makes a wrong number of arguments a usage error that shows the
+// usage line.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if check(cmd, args) == nil {
+			return nil
+		}
+		return usagef("usage: %s; `%s --help` explains it", cmd.UseLine(), cmd.CommandPath())
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// flagNames of a command and all above it.
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, set := range []interface{ VisitAll(func(*flag)) }{cmd.LocalFlags(), cmd.InheritedFlags()} {
+		set.VisitAll(func(f *flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

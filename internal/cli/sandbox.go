@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) sandboxCommand() *cobra.Command {
+	cmd := group("sandbox", "A node to try everything on, without Windows",
+		a.sandboxUpCommand(), a.sandboxDownCommand(), a.sandboxStatusCommand(), a.sandboxServeCommand())
+	cmd.Long = `Runs a node on this machine that behaves like a Windows node over SSH, to try
+everything on: nothing of it leaves 127.0.0.1.
+
+  simulated   an in-memory Windows with the real swdt agent; needs nothing (default)
+  wine        the real swdt-agent.exe under Wine, with a real Service Control
+              Manager, registry and file locking`
+	cmd.Example = examples(
+		"sandbox up", "prints the node file to use with -c",
+		"sandbox up --name second --driver wine", "another one beside it",
+		"sandbox down", "",
+	)
+	return cmd
+}
+
+type sandboxOptions struct {
+	sandbox.Options
+}
+
+func (o *sandboxOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Name, "name", "", "`name` of the sandbox (default "+sandbox.DefaultName+")")
+	flags.StringVar(&o.StateDir, "state-dir", "", "`folder` that sandboxes are kept in")
+}
+
+func (a *app) sandboxUpCommand() *cobra.Command {
+	o := &sandboxOptions{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a sandbox and print the node file to use",
+		Example: examples(
+			"sandbox up", "",
+			`status -c "$(swdt sandbox up -o json | jq -r .config)"`, "in a script",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSandboxUp(cmd.Context(), o) },
+	}
+	o.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver, "what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
+	cmd.Flags().StringVar(&o.Shell, "shell", "cmd", "default shell of its SSH server: cmd or powershell")
+	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
+	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"}, cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+func (o *sandboxOptions) validateUp() error {
+	switch {
+	case !slices.Contains(sandbox.Drivers(), o.Driver):
+		return usagef("--driver %s: use %s", o.Driver, strings.Join(sandbox.Drivers(), " or "))
+	case o.Shell != "cmd" && o.Shell != "powershell":
+		return usagef("--shell %s: use cmd or powershell", o.Shell)
+	case o.Port < 0 || o.Port > 65535:
+		return usagef("--port %d: use 0 to 65535", o.Port)
+	}
+	return nil
+}
+
+func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
+	if err := o.validateUp(); err != nil {
+		return err
+	}
+	if _, err := a.env.Agent(); err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	info, err := sandbox.Up(ctx, o.Options)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	return ui.Print(a.streams.Out, a.global.output, info, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  swdt status -c %s\n", info.Name, info.Driver, info.Hostname, info.Config)
+		return err
+	})
+}
+
+func (a *app) sandboxDownCommand() *cobra.Command {
+	o := &sandboxOptions{}
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "End a sandbox and remove its state",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := a.global.bounded(cmd.Context())
+			defer cancel()
+			name := o.Name
+			if name == "" {
+				name = sandbox.DefaultName
+			}
+			ended := true
+			if err := sandbox.Down(ctx, o.Options); errors.Is(err, sandbox.ErrNotRunning) {
+				ended = false
+			} else if err != nil {
+				return explain(ctx, err)
+			}
+			result := struct {
+				Name  string `json:"name"`
+				Ended bool   `json:"ended"`
+			}{name, ended}
+			return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
+				text := "sandbox " + name + " has ended"
+				if !ended {
+					text = "nothing to do: no sandbox " + name + " runs"
+				}
+				_, err := fmt.Fprintln(w, text)
+				return err
+			})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) sandboxStatusCommand() *cobra.Command {
+	o := &sandboxOptions{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "List the sandboxes that run",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := a.global.bounded(cmd.Context())
+			defer cancel()
+			list, err := sandbox.Status(ctx, o.Options)
+			if err != nil {
+				return explain(ctx, err)
+			}
+			result := struct {
+				Sandboxes []sandbox.Info `json:"sandboxes"`
+			}{list}
+			return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
+				return writeSandboxes(w, list)
+			})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func writeSandboxes(w io.Writer, list []sandbox.Info) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no sandbox runs; `swdt sandbox up` starts one")
+		return err
+	}
+	var rows [][]string
+	for _, info := range list {
+		rows = append(rows, []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config})
+	}
+	return ui.Table(w, []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
+}
+
+// sandboxServeCommand is the background process behind a sandbox.
+func (a *app) sandboxServeCommand() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:    "serve",
+		Short:  "The background process that `swdt sandbox up` starts",
+		Hidden: true,
+		Args:   arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			agent, err := a.env.Agent()
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(a.streams.Err, nil))
+			return sandbox.RunBackground(cmd.Context(), state, agent, writeCloser(a.streams.Out), log)
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "the sandbox's own `folder`")
+	must(cmd.MarkFlagRequired("state"))
+	return cmd
+}
+
+// writeCloser closes a stream that can be closed.
+func writeCloser(w io.Writer) io.WriteCloser {
+	if closer, ok := w.(io.WriteCloser); ok {
+		return closer
+	}
+	return notClosed{w}
+}
+
+type notClosed struct{ io.Writer }
+
+func (notClosed) Close() error { return nil }

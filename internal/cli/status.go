@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	return forNodes(&cobra.Command{
+		Use:   "status [flags]",
+		Short: "What runs on the node, and what differs from the node file",
+		Long: `Shows each node's Windows, and for each component of the node file its version,
+hash, service, process and whether it is what the node file's source has now. An
+unfinished transaction shows too. Nothing is changed.`,
+		Example: examples(
+			"status", "",
+			"status -o json", "for scripts",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+	})
+}
+
+func (a *app) runStatus(ctx context.Context) error {
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	options := deploy.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeStatus, error) {
+		return deploy.Status(ctx, n, doc, options, r)
+	})
+	report := deploy.NewStatusReport(results)
+	err = ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
+	if err != nil {
+		return err
+	}
+	return fleet.Failures(results)
+}

@@ -1,0 +1,41 @@
+package cli
+
+import "strings"
+
+// closest is the candidate that a person most probably meant, or nothing.
+func closest(typed string, candidates []string) string {
+	best, distance := "", max(1, len(typed)/3)+1
+	for _, candidate := range candidates {
+		if d := edits(strings.ToLower(typed), candidate); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best == "" && len(typed) >= 3 {
+		for _, candidate := range candidates {
+			if strings.HasPrefix(candidate, typed) {
+				return candidate
+			}
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
