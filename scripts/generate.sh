@@ -11,3 +11,4 @@ PATH=$tools:$PATH protoc -I api/agent/v1 \
 	--go_out=api/agent/v1 --go_opt=paths=source_relative \
 	--go-grpc_out=api/agent/v1 --go-grpc_opt=paths=source_relative \
 	agent.proto
+go run ./internal/config/schemagen api/v1alpha1

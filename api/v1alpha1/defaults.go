@@ -77,7 +77,8 @@ func defaultProvisioner(p *Provisioner) {
 		overwrite := true
 		p.Overwrite = &overwrite
 	}
-	if clean, err := CleanWindowsPath(p.Destination); err == nil {
+	// A separator at the end says folder, which validation is to see.
+	if clean, err := CleanWindowsPath(p.Destination); err == nil && !endsInSeparator(p.Destination) {
 		p.Destination = clean
 	}
 	p.SHA256 = strings.ToLower(p.SHA256)

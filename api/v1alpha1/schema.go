@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-//go:generate go run ../../internal/config/schemagen
+//go:generate go run ../../internal/config/schemagen .
 
 //go:embed schema.json
 var schema []byte

@@ -102,7 +102,7 @@ func validateDestination(p *problems, field, destination string) {
 		return
 	}
 	switch {
-	case strings.HasSuffix(destination, `\`) || strings.HasSuffix(destination, "/") || len(clean) == len(`C:\`):
+	case endsInSeparator(destination) || len(clean) == len(`C:\`):
 		p.add(field, "is a folder", `write the path of the file, such as C:\k\kubelet.exe`)
 	case strings.Contains(strings.ToLower(clean), ".swdt-"):
 		p.add(field, "has .swdt- in it, which marks swdt's own files", "use another name")

@@ -137,6 +137,10 @@ func isDeviceName(name string) bool {
 	return false
 }
 
+func endsInSeparator(path string) bool {
+	return strings.HasSuffix(path, `\`) || strings.HasSuffix(path, "/")
+}
+
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // windowsLength counts as Windows does, in UTF-16 units.

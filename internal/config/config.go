@@ -73,7 +73,7 @@ func (p Problem) String() string {
 		b.WriteString(": ")
 	}
 	if p.Field != "" {
-		b.WriteString(p.Field + ": ")
+		b.WriteString(displayKey(p.Field) + ": ")
 	}
 	b.WriteString(p.What)
 	if p.Remedy != "" {

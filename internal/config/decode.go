@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -77,15 +78,35 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		d.wrongType(n, path, "fields ("+strings.Join(fields.names, ", ")+")")
 		return
 	}
-	d.pairs(n, path, func(key string, keyNode, value *yaml.Node) {
+	named := func(key string) string {
+		if _, known := fields.index[key]; known {
+			return join(path, key)
+		}
+		return path
+	}
+	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
 		index, known := fields.index[key]
 		if !known {
-			d.problem(keyNode, join(path, key), "unknown field", suggest(key, fields.names))
+			d.unknownField(keyNode, path, key, fields.names)
 			return
 		}
 		d.lines[join(path, key)] = d.chunk.lineNumber(keyNode.Line)
 		d.value(value, v.Field(index), join(path, key))
 	})
+}
+
+// unknownField names the field, unless a part of it may be a secret: a password
+// without a space after its colon, or one in the place of a field.
+func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
+	lower := strings.ToLower(key)
+	switch field := fieldWithoutSpace(key + " "); {
+	case field != "":
+		d.problem(n, join(path, field), "has no space after its colon", "put one there")
+	case strings.HasPrefix(lower, "passw") || strings.HasPrefix(lower, "passph") || strings.HasSuffix(path, "From"):
+		d.problem(n, path, "has an unknown field", suggest(key, known))
+	default:
+		d.problem(n, join(path, displayKey(key)), "unknown field", suggest(key, known))
+	}
 }
 
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
@@ -94,8 +115,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	d.pairs(n, path, func(key string, keyNode, value *yaml.Node) {
-		field := fmt.Sprintf("%s[%s]", path, key)
+	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as validation does
+	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
+		field := named(key)
 		d.lines[field] = d.chunk.lineNumber(keyNode.Line)
 		element := reflect.New(v.Type().Elem()).Elem()
 		d.value(value, element, field)
@@ -104,8 +126,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 }
 
 // pairs calls each with the keys of a mapping, those of merged mappings (<<)
-// last and only where the mapping itself has none.
-func (d *decoder) pairs(n *yaml.Node, path string, each func(key string, keyNode, value *yaml.Node)) {
+// last and only where the mapping itself has none. Problems of a key are those
+// of the field that named makes of it.
+func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string, each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -119,7 +142,7 @@ func (d *decoder) pairs(n *yaml.Node, path string, each func(key string, keyNode
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			d.problem(n.Content[i], join(path, key.Value), fmt.Sprintf("is set twice, first on line %d", line), "remove one of them")
+			d.problem(n.Content[i], named(key.Value), fmt.Sprintf("is set twice, first on line %d", line), "remove one of them")
 			continue
 		}
 		seen[key.Value] = d.chunk.lineNumber(n.Content[i].Line)
@@ -278,4 +301,13 @@ func join(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+// displayKey is a key for people: on one line, and not without end.
+func displayKey(key string) string {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if len(key) > 80 || strings.ContainsFunc(key, odd) {
+		return fmt.Sprintf("%.80q", key)
+	}
+	return key
 }

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+)
+
+// An editor that knows the schema and the loader say the same of a file.
+func TestSchemaAgreesWithLoader(t *testing.T) {
+	schema := compileSchema(t)
+	for name, test := range schemaCases() {
+		t.Run(name, func(t *testing.T) {
+			_, err := loadText(t, test.text)
+			if loads := err == nil; loads != test.good {
+				t.Errorf("loader: %v, want good: %t", err, test.good)
+			}
+			err = schema.Validate(asJSON(t, test.text))
+			if fits := err == nil; fits != (test.good || test.beyondSchema) {
+				t.Errorf("schema: %v, want good: %t", err, test.good)
+			}
+		})
+	}
+}
+
+type schemaCase struct {
+	text         string
+	good         bool
+	beyondSchema bool // wrong in a way that no schema can say
+}
+
+func schemaCases() map[string]schemaCase {
+	cases := map[string]schemaCase{
+		"head":      {text: head, good: true},
+		"starter":   {text: string(Starter()), good: true},
+		"same name": {text: head + "  setup: {features: [a, A]}\n", beyondSchema: true},
+	}
+	add := func(good bool, prefix string, bodies ...string) {
+		for _, body := range bodies {
+			cases[body] = schemaCase{text: prefix + body + "\n", good: good}
+		}
+	}
+	good := func(prefix string, bodies ...string) { add(true, prefix, bodies...) }
+	bad := func(prefix string, bodies ...string) { add(false, prefix, bodies...) }
+
+	const node = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\n"
+	bad(node, "metadata: {}\nspec: {credentials: {hostname: h}}", "spec: {credentials: {hostname: h}}", "metadata: {name: a b}\nspec: {credentials: {hostname: h}}",
+		"metadata: {name: a}\nspec: {}", "metadata: {name: a}\nspec: {credentials: {}}", "metadata: {name: a}\nspec: {credentials: {hostname: }}",
+		"metadata: {name: a, labels: [b]}\nspec: {credentials: {hostname: h}}", "metadata: {name: a}\nspec: {credentials: {hostname: me@h}}")
+	good(node, "metadata: {name: 1, labels: {a: 1, b: }}\nspec: {credentials: {hostname: h}}")
+
+	good(head, "    privateKey:", "    password: 5", "    privateKey: k\n    password: ''", "    passwordFrom: {env: A}", "    passwordFrom:",
+		"    passwordFrom: {env: A, file: ''}", "    hostKey: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "    proxyJump: me@a:22,b")
+	bad(head, "    privateKey: k\n    password: p", "    password: p\n    passwordFrom: {env: A}", "    passwordFrom: {}", "    passwordFrom: {env: A, file: b}",
+		"    passwordFrom: {env: $A}", "    hostKey: MD5:aa", "    proxyJump: a, b", "    privatekey: k", "    username: [a]")
+
+	good(head, "  setup:", "  setup: {enableRDP: false}", "  setup: {chocoPackages: [vim, vim-x@1.0]}", "  setup: {hosts: [{address: '::1', names: [a]}]}",
+		"  setup: {environment: {A: 1, B: true, C: }}", "  setup: {path: ['c:\\k', '%SystemRoot%\\x']}",
+		"  setup: {firewall: [{name: a, ports: 80}, {name: b, direction: out, action: block, protocol: udp, ports: '1-2,5', profiles: 'domain,private', addresses: LocalSubnet}]}",
+		"  setup: {openSSH: {authorizedKeys: [a.pub]}}", "  setup: {firewall: [{name: a, direction: }]}")
+	bad(head, "  setup: {enableRDP: 'yes'}", "  setup: {enableRDP: 1}", "  setup: {chocoPackages: vim}", "  setup: {chocoPackages: ['a b']}", "  setup: {chocoPackages: [a@]}",
+		"  setup: {features: ['a;b']}", "  setup: {hosts: [{address: x, names: [a]}]}", "  setup: {hosts: [{address: 1.2.3.4}]}", "  setup: {environment: {Path: x}}",
+		"  setup: {environment: {a=b: x}}", "  setup: {path: [k]}", "  setup: {path: ['c:\\a;c:\\b']}", "  setup: {firewall: [{name: a, direction: inbound}]}",
+		"  setup: {firewall: [{name: a, ports: http}]}", "  setup: {firewall: [{name: a, profiles: home}]}", "  setup: {firewall: [{ports: 1}]}",
+		"  setup: {openSSH: {authorizedKeys: ['']}}", "  setup: {enableRdp: true}", "  setup: {chocoPackages: [null]}")
+
+	item := head + provisioner
+	good(item, "        destination: c:\\k\\kubelet.exe", "        destination: C:/Program Files//x/nulls.exe\n        overwrite: false",
+		"        destination: c:\\a.exe\n        version: 1.29\n        sha256: "+strings.Repeat("aB", 32)+"\n        args: [-v, 4]\n        dependsOn: [a b]",
+		"        destination: c:\\a.exe\n        health: {httpGet: 'http://127.0.0.1/x', settle: 0s, timeout: 1m30s}",
+		"        destination: c:\\a.exe\n        health: {criPipe: 'npipe:////./pipe/x'}", "        destination: c:\\a.exe\n        health: {none: true}")
+	bad(item, "        overwrite: true", "        destination: k.exe", "        destination: \\\\host\\share\\k.exe", "        destination: \\\\.\\c:\\k.exe", "        destination: c:k.exe",
+		"        destination: c:\\k\\..\\k.exe", "        destination: c:\\k\\nul.exe", "        destination: c:\\COM1\\k.exe", "        destination: c:\\k\\", "        destination: c:\\k\\a.exe:b",
+		"        destination: c:\\k.\\a.exe", "        destination: 'c:\\k\\a.exe '", "        destination: c:\\k\\a?.exe", "        destination: \"c:\\new\\\\a.exe\"", "        destination: 5",
+		"        destination: c:\\a.exe\n        sha256: abc", "        destination: c:\\a.exe\n        version: [1]", "        destination: c:\\a.exe\n        overwrite: 'true'",
+		"        destination: c:\\a.exe\n        dependsOn: ['a/b']", "        destination: c:\\a.exe\n        health: {settle: 5}", "        destination: c:\\a.exe\n        health: {settle: 5 s}",
+		"        destination: c:\\a.exe\n        health: {httpGet: 'tcp://x'}", "        destination: c:\\a.exe\n        health: {criPipe: 'c:\\pipe'}")
+	source := head + "  kubernetes:\n    provisioners:\n      - name: kubelet\n        destination: c:\\k.exe\n        sourceURL: "
+	good(source, "k.exe", "./a/k.exe", "/a/k.exe", "~/k.exe", "$OUT/k.exe", "$BASE://x/k.exe", "http://h/k.exe", "HTTPS://h/k.exe", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
+	bad(source, "ftp://h/k.exe", "http:///k.exe", "https://", "''", "", "[a]")
+	return cases
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("node.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("node.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// asJSON reads YAML as an editor does.
+func asJSON(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,84 @@
+package main
+
+import "github.com/swdt-dev/swdt/api/v1alpha1"
+
+// rules are what the schema says beyond the types, by type or by type and
+// field. Go's regexp and JavaScript's must both understand the patterns.
+func rules() map[string]object {
+	const (
+		host    = `^[^\s@/]+$`
+		service = `^[^/\\:"\s]([^/\\:"]*[^/\\:"\s])?$`
+	)
+	return map[string]object{
+		"Node.apiVersion": {"type": "string", "enum": []any{v1alpha1.APIVersion}},
+		"Node.kind":       {"type": "string", "enum": []any{v1alpha1.Kind}},
+		"Metadata.name":   {"pattern": `^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`},
+
+		"Credentials": {"not": object{"anyOf": []any{
+			object{"allOf": []any{set("privateKey"), set("password")}},
+			object{"allOf": []any{set("privateKey"), set("passwordFrom")}},
+			object{"allOf": []any{set("password"), set("passwordFrom")}},
+		}}},
+		"Credentials.hostname":  {"pattern": host},
+		"Credentials.hostKey":   {"type": "string", "pattern": `^(SHA256:[A-Za-z0-9+/]{43})?$`},
+		"Credentials.proxyJump": {"type": "string", "pattern": `^[^\s/]*$`},
+		"SecretSource":          {"oneOf": []any{set("env"), set("file"), object{"type": "null"}}},
+		"SecretSource.env":      {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
+
+		"Setup.chocoPackages": {"items": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._+-]*(@[A-Za-z0-9][A-Za-z0-9._+-]*)?$`}},
+		"Setup.features":      {"items": object{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._-]*$`}},
+		"Setup.environment":   {"propertyNames": object{"pattern": `^[^=]+$`, "not": object{"pattern": `^[pP][aA][tT][hH]$`}}},
+		"Setup.path":          {"items": object{"type": "string", "pattern": `^([A-Za-z]:[\\/]|%[^%]+%)[^;<>:"|?*]*$`}},
+		"HostsEntry.address":  {"type": "string", "pattern": `^[0-9A-Fa-f:.]+(%.+)?$`},
+		"HostsEntry.names":    {"minItems": 1},
+
+		"FirewallRule.name":      {"pattern": `^[^"|]+$`},
+		"FirewallRule.direction": choice("in", "out"),
+		"FirewallRule.action":    choice("allow", "block"),
+		"FirewallRule.protocol":  choice("tcp", "udp", "icmpv4", "icmpv6", "any"),
+		"FirewallRule.ports":     {"type": []string{"string", "number"}, "pattern": `^(any|[0-9, -]*)$`},
+		"FirewallRule.profiles":  {"type": "string", "pattern": `^(any|( *(domain|private|public) *,)* *(domain|private|public) *)?$`},
+		"FirewallRule.addresses": {"type": "string"},
+		"OpenSSH.authorizedKeys": {"items": object{"type": "string", "minLength": 1}},
+
+		"Provisioner.name":        {"pattern": service},
+		"Provisioner.version":     {"pattern": `^([A-Za-z0-9][A-Za-z0-9._+-]*)?$`},
+		"Provisioner.sourceURL":   {"minLength": 1, "pattern": `^(\$|[hH][tT][tT][pP][sS]?://[^/]|[fF][iI][lL][eE]://.|([^:]|:([^/]|/[^/]|/?$))*$)`},
+		"Provisioner.sha256":      {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
+		"Provisioner.destination": destination(),
+		"Provisioner.dependsOn":   {"items": object{"pattern": service}},
+		"Health.httpGet":          {"type": "string", "pattern": `^(https?://[^/].*)?$`},
+		"Health.criPipe":          {"type": "string", "pattern": `^((npipe://)?[\\/]{2}\.[\\/]pipe[\\/][^\\/:"<>|?*]+)?$`},
+	}
+}
+
+// set is true of an object whose property is there with a value.
+func set(property string) object {
+	return object{
+		"type":       "object",
+		"required":   []string{property},
+		"properties": object{property: object{"not": object{"enum": []any{nil, ""}}}},
+	}
+}
+
+func choice(words ...string) object {
+	enum := []any{""}
+	for _, word := range words {
+		enum = append(enum, word)
+	}
+	return object{"type": "string", "enum": enum}
+}
+
+// destination is v1alpha1.CleanWindowsPath, for a file, as far as patterns go.
+func destination() object {
+	return object{
+		"type":      "string",
+		"maxLength": 240,
+		"pattern":   `^[A-Za-z]:[\\/][^<>:"|?*]*[^<>:"|?*\\/. ]$`,
+		"not": object{"anyOf": []any{
+			object{"pattern": `[\x00-\x1f\x7f]`},
+			object{"pattern": `[. ][\\/]`}, // also . and ..
+			object{"pattern": `[\\/]([cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|[cC][oO][mM][0-9¹²³]|[lL][pP][tT][0-9¹²³]|[cC][oO][nN][iI][nN]\$|[cC][oO][nN][oO][uU][tT]\$|[cC][lL][oO][cC][kK]\$) *([.\\/]|$)`},
+		}},
+	}
+}

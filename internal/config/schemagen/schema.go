@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// object is a JSON object; encoding/json sorts its keys, so output is stable.
+type object = map[string]any
+
+func generate(folder string) ([]byte, error) {
+	g := generator{rules: rules(), used: map[string]bool{}}
+	var err error
+	if g.comments, err = comments(folder); err != nil {
+		return nil, err
+	}
+	schema := g.structure(reflect.TypeFor[v1alpha1.Node]())
+	schema["$schema"] = "http://json-schema.org/draft-07/schema#" // what editors understand best
+	schema["$id"] = "https://raw.githubusercontent.com/swdt-dev/swdt/main/api/v1alpha1/schema.json"
+	schema["title"] = "swdt node file"
+	for name := range g.rules {
+		if !g.used[name] {
+			return nil, fmt.Errorf("there is a rule for %s, which does not exist", name)
+		}
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err = encoder.Encode(schema)
+	return out.Bytes(), err
+}
+
+type generator struct {
+	comments map[string]string // by Type and Type.Field, Go names
+	rules    map[string]object // by Type.field, YAML name
+	used     map[string]bool
+}
+
+func (g generator) structure(t reflect.Type) object {
+	properties := object{}
+	var required []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		optional := strings.Contains(options, "omitempty")
+		if !optional {
+			required = append(required, name)
+		}
+		properties[name] = g.field(t, field, name, optional)
+	}
+	schema := object{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return g.apply(t.Name(), schema)
+}
+
+func (g generator) field(owner reflect.Type, field reflect.StructField, name string, optional bool) object {
+	schema := g.apply(owner.Name()+"."+name, g.value(field.Type))
+	if optional {
+		allowNull(schema)
+	}
+	description := g.comments[owner.Name()+"."+field.Name]
+	if description == "" {
+		description = g.comments[named(field.Type).Name()]
+	}
+	if description != "" {
+		schema["description"] = description
+	}
+	return schema
+}
+
+func (g generator) value(t reflect.Type) object {
+	if t == reflect.TypeFor[v1alpha1.Duration]() {
+		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.value(t.Elem())
+	case reflect.Struct:
+		return g.structure(t)
+	case reflect.Slice:
+		return object{"type": "array", "items": g.value(t.Elem())}
+	case reflect.Map:
+		values := g.value(t.Elem())
+		allowNull(values)
+		return object{"type": "object", "additionalProperties": values}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.String:
+		// version: 1.29 is taken as the text that it looks like.
+		return object{"type": []string{"string", "number", "boolean"}}
+	}
+	panic("schemagen: no schema for " + t.String())
+}
+
+// apply adds the rules of a type or field; they win.
+func (g generator) apply(name string, schema object) object {
+	for key, value := range g.rules[name] {
+		if key == "items" { // refine, not replace
+			for k, v := range value.(object) {
+				schema["items"].(object)[k] = v
+			}
+			continue
+		}
+		schema[key] = value
+	}
+	g.used[name] = true
+	return schema
+}
+
+// allowNull lets a field be there and empty (privateKey:), which means unset.
+func allowNull(schema object) {
+	switch t := schema["type"].(type) {
+	case string:
+		schema["type"] = []string{t, "null"}
+	case []string:
+		schema["type"] = append(append([]string{}, t...), "null")
+	}
+	if choices, ok := schema["enum"].([]any); ok {
+		schema["enum"] = append(append([]any{}, choices...), nil)
+	}
+}
+
+func named(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
+
+// comments reads the doc comments of types and fields.
+func comments(folder string) (map[string]string, error) {
+	noTests := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), folder, noTests, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, pkg := range packages {
+		ast.Inspect(pkg, func(n ast.Node) bool {
+			declaration, ok := n.(*ast.GenDecl)
+			if !ok {
+				return true
+			}
+			for _, spec := range declaration.Specs {
+				collect(found, declaration, spec)
+			}
+			return true
+		})
+	}
+	return found, nil
+}
+
+func collect(found map[string]string, declaration *ast.GenDecl, spec ast.Spec) {
+	typeSpec, ok := spec.(*ast.TypeSpec)
+	if !ok {
+		return
+	}
+	found[typeSpec.Name.Name] = oneLine(declaration.Doc)
+	structType, ok := typeSpec.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	for _, field := range structType.Fields.List {
+		for _, name := range field.Names {
+			found[typeSpec.Name.Name+"."+name.Name] = oneLine(field.Doc)
+		}
+	}
+}
+
+func oneLine(comment *ast.CommentGroup) string {
+	return strings.Join(strings.Fields(comment.Text()), " ")
+}
