@@ -33,10 +33,28 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 	(cd "$1" && go build -ldflags "-s -w $3" -o "$OUT" "$2")
 }
 
+# containerd asks golang.org/x/sys whether it is a service. That looks whether its
+# parent is services.exe in session 0, as it is on Windows; under Wine 8 that is
+# in session 1, and containerd would run as if in a terminal and never answer the
+# SCM. So it is built with a copy of that module in which this one condition is
+# left out; containerd's own code is as published.
+containerd_build() ( # VERSION LDFLAGS
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	cd "containerd/$1"
+	go mod download golang.org/x/sys
+	cp -r --no-preserve=mode "$(go list -m -f '{{.Dir}}' golang.org/x/sys)" "$work/sys"
+	grep -q 'parentProcess.SessionID == 0 && ' "$work/sys/windows/svc/security.go"
+	sed -i 's/parentProcess.SessionID == 0 && //' "$work/sys/windows/svc/security.go"
+	cp go.mod go.sum "$work"
+	echo "replace golang.org/x/sys => $work/sys" >>"$work/go.mod"
+	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" github.com/containerd/containerd/cmd/containerd
+)
+
 containerd() { # VERSION
 	local flags="-X github.com/containerd/containerd/version.Version=$1"
-	build "containerd-$1.exe" "$(go env GOVERSION) $flags $(sha256sum <"containerd/$1/go.mod")" \
-		go_build "containerd/$1" github.com/containerd/containerd/cmd/containerd "$flags"
+	build "containerd-$1.exe" "$(go env GOVERSION) 2 $flags $(sha256sum <"containerd/$1/go.mod")" \
+		containerd_build "$1" "$flags"
 }
 
 service() { # NAME VERSION [FAULT]
@@ -58,17 +76,12 @@ services() {
 	service kube-proxy v1.29.0
 }
 
-tool() { # NAME
-	build "$1.exe" "$(go env GOVERSION) $(cat go.sum "$1"/* | sha256sum)" go_build . "./$1" ""
-}
-
 mkdir -p "$lab"
 exec 9>"$lab/.lock"
 if command -v flock >/dev/null; then flock 9; fi
 
 case ${1:-all} in
 all)
-	tool pipehold
 	services
 	containerd 1.6.27
 	containerd 1.7.12

@@ -4,7 +4,6 @@
 //   - service: a small Windows service that plays kubelet (or another component)
 //     and misbehaves on demand.
 //   - pad: makes an executable as large as one wants.
-//   - pipehold: makes named-pipe servers usable under Wine.
 //   - containerd/VERSION: modules that build the real containerd.exe.
 //
 // build.sh builds all of it into a cache outside of git.

@@ -17,7 +17,7 @@ func (e *MissingError) Error() string {
 }
 
 // tools are the programs a prefix is made and run with, by their full paths.
-type tools struct{ wine, server, compiler string }
+type tools struct{ wine, server, compiler, strip string }
 
 func findTools() (tools, error) {
 	var found tools
@@ -29,6 +29,7 @@ func findTools() (tools, error) {
 		{"wine", &found.wine},
 		{"wineserver", &found.server},
 		{"x86_64-w64-mingw32-gcc", &found.compiler},
+		{"x86_64-w64-mingw32-strip", &found.strip},
 	} {
 		path, err := exec.LookPath(tool.name)
 		if err != nil {
@@ -41,4 +42,10 @@ func findTools() (tools, error) {
 		return tools{}, &MissingError{Programs: missing}
 	}
 	return found, nil
+}
+
+// Check returns a *MissingError where Wine or mingw is missing.
+func Check() error {
+	_, err := findTools()
+	return err
 }

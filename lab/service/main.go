@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -46,15 +47,13 @@ func run(options options) error {
 		return err
 	}
 	c := &component{options: options, behaviour: behaviour, log: io.Discard}
-	service, err := asService()
-	if err != nil {
+	if err := c.service(); !errors.Is(err, errNotService) {
 		return err
 	}
-	if !service {
-		return c.foreground()
-	}
-	return c.service()
+	return c.foreground()
 }
+
+var errNotService = errors.New("this is not a service's process")
 
 // options are the few flags that matter; the component's many others are
 // accepted and ignored.

@@ -2,8 +2,4 @@
 
 package main
 
-import "errors"
-
-func asService() (bool, error) { return false, nil }
-
-func (c *component) service() error { return errors.New("services run on Windows only") }
+func (c *component) service() error { return errNotService }

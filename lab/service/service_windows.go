@@ -2,29 +2,36 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
+	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/svc"
 )
 
-func asService() (bool, error) { return svc.IsWindowsService() }
-
+// service runs the component for the Service Control Manager. It is
+// errNotService where nobody asked the SCM for it; svc.IsWindowsService would
+// say so first, but not under Wine.
 func (c *component) service() error {
-	path := c.options.logFile
-	if path == "" {
-		path = `C:\var\log\` + name + `\` + name + `.log`
+	err := svc.Run(name, c)
+	if errors.Is(err, windows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
+		return errNotService
 	}
-	if err := c.openLog(path); err != nil {
-		return err
-	}
-	return svc.Run(name, c)
+	return err
 }
 
 // Execute is the service's life as the Service Control Manager sees it.
 func (c *component) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	path := c.options.logFile
+	if path == "" {
+		path = `C:\var\log\` + name + `\` + name + `.log`
+	}
+	if err := c.openLog(path); err != nil {
+		return true, 1
+	}
 	wait := c.behaviour.slowStart + 10*time.Second
 	status <- svc.Status{State: svc.StartPending, WaitHint: uint32(wait.Milliseconds())}
 	if err := c.start(ctx); err != nil {

@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/agentbin"
+)
+
+// RunBackground is the body of the hidden command `swdt sandbox serve --state
+// DIR`, which Up starts: it serves until ctx ends or Down asks it to stop. Once
+// it listens it writes one line of JSON, the Info, to ready and closes it.
+func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, ready io.WriteCloser, log *slog.Logger) error {
+	f := folder{path: stateDir}
+	var asked request
+	if err := readJSON(f.file(requestFile), &asked); err != nil {
+		return fmt.Errorf("this command is for `swdt sandbox up`: %w", err)
+	}
+	f.name = asked.Name
+	lock := flock.New(f.file(lockFile))
+	if held, err := lock.TryLock(); err != nil || !held {
+		return fmt.Errorf("take the lock of sandbox %s: held by another process (%w)", f.name, err)
+	}
+	defer lock.Unlock()
+
+	driver, err := driverNamed(asked.Driver)
+	if err != nil {
+		return err
+	}
+	hostKey, clientKey, err := f.readKeys()
+	if err != nil {
+		return err
+	}
+	running, err := driver.start(ctx, f, asked, agent, log)
+	if err != nil {
+		return err
+	}
+	defer running.close()
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(asked.Port)))
+	if err != nil {
+		return fmt.Errorf("listen for SSH: %w", err)
+	}
+	info := Info{
+		Name: f.name, Driver: asked.Driver, Hostname: listener.Addr().String(), Config: f.file(nodeFile),
+		Prefix: running.prefix, PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
+	}
+	if err := f.publish(info, hostKey.PublicKey()); err != nil {
+		listener.Close()
+		return err
+	}
+	if err := json.NewEncoder(ready).Encode(info); err != nil {
+		log.Warn("nobody waits for the sandbox", "err", err)
+	}
+	ready.Close()
+	log.Info("the sandbox listens", "address", info.Hostname, "driver", info.Driver)
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := &server{
+		machine: running.machine, hostKey: hostKey, authorizedKeys: []ssh.PublicKey{clientKey.PublicKey()},
+		onStop: stop, log: log,
+	}
+	err = s.serve(ctx, listener)
+	log.Info("the sandbox ends", "err", err)
+	return err
+}
+
+func (f folder) readKeys() (host, client ssh.Signer, err error) {
+	if host, err = readKey(f.file(hostKeyFile)); err != nil {
+		return nil, nil, err
+	}
+	client, err = readKey(f.file(clientKeyFile))
+	return host, client, err
+}
+
+func readKey(path string) (ssh.Signer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the sandbox's key: %w", err)
+	}
+	key, err := ssh.ParsePrivateKey(data)
+	if err != nil {
+		return nil, fmt.Errorf("read the sandbox's key %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// publish writes the node file, then the Info, whose presence says that the
+// sandbox is ready.
+func (f folder) publish(info Info, hostKey ssh.PublicKey) error {
+	text := NodeFile(info.Name, info.Hostname, f.file(clientKeyFile), hostKey)
+	if err := os.WriteFile(f.file(nodeFile), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the sandbox's node file: %w", err)
+	}
+	return writeJSON(f.file(infoFile), info)
+}

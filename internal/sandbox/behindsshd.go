@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wine"
+)
+
+// RunShell is the body of the hidden command `swdt sandbox shell --prefix DIR`,
+// which makes any SSH server a Windows node: as OpenSSH's ForceCommand it runs
+// the client's command line (SSH_ORIGINAL_COMMAND) in a Wine prefix and returns
+// its exit code.
+func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams) (int, error) {
+	prefix, err := wine.Open(prefixFolder)
+	if err != nil {
+		return 1, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	s := &wineSession{prefix: prefix, shell: shellCmd, ctx: ctx, end: end}
+	return s.run(ctx, command{line: line, stdin: streams.In, stdout: streams.Out, stderr: streams.Err}), nil
+}
+
+// RunSFTP is the body of the hidden command `swdt sandbox sftp --prefix DIR`, an
+// SFTP subsystem with Windows' paths for the same purpose.
+func RunSFTP(prefixFolder string, streams ui.Streams) error {
+	prefix, err := wine.Open(prefixFolder)
+	if err != nil {
+		return err
+	}
+	return serveSFTP(stdio{streams.In, streams.Out}, prefixDisk{prefix})
+}
+
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+func (stdio) Close() error { return nil }

@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// driver makes the Windows behind a sandbox.
+type driver struct {
+	name string
+	// check says early what this machine lacks for the driver.
+	check func() error
+	// start makes the machine, within the background process.
+	start func(context.Context, folder, request, agentbin.Agent, *slog.Logger) (running, error)
+	// clean ends what a crashed background process may have left running.
+	clean func(context.Context, folder) error
+}
+
+// running is a driver's machine.
+type running struct {
+	machine machine
+	prefix  string
+	close   func()
+}
+
+func drivers() []driver { return []driver{simulatedDriver(), wineDriver()} }
+
+// Drivers are the names of all drivers, the default first.
+func Drivers() []string {
+	var names []string
+	for _, d := range drivers() {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+func driverNamed(name string) (driver, error) {
+	all := drivers()
+	if i := slices.IndexFunc(all, func(d driver) bool { return d.name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return driver{}, fmt.Errorf("sandbox driver %q: use %s", name, strings.Join(Drivers(), " or "))
+}
+
+func simulatedDriver() driver {
+	return driver{
+		name:  DefaultDriver,
+		check: func() error { return nil },
+		clean: func(context.Context, folder) error { return nil },
+		start: func(_ context.Context, _ folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
+			shell, err := parseShell(r.Shell)
+			if err != nil {
+				return running{}, err
+			}
+			m := simulated.New(simulated.Options{
+				Hostname: r.Name,
+				Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
+				Log:      log,
+			})
+			return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil
+		},
+	}
+}

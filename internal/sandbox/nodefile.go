@@ -1,0 +1,53 @@
+package sandbox
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// NodeFile is a node file for a sandbox: it works as it is with -c, and shows in
+// comments what to try next.
+func NodeFile(name, hostname, privateKey string, hostKey ssh.PublicKey) string {
+	return strings.NewReplacer(
+		"NAME", strconv.Quote(name),
+		"HOSTNAME", hostname,
+		"PRIVATEKEY", strconv.Quote(privateKey),
+		"FINGERPRINT", ssh.FingerprintSHA256(hostKey),
+	).Replace(nodeFileText)
+}
+
+const nodeFileText = `# A sandbox of swdt. This file was written by "swdt sandbox up" and is removed by
+# "swdt sandbox down": copy it to keep your changes. Try:
+#
+#   swdt status -c THISFILE
+apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata:
+  name: NAME
+spec:
+  credentials:
+    username: Administrator
+    hostname: HOSTNAME
+    privateKey: PRIVATEKEY
+    hostKey: FINGERPRINT
+
+  # What "swdt setup" brings about:
+  #
+  # setup:
+  #   enableRDP: true
+  #   features:
+  #     - Containers
+
+  # What "swdt kubernetes" brings to the node and restarts:
+  #
+  # kubernetes:
+  #   provisioners:
+  #     - name: containerd
+  #       sourceURL: ./containerd.exe
+  #       destination: C:\Program Files\containerd\bin\containerd.exe
+  #     - name: kubelet
+  #       sourceURL: ./kubelet.exe
+  #       destination: C:\k\kubelet.exe
+`

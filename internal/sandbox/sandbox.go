@@ -1,0 +1,287 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// DefaultName is the sandbox that is meant when none is named.
+	DefaultName = "sandbox"
+	// DefaultDriver needs nothing but swdt.
+	DefaultDriver = "simulated"
+)
+
+// ErrNotRunning is returned for a sandbox that does not run.
+var ErrNotRunning = errors.New("no such sandbox runs")
+
+// Options name a sandbox and say what it is made of. The zero value is the
+// default sandbox.
+type Options struct {
+	Name     string // default: DefaultName; Status: all
+	Driver   string // simulated or wine; default: DefaultDriver
+	StateDir string // holds one folder per sandbox; default: DefaultStateDir
+	// Shell is the SSH server's default shell: cmd (default) or powershell.
+	Shell string
+	// Port to listen on; 0 chooses a free one.
+	Port int
+	// Executable is the swdt that runs in the background; default: this one.
+	Executable string
+}
+
+// Info is a running sandbox, in the form `swdt sandbox up -o json` prints it.
+type Info struct {
+	Name     string `json:"name"`
+	Driver   string `json:"driver"`
+	Hostname string `json:"hostname"` // host:port of the SSH server
+	// Config is the path of a node file that works at once with -c.
+	Config string `json:"config"`
+	// Prefix is the Wine prefix, of a sandbox that has one.
+	Prefix string `json:"prefix,omitempty"`
+	// PID, Started and Log tell about the background process.
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	Log     string    `json:"log"`
+}
+
+// DefaultStateDir is where sandboxes live unless told otherwise.
+func DefaultStateDir() (string, error) {
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return filepath.Join(state, "swdt", "sandbox"), nil
+	}
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		folder, err := os.UserCacheDir() // %LocalAppData%, ~/Library/Caches
+		if err != nil {
+			return "", fmt.Errorf("find a folder for the sandbox: %w; use --state-dir", err)
+		}
+		return filepath.Join(folder, "swdt", "sandbox"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder for the sandbox: %w; use --state-dir", err)
+	}
+	return filepath.Join(home, ".local", "state", "swdt", "sandbox"), nil
+}
+
+func (o Options) complete() (Options, error) {
+	if o.Driver == "" {
+		o.Driver = DefaultDriver
+	}
+	if o.StateDir == "" {
+		folder, err := DefaultStateDir()
+		if err != nil {
+			return o, err
+		}
+		o.StateDir = folder
+	}
+	absolute, err := filepath.Abs(o.StateDir)
+	if err != nil {
+		return o, fmt.Errorf("find the folder of sandboxes: %w", err)
+	}
+	o.StateDir = absolute
+	return o, nil
+}
+
+func (o Options) validate() error {
+	if !validName(o.Name) {
+		return fmt.Errorf("sandbox name %q: use letters, digits, - and _", o.Name)
+	}
+	if _, err := parseShell(o.Shell); err != nil {
+		return err
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return fmt.Errorf("port %d: use 0 to 65535", o.Port)
+	}
+	_, err := driverNamed(o.Driver)
+	return err
+}
+
+func validName(name string) bool {
+	ok := func(r rune) bool {
+		return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z'
+	}
+	return name != "" && len(name) <= 63 && name[0] != '-' && strings.IndexFunc(name, func(r rune) bool { return !ok(r) }) < 0
+}
+
+// Up starts a sandbox, waits until its SSH server answers, and returns what
+// there is to know about it. A sandbox that runs already is left as it is.
+func Up(ctx context.Context, o Options) (Info, error) {
+	o, err := o.complete()
+	if err != nil {
+		return Info{}, err
+	}
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if err := o.validate(); err != nil {
+		return Info{}, err
+	}
+	f := folderOf(o.StateDir, o.Name)
+	unlock, err := f.manage(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	defer unlock()
+	if info, err := f.running(ctx); !errors.Is(err, ErrNotRunning) {
+		if err == nil && info.Driver != o.Driver {
+			err = fmt.Errorf("sandbox %s runs already, with driver %s: end it with `swdt sandbox down --name %s`, or use another --name",
+				o.Name, info.Driver, o.Name)
+		}
+		return info, err
+	}
+	if err := f.prepare(ctx, o); err != nil {
+		return Info{}, err
+	}
+	info, err := f.launch(ctx, o)
+	if err != nil {
+		return Info{}, err
+	}
+	return info, f.answers(ctx, info)
+}
+
+// Status lists the running sandboxes, sorted by name: the one that is named, or
+// all below the state folder. What a crashed sandbox left behind is cleaned up.
+func Status(ctx context.Context, o Options) ([]Info, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{o.Name}
+	if o.Name == "" {
+		if names, err = sandboxesIn(o.StateDir); err != nil {
+			return nil, err
+		}
+	}
+	list := []Info{}
+	for _, name := range names {
+		info, err := status(ctx, folderOf(o.StateDir, name))
+		if errors.Is(err, ErrNotRunning) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+func status(ctx context.Context, f folder) (Info, error) {
+	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+		return Info{}, ErrNotRunning
+	}
+	unlock, err := f.manage(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	defer unlock()
+	info, err := f.running(ctx)
+	if errors.Is(err, ErrNotRunning) {
+		return Info{}, errors.Join(err, f.clean(ctx))
+	}
+	return info, err
+}
+
+func sandboxesIn(stateDir string) ([]string, error) {
+	entries, err := os.ReadDir(stateDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list sandboxes: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && validName(entry.Name()) && folderOf(stateDir, entry.Name()).isSandbox() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Down ends a sandbox and removes its state, also what a crashed one left. It is
+// ErrNotRunning where there is neither.
+func Down(ctx context.Context, o Options) error {
+	o, err := o.complete()
+	if err != nil {
+		return err
+	}
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	f := folderOf(o.StateDir, o.Name)
+	if !validName(o.Name) || !f.isSandbox() {
+		return fmt.Errorf("sandbox %s: %w", o.Name, ErrNotRunning)
+	}
+	unlock, err := f.manage(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := f.stop(ctx); err != nil {
+		return err
+	}
+	return f.clean(ctx)
+}
+
+// launch starts the background process and waits until it says that it is ready.
+func (f folder) launch(ctx context.Context, o Options) (Info, error) {
+	executable := o.Executable
+	if executable == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return Info{}, fmt.Errorf("find swdt's own executable: %w", err)
+		}
+		executable = self
+	}
+	log, err := os.OpenFile(f.file(logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return Info{}, fmt.Errorf("start the sandbox: %w", err)
+	}
+	defer log.Close()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return Info{}, fmt.Errorf("start the sandbox: %w", err)
+	}
+	defer reader.Close()
+	cmd := exec.Command(executable, "sandbox", "serve", "--state", f.path)
+	cmd.Stdout, cmd.Stderr = writer, log
+	cmd.Dir = filepath.VolumeName(f.path) + string(filepath.Separator)
+	detach(cmd)
+	err = cmd.Start()
+	writer.Close()
+	if err != nil {
+		return Info{}, fmt.Errorf("start the sandbox: %w", err)
+	}
+	exited := make(chan struct{})
+	go func() { cmd.Wait(); close(exited) }() // no zombie where the caller lives on
+	info, err := awaitReady(ctx, reader)
+	if err != nil {
+		cmd.Process.Kill()
+		<-exited
+		return Info{}, errors.Join(f.describe(err), f.clean(context.WithoutCancel(ctx)))
+	}
+	return info, nil
+}
+
+// describe adds the end of the log to why the background process failed.
+func (f folder) describe(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("start the sandbox: %w", err)
+	}
+	text, readErr := os.ReadFile(f.file(logFile))
+	text = bytes.TrimSpace(text)
+	if readErr != nil || len(text) == 0 {
+		return fmt.Errorf("start the sandbox: %w", err)
+	}
+	const most = 2000
+	return fmt.Errorf("start the sandbox: %w; it said: %s", err, text[max(0, len(text)-most):])
+}

@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+
+	gssh "github.com/gliderlabs/ssh"
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// Administrator is the user that a sandbox lets in.
+const Administrator = "Administrator"
+
+// serverVersion is in the form of Win32-OpenSSH's.
+const serverVersion = "OpenSSH_for_Windows_9.5 swdt-sandbox"
+
+// stopRequest is the SSH global request by which Down ends a sandbox. Only who
+// may log in can send it.
+const stopRequest = "stop@swdt.dev"
+
+// ServerOptions are the SSH server in front of a simulated machine.
+type ServerOptions struct {
+	// Machine is what clients reach. Package sandbox's AgentMain makes it run
+	// an agent.
+	Machine *simulated.Machine
+	// HostKey identifies the server; NewKey makes one.
+	HostKey ssh.Signer
+	// AuthorizedKeys and Password (if not empty) let Administrator in.
+	AuthorizedKeys []ssh.PublicKey
+	Password       string
+	// Shell is the default shell: cmd (default) or powershell.
+	Shell string
+	// NoSFTP leaves the SFTP subsystem out, as some nodes do.
+	NoSFTP bool
+	Log    *slog.Logger // nil: nothing is logged
+}
+
+// Serve answers SSH on the listener, as a Windows node does, until ctx ends;
+// then it cuts every connection. While the machine is down (a reboot),
+// connections are cut and new ones refused.
+func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
+	shell, err := parseShell(o.Shell)
+	if err != nil {
+		return err
+	}
+	s := &server{
+		machine:        &simulatedMachine{machine: o.Machine, shell: shell},
+		hostKey:        o.HostKey,
+		authorizedKeys: o.AuthorizedKeys,
+		password:       o.Password,
+		noSFTP:         o.NoSFTP,
+		log:            o.Log,
+	}
+	return s.serve(ctx, listener)
+}
+
+// machine is the Windows behind the SSH server.
+type machine interface {
+	// up returns a context that ends when the machine goes down, or false while
+	// it is down.
+	up() (context.Context, bool)
+	// session begins what one SSH channel does on the machine. All that was
+	// started through it ends with it.
+	session() (session, error)
+}
+
+// session is one channel's view of a machine.
+type session interface {
+	// run runs a command line as sshd hands it to the default shell and returns
+	// its exit code; with an empty line it is the shell itself.
+	run(ctx context.Context, c command) int
+	disk() disk
+	close()
+}
+
+// command is a command line with its streams.
+type command struct {
+	line           string
+	terminal       bool
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// server is an SSH server in front of a machine.
+type server struct {
+	machine        machine
+	hostKey        ssh.Signer
+	authorizedKeys []ssh.PublicKey
+	password       string
+	noSFTP         bool
+	onStop         func() // for stopRequest; nil: refused
+	log            *slog.Logger
+}
+
+func (s *server) serve(ctx context.Context, listener net.Listener) error {
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	front := &gssh.Server{
+		Version:           serverVersion,
+		Handler:           s.handle,
+		ConnCallback:      s.connect,
+		SubsystemHandlers: map[string]gssh.SubsystemHandler{},
+		RequestHandlers: map[string]gssh.RequestHandler{
+			stopRequest:             s.stop,
+			"keepalive@openssh.com": func(gssh.Context, *gssh.Server, *ssh.Request) (bool, []byte) { return true, nil },
+		},
+		PublicKeyHandler: func(ctx gssh.Context, key gssh.PublicKey) bool {
+			return s.letsIn(ctx.User()) && s.authorizes(key)
+		},
+	}
+	if !s.noSFTP {
+		front.SubsystemHandlers["sftp"] = s.serveSFTP
+	}
+	if s.password != "" {
+		front.PasswordHandler = func(ctx gssh.Context, password string) bool {
+			return s.letsIn(ctx.User()) && subtle.ConstantTimeCompare([]byte(password), []byte(s.password)) == 1
+		}
+	}
+	front.AddHostKey(s.hostKey)
+	stop := context.AfterFunc(ctx, func() { front.Close() })
+	defer stop()
+	if err := front.Serve(listener); err != nil && !errors.Is(err, gssh.ErrServerClosed) && ctx.Err() == nil {
+		return fmt.Errorf("serve SSH on %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+// connect cuts connections to a machine that is down, and those that are open
+// when it goes down.
+func (s *server) connect(ctx gssh.Context, conn net.Conn) net.Conn {
+	up, ok := s.machine.up()
+	if !ok {
+		conn.Close()
+		return nil
+	}
+	stop := context.AfterFunc(up, func() { conn.Close() })
+	context.AfterFunc(ctx, func() { stop() })
+	return conn
+}
+
+func (s *server) letsIn(user string) bool { return strings.EqualFold(user, Administrator) }
+
+func (s *server) authorizes(key ssh.PublicKey) bool {
+	for _, authorized := range s.authorizedKeys {
+		if gssh.KeysEqual(authorized, key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) stop(gssh.Context, *gssh.Server, *ssh.Request) (bool, []byte) {
+	if s.onStop == nil {
+		return false, nil
+	}
+	s.onStop()
+	return true, nil
+}
+
+// handle is one exec or shell channel.
+func (s *server) handle(channel gssh.Session) {
+	session, err := s.machine.session()
+	if err != nil {
+		s.log.Error("begin a session", "err", err)
+		channel.Exit(255)
+		return
+	}
+	defer session.close()
+	_, _, terminal := channel.Pty()
+	s.log.Debug("run", "line", channel.RawCommand())
+	code := session.run(channel.Context(), command{
+		line:     channel.RawCommand(),
+		terminal: terminal,
+		stdin:    channel,
+		stdout:   channel,
+		stderr:   channel.Stderr(),
+	})
+	s.log.Debug("ended", "line", channel.RawCommand(), "code", code)
+	channel.Exit(code)
+}
+
+func (s *server) serveSFTP(channel gssh.Session) {
+	session, err := s.machine.session()
+	if err != nil {
+		s.log.Error("begin an SFTP session", "err", err)
+		return
+	}
+	defer session.close()
+	if err := serveSFTP(channel, session.disk()); err != nil {
+		s.log.Warn("SFTP ended", "err", err)
+	}
+}
+
+// serveSFTP answers SFTP as Win32-OpenSSH does: paths are /C:/folder/file, and
+// relative ones begin in the administrator's profile.
+func serveSFTP(stream io.ReadWriteCloser, d disk) error {
+	h := sftpHandlers{d}
+	server := sftp.NewRequestServer(stream, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
+		sftp.WithStartDirectory("/C:/Users/"+Administrator))
+	defer server.Close()
+	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}

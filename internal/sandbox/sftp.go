@@ -1,0 +1,336 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// disk is what the SFTP server needs of a machine's files; the methods are those
+// of host.Files.
+type disk interface {
+	Stat(path string) (host.FileInfo, error)
+	List(path string) ([]host.FileInfo, error)
+	Open(path string) (io.ReadSeekCloser, error)
+	Create(path string, mode host.CreateMode) (host.WriteFile, error)
+	Rename(from, to string, replace bool) error
+	Remove(path string) error
+	MakeFolder(path string) error
+	SetModified(path string, t time.Time) error
+}
+
+// sftpHandlers serve a disk to package sftp.
+type sftpHandlers struct{ disk disk }
+
+// windowsPath turns SFTP's /C:/folder/file into C:\folder\file. Package sftp has
+// put the start folder before a relative path; C:/file, which Win32-OpenSSH
+// takes as absolute, is then found in the middle.
+func windowsPath(p string) (string, error) {
+	parts := strings.Split(strings.Trim(p, "/"), "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		if isDrive(parts[i]) {
+			return strings.ToUpper(parts[i]) + `\` + strings.Join(parts[i+1:], `\`), nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", p, sftp.ErrSSHFxNoSuchFile)
+}
+
+func isDrive(s string) bool {
+	return len(s) == 2 && s[1] == ':' && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z'
+}
+
+// sftpError gives an error the SFTP status that Win32-OpenSSH would send.
+func sftpError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, host.ErrNotExist):
+		return sftp.ErrSSHFxNoSuchFile
+	case errors.Is(err, host.ErrPermission), errors.Is(err, host.ErrInUse), errors.Is(err, host.ErrReadOnly):
+		return sftp.ErrSSHFxPermissionDenied
+	}
+	return err
+}
+
+// Fileread opens a file for reading.
+func (h sftpHandlers) Fileread(r *sftp.Request) (io.ReaderAt, error) {
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return nil, err
+	}
+	file, err := h.disk.Open(p)
+	if err != nil {
+		return nil, sftpError(err)
+	}
+	return &readerAt{file: file}, nil
+}
+
+// readerAt makes positioned reads of a file that has one position.
+type readerAt struct {
+	mu   sync.Mutex
+	file io.ReadSeekCloser
+}
+
+func (r *readerAt) ReadAt(b []byte, offset int64) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.file.Seek(offset, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(r.file, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (r *readerAt) Close() error { return r.file.Close() }
+
+// Filewrite opens a file for writing.
+func (h sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return nil, err
+	}
+	flags := r.Pflags()
+	info, err := h.disk.Stat(p)
+	exists := err == nil
+	switch {
+	case exists && info.Folder:
+		return nil, sftp.ErrSSHFxFailure
+	case !exists && !flags.Creat:
+		return nil, sftp.ErrSSHFxNoSuchFile
+	}
+	mode, start := host.CreateAppend, info.Size
+	switch {
+	case flags.Creat && flags.Excl:
+		mode, start = host.CreateNew, 0
+	case flags.Trunc || !exists:
+		mode, start = host.CreateTruncate, 0
+	}
+	file, err := h.disk.Create(p, mode)
+	if err != nil {
+		return nil, sftpError(err)
+	}
+	return &writerAt{file: file, next: start, waiting: map[int64][]byte{}}, nil
+}
+
+// maxWaiting bounds what is kept of writes that arrive before their turn.
+const maxWaiting = 16 << 20
+
+// writerAt brings the concurrent writes of an SFTP client into order for a file
+// that is written from its beginning to its end.
+type writerAt struct {
+	mu      sync.Mutex
+	file    host.WriteFile
+	next    int64
+	waiting map[int64][]byte
+	pending int64
+}
+
+func (w *writerAt) WriteAt(b []byte, offset int64) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if offset < w.next {
+		return 0, fmt.Errorf("write at %d, before %d: only writing on is supported", offset, w.next)
+	}
+	if offset > w.next {
+		if w.pending += int64(len(b)); w.pending > maxWaiting {
+			return 0, fmt.Errorf("write at %d: too far beyond %d", offset, w.next)
+		}
+		w.waiting[offset] = append([]byte(nil), b...)
+		return len(b), nil
+	}
+	if err := w.write(b); err != nil {
+		return 0, err
+	}
+	for {
+		early, ok := w.waiting[w.next]
+		if !ok {
+			return len(b), nil
+		}
+		delete(w.waiting, w.next)
+		w.pending -= int64(len(early))
+		if err := w.write(early); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (w *writerAt) write(b []byte) error {
+	n, err := w.file.Write(b)
+	w.next += int64(n)
+	return sftpError(err)
+}
+
+func (w *writerAt) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.file.Close(); err != nil {
+		return sftpError(err)
+	}
+	if len(w.waiting) > 0 {
+		return fmt.Errorf("%d bytes after %d were never reached", w.pending, w.next)
+	}
+	return nil
+}
+
+// Filecmd does what changes the tree.
+func (h sftpHandlers) Filecmd(r *sftp.Request) error {
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return err
+	}
+	switch r.Method {
+	case "Rename":
+		return h.rename(p, r.Target, false)
+	case "Remove":
+		return h.remove(p, false)
+	case "Rmdir":
+		return h.remove(p, true)
+	case "Mkdir":
+		return h.makeFolder(p)
+	case "Setstat":
+		if r.AttrFlags().Acmodtime {
+			return sftpError(h.disk.SetModified(p, time.Unix(int64(r.Attributes().Mtime), 0)))
+		}
+		return nil // permission bits mean nothing on Windows
+	}
+	return sftp.ErrSSHFxOpUnsupported
+}
+
+// PosixRename is a rename that replaces its target.
+func (h sftpHandlers) PosixRename(r *sftp.Request) error {
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return err
+	}
+	return h.rename(p, r.Target, true)
+}
+
+func (h sftpHandlers) rename(from, target string, replace bool) error {
+	to, err := windowsPath(target)
+	if err != nil {
+		return err
+	}
+	return sftpError(h.disk.Rename(from, to, replace))
+}
+
+func (h sftpHandlers) remove(p string, folder bool) error {
+	info, err := h.disk.Stat(p)
+	if err != nil {
+		return sftpError(err)
+	}
+	if info.Folder != folder {
+		return sftp.ErrSSHFxFailure
+	}
+	return sftpError(h.disk.Remove(p))
+}
+
+// makeFolder makes one folder: as mkdir does, unlike host.Files, it fails where
+// the folder exists or its parent does not.
+func (h sftpHandlers) makeFolder(p string) error {
+	if _, err := h.disk.Stat(p); err == nil {
+		return sftp.ErrSSHFxFailure
+	}
+	if parent := p[:strings.LastIndex(p, `\`)]; len(parent) > len("C:") {
+		if _, err := h.disk.Stat(parent); err != nil {
+			return sftpError(err)
+		}
+	}
+	return sftpError(h.disk.MakeFolder(p))
+}
+
+// Filelist lists a folder or describes a file.
+func (h sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	if r.Filepath == "/" {
+		return h.root(r.Method)
+	}
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Method {
+	case "Stat":
+		info, err := h.disk.Stat(p)
+		if err != nil {
+			return nil, sftpError(err)
+		}
+		return listing{fileInfo{path.Base(r.Filepath), info}}, nil
+	case "List":
+		return h.list(p)
+	}
+	return nil, sftp.ErrSSHFxOpUnsupported
+}
+
+// root is the folder above the drives.
+func (h sftpHandlers) root(method string) (sftp.ListerAt, error) {
+	switch method {
+	case "Stat":
+		return listing{fileInfo{"/", host.FileInfo{Folder: true}}}, nil
+	case "List":
+		return listing{fileInfo{"C:", host.FileInfo{Folder: true}}}, nil
+	}
+	return nil, sftp.ErrSSHFxOpUnsupported
+}
+
+func (h sftpHandlers) list(p string) (sftp.ListerAt, error) {
+	entries, err := h.disk.List(p)
+	if err != nil {
+		return nil, sftpError(err)
+	}
+	list := make(listing, len(entries))
+	for i, entry := range entries {
+		list[i] = fileInfo{entry.Path[strings.LastIndex(entry.Path, `\`)+1:], entry}
+	}
+	return list, nil
+}
+
+type listing []os.FileInfo
+
+// ListAt implements sftp.ListerAt.
+func (l listing) ListAt(into []os.FileInfo, offset int64) (int, error) {
+	if offset >= int64(len(l)) {
+		return 0, io.EOF
+	}
+	n := copy(into, l[offset:])
+	if n < len(into) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// fileInfo is a host.FileInfo as an os.FileInfo.
+type fileInfo struct {
+	name string
+	info host.FileInfo
+}
+
+func (f fileInfo) Name() string       { return f.name }
+func (f fileInfo) Size() int64        { return f.info.Size }
+func (f fileInfo) ModTime() time.Time { return f.info.Modified }
+func (f fileInfo) IsDir() bool        { return f.info.Folder }
+func (f fileInfo) Sys() any           { return nil }
+
+// Mode has the bits that Win32-OpenSSH makes up.
+func (f fileInfo) Mode() fs.FileMode {
+	switch {
+	case f.info.Link:
+		return fs.ModeSymlink | 0o777
+	case f.info.Folder:
+		return fs.ModeDir | 0o700
+	case f.info.ReadOnly:
+		return 0o400
+	}
+	return 0o700
+}

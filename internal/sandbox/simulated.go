@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/agent"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// AgentMain makes a simulated machine run the real agent's code for the
+// executable with this hash:
+//
+//	simulated.New(simulated.Options{Agent: &simulated.Agent{Hash: hash, Main: sandbox.AgentMain(hash)}})
+func AgentMain(hash string) simulated.AgentMain {
+	return func(ctx context.Context, h *host.Host, executable string, args []string,
+		stdin io.Reader, stdout, stderr io.Writer) int {
+		return agent.Main(ctx, agent.Machine{Host: h, Executable: executable, Hash: hash}, args, stdin, stdout, stderr)
+	}
+}
+
+// simulatedMachine is an in-memory Windows behind the SSH server.
+type simulatedMachine struct {
+	machine *simulated.Machine
+	shell   shellKind
+}
+
+func (m *simulatedMachine) up() (context.Context, bool) { return m.machine.Up() }
+
+// session gives the channel a process of its own, sshd's child, whose end takes
+// everything along that was run through it.
+func (m *simulatedMachine) session() (session, error) {
+	if _, ok := m.machine.Up(); !ok {
+		return nil, errors.New("the machine is down")
+	}
+	return &simulatedSession{process: m.machine.Spawn("sshd-session.exe"), shell: m.shell}, nil
+}
+
+type simulatedSession struct {
+	process *simulated.Process
+	shell   shellKind
+}
+
+func (s *simulatedSession) run(ctx context.Context, c command) int {
+	h := s.process.Host
+	shell := &shell{
+		kind: s.shell, disk: h.Files, program: h.Processes.Run, builtin: s.builtin, command: c,
+		about: "a simulated Windows, held in memory; it knows a few commands (echo, ver, icacls, cmd, hostname, whoami)",
+	}
+	return shell.run(ctx)
+}
+
+// builtin is what comes with Windows and is not a program of the machine.
+func (s *simulatedSession) builtin(ctx context.Context, sub *shell, words []string) (int, bool) {
+	switch strings.TrimSuffix(strings.ToLower(words[0]), ".exe") {
+	case "ver":
+		facts, err := s.process.Host.Machine.Facts(ctx)
+		if err != nil {
+			return 1, true
+		}
+		fmt.Fprintf(sub.stdout, "\r\nMicrosoft Windows [Version 10.0.%s]\r\n", facts.Build)
+		return 0, s.shell == shellCmd
+	case "icacls":
+		return icacls(s.process.Host.Files, words[1:], sub.stdout, sub.stderr), true
+	}
+	return 0, false
+}
+
+func (s *simulatedSession) disk() disk { return s.process.Host.Files }
+func (s *simulatedSession) close()     { s.process.Kill() }

@@ -1,0 +1,220 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The files of a sandbox's folder.
+const (
+	requestFile   = "request.json" // what Up asked for; marks a folder as a sandbox
+	infoFile      = "sandbox.json" // Info, from when the server listens
+	lockFile      = "lock"         // held by the server while it lives
+	hostKeyFile   = "host_key"
+	clientKeyFile = "client_key"
+	nodeFile      = "node.yaml"
+	logFile       = "log"
+)
+
+// pollInterval is between two looks at a lock that another process holds.
+const pollInterval = 20 * time.Millisecond
+
+// folder is where one sandbox keeps its state.
+type folder struct {
+	path string
+	name string
+}
+
+func folderOf(stateDir, name string) folder { return folder{filepath.Join(stateDir, name), name} }
+
+func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+
+func (f folder) isSandbox() bool {
+	_, err := os.Stat(f.file(requestFile))
+	return err == nil
+}
+
+// request is what Up asks the background process for.
+type request struct {
+	Name   string `json:"name"`
+	Driver string `json:"driver"`
+	Shell  string `json:"shell,omitempty"`
+	Port   int    `json:"port,omitempty"`
+}
+
+// manage makes the caller the only one who starts, ends or cleans this sandbox.
+// The lock is a file beside the folder, since the folder itself is removed.
+func (f folder) manage(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of sandboxes: %w", err)
+	}
+	lock := flock.New(f.path + ".lock")
+	if _, err := lock.TryLockContext(ctx, pollInterval); err != nil {
+		return nil, fmt.Errorf("wait for another swdt that manages sandbox %s: %w", f.name, err)
+	}
+	return func() { lock.Unlock() }, nil
+}
+
+// running returns the Info of a sandbox whose process lives, else ErrNotRunning.
+// For one that is still starting (its Up was interrupted) it waits.
+func (f folder) running(ctx context.Context) (Info, error) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		alive, err := f.alive()
+		if err != nil {
+			return Info{}, err
+		}
+		if !alive {
+			return Info{}, fmt.Errorf("sandbox %s: %w", f.name, ErrNotRunning)
+		}
+		info, err := f.readInfo()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return info, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return Info{}, fmt.Errorf("wait for sandbox %s, which is starting: %w", f.name, ctx.Err())
+		}
+	}
+}
+
+// alive is whether some process holds the server's lock.
+func (f folder) alive() (bool, error) {
+	if _, err := os.Stat(f.file(lockFile)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	lock := flock.New(f.file(lockFile))
+	free, err := lock.TryLock()
+	if err != nil {
+		return false, fmt.Errorf("look whether sandbox %s runs: %w", f.name, err)
+	}
+	if free {
+		lock.Unlock()
+	}
+	return !free, nil
+}
+
+// awaitEnd waits until no process holds the server's lock.
+func (f folder) awaitEnd(ctx context.Context) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		alive, err := f.alive()
+		if err != nil || !alive {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for sandbox %s to end: %w", f.name, ctx.Err())
+		}
+	}
+}
+
+func (f folder) readInfo() (Info, error) {
+	var info Info
+	err := readJSON(f.file(infoFile), &info)
+	return info, err
+}
+
+// prepare makes a fresh folder with keys and the request.
+func (f folder) prepare(ctx context.Context, o Options) error {
+	driver, err := driverNamed(o.Driver)
+	if err != nil {
+		return err
+	}
+	if err := driver.check(); err != nil {
+		return err
+	}
+	if err := f.clean(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return fmt.Errorf("make the sandbox's folder: %w", err)
+	}
+	for _, name := range []string{hostKeyFile, clientKeyFile} {
+		_, pem, err := NewKey("swdt sandbox " + o.Name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.file(name), pem, 0o600); err != nil {
+			return fmt.Errorf("write the sandbox's keys: %w", err)
+		}
+	}
+	return writeJSON(f.file(requestFile), request{o.Name, o.Driver, o.Shell, o.Port})
+}
+
+// clean removes what is left of a sandbox that does not run.
+func (f folder) clean(ctx context.Context) error {
+	if !f.isSandbox() {
+		return nil
+	}
+	var asked request
+	if err := readJSON(f.file(requestFile), &asked); err == nil {
+		if driver, err := driverNamed(asked.Driver); err == nil {
+			if err := driver.clean(ctx, f); err != nil {
+				return fmt.Errorf("clean up sandbox %s: %w", f.name, err)
+			}
+		}
+	}
+	if err := os.RemoveAll(f.path); err != nil {
+		return fmt.Errorf("remove the state of sandbox %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// awaitReady reads the line that the background process prints once it listens.
+func awaitReady(ctx context.Context, r *os.File) (Info, error) {
+	stop := context.AfterFunc(ctx, func() { r.Close() })
+	defer stop()
+	line, err := bufio.NewReader(r).ReadBytes('\n')
+	var info Info
+	switch {
+	case ctx.Err() != nil:
+		return info, ctx.Err()
+	case errors.Is(err, io.EOF):
+		return info, errors.New("its process ended before it listened")
+	case err != nil:
+		return info, err
+	}
+	return info, json.Unmarshal(line, &info)
+}
+
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON replaces the file at once, so that no reader sees half of it.
+func writeJSON(path string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the sandbox's state: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("write the sandbox's state: %w", err)
+	}
+	return nil
+}

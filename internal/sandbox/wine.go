@@ -1,0 +1,219 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wine"
+)
+
+// drainLimit bounds the wait for output that a program's children hold open.
+const drainLimit = 10 * time.Second
+
+// prefixFolder is the Wine prefix within a sandbox's folder.
+const prefixFolder = "prefix"
+
+func wineDriver() driver {
+	return driver{
+		name:  "wine",
+		check: wine.Check,
+		start: startWine,
+		clean: func(_ context.Context, f folder) error {
+			prefix, err := wine.Open(f.file(prefixFolder))
+			var missing *wine.MissingError
+			if errors.Is(err, fs.ErrNotExist) || errors.As(err, &missing) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return prefix.Close()
+		},
+	}
+}
+
+func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *slog.Logger) (running, error) {
+	shell, err := parseShell(r.Shell)
+	if err != nil {
+		return running{}, err
+	}
+	log.Info("preparing a Wine prefix; the first one takes a while", "folder", f.file(prefixFolder))
+	prefix, err := wine.Prepare(ctx, f.file(prefixFolder))
+	if err != nil {
+		return running{}, err
+	}
+	m := &wineMachine{prefix: prefix, shell: shell, log: log}
+	if err := m.boot(ctx); err != nil {
+		return running{}, errors.Join(err, prefix.Close())
+	}
+	return running{machine: m, prefix: prefix.Folder(), close: m.close}, nil
+}
+
+// wineMachine is a Wine prefix behind the SSH server. A reboot is played: when
+// the prefix has gone down, it is started again.
+type wineMachine struct {
+	prefix *wine.Prefix
+	shell  shellKind
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	current  context.Context // ends when the prefix goes down; nil while it is
+	stopKeep func()
+	closed   bool
+}
+
+func (m *wineMachine) boot(ctx context.Context) error {
+	down, stop, err := m.prefix.Keep(ctx, wine.ContainerdPipes()...)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		go stop()
+		return errors.New("the sandbox ends")
+	}
+	up, end := context.WithCancel(context.Background())
+	m.current, m.stopKeep = up, stop
+	go func() {
+		<-down
+		m.mu.Lock()
+		m.current = nil
+		again := !m.closed
+		m.mu.Unlock()
+		end()
+		if again {
+			m.log.Info("the prefix went down: booting it again")
+			if err := m.boot(context.Background()); err != nil {
+				m.log.Error("boot the prefix", "err", err)
+			}
+		}
+	}()
+	return nil
+}
+
+func (m *wineMachine) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	if err := m.prefix.Close(); err != nil {
+		m.log.Error("end the prefix", "err", err)
+	}
+}
+
+func (m *wineMachine) up() (context.Context, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.current, m.current != nil
+}
+
+func (m *wineMachine) session() (session, error) {
+	up, ok := m.up()
+	if !ok {
+		return nil, errors.New("the machine is down")
+	}
+	ctx, end := context.WithCancel(up)
+	return &wineSession{prefix: m.prefix, shell: m.shell, ctx: ctx, end: end}, nil
+}
+
+// wineSession is what one SSH channel does in a prefix. Its end ends the
+// programs it runs, as on Windows.
+type wineSession struct {
+	prefix *wine.Prefix
+	shell  shellKind
+	ctx    context.Context // of the session: programs are ended with it
+	end    func()
+}
+
+func (s *wineSession) disk() disk { return prefixDisk{s.prefix} }
+func (s *wineSession) close()     { s.end() }
+
+func (s *wineSession) run(ctx context.Context, c command) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	shell := &shell{
+		kind: s.shell, disk: s.disk(), program: s.program, builtin: s.builtin, command: c,
+		about: "Windows programs run here in Wine, in " + s.prefix.Folder(),
+	}
+	return shell.run(ctx)
+}
+
+// builtin hands cmd's own commands to Wine's cmd.
+func (s *wineSession) builtin(ctx context.Context, sub *shell, words []string) (int, bool) {
+	switch strings.ToLower(words[0]) {
+	case "ver", "dir", "type", "copy", "move", "del", "erase", "ren", "rd", "rmdir", "set", "date", "time", "vol", "if", "for":
+		code, err := s.program(ctx, host.Command{
+			Path: "cmd", Args: append([]string{"/c"}, words...), Stdin: sub.stdin, Stdout: sub.stdout, Stderr: sub.stderr,
+		})
+		if err != nil {
+			fmt.Fprintf(sub.stderr, "%v\r\n", err)
+		}
+		return code, true
+	}
+	return 0, false
+}
+
+// program runs a Windows program in the prefix to its end.
+func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) {
+	if err := s.find(c.Path); err != nil {
+		return 0, err
+	}
+	cmd := s.prefix.Command(ctx, c.Path, c.Args...)
+	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
+	cmd.WaitDelay = drainLimit
+	// A pipe of our own: with cmd.Stdin, Wait would wait for a client that has
+	// no reason to close its end.
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	go func() {
+		defer stdin.Close()
+		if c.Stdin != nil {
+			_, _ = io.Copy(stdin, c.Stdin) // ends with the program or with the client
+		}
+	}()
+	err = cmd.Wait()
+	if cmd.ProcessState != nil && cmd.ProcessState.Exited() {
+		return cmd.ProcessState.ExitCode(), nil
+	}
+	if ctx.Err() != nil {
+		return 1, ctx.Err()
+	}
+	return 1, err
+}
+
+// find says early that there is no such program: Wine's own answer is a line of
+// debugging output.
+func (s *wineSession) find(name string) error {
+	folders := []string{`C:\windows\system32\`, `C:\windows\`}
+	if strings.ContainsAny(name, `\/`) {
+		folders = []string{""}
+	}
+	for _, folder := range folders {
+		for _, extension := range []string{"", ".exe"} {
+			path, err := s.prefix.Path(folder + name + extension)
+			if err != nil {
+				continue
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w", name, host.ErrNotExist)
+}

@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wine"
+)
+
+// prefixDisk is a Wine prefix's drive C: for the SFTP server. It sees the files
+// from outside: Wine's locks do not hold here.
+type prefixDisk struct{ prefix *wine.Prefix }
+
+func (d prefixDisk) Stat(path string) (host.FileInfo, error) {
+	local, err := d.local(path)
+	if err != nil {
+		return host.FileInfo{}, err
+	}
+	info, err := os.Lstat(local)
+	if err != nil {
+		return host.FileInfo{}, err
+	}
+	return describe(path, info), nil
+}
+
+func describe(path string, info os.FileInfo) host.FileInfo {
+	described := host.FileInfo{
+		Path: path, Modified: info.ModTime(), Folder: info.IsDir(),
+		ReadOnly: info.Mode()&0o200 == 0, Link: info.Mode()&os.ModeSymlink != 0,
+	}
+	if info.Mode().IsRegular() {
+		described.Size = info.Size()
+	}
+	return described
+}
+
+func (d prefixDisk) List(path string) ([]host.FileInfo, error) {
+	local, err := d.local(path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(local)
+	if err != nil {
+		return nil, err
+	}
+	var list []host.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil { // it may be gone by now
+			list = append(list, describe(strings.TrimSuffix(path, `\`)+`\`+entry.Name(), info))
+		}
+	}
+	return list, nil
+}
+
+func (d prefixDisk) Open(path string) (io.ReadSeekCloser, error) {
+	local, err := d.local(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(local)
+}
+
+func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, error) {
+	flags := os.O_CREATE | os.O_WRONLY
+	switch mode {
+	case host.CreateNew:
+		flags |= os.O_EXCL
+	case host.CreateTruncate:
+		flags |= os.O_TRUNC
+	case host.CreateAppend:
+		flags |= os.O_APPEND
+	}
+	local, err := d.local(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(local, flags, 0o755)
+}
+
+func (d prefixDisk) Rename(from, to string, replace bool) error {
+	source, err := d.local(from)
+	if err != nil {
+		return err
+	}
+	target, err := d.local(to)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(target); err == nil && !replace {
+		return fmt.Errorf("rename %s to %s: %w", from, to, host.ErrExist)
+	}
+	return os.Rename(source, target)
+}
+
+func (d prefixDisk) Remove(path string) error {
+	local, err := d.local(path)
+	if err != nil {
+		return err
+	}
+	return os.Remove(local)
+}
+
+func (d prefixDisk) MakeFolder(path string) error {
+	local, err := d.local(path)
+	if err != nil {
+		return err
+	}
+	return os.MkdirAll(local, 0o755)
+}
+
+func (d prefixDisk) SetModified(path string, t time.Time) error {
+	local, err := d.local(path)
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(local, time.Time{}, t)
+}
+
+// local is the path outside; a link is never followed out of the prefix.
+func (d prefixDisk) local(path string) (string, error) {
+	local, err := d.prefix.Path(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", err, host.ErrNotExist)
+	}
+	resolved, err := filepath.EvalSymlinks(filepath.Dir(local))
+	if err != nil {
+		return local, nil // the parent is missing: the caller finds that out
+	}
+	root, err := filepath.EvalSymlinks(d.prefix.DriveC())
+	if err != nil {
+		return "", err
+	}
+	if resolved != root && !strings.HasPrefix(resolved, root+string(filepath.Separator)) {
+		return "", fmt.Errorf("%s leads out of the prefix: %w", path, syscall.EACCES)
+	}
+	return local, nil
+}

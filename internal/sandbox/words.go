@@ -1,0 +1,83 @@
+package sandbox
+
+import "strings"
+
+// condition is when a part of a command line runs.
+type condition int
+
+const (
+	always condition = iota
+	ifOK
+	ifFailed
+)
+
+// part is one command of a command line.
+type part struct {
+	when condition
+	text string
+}
+
+// splitLine splits a line at &&, ||, & (cmd) and ; (PowerShell) outside quotes.
+func splitLine(kind shellKind, line string) []part {
+	var parts []part
+	when, begin := always, 0
+	cut := func(end, length int, next condition) {
+		parts = append(parts, part{when, strings.TrimSpace(line[begin:end])})
+		when, begin = next, end+length
+	}
+	quote := byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'' && kind == shellPowerShell:
+			quote = c
+		case strings.HasPrefix(line[i:], "&&"):
+			cut(i, 2, ifOK)
+			i++
+		case strings.HasPrefix(line[i:], "||"):
+			cut(i, 2, ifFailed)
+			i++
+		case c == '&' && kind == shellCmd && !strings.HasSuffix(line[:i], ">"),
+			c == ';' && kind == shellPowerShell:
+			cut(i, 1, always)
+		}
+	}
+	cut(len(line), 0, always)
+	return parts
+}
+
+// splitWords splits a command into words and takes their quotes off.
+func splitWords(kind shellKind, text string) []string {
+	var words []string
+	var word strings.Builder
+	quote, begun := byte(0), false
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+			word.Reset()
+			begun = false
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '"' || c == '\'' && kind == shellPowerShell:
+			quote, begun = c, true
+		case c == ' ' || c == '\t':
+			end()
+		default:
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	end()
+	return words
+}

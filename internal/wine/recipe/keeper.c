@@ -1,0 +1,39 @@
+/* keeper.exe keeps a Wine prefix usable as a machine, for as long as its stdin
+ * is open:
+ *
+ * - Wine ends a prefix's services a few seconds after its last ordinary process;
+ *   this is one.
+ * - Under Wine 8 the first instance of a go-winio named pipe accepts a client
+ *   that its server never sees. For each pipe that is named as an argument this
+ *   program is that client, whenever a server appears, and for as long as that
+ *   server lives. */
+#include <windows.h>
+
+/* How long after a server's start its first client may be lost to it. */
+#define INTERVAL_MS 2
+
+static DWORD WINAPI hold(void *argument)
+{
+    const wchar_t *pipe = argument;
+    for (;;) {
+        HANDLE handle = CreateFileW(pipe, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, FILE_FLAG_OVERLAPPED, NULL);
+        if (handle != INVALID_HANDLE_VALUE) {
+            while (PeekNamedPipe(handle, NULL, 0, NULL, NULL, NULL))
+                Sleep(INTERVAL_MS);
+            CloseHandle(handle);
+        }
+        Sleep(INTERVAL_MS);
+    }
+}
+
+int wmain(int argc, wchar_t **argv)
+{
+    char buffer[64];
+    DWORD count;
+    for (int i = 1; i < argc; i++)
+        CreateThread(NULL, 0, hold, argv[i], 0, NULL);
+    WriteFile(GetStdHandle(STD_OUTPUT_HANDLE), "keeping\n", 8, &count, NULL);
+    while (ReadFile(GetStdHandle(STD_INPUT_HANDLE), buffer, sizeof buffer, &count, NULL) && count > 0)
+        ;
+    return 0;
+}
