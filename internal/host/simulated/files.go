@@ -39,6 +39,7 @@ type file struct {
 	running int // processes that execute it
 	handles map[*handle]struct{}
 	lock    *fileLock
+	removed bool // only open handles know it any more
 }
 
 func newDisk(capacity int64) *disk {
@@ -167,7 +168,7 @@ func (d *disk) remove(path string) error {
 		return fmt.Errorf("the folder is not empty: %w", host.ErrExist)
 	case f.running > 0:
 		return fmt.Errorf("it is running: %w", host.ErrPermission)
-	case f.writers() > 0:
+	case f.lock != nil:
 		return host.ErrInUse
 	}
 	if err := d.writable(); err != nil {
@@ -175,6 +176,7 @@ func (d *disk) remove(path string) error {
 	}
 	d.detach(f)
 	d.used -= f.content.size
+	f.removed = true
 	return nil
 }
 
@@ -204,6 +206,7 @@ func (d *disk) rename(from, to string, replace bool) error {
 		}
 		d.detach(target)
 		d.used -= target.content.size
+		target.removed = true
 	}
 	d.detach(f)
 	d.add(folder, f, name)
@@ -220,7 +223,7 @@ func (f *file) movable(into *file) error {
 			return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
 		}
 	}
-	if !f.folder && f.writers() > 0 {
+	if f.lock != nil {
 		return host.ErrInUse
 	}
 	if f.folder && f.busy() {
@@ -232,7 +235,7 @@ func (f *file) movable(into *file) error {
 func (f *file) canReplace(target *file) error {
 	switch {
 	case target.folder:
-		return fmt.Errorf("the target is a folder: %w", host.ErrPermission)
+		return fmt.Errorf("the target: %w", host.ErrIsDirectory)
 	case f.folder:
 		return fmt.Errorf("a folder cannot replace a file: %w", host.ErrPermission)
 	case target.running > 0:
@@ -258,7 +261,7 @@ func (f *file) busy() bool {
 	return false
 }
 
-// writers counts who has the file open without sharing it for deletion.
+// writers counts who has the file open for writing, which nobody shares.
 func (f *file) writers() int {
 	n := 0
 	for h := range f.handles {
@@ -297,7 +300,9 @@ func (d *disk) write(f *file, data []byte) (int, error) {
 	}
 	n := int(min(int64(len(data)), max(0, d.capacity-d.used)))
 	f.content.append(data[:n])
-	d.used += int64(n)
+	if !f.removed {
+		d.used += int64(n)
+	}
 	f.modified, f.image = now(), nil
 	if n < len(data) {
 		return n, host.ErrDiskFull

@@ -113,10 +113,10 @@ func (d *disk) openForWriting(path string, mode host.CreateMode) (*file, error) 
 		return f, nil
 	}
 	switch {
-	case mode == host.CreateNew:
-		return nil, host.ErrExist
 	case f.folder:
 		return nil, host.ErrIsDirectory
+	case mode == host.CreateNew:
+		return nil, host.ErrExist
 	case f.readOnly:
 		return nil, host.ErrPermission
 	case f.running > 0:
@@ -207,7 +207,7 @@ func (v filesView) SetACL(path, sddl string) error {
 
 func (v filesView) FreeBytes(path string) (free int64, err error) {
 	err = v.look(func(d *disk) error {
-		if _, err := d.find(path, true); err != nil {
+		if _, _, err := splitPath(path); err != nil { // the file to come need not exist
 			return fmt.Errorf("free space: %w", err)
 		}
 		free = max(0, d.capacity-d.used)
@@ -216,8 +216,8 @@ func (v filesView) FreeBytes(path string) (free int64, err error) {
 	return free, err
 }
 
-// handle is an open file. Readers share it with everybody; a writer shares it
-// with readers only.
+// handle is an open file. Everybody may read, rename and delete it meanwhile,
+// but only one can have it open for writing.
 type handle struct {
 	p        *process
 	file     *file
@@ -372,6 +372,7 @@ func (p *process) lock(path string, holder []byte) (*fileLock, error) {
 	if _, err := d.write(f, holder); err != nil {
 		return nil, err
 	}
+	f.synced = f.content.size
 	f.lock = &fileLock{p: p, file: f}
 	p.locks[f.lock] = struct{}{}
 	return f.lock, nil
@@ -391,6 +392,7 @@ func (l *fileLock) Unlock() error {
 		if l.file.lock != l {
 			return fmt.Errorf("unlock %s: not locked: %w", path, fs.ErrClosed)
 		}
+		l.p.m.disk.truncate(l.file, 0) // nobody is told of a holder that has gone
 		l.release()
 		return nil
 	})

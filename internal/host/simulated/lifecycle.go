@@ -163,7 +163,7 @@ func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err 
 	if errors.Is(err, host.ErrStartFailed) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", host.ErrStartFailed, err)
+	return fmt.Errorf("%w: %v", host.ErrStartFailed, err) // one failure, one meaning
 }
 
 // startProcess runs the service's executable and waits until it has connected.
@@ -264,6 +264,8 @@ func (s *service) stop() error {
 	switch s.state {
 	case host.Stopped:
 		return host.ErrServiceStopped
+	case host.StopPending:
+		return nil
 	case host.Running:
 	default:
 		return fmt.Errorf("it is %s: %w", s.state, errNoControl)

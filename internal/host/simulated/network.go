@@ -96,6 +96,9 @@ type pipe struct {
 	path    string
 	p       *process
 	waiting chan net.Conn
+	closed  chan struct{}
+	open    context.Context // ends with the process, or with Close
+	close   context.CancelFunc
 }
 
 // ListenPipe serves a named pipe (\\.\pipe\name) for as long as the process
@@ -111,7 +114,8 @@ func (p *Process) ListenPipe(path string) (net.Listener, error) {
 	if m.pipes[key] != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, host.ErrExist)
 	}
-	l := &pipe{path: path, p: p.p, waiting: make(chan net.Conn)}
+	l := &pipe{path: path, p: p.p, waiting: make(chan net.Conn), closed: make(chan struct{})}
+	l.open, l.close = context.WithCancel(p.p.ctx)
 	m.pipes[key] = l
 	p.p.closers = append(p.p.closers, func() { l.forget() })
 	m.notify()
@@ -124,6 +128,7 @@ func pipeKey(path string) string { return fold(strings.ReplaceAll(path, "/", `\`
 func (l *pipe) forget() {
 	if l.p.m.pipes[pipeKey(l.path)] == l {
 		delete(l.p.m.pipes, pipeKey(l.path))
+		close(l.closed)
 	}
 }
 
@@ -131,12 +136,13 @@ func (l *pipe) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.waiting:
 		return c, nil
-	case <-l.p.ctx.Done():
+	case <-l.open.Done():
 		return nil, net.ErrClosed
 	}
 }
 
 func (l *pipe) Close() error {
+	l.close()
 	l.p.m.mu.Lock()
 	defer l.p.m.mu.Unlock()
 	l.forget()
@@ -172,7 +178,7 @@ func (v networkView) dial(ctx context.Context, path string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
 	case l.waiting <- server:
-	case <-l.p.ctx.Done():
+	case <-l.open.Done():
 		return nil, fmt.Errorf("connect to %s: %w", path, host.ErrNotExist)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("connect to %s: %w", path, ctx.Err())
