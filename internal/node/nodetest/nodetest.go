@@ -1,0 +1,256 @@
+// Package nodetest gives tests a node.Node that talks to the real agent, over a
+// stream in memory, on a simulated machine. Everything but SSH is as it is with
+// a real node: the calls, the kinds of errors, the guardian.
+package nodetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/agent"
+	"github.com/swdt-dev/swdt/internal/handshake"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/rpcerror"
+)
+
+// Node is a connected node and the machine behind it.
+type Node struct {
+	*node.Node
+	Machine *simulated.Machine
+	// Files are the machine's, as a process of their own sees them.
+	Files host.Files
+
+	t          testing.TB
+	hash       string
+	executable string
+
+	mutex    sync.Mutex
+	conn     net.Conn
+	calls    []string
+	sessions int
+	onCall   func(method string) error
+}
+
+// Start boots a machine, installs the agent and connects to it. All ends with
+// the test.
+func Start(t testing.TB, name string, options simulated.Options) *Node {
+	t.Helper()
+	program := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent"})
+	sum := sha256.Sum256(program)
+	n := &Node{Node: &node.Node{Name: name}, t: t, hash: hex.EncodeToString(sum[:])}
+	n.executable = layout.Agent(n.hash)
+	options.Agent = &simulated.Agent{Hash: n.hash, Main: n.main}
+	n.Machine = simulated.New(options)
+	t.Cleanup(n.Machine.Close)
+	n.Files = n.Machine.Process("test").Files
+	n.Put(n.executable, program)
+	if err := n.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Cut)
+	return n
+}
+
+func (n *Node) main(ctx context.Context, h *host.Host, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return agent.Main(ctx, agent.Machine{Host: h, Executable: executable, Hash: n.hash}, args, stdin, stdout, stderr)
+}
+
+// Reconnect replaces the session by a new one, as node.Reconnect does.
+func (n *Node) Reconnect(ctx context.Context) error {
+	n.Cut()
+	if err := n.Machine.AwaitUp(ctx); err != nil {
+		return &node.UnreachableError{Node: n.Name, Err: err}
+	}
+	client, server := net.Pipe()
+	n.mutex.Lock()
+	n.sessions++
+	n.conn = client
+	session := n.Machine.Process(fmt.Sprintf("session %d", n.sessions))
+	n.mutex.Unlock()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Host: session, Executable: n.executable, Hash: n.hash}, server)
+	}()
+	n.t.Cleanup(func() {
+		client.Close()
+		<-served
+	})
+	if err := handshake.Dial(client, n.hash); err != nil {
+		return &node.UnreachableError{Node: n.Name, Err: err}
+	}
+	return n.use(client)
+}
+
+// use makes n's clients talk over the stream.
+func (n *Node) use(stream net.Conn) error {
+	once := make(chan net.Conn, 1)
+	once <- stream
+	rpc, err := grpc.NewClient("passthrough:///node",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			select {
+			case c := <-once:
+				return c, nil
+			default:
+				return nil, errors.New("the stream has ended")
+			}
+		}),
+		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithUnaryInterceptor(n.unary), grpc.WithStreamInterceptor(n.stream),
+	)
+	if err != nil {
+		return err
+	}
+	n.t.Cleanup(func() { rpc.Close() })
+	n.Node.Machine = agentv1.NewMachineClient(rpc)
+	n.Node.Services = agentv1.NewServicesClient(rpc)
+	n.Node.Registry = agentv1.NewRegistryClient(rpc)
+	n.Node.Files = agentv1.NewFilesClient(rpc)
+	n.Node.Settings = agentv1.NewSettingsClient(rpc)
+	n.Node.Processes = agentv1.NewProcessesClient(rpc)
+	n.Node.Features = agentv1.NewFeaturesClient(rpc)
+	n.Node.Firewall = agentv1.NewFirewallClient(rpc)
+	n.Node.Swap = agentv1.NewSwapClient(rpc)
+	return nil
+}
+
+// Cut breaks the connection, as pulled cables do.
+func (n *Node) Cut() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.conn != nil {
+		n.conn.Close()
+	}
+}
+
+// OnCall calls f before each call; its error becomes the call's. nil: nothing.
+func (n *Node) OnCall(f func(method string) error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.onCall = f
+}
+
+// Calls returns the methods called since the last time, such as
+// /swdt.agent.v1.Swap/Inspect.
+func (n *Node) Calls() []string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	calls := n.calls
+	n.calls = nil
+	return calls
+}
+
+// Sessions is how often a connection was made.
+func (n *Node) Sessions() int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.sessions
+}
+
+// Put writes a file on the machine, whatever folder it is in.
+func (n *Node) Put(path string, content []byte) {
+	n.t.Helper()
+	if err := n.put(path, content); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *Node) put(path string, content []byte) error {
+	for i, c := range path {
+		if c == '\\' && i > len(`C:`) {
+			if err := n.Files.MakeFolder(path[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	file, err := n.Files.Create(path, host.CreateTruncate)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}
+
+// Get reads a file of the machine; nil where there is none.
+func (n *Node) Get(path string) []byte {
+	n.t.Helper()
+	file, err := n.Files.Open(path)
+	if errors.Is(err, host.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return content
+}
+
+func (n *Node) called(method string) error {
+	n.mutex.Lock()
+	n.calls = append(n.calls, method)
+	f := n.onCall
+	n.mutex.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(method)
+}
+
+func (n *Node) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if err := n.called(method); err != nil {
+		return err
+	}
+	return n.explain(ctx, invoke(ctx, method, request, reply, cc, options...))
+}
+
+func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	if err := n.called(method); err != nil {
+		return nil, err
+	}
+	s, err := streamer(ctx, desc, cc, method, options...)
+	return &explained{ClientStream: s, node: n}, n.explain(ctx, err)
+}
+
+type explained struct {
+	grpc.ClientStream
+	node *Node
+}
+
+func (s *explained) SendMsg(m any) error {
+	return s.node.explain(s.Context(), s.ClientStream.SendMsg(m))
+}
+
+func (s *explained) RecvMsg(m any) error {
+	return s.node.explain(s.Context(), s.ClientStream.RecvMsg(m))
+}
+
+func (n *Node) explain(ctx context.Context, err error) error {
+	switch code := status.Code(err); {
+	case err == nil, err == io.EOF:
+		return err
+	case code == codes.Unavailable, code == codes.Canceled && ctx.Err() == nil:
+		return &node.LostError{Node: n.Name, Err: err}
+	}
+	return rpcerror.FromStatus(err)
+}
