@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -48,6 +49,10 @@ type Options struct {
 	// given one. Nil: node.AwaitReboot.
 	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }
+
+// rebootTimeout is long enough for a Windows that finishes features while it
+// boots.
+const rebootTimeout = 20 * time.Minute
 
 // Needs is implemented by steps that make no sense unless others, by name, have
 // done their work. All other steps are tried even though one before them failed.
@@ -237,7 +242,9 @@ func (run *runner) reboot(ctx context.Context, reason string) error {
 	if await == nil {
 		await = func(ctx context.Context, n *node.Node, bootID string) error { return n.AwaitReboot(ctx, bootID) }
 	}
-	if err := await(ctx, run.node, run.bootID); err != nil {
+	waiting, cancel := context.WithTimeout(ctx, rebootTimeout)
+	defer cancel()
+	if err := await(waiting, run.node, run.bootID); err != nil {
 		return err
 	}
 	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})

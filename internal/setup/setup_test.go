@@ -1,0 +1,283 @@
+package setup_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/command"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/plan"
+)
+
+const aKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8uWE2ss3Wc1WQ2M5oHkV1eR0uQTYcTkBzW5cQe3l3J dev@laptop"
+
+func whole() v1alpha1.Setup {
+	on := true
+	return v1alpha1.Setup{
+		EnableRDP:     &on,
+		ChocoPackages: []string{"vim", "grep", "Git@2.40.0"},
+		Features:      []string{"Containers"},
+		Hosts:         []v1alpha1.HostsEntry{{Address: "192.168.122.10", Names: []string{"control-plane", "api.local"}}},
+		Environment:   map[string]string{"CONTAINERD_LOG": "debug"},
+		Path:          []string{`C:\k`, `C:\Program Files\containerd\bin`},
+		Firewall: []v1alpha1.FirewallRule{
+			{Name: "kubelet", Ports: "10250"},
+			{Name: "vxlan", Protocol: "udp", Ports: "4789", Addresses: "192.168.122.0/24", Profiles: "domain,private"},
+		},
+		OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey}},
+	}
+}
+
+func TestWholeSetupThenNothingToDo(t *testing.T) {
+	lab := newLab(t, simulated.Options{Internet: true})
+	results, err := lab.setup(whole(), plan.Options{AllowReboot: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range results {
+		if result.State != plan.Changed && result.State != plan.OK {
+			t.Errorf("%s: %s %s", result.Name, result.State, result.Message)
+		}
+	}
+	if got := states(results); got["Chocolatey"] != plan.Changed || got["package vim"] != plan.Changed || got["SSH keys"] != plan.Changed {
+		t.Errorf("states: %v", got)
+	}
+	wanted := map[string]string{"chocolatey": "2.3.0", "vim": "9.1.821", "grep": "3.11.0", "git": "2.40.0"}
+	if diff := cmp.Diff(wanted, lab.machine.Packages()); diff != "" {
+		t.Errorf("packages: %s", diff)
+	}
+
+	operations := lab.changes(func() {
+		results, err = lab.setup(whole(), plan.Options{AllowReboot: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range results {
+		if result.State != plan.OK || result.Change != "" {
+			t.Errorf("second run, %s: %s %s %s", result.Name, result.State, result.Change, result.Message)
+		}
+	}
+	for _, operation := range operations {
+		// Asking Chocolatey means running it.
+		if operation.Kind != simulated.OpProcessRun {
+			t.Errorf("the second run changed something: %s", operation)
+		}
+	}
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	lab := newLab(t, simulated.Options{Preset: simulated.Minimal})
+	operations := lab.changes(func() {
+		results, err := lab.setup(whole(), plan.Options{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range results {
+			if result.State != plan.OK && (result.State != plan.Skipped || result.Change == "") {
+				t.Errorf("%s: %s %q", result.Name, result.State, result.Change)
+			}
+		}
+	})
+	if len(operations) > 0 {
+		t.Errorf("changed: %v", operations)
+	}
+}
+
+func TestRemoteDesktop(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	for _, on := range []bool{true, false, true} {
+		if _, err := lab.setup(v1alpha1.Setup{EnableRDP: &on}, plan.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		h := lab.machine.Process("test")
+		value, err := h.Registry.Get(`HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`, "fDenyTSConnections")
+		if err != nil || (value.Integer == 0) != on {
+			t.Errorf("on %v: fDenyTSConnections %d, %v", on, value.Integer, err)
+		}
+		rules, err := h.Firewall.Rules(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, rule := range rules {
+			if rule.Group == "@FirewallAPI.dll,-28752" {
+				found++
+				if rule.Enabled != on {
+					t.Errorf("on %v: rule %s is enabled: %v", on, rule.Name, rule.Enabled)
+				}
+			}
+		}
+		if found == 0 {
+			t.Error("the machine has no rules for Remote Desktop")
+		}
+		if status, err := h.Services.Status(t.Context(), "TermService"); err != nil || on && status.State != host.Running {
+			t.Errorf("on %v: TermService is %s, %v", on, status.State, err)
+		}
+	}
+}
+
+func TestRemoteDesktopEnablesADisabledService(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	h := lab.machine.Process("test")
+	if status, err := h.Services.Status(t.Context(), "TermService"); err != nil {
+		t.Fatal(err)
+	} else if status.State == host.Running {
+		if err := h.Services.Stop(t.Context(), "TermService"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Services.Configure(t.Context(), host.ServiceConfig{Name: "TermService", StartType: host.StartDisabled}); err != nil {
+		t.Fatal(err)
+	}
+	on := true
+	if _, err := lab.setup(v1alpha1.Setup{EnableRDP: &on}, plan.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := h.Services.Status(t.Context(), "TermService"); err != nil || status.State != host.Running {
+		t.Errorf("TermService is %s, %v", status.State, err)
+	}
+}
+
+func TestFeatureWithoutLeaveToReboot(t *testing.T) {
+	lab := newLab(t, simulated.Options{Preset: simulated.Minimal})
+	spec := v1alpha1.Setup{Features: []string{"Containers"}, Path: []string{`C:\k`}}
+	for run := range 2 {
+		results, err := lab.setup(spec, plan.Options{})
+		var reboot *plan.RebootRequiredError
+		if !errors.As(err, &reboot) || !strings.Contains(err.Error(), "--allow-reboot") {
+			t.Fatalf("run %d: %v", run, err)
+		}
+		if got := states(results)["features"]; got != plan.RebootRequired {
+			t.Errorf("run %d: %s", run, got)
+		}
+		if got := states(results)["PATH"]; got != plan.Changed && got != plan.OK {
+			t.Errorf("run %d: what needs no reboot is %s", run, got)
+		}
+	}
+	results, err := lab.setup(spec, plan.Options{AllowReboot: true})
+	if err != nil || states(results)["features"] != plan.Changed {
+		t.Fatalf("with leave: %v, %v", results, err)
+	}
+}
+
+func TestUnknownFeatureChangesNothing(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	operations := lab.changes(func() {
+		_, err := lab.setup(v1alpha1.Setup{Path: []string{`C:\new`}, Features: []string{"Conteiners"}}, plan.Options{})
+		if !errors.Is(err, host.ErrNotExist) || !strings.Contains(err.Error(), "Conteiners") {
+			t.Errorf("got %v", err)
+		}
+	})
+	if len(operations) > 0 {
+		t.Errorf("changed: %v", operations)
+	}
+}
+
+func TestChocolateyWithoutInternet(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	results, err := lab.setup(v1alpha1.Setup{ChocoPackages: []string{"vim"}, Path: []string{`C:\new`}}, plan.Options{})
+	var failed *command.FailedError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "could not be resolved") {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"https://community.chocolatey.org/install.ps1", "internet", "proxy", "chocoPackages"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+	want := map[string]plan.State{"PATH": plan.Changed, "Chocolatey": plan.Failed, "package vim": plan.Skipped}
+	if diff := cmp.Diff(want, states(results)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPackageVersionIsChanged(t *testing.T) {
+	lab := newLab(t, simulated.Options{Internet: true})
+	for _, version := range []string{"1.5.0", "1.7.0", "1.6.0"} {
+		if _, err := lab.setup(v1alpha1.Setup{ChocoPackages: []string{"JQ@" + version}}, plan.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lab.machine.Packages()["jq"]; got != version {
+			t.Errorf("installed %s, wanted %s", got, version)
+		}
+	}
+}
+
+func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
+	const file = `C:\ProgramData\ssh\administrators_authorized_keys`
+	const foreign = "# mine\r\n\r\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1 other"
+	lab := newLab(t, simulated.Options{})
+	h := lab.machine.Process("test")
+	if err := h.Files.MakeFolder(`C:\ProgramData\ssh`); err != nil {
+		t.Fatal(err)
+	}
+	lab.machine.WriteFile(file, []byte(foreign))
+
+	// The same key twice, once with options and another comment.
+	spec := v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey, strings.Replace(aKey, "dev@laptop", "twice", 1)}}}
+	if _, err := lab.setup(spec, plan.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := lab.machine.ReadFile(file)
+	if want := foreign + "\r\n" + aKey + "\r\n"; err != nil || string(got) != want {
+		t.Errorf("got %q, want %q, %v", got, want, err)
+	}
+	if sddl, err := h.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") || !strings.Contains(sddl, "BA") {
+		t.Errorf("access list %s, %v", sddl, err)
+	}
+
+	// Only the access list is wrong: the content is left alone.
+	if err := h.Files.SetACL(file, "O:BAD:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FR;;;AU)"); err != nil {
+		t.Fatal(err)
+	}
+	operations := lab.changes(func() {
+		if _, err := lab.setup(spec, plan.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if slices.ContainsFunc(operations, func(o simulated.Operation) bool { return o.Kind == simulated.OpWrite && o.Target == file }) {
+		t.Errorf("the file was written: %v", operations)
+	}
+	if sddl, err := h.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") {
+		t.Errorf("access list %s, %v", sddl, err)
+	}
+}
+
+func TestFirewallRuleIsMadeEqual(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	h := lab.machine.Process("test")
+	rule := v1alpha1.FirewallRule{Name: "kubelet", Ports: "10250", Addresses: "10.0.0.0/8"}
+	for name, existing := range map[string]host.FirewallRule{
+		"disabled":       {Name: "kubelet", Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8"},
+		"other port":     {Name: "Kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "1", Profiles: "any", Addresses: "10.0.0.0/8"},
+		"one program's":  {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8", Program: `C:\k\kubelet.exe`},
+		"some profiles'": {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "domain", Addresses: "10.0.0.0/8"},
+	} {
+		if err := h.Firewall.Add(t.Context(), existing); err != nil {
+			t.Fatal(err)
+		}
+		results, err := lab.setup(v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{rule}}, plan.Options{})
+		if err != nil || results[0].State != plan.Changed {
+			t.Errorf("%s: %v, %v", name, results, err)
+		}
+	}
+	// Windows' own spelling of the same rule.
+	same := host.FirewallRule{
+		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "6", Ports: "10250",
+		Profiles: "public,domain,private", Addresses: "10.0.0.0/255.0.0.0",
+	}
+	if err := h.Firewall.Add(t.Context(), same); err != nil {
+		t.Fatal(err)
+	}
+	results, err := lab.setup(v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{rule}}, plan.Options{})
+	if err != nil || results[0].State != plan.OK {
+		t.Errorf("the same in other words: %v, %v", results, err)
+	}
+}
