@@ -42,6 +42,7 @@ const (
 func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	conn, bridge := newBridge(rw)
 	defer bridge.close()
+	defer conn.Close() // first, so that the bridge knows what is the last byte
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
 	if err := shakeHands(conn, m.Hash); err != nil {

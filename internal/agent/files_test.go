@@ -1,0 +1,458 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+const target = `C:\k\upload.bin`
+
+// put writes a file from the machine's side.
+func put(t testing.TB, m *simulated.Machine, path string, content []byte) {
+	t.Helper()
+	files := m.Process("setup").Files
+	if err := files.MakeFolder(path[:strings.LastIndex(path, `\`)+1]); err != nil {
+		t.Fatal(err)
+	}
+	f, err := files.Create(path, host.CreateTruncate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get reads a file from the machine's side; found is false where there is none.
+func get(t testing.TB, m *simulated.Machine, path string) (content []byte, found bool) {
+	t.Helper()
+	f, err := m.Process("look").Files.Open(path)
+	if errors.Is(err, host.ErrNotExist) {
+		return nil, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if content, err = io.ReadAll(f); err != nil {
+		t.Fatal(err)
+	}
+	return content, true
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(n)})
+	r.Read(b)
+	return b
+}
+
+func sha(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func compressed(t testing.TB, b []byte) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	return encoder.EncodeAll(b, nil)
+}
+
+type upload = grpc.ClientStreamingClient[agentv1.WriteRequest, agentv1.WriteReply]
+
+func sendHeader(t testing.TB, w upload, h *agentv1.WriteHeader) {
+	t.Helper()
+	if err := w.Send(&agentv1.WriteRequest{Header: h}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write sends a whole file in messages of so many bytes.
+func (c *client) write(ctx context.Context, h *agentv1.WriteHeader, body []byte, chunk int) (*agentv1.WriteReply, error) {
+	w, err := c.files.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request := &agentv1.WriteRequest{Header: h}
+	for {
+		n := min(chunk, len(body))
+		request.Data, body = body[:n], body[n:]
+		if err := w.Send(request); err != nil || len(body) == 0 {
+			return w.CloseAndRecv() // after a failed Send it has the reason
+		}
+		request = &agentv1.WriteRequest{}
+	}
+}
+
+// read collects a file.
+func (c *client) read(ctx context.Context, path string, offset int64) ([]byte, error) {
+	r, err := c.files.Read(ctx, &agentv1.ReadRequest{Path: path, Offset: offset})
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for {
+		reply, err := r.Recv()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, reply.GetData()...)
+	}
+}
+
+func TestWriteThenRead(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	for _, size := range []int{0, 1, 512 << 10, 512<<10 + 1, 3<<20 + 7} {
+		for _, packed := range []bool{false, true} {
+			for _, verified := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%d bytes, zstd %v, verified %v", size, packed, verified), func(t *testing.T) {
+					content := random(size)
+					header := &agentv1.WriteHeader{Path: target, Size: int64(size), MakeFolder: true, Zstd: packed}
+					body := content
+					if packed {
+						body = compressed(t, content)
+					}
+					if verified {
+						header.Sha256 = strings.ToUpper(sha(content))
+					}
+					reply, err := c.write(t.Context(), header, body, 256<<10)
+					if err != nil || reply.GetSha256() != sha(content) || reply.GetSize() != int64(size) {
+						t.Fatalf("got %v, %v", reply, err)
+					}
+					for _, offset := range []int{0, size / 3, size} {
+						if got, err := c.read(t.Context(), target, int64(offset)); err != nil || !bytes.Equal(got, content[offset:]) {
+							t.Fatalf("read %d bytes from %d, %v", len(got), offset, err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestReadOutsideOfTheFile(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	put(t, m, target, random(10))
+	c := connect(t, m.Process("agent"))
+	if _, err := c.read(t.Context(), target, 11); status.Code(err) != codes.OutOfRange {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.read(t.Context(), target, -1); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWriteKeepsTheTimeOfChange(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	when := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
+	header := &agentv1.WriteHeader{Path: target, Size: 3, MakeFolder: true, Modified: timestamppb.New(when)}
+	if _, err := c.write(t.Context(), header, []byte("abc"), 3); err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: target})
+	if err != nil || !info.GetModified().AsTime().Equal(when) {
+		t.Fatalf("got %v, %v", info, err)
+	}
+}
+
+// What cannot become the announced file is refused, and nothing of it stays.
+func TestWriteLeavesNothingOfAWrongFile(t *testing.T) {
+	content := random(1 << 20)
+	packed := compressed(t, content)
+	damaged := bytes.Clone(packed)
+	damaged[len(damaged)/2] ^= 0xff
+	other := sha([]byte("other"))
+	for _, test := range []struct {
+		name   string
+		header *agentv1.WriteHeader
+		body   []byte
+		code   codes.Code
+	}{
+		{"too much", &agentv1.WriteHeader{Size: 1<<20 - 1}, content, codes.InvalidArgument},
+		{"too little", &agentv1.WriteHeader{Size: 1<<20 + 1}, content, codes.InvalidArgument},
+		{"another hash", &agentv1.WriteHeader{Size: 1 << 20, Sha256: other}, content, codes.DataLoss},
+		{"too much, compressed", &agentv1.WriteHeader{Size: 1<<20 - 1, Zstd: true}, packed, codes.InvalidArgument},
+		{"too little, compressed", &agentv1.WriteHeader{Size: 1<<20 + 1, Zstd: true}, packed, codes.InvalidArgument},
+		{"cut compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, packed[:len(packed)-5], codes.InvalidArgument},
+		{"damaged compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true, Sha256: sha(content)}, damaged, codes.InvalidArgument},
+		{"no compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, content, codes.InvalidArgument},
+		{"something behind the compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, append(bytes.Clone(packed), "rest"...), codes.InvalidArgument},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+			c := connect(t, m.Process("agent"))
+			test.header.Path, test.header.MakeFolder = target, true
+			_, err := c.write(t.Context(), test.header, test.body, 100<<10)
+			if status.Code(err) != test.code {
+				t.Errorf("got %v", err)
+			}
+			if _, found := get(t, m, target); found {
+				t.Error("something stayed")
+			}
+		})
+	}
+}
+
+// What makes no sense is refused before anything is touched.
+func TestWriteRefusesBadHeaders(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	put(t, m, target, []byte("0123456789"))
+	c := connect(t, m.Process("agent"))
+	hash := sha([]byte("x"))
+	for _, header := range []*agentv1.WriteHeader{
+		nil,
+		{},
+		{Path: target, Size: -1},
+		{Path: target, Size: 20, Offset: 21, Sha256: hash},
+		{Path: target, Size: 20, Offset: -1, Sha256: hash},
+		{Path: target, Size: 20, Sha256: "abc"},
+		{Path: target, Size: 20, Sha256: strings.Repeat("x", 64)},
+		{Path: target, Size: 20, Offset: 10},
+		{Path: target, Size: 20, Offset: 10, Sha256: hash, NewOnly: true},
+		{Path: target, Size: 20, Modified: &timestamppb.Timestamp{Nanos: -5}},
+	} {
+		if _, err := c.write(t.Context(), header, nil, 1); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: got %v", header, err)
+		}
+	}
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, Size: 20, Offset: 9, Sha256: hash}, nil, 1); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("continue elsewhere: got %v", err)
+	}
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, NewOnly: true}, nil, 1); !is(err, host.ErrExist) {
+		t.Errorf("new_only: got %v", err)
+	}
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: `C:\Windows`}, nil, 1); !is(err, host.ErrIsDirectory) {
+		t.Errorf("a folder: got %v", err)
+	}
+	if content, _ := get(t, m, target); string(content) != "0123456789" {
+		t.Errorf("the file is now %q", content)
+	}
+}
+
+func TestAFullDiskLeavesNothing(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpWrite && op.Phase == simulated.Before && op.Occurrence == 2 {
+			return simulated.DiskFull()
+		}
+		return simulated.Continue()
+	})
+	content := random(3 << 20)
+	for _, packed := range []bool{false, true} {
+		header := &agentv1.WriteHeader{Path: fmt.Sprint(target, packed), Size: 3 << 20, MakeFolder: true, Zstd: packed}
+		body := content
+		if packed {
+			body = compressed(t, content)
+		}
+		if _, err := c.write(t.Context(), header, body, 1<<20); !is(err, host.ErrDiskFull) {
+			t.Errorf("zstd %v: got %v", packed, err)
+		}
+		if _, found := get(t, m, header.GetPath()); found {
+			t.Errorf("zstd %v: something stayed", packed)
+		}
+	}
+}
+
+// A cut upload stays, and any number of cuts later the file is whole.
+func TestACutUploadIsContinued(t *testing.T) {
+	content := random(512 << 10)
+	continued := false
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+		defer m.Close()
+		var have int64
+		for range rapid.IntRange(0, 3).Draw(rt, "cuts") {
+			left := int64(len(content)) - have
+			have = cutUpload(t, m, content, have, have+left*rapid.Int64Range(0, 4).Draw(rt, "quarters")/4)
+		}
+		c := connect(t, m.Process("agent"))
+		defer c.close(t)
+		header := &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: have, Sha256: sha(content), MakeFolder: true}
+		body := content[have:]
+		if rapid.Bool().Draw(rt, "zstd") {
+			header.Zstd, body = true, compressed(t, body)
+		}
+		if _, err := c.write(t.Context(), header, body, 256<<10); err != nil {
+			rt.Fatal(err)
+		}
+		if got, _ := get(t, m, target); !bytes.Equal(got, content) {
+			rt.Fatalf("%d bytes are there", len(got))
+		}
+		continued = continued || have > 0 && have < int64(len(content))
+	})
+	if !continued {
+		t.Fatal("nothing was ever continued in the middle")
+	}
+}
+
+// cutUpload sends content from offset on, cuts the stream when the file has
+// `enough` bytes, and returns how many are there.
+func cutUpload(t *testing.T, m *simulated.Machine, content []byte, offset, enough int64) int64 {
+	t.Helper()
+	c := connect(t, m.Process("agent"))
+	w, err := c.files.Write(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sendHeader(t, w, &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: offset, Sha256: sha(content), MakeFolder: true})
+	for at := offset; at < enough; {
+		n := min(50<<10, enough-at)
+		if err := w.Send(&agentv1.WriteRequest{Data: content[at : at+n]}); err != nil {
+			t.Fatal(err)
+		}
+		at += n
+	}
+	await(t, func() bool {
+		got, _ := get(t, m, target)
+		return int64(len(got)) >= enough
+	})
+	c.stream.Close()
+	c.close(t)
+	got, _ := get(t, m, target)
+	if !bytes.Equal(got, content[:len(got)]) {
+		t.Fatalf("%d bytes are there, and not the right ones", len(got))
+	}
+	return int64(len(got))
+}
+
+// await waits until a condition is true.
+func await(t testing.TB, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("waited for nothing")
+		}
+	}
+}
+
+func TestHashIsCachedUntilTheFileChanges(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	put(t, m, target, []byte("one"))
+	old := time.Now().Add(-time.Hour)
+	files := m.Process("setup").Files
+	if err := files.SetModified(target, old); err != nil {
+		t.Fatal(err)
+	}
+	counting := &countingFiles{Files: m.Process("agent").Files}
+	h := *m.Process("agent")
+	h.Files = counting
+	c := connect(t, &h)
+	hash := func(want string) {
+		t.Helper()
+		reply, err := c.files.Hash(t.Context(), &agentv1.HashRequest{Path: target})
+		if err != nil || reply.GetSha256() != sha([]byte(want)) || reply.GetSize() != int64(len(want)) {
+			t.Fatalf("got %v, %v", reply, err)
+		}
+	}
+	hash("one")
+	hash("one")
+	if counting.opened != 1 {
+		t.Fatalf("the file was read %d times", counting.opened)
+	}
+	header := &agentv1.WriteHeader{Path: target, Size: 3, Modified: timestamppb.New(old)}
+	if _, err := c.write(t.Context(), header, []byte("two"), 3); err != nil { // same size, same time
+		t.Fatal(err)
+	}
+	hash("two")
+	put(t, m, target, []byte("three"))
+	hash("three")
+}
+
+type countingFiles struct {
+	host.Files
+	opened int // reads of target
+}
+
+func (c *countingFiles) Open(path string) (io.ReadSeekCloser, error) {
+	if path == target {
+		c.opened++
+	}
+	return c.Files.Open(path)
+}
+
+func TestRenameAndFolders(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	ctx := t.Context()
+	if _, err := c.files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: `C:\a\b`}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, m, `C:\a\one`, []byte("1"))
+	put(t, m, `C:\a\two`, []byte("2"))
+	_, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`})
+	if !is(err, host.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`, Replace: true}); err != nil {
+		t.Error(err)
+	}
+	list, err := c.files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\a`})
+	if err != nil || len(list.GetEntries()) != 2 || !list.GetEntries()[0].GetFolder() || list.GetEntries()[1].GetPath() != `C:\a\two` {
+		t.Errorf("got %v, %v", list, err)
+	}
+	if _, err := c.files.SetACL(ctx, &agentv1.SetACLRequest{Path: `C:\a\two`, Sddl: "D:P(A;;FA;;;SY)"}); err != nil {
+		t.Error(err)
+	}
+	acl, err := c.files.GetACL(ctx, &agentv1.GetACLRequest{Path: `C:\a\two`})
+	if err != nil || !strings.Contains(acl.GetSddl(), "(A;;FA;;;SY)") || strings.Contains(acl.GetSddl(), ";;;BU)") {
+		t.Errorf("got %v, %v", acl, err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	put(t, m, `C:\a\b\c\deep`, nil)
+	put(t, m, `C:\a\shallow`, nil)
+	if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\a`}); err == nil {
+		t.Error("a full folder was removed without recursive")
+	}
+	if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\a`, Recursive: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: `C:\a`}); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	for _, volume := range []string{`C:`, `c:\`, `C:/`, `C:\.`, `C:\a\..\`, `C:\..`} {
+		if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: volume, Recursive: true}); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", volume, err)
+		}
+	}
+}

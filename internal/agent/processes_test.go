@@ -1,0 +1,202 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// tester is a machine with programs under C:\t, each named by what it does.
+func tester(t *testing.T) (*simulated.Machine, *client) {
+	t.Helper()
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	for name, main := range map[string]func(ctx context.Context, p *simulated.Process) int{
+		"cat": func(_ context.Context, p *simulated.Process) int {
+			io.Copy(p.Stdout, p.Stdin)
+			return 0
+		},
+		"both": func(_ context.Context, p *simulated.Process) int {
+			fmt.Fprint(p.Stdout, "out ", strings.Join(p.Args, "|"), " in ", p.Folder, " with ", p.Environment)
+			fmt.Fprint(p.Stderr, "err")
+			return 7
+		},
+		"flood": func(ctx context.Context, p *simulated.Process) int {
+			line := bytes.Repeat([]byte("x"), 64<<10)
+			for ctx.Err() == nil {
+				if _, err := p.Stdout.Write(line); err != nil {
+					return 1
+				}
+			}
+			return 0
+		},
+		"hang": func(ctx context.Context, _ *simulated.Process) int {
+			<-ctx.Done()
+			return 0
+		},
+	} {
+		path := `C:\t\` + name + ".exe"
+		put(t, m, path, simulated.Binary(simulated.BinarySpec{Name: name}))
+		m.Register(simulated.Program{
+			Name:  name,
+			Match: func(image *simulated.Image) bool { return image.Path == path },
+			Main:  main,
+		})
+	}
+	return m, connect(t, m.Process("agent"))
+}
+
+type runCall = grpc.BidiStreamingClient[agentv1.RunRequest, agentv1.RunReply]
+
+func (c *client) run(t *testing.T, ctx context.Context, command *agentv1.RunCommand) runCall {
+	t.Helper()
+	call, err := c.processes.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Send(&agentv1.RunRequest{Command: command}); err != nil {
+		t.Fatal(err)
+	}
+	return call
+}
+
+// collect reads a command's output to its end.
+func collect(call runCall) (stdout, stderr []byte, code int, err error) {
+	for {
+		reply, err := call.Recv()
+		if err != nil {
+			return stdout, stderr, code, err
+		}
+		stdout, stderr = append(stdout, reply.GetStdout()...), append(stderr, reply.GetStderr()...)
+		if reply.GetExited() {
+			if _, err := call.Recv(); err != io.EOF {
+				return stdout, stderr, -1, fmt.Errorf("after the exit code: %v", err)
+			}
+			return stdout, stderr, int(reply.GetExitCode()), nil
+		}
+	}
+}
+
+// A command that does not read stdin ends although nobody ever closes it.
+func TestRunKeepsBothStreamsAndTheExitCode(t *testing.T) {
+	_, c := tester(t)
+	stdout, stderr, code, err := collect(c.run(t, t.Context(), &agentv1.RunCommand{
+		Path: `C:\t\both.exe`, Args: []string{"a b", `"`}, Folder: `C:\Windows`, Environment: []string{"X=1"},
+	}))
+	if err != nil || code != 7 || string(stdout) != `out a b|" in C:\Windows with [X=1]` || string(stderr) != "err" {
+		t.Fatalf("got %q, %q, %d, %v", stdout, stderr, code, err)
+	}
+}
+
+func TestRunFeedsStdin(t *testing.T) {
+	_, c := tester(t)
+	for _, end := range []string{"stdin_closed", "half close"} {
+		call := c.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\t\cat.exe`})
+		content := random(3 << 20)
+		sent := make(chan error, 1)
+		go func() {
+			for part := range slices.Chunk(content, 100<<10) {
+				if err := call.Send(&agentv1.RunRequest{Stdin: part}); err != nil {
+					sent <- err
+					return
+				}
+			}
+			if end == "half close" {
+				sent <- call.CloseSend()
+				return
+			}
+			sent <- call.Send(&agentv1.RunRequest{StdinClosed: true})
+		}()
+		stdout, _, code, err := collect(call)
+		if err != nil || code != 0 || !bytes.Equal(stdout, content) {
+			t.Errorf("%s: got %d bytes, %d, %v", end, len(stdout), code, err)
+		}
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRunWhatCannotRun(t *testing.T) {
+	_, c := tester(t)
+	for path, is := range map[string]func(error) bool{
+		`C:\t\none.exe`: func(err error) bool { return is(err, host.ErrNotExist) },
+		"":              func(err error) bool { return status.Code(err) == codes.InvalidArgument },
+	} {
+		if _, _, _, err := collect(c.run(t, t.Context(), &agentv1.RunCommand{Path: path})); !is(err) {
+			t.Errorf("%q: got %v", path, err)
+		}
+	}
+}
+
+// Whoever asked going away, by whatever way, ends the command.
+func TestRunEndsWithTheCall(t *testing.T) {
+	for _, program := range []string{"hang", "flood", "cat"} {
+		for _, way := range []string{"cancel", "hang up"} {
+			t.Run(program+", "+way, func(t *testing.T) {
+				m, c := tester(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				call := c.run(t, ctx, &agentv1.RunCommand{Path: `C:\t\` + program + ".exe"})
+				runs := func() bool { return running(t, m, program+".exe") }
+				await(t, runs)
+				if way == "cancel" {
+					cancel()
+				} else {
+					c.stream.Close()
+				}
+				await(t, func() bool { return !runs() })
+				if _, _, _, err := collect(call); err == nil {
+					t.Error("the call ended well")
+				}
+			})
+		}
+	}
+}
+
+func running(t *testing.T, m *simulated.Machine, name string) bool {
+	t.Helper()
+	list, err := m.Process("look").Processes.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(list, func(p host.Process) bool { return p.Name == name })
+}
+
+func TestListAndKill(t *testing.T) {
+	_, c := tester(t)
+	call := c.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\t\hang.exe`})
+	var pid uint32
+	await(t, func() bool {
+		list, err := c.processes.List(t.Context(), &agentv1.ListProcessesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list.GetProcesses() {
+			if p.GetImage() == `C:\t\hang.exe` {
+				pid = p.GetPid()
+			}
+		}
+		return pid != 0
+	})
+	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, code, err := collect(call); err != nil || code == 0 {
+		t.Fatalf("got %d, %v", code, err)
+	}
+	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); !is(err, host.ErrNotExist) {
+		t.Fatalf("got %v", err)
+	}
+}

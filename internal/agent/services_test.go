@@ -1,0 +1,268 @@
+package agent_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+)
+
+func TestServiceLife(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	c := connect(t, m.Process("agent"))
+	ctx := t.Context()
+	put(t, m, `C:\k\spare.exe`, simulated.Binary(simulated.BinarySpec{Name: "kube-proxy", Version: "v1"}))
+	config := &agentv1.ServiceConfig{
+		Name: "spare", DisplayName: "Spare", Description: "for tests", CommandLine: `C:\k\spare.exe`,
+		StartType: string(host.StartManual), Dependencies: []string{"kubelet"},
+		Recovery: &agentv1.Recovery{Restarts: []*durationpb.Duration{durationpb.New(time.Second)}, Reset_: durationpb.New(time.Hour)},
+	}
+	created, err := c.services.Create(ctx, config)
+	if err != nil || created.GetStatus().GetState() != string(host.Stopped) {
+		t.Fatalf("got %v, %v", created, err)
+	}
+	if _, err := c.services.Create(ctx, config); !is(err, host.ErrServiceExists) {
+		t.Errorf("created twice: %v", err)
+	}
+	if got := created.GetConfig().GetRecovery(); !proto.Equal(got, config.GetRecovery()) || created.GetConfig().GetDisplayName() != "Spare" {
+		t.Errorf("got %v", created.GetConfig())
+	}
+	changed, err := c.services.Configure(ctx, &agentv1.ServiceConfig{Name: "spare", DisplayName: "Other"})
+	if err != nil || changed.GetConfig().GetDisplayName() != "Other" || changed.GetConfig().GetCommandLine() != `C:\k\spare.exe` {
+		t.Errorf("got %v, %v", changed, err)
+	}
+	started, err := c.services.Start(ctx, &agentv1.StartServiceRequest{Name: "spare"})
+	if err != nil || started.GetStatus().GetState() != string(host.Running) || started.GetStatus().GetPid() == 0 || started.GetStatus().GetStarted() == nil {
+		t.Fatalf("got %v, %v", started, err)
+	}
+	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil || !slices.Contains(kubelet.GetDependents(), "spare") {
+		t.Errorf("got %v, %v", kubelet, err)
+	}
+	stopped, err := c.services.Stop(ctx, &agentv1.StopServiceRequest{Name: "kubelet"})
+	if names := stopped.GetStopped(); err != nil || len(names) < 2 || names[len(names)-1] != "kubelet" || !slices.Contains(names, "spare") {
+		t.Errorf("got %v, %v", stopped, err)
+	}
+	if _, err := c.services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: "spare"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "spare"}); !is(err, host.ErrNoService) {
+		t.Errorf("got %v", err)
+	}
+	list, err := c.services.List(ctx, &agentv1.ListServicesRequest{})
+	if err != nil || !slices.ContainsFunc(list.GetServices(), func(s *agentv1.ServiceStatus) bool {
+		return s.GetName() == "containerd" && s.GetState() == string(host.Running) && s.GetPid() != 0
+	}) {
+		t.Errorf("got %v, %v", list, err)
+	}
+}
+
+func TestStartTellsWhyAServiceFailed(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	c := connect(t, m.Process("agent"))
+	put(t, m, `C:\k\broken.exe`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Fault: simulated.CrashStarted}))
+	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`, StartType: string(host.StartManual)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err, host.ErrStartFailed) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	c := connect(t, newMachine(t, simulated.Options{Preset: simulated.Minimal}).Process("agent"))
+	ctx := t.Context()
+	const key = `HKLM\SOFTWARE\swdt-test\sub`
+	for _, value := range []*agentv1.RegistryValue{
+		{Name: "s", Type: "REG_SZ", String_: "text"},
+		{Name: "e", Type: "REG_EXPAND_SZ", String_: `%SystemRoot%\x`},
+		{Name: "m", Type: "REG_MULTI_SZ", Strings: []string{"a", "b"}},
+		{Name: "d", Type: "REG_DWORD", Integer: 1<<32 - 1},
+		{Name: "q", Type: "REG_QWORD", Integer: 1<<64 - 1},
+		{Name: "b", Type: "REG_BINARY", Binary: []byte{0, 1, 255}},
+		{Name: "", Type: "REG_SZ", String_: "default"},
+	} {
+		if _, err := c.registry.Set(ctx, &agentv1.RegistrySetRequest{Key: key, Value: value}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: value.GetName()})
+		if err != nil || !proto.Equal(got, value) {
+			t.Errorf("got %v, wanted %v, %v", got, value, err)
+		}
+	}
+	list, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key})
+	if err != nil || len(list.GetValues()) != 7 {
+		t.Errorf("got %v, %v", list, err)
+	}
+	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: key, Name: "S"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "s"}); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: `HKLM\SOFTWARE\swdt-test`, WholeKey: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key}); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	c := connect(t, m.Process("agent"))
+	ctx := t.Context()
+	before, _ := get(t, m, simulated.HostsFile)
+	hosts := &agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "cp", Address: "10.0.0.1"}}}
+	environment := &agentv1.SetEnvironmentRequest{
+		Variables: []*agentv1.EnvironmentVariable{{Name: "KUBE_NODE", Value: "n1"}},
+		AddPath:   []string{`C:\k`},
+	}
+	for _, want := range []bool{true, false} { // the second time there is nothing to do
+		reply, err := c.settings.SetHosts(ctx, hosts)
+		if err != nil || reply.GetChanged() != want {
+			t.Errorf("hosts: got %v, %v", reply, err)
+		}
+		env, err := c.settings.SetEnvironment(ctx, environment)
+		if err != nil || env.GetChanged() != want {
+			t.Errorf("environment: got %v, %v", env, err)
+		}
+	}
+	entries, err := c.settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
+	if err != nil || len(entries.GetEntries()) != 1 || !proto.Equal(entries.GetEntries()[0], hosts.GetEntries()[0]) {
+		t.Errorf("got %v, %v", entries, err)
+	}
+	if after, _ := get(t, m, simulated.HostsFile); string(after) != string(before)+"10.0.0.1\tcp\r\n" {
+		t.Errorf("the hosts file is %q", after)
+	}
+	variables, err := c.settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
+	if err != nil || !slices.ContainsFunc(variables.GetVariables(), func(v *agentv1.EnvironmentVariable) bool {
+		return v.GetName() == "KUBE_NODE" && v.GetValue() == "n1"
+	}) {
+		t.Errorf("got %v, %v", variables, err)
+	}
+	if _, err := c.settings.SetHosts(ctx, &agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "a b"}}}); !isInvalid(err) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: []string{"a;b"}}); !isInvalid(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFeatures(t *testing.T) {
+	c := connect(t, newMachine(t, simulated.Options{Preset: simulated.Minimal}).Process("agent"))
+	ctx := t.Context()
+	set, err := c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "Containers", Enabled: true})
+	if err != nil || !set.GetRebootRequired() {
+		t.Errorf("got %v, %v", set, err)
+	}
+	set, err = c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "TelnetClient", Enabled: true})
+	if err != nil || set.GetRebootRequired() {
+		t.Errorf("got %v, %v", set, err)
+	}
+	if _, err := c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "TelnetClient"}); err != nil {
+		t.Error(err)
+	}
+	got, err := c.features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{"containers", "TelnetClient"}})
+	want := &agentv1.FeaturesReply{Features: []*agentv1.Feature{
+		{Name: "containers", State: string(host.FeatureEnablePending)}, {Name: "TelnetClient", State: string(host.FeatureDisabled)},
+	}}
+	if err != nil || !proto.Equal(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestFirewall(t *testing.T) {
+	c := connect(t, newMachine(t, simulated.Options{Preset: simulated.Minimal}).Process("agent"))
+	ctx := t.Context()
+	rule := &agentv1.FirewallRule{
+		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250",
+		Profiles: "any", Program: `C:\k\kubelet.exe`, Addresses: "10.0.0.0/8",
+	}
+	if _, err := c.firewall.Add(ctx, rule); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.firewall.EnableGroup(ctx, &agentv1.EnableFirewallGroupRequest{Group: simulated.RemoteDesktopGroup, Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(list.GetRules(), func(r *agentv1.FirewallRule) bool { return proto.Equal(r, rule) }) {
+		t.Errorf("the rule is not in %v", list)
+	}
+	for _, r := range list.GetRules() {
+		if r.GetGroup() == simulated.RemoteDesktopGroup && !r.GetEnabled() {
+			t.Errorf("%v is off", r)
+		}
+	}
+	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The folder with the agent and the journals is closed to others as soon as an
+// agent runs that finds it open, and not written to when it is as it must be.
+func TestTheRootFolderIsProtected(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	files := m.Process("setup").Files
+	if err := files.MakeFolder(layout.Agents); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		connect(t, m.Process("agent")).close(t)
+	}
+	sddl, err := files.ACL(layout.Root)
+	if err != nil || sddl != layout.RootSDDL {
+		t.Errorf("got %s, %v", sddl, err)
+	}
+	changes := 0
+	for _, op := range m.Operations() {
+		if op.Process == "agent" {
+			changes++
+		}
+	}
+	if changes != 1 {
+		t.Errorf("%d changes: %v", changes, m.Operations())
+	}
+}
+
+// Somebody who may not change the folder can still look around.
+func TestASessionWithoutTheRightToProtect(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	if err := m.Process("setup").Files.MakeFolder(layout.Root); err != nil {
+		t.Fatal(err)
+	}
+	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpACL {
+			return simulated.Fail(host.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	c := connect(t, m.Process("agent"))
+	if _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Lock(t.Context(), &agentv1.LockRequest{}); !is(err, host.ErrPermission) {
+		t.Fatalf("got %v", err)
+	}
+	c.close(t)
+	if c.log.Len() == 0 {
+		t.Fatal("nothing was logged")
+	}
+}
+
+func isInvalid(err error) bool { return status.Code(err) == codes.InvalidArgument }
