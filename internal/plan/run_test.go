@@ -1,0 +1,269 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// machine plays the part of the agent that a run itself needs, and writes down
+// what happens in which order.
+type machine struct {
+	agentv1.MachineClient
+	log    []string
+	boots  int
+	locked string // held by somebody else
+}
+
+func (m *machine) Lock(_ context.Context, r *agentv1.LockRequest, _ ...grpc.CallOption) (*agentv1.LockReply, error) {
+	if m.locked != "" {
+		return nil, fmt.Errorf("held by %s", m.locked)
+	}
+	if r.GetHolder() == "" {
+		return nil, errors.New("nobody wants the lock")
+	}
+	m.log = append(m.log, "lock")
+	return &agentv1.LockReply{}, nil
+}
+
+func (m *machine) Unlock(context.Context, *agentv1.UnlockRequest, ...grpc.CallOption) (*agentv1.UnlockReply, error) {
+	m.log = append(m.log, "unlock")
+	return &agentv1.UnlockReply{}, nil
+}
+
+func (m *machine) Facts(context.Context, *agentv1.FactsRequest, ...grpc.CallOption) (*agentv1.FactsReply, error) {
+	return &agentv1.FactsReply{BootId: fmt.Sprint("boot ", m.boots)}, nil
+}
+
+func (m *machine) Reboot(context.Context, *agentv1.RebootRequest, ...grpc.CallOption) (*agentv1.RebootReply, error) {
+	m.log = append(m.log, "reboot")
+	m.boots++
+	return nil, status.Error(codes.Unavailable, "the connection is gone before the answer")
+}
+
+// step is a scripted step.
+type step struct {
+	m       *machine
+	name    string
+	needed  bool
+	after   bool // takes effect after a reboot
+	stays   bool // never takes effect
+	planErr error
+	err     error
+	needs   []string
+	boot    int
+}
+
+func (s *step) Name() string    { return s.name }
+func (s *step) Needs() []string { return s.needs }
+
+func (s *step) Plan(context.Context, *node.Node) (plan.Change, error) {
+	s.m.log = append(s.m.log, "plan "+s.name)
+	if s.planErr != nil {
+		return plan.Change{}, s.planErr
+	}
+	return plan.Change{Needed: s.needed && (s.stays || !s.after || s.m.boots == s.boot), Summary: "do " + s.name}, nil
+}
+
+func (s *step) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
+	s.m.log = append(s.m.log, "apply "+s.name)
+	if s.err != nil {
+		return plan.Outcome{}, s.err
+	}
+	s.boot = s.m.boots
+	return plan.Outcome{RebootRequired: s.after}, nil
+}
+
+func run(t *testing.T, ctx context.Context, m *machine, opts plan.Options, steps ...*step) ([]plan.StepResult, error) {
+	t.Helper()
+	var list []plan.Step
+	for _, s := range steps {
+		s.m = m
+		list = append(list, s)
+	}
+	opts.AwaitReboot = func(_ context.Context, _ *node.Node, old string) error {
+		if old != fmt.Sprint("boot ", m.boots-1) {
+			return fmt.Errorf("waits for another boot than %q", old)
+		}
+		m.log = append(m.log, "await")
+		return nil
+	}
+	results, err := plan.Run(ctx, &node.Node{Name: "win", Machine: m}, list, opts, ui.Discard{})
+	if len(results) != len(steps) {
+		t.Fatalf("%d results for %d steps", len(results), len(steps))
+	}
+	for i, result := range results {
+		if result.Name != steps[i].name || result.State == "" {
+			t.Errorf("result %d is %+v", i, result)
+		}
+	}
+	return results, err
+}
+
+func stateOf(results []plan.StepResult) string {
+	var out []string
+	for _, result := range results {
+		out = append(out, string(result.State))
+	}
+	return strings.Join(out, " ")
+}
+
+func check(t *testing.T, m *machine, results []plan.StepResult, states, log string) {
+	t.Helper()
+	if got := stateOf(results); got != states {
+		t.Errorf("states: %s, want %s", got, states)
+	}
+	if diff := cmp.Diff(strings.Split(log, ", "), m.log); diff != "" {
+		t.Errorf("what happened: %s", diff)
+	}
+}
+
+func TestPlansAllThenAppliesWhatIsNeeded(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true}, &step{name: "b"}, &step{name: "c", needed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed ok changed", "plan a, plan b, plan c, lock, apply a, apply c, unlock")
+	if results[0].Change != "do a" || results[1].Change != "" {
+		t.Errorf("changes: %+v", results)
+	}
+}
+
+func TestNothingNeededLocksNothing(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true}, &step{name: "a"}, &step{name: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "ok ok", "plan a, plan b")
+}
+
+func TestDryRun(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{DryRun: true}, &step{name: "a", needed: true}, &step{name: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "skipped ok", "plan a, plan b")
+	if results[0].Change != "do a" {
+		t.Errorf("the change is not shown: %+v", results[0])
+	}
+}
+
+func TestAStepThatCannotBeComparedStopsAllBeforeTheFirstChange(t *testing.T) {
+	m := &machine{}
+	cause := errors.New("no such feature")
+	results, err := run(t, t.Context(), m, plan.Options{},
+		&step{name: "a", needed: true}, &step{name: "b", planErr: cause}, &step{name: "c", planErr: errors.New("another")})
+	var failed *plan.FailedError
+	if !errors.As(err, &failed) || !errors.Is(err, cause) {
+		t.Fatalf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{"b", "c"}, failed.Steps); diff != "" {
+		t.Errorf("every problem at once: %s", diff)
+	}
+	check(t, m, results, "skipped failed failed", "plan a, plan b, plan c")
+}
+
+func TestOneFailureLeavesIndependentStepsAlone(t *testing.T) {
+	m := &machine{}
+	cause := errors.New("no internet")
+	results, err := run(t, t.Context(), m, plan.Options{},
+		&step{name: "chocolatey", needed: true, err: cause},
+		&step{name: "vim", needed: true, needs: []string{"chocolatey"}},
+		&step{name: "hosts", needed: true})
+	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "chocolatey") {
+		t.Fatalf("got %v", err)
+	}
+	check(t, m, results, "failed skipped changed",
+		"plan chocolatey, plan vim, plan hosts, lock, apply chocolatey, apply hosts, unlock")
+	if !strings.Contains(results[1].Message, "chocolatey") {
+		t.Errorf("vim does not say why: %+v", results[1])
+	}
+}
+
+func TestALostConnectionEndsTheRun(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{},
+		&step{name: "a", needed: true, err: &node.LostError{Node: "win"}}, &step{name: "b", needed: true})
+	var lost *node.LostError
+	if !errors.As(err, &lost) {
+		t.Fatalf("got %v", err)
+	}
+	if got := stateOf(results); got != "failed skipped" {
+		t.Errorf("states: %s", got)
+	}
+}
+
+func TestRebootThatIsAllowed(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true},
+		&step{name: "feature", needed: true, after: true}, &step{name: "b", needed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed changed",
+		"plan feature, plan b, lock, apply feature, reboot, await, lock, plan feature, plan b, apply b, unlock")
+	if !strings.Contains(results[0].Message, "rebooted") {
+		t.Errorf("the reboot is not told: %+v", results[0])
+	}
+}
+
+func TestRebootThatIsNotAllowed(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{},
+		&step{name: "feature", needed: true, after: true}, &step{name: "b", needed: true},
+		&step{name: "c", needed: true, needs: []string{"feature"}})
+	var reboot *plan.RebootRequiredError
+	if !errors.As(err, &reboot) || reboot.Steps[0] != "feature" {
+		t.Fatalf("got %v", err)
+	}
+	check(t, m, results, "rebootRequired changed skipped", "plan feature, plan b, plan c, lock, apply feature, apply b, unlock")
+}
+
+func TestAStepThatARebootDidNotFinishFails(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true},
+		&step{name: "feature", needed: true, after: true, stays: true})
+	var failed *plan.FailedError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "after the reboot") {
+		t.Fatalf("got %v", err)
+	}
+	if got := stateOf(results); got != "failed" || m.boots != 1 {
+		t.Errorf("states %s after %d reboots", got, m.boots)
+	}
+}
+
+func TestALockedNodeIsNotChanged(t *testing.T) {
+	m := &machine{locked: "ann@desk"}
+	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true})
+	if err == nil || !strings.Contains(err.Error(), "ann@desk") {
+		t.Fatalf("got %v", err)
+	}
+	check(t, m, results, "skipped", "plan a")
+}
+
+func TestCtrlCStopsBetweenSteps(t *testing.T) {
+	m := &machine{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	results, err := run(t, ctx, m, plan.Options{},
+		&step{name: "a", needed: true, planErr: context.Canceled}, &step{name: "b", needed: true})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	check(t, m, results, "failed skipped", "plan a")
+}
