@@ -3,7 +3,7 @@
 //
 //   - transfer.go: one binary to its staged name, by the method that suits it
 //   - whole.go: the method that sends every byte, compressed where that pays
-//   - copy.go, upload.go, download.go: files and folders for `swdt cp`
+//   - upload.go, download.go: files and folders for `swdt cp`
 package transfer
 
 import (
@@ -63,12 +63,16 @@ type sending struct {
 // cut connection; destination itself only ever has the whole file, whose hash
 // was verified on the node's disk.
 func Send(ctx context.Context, n *node.Node, file File, destination string, r ui.Reporter) (Result, error) {
+	return send(ctx, n, file, Part(destination), destination, r)
+}
+
+func send(ctx context.Context, n *node.Node, file File, part, destination string, r ui.Reporter) (Result, error) {
 	begun := time.Now()
 	if file.Label == "" {
 		file.Label = filepath.Base(file.Path)
 	}
 	s := &sending{node: n, file: file, reporter: r}
-	result, err := s.run(ctx, destination)
+	result, err := s.run(ctx, part, destination)
 	result.SizeBytes, result.Seconds = file.Size, time.Since(begun).Seconds()
 	return result, err
 }
@@ -76,16 +80,16 @@ func Send(ctx context.Context, n *node.Node, file File, destination string, r ui
 // Part is where a file's bytes are until all of them have arrived.
 func Part(destination string) string { return destination + ".part" }
 
-func (s *sending) run(ctx context.Context, destination string) (Result, error) {
+func (s *sending) run(ctx context.Context, part, destination string) (Result, error) {
 	there, err := s.isThere(ctx, destination)
 	if err != nil || there {
 		return Result{Method: MethodNone}, err
 	}
-	result, err := s.method().send(ctx, s, Part(destination))
+	result, err := s.method().send(ctx, s, part)
 	if err != nil {
 		return result, s.explain(err)
 	}
-	_, err = s.node.Files.Rename(ctx, &agentv1.RenameRequest{From: Part(destination), To: destination, Replace: true})
+	_, err = s.node.Files.Rename(ctx, &agentv1.RenameRequest{From: part, To: destination, Replace: true})
 	if err != nil {
 		return result, fmt.Errorf("give the sent %s its name: %w", s.file.Label, err)
 	}
