@@ -14,7 +14,7 @@ func New() *host.Host {
 	keys := registryKeys{}
 	return &host.Host{
 		Machine:   machine{processes: run, registry: keys},
-		Services:  services{},
+		Services:  services{wine: simulated() == "wine"},
 		Registry:  keys,
 		Files:     files{},
 		Processes: run,

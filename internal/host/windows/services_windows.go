@@ -18,9 +18,11 @@ import (
 // mgr gives up on a whole configuration when one part of it cannot be read, as
 // under Wine. No handle outlives a call, since an open handle keeps a deleted
 // service alive.
-type services struct{}
+type services struct {
+	wine bool // see scm_wine_windows.go
+}
 
-func (services) List(ctx context.Context) ([]host.ServiceStatus, error) {
+func (s services) List(ctx context.Context) ([]host.ServiceStatus, error) {
 	manager, err := openManager(windows.SC_MANAGER_CONNECT | windows.SC_MANAGER_ENUMERATE_SERVICE)
 	if err != nil {
 		return nil, err
@@ -30,48 +32,63 @@ func (services) List(ctx context.Context) ([]host.ServiceStatus, error) {
 	if err != nil {
 		return nil, failed(err, "list services")
 	}
+	if s.wine {
+		for i := range entries {
+			entries[i] = bury(entries[i])
+		}
+	}
 	slices.SortFunc(entries, func(a, b host.ServiceStatus) int {
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 	})
 	return entries, nil
 }
 
-func (services) Status(_ context.Context, name string) (host.ServiceStatus, error) {
-	s, err := openService(name, windows.SERVICE_QUERY_STATUS|windows.SERVICE_QUERY_CONFIG)
+func (s services) Status(_ context.Context, name string) (host.ServiceStatus, error) {
+	open, err := openService(name, windows.SERVICE_QUERY_STATUS|windows.SERVICE_QUERY_CONFIG)
 	if err != nil {
 		return host.ServiceStatus{}, err
 	}
-	defer s.close()
-	return s.status()
+	defer open.close()
+	status, err := open.status()
+	if s.wine && err == nil {
+		status = bury(status)
+	}
+	return status, err
 }
 
-func (services) Config(_ context.Context, name string) (host.ServiceConfig, error) {
-	s, err := openService(name, windows.SERVICE_QUERY_CONFIG)
+func (s services) Config(_ context.Context, name string) (host.ServiceConfig, error) {
+	open, err := openService(name, windows.SERVICE_QUERY_CONFIG)
 	if err != nil {
 		return host.ServiceConfig{}, err
 	}
-	defer s.close()
-	config, err := s.config()
+	defer open.close()
+	config, err := open.config()
 	if err != nil {
 		return host.ServiceConfig{}, err
 	}
-	// Wine knows none of these levels; what cannot be read is left out.
-	if config.Description, err = s.description(); err != nil && !unknownLevel(err) {
+	// Wine does not know all levels; what cannot be read is left out.
+	if config.Description, err = open.description(); err != nil && !unknownLevel(err) {
 		return config, failed(err, "read the description of service %s", name)
 	}
-	if config.Recovery, err = s.recovery(); err != nil && !unknownLevel(err) {
+	if config.Recovery, err = open.recovery(); err != nil && !unknownLevel(err) {
 		return config, failed(err, "read the recovery actions of service %s", name)
 	}
-	return config, nil
+	if s.wine {
+		config.Dependencies, err = wineDependencies(name)
+	}
+	return config, err
 }
 
-func (services) Dependents(_ context.Context, name string) ([]string, error) {
-	s, err := openService(name, windows.SERVICE_ENUMERATE_DEPENDENTS)
+func (s services) Dependents(_ context.Context, name string) ([]string, error) {
+	open, err := openService(name, windows.SERVICE_ENUMERATE_DEPENDENTS)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	all, err := s.dependents(windows.SERVICE_STATE_ALL)
+	defer open.close()
+	if s.wine {
+		return wineDependents(name)
+	}
+	all, err := open.dependents(windows.SERVICE_STATE_ALL)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +159,7 @@ func (services) Delete(_ context.Context, name string) error {
 	return failed(windows.DeleteService(s.handle), "delete service %s", name)
 }
 
-func (services) Start(ctx context.Context, name string, args ...string) error {
+func (s services) Start(ctx context.Context, name string, args ...string) error {
 	vectors := make([]*uint16, 0, len(args)+1)
 	for _, arg := range args {
 		text, err := windows.UTF16PtrFromString(arg)
@@ -151,14 +168,20 @@ func (services) Start(ctx context.Context, name string, args ...string) error {
 		}
 		vectors = append(vectors, text)
 	}
-	s, err := openService(name, windows.SERVICE_START)
+	open, err := openService(name, windows.SERVICE_START)
 	if err != nil {
 		return err
 	}
+	if s.wine {
+		if err := s.wineStartNeeded(ctx, name); err != nil {
+			open.close()
+			return fmt.Errorf("start service %s: %w", name, err)
+		}
+	}
 	// The call lasts until the process has answered the SCM, up to 30 s.
 	return patiently(ctx, "start service "+name, func() error {
-		defer s.close()
-		err := windows.StartService(s.handle, uint32(len(args)), unsafe.SliceData(vectors))
+		defer open.close()
+		err := windows.StartService(open.handle, uint32(len(args)), unsafe.SliceData(vectors))
 		return startFailure(err)
 	})
 }
@@ -176,28 +199,25 @@ func startFailure(err error) error {
 	return err
 }
 
-func (services) Stop(ctx context.Context, name string) error {
-	s, err := openService(name, windows.SERVICE_STOP|windows.SERVICE_QUERY_STATUS|windows.SERVICE_ENUMERATE_DEPENDENTS)
+func (s services) Stop(ctx context.Context, name string) error {
+	if s.wine {
+		if err := s.wineStoppable(ctx, name); err != nil {
+			return fmt.Errorf("stop service %s: %w", name, err)
+		}
+	}
+	open, err := openService(name, windows.SERVICE_STOP|windows.SERVICE_QUERY_STATUS)
 	if err != nil {
 		return err
 	}
 	return patiently(ctx, "stop service "+name, func() error {
-		defer s.close()
-		return s.stop()
+		defer open.close()
+		return open.stop()
 	})
 }
 
 func (s service) stop() error {
-	// Windows refuses by itself; Wine would stop it under its dependents.
-	active, err := s.dependents(windows.SERVICE_ACTIVE)
-	if err != nil {
-		return err
-	}
-	if len(active) > 0 {
-		return fmt.Errorf("%s: %w", strings.Join(active, ", "), translate(windows.ERROR_DEPENDENT_SERVICES_RUNNING))
-	}
 	var ignored windows.SERVICE_STATUS
-	err = windows.ControlService(s.handle, windows.SERVICE_CONTROL_STOP, &ignored)
+	err := windows.ControlService(s.handle, windows.SERVICE_CONTROL_STOP, &ignored)
 	if !errors.Is(err, windows.ERROR_SERVICE_CANNOT_ACCEPT_CTRL) {
 		return err
 	}

@@ -1,0 +1,298 @@
+package windows
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	file, err := files{}.Create(path, host.CreateTruncate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(file, content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	file, err := files{}.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestFileIdentityAndTimes(t *testing.T) {
+	f, folder := files{}, tempFolder(t)
+	path := filepath.Join(folder, "a.txt")
+	write(t, path, "one")
+	before, err := f.Stat(strings.ToUpper(filepath.ToSlash(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Size != 3 || before.Folder || before.ID == (host.FileID{}) {
+		t.Errorf("%+v", before)
+	}
+	when := time.Date(2024, 2, 29, 12, 30, 15, 123456700, time.UTC)
+	if err := f.SetModified(path, when); err != nil {
+		t.Fatal(err)
+	}
+	renamed := filepath.Join(folder, "b.txt")
+	if err := f.Rename(path, renamed, false); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := f.List(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Path != renamed || entries[0].ID != before.ID || !entries[0].Modified.Equal(when) {
+		t.Errorf("list after the rename: %+v, want the id %v and the time %s", entries, before.ID, when)
+	}
+}
+
+func TestRename(t *testing.T) {
+	f, folder := files{}, tempFolder(t)
+	a, b := filepath.Join(folder, "a"), filepath.Join(folder, "b")
+	write(t, a, "a")
+	write(t, b, "b")
+	if err := f.Rename(a, b, false); !errors.Is(err, host.ErrExist) {
+		t.Errorf("rename onto a file: %v", err)
+	}
+	if err := f.Rename(a, a, true); err != nil || read(t, a) != "a" {
+		t.Errorf("rename onto itself: %v", err)
+	}
+	if err := f.Rename(a, b, true); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, b) != "a" {
+		t.Error("the file was not replaced")
+	}
+	if err := f.MakeFolder(a); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Rename(b, a, true); !errors.Is(err, host.ErrIsDirectory) {
+		t.Errorf("rename onto a folder: %v", err)
+	}
+	if err := f.Rename(filepath.Join(folder, "none"), b, true); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("rename of nothing: %v", err)
+	}
+	if err := f.Rename(b, filepath.Join(folder, "B"), false); err != nil {
+		t.Errorf("change of case: %v", err)
+	}
+}
+
+func TestCreateModes(t *testing.T) {
+	f, path := files{}, filepath.Join(tempFolder(t), "x")
+	write(t, path, "one")
+	if _, err := f.Create(path, host.CreateNew); !errors.Is(err, host.ErrExist) {
+		t.Errorf("create new: %v", err)
+	}
+	file, err := f.Create(path, host.CreateAppend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(file, " two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Create(path, host.CreateTruncate); !errors.Is(err, host.ErrInUse) {
+		t.Errorf("a second writer: %v", err)
+	}
+	if got := read(t, path); got != "one two" {
+		t.Errorf("read beside the writer: %q", got)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Open(filepath.Dir(path)); !errors.Is(err, host.ErrIsDirectory) {
+		t.Errorf("open of a folder: %v", err)
+	}
+	if _, err := f.Create(filepath.Join(path, "below"), host.CreateNew); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("create below a file: %v", err)
+	}
+	if _, err := f.Stat(`relative\path`); err == nil {
+		t.Error("a relative path was taken")
+	}
+}
+
+func TestRemove(t *testing.T) {
+	f, folder := files{}, tempFolder(t)
+	path := filepath.Join(folder, "x")
+	write(t, path, "x")
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(path); err != nil || !info.ReadOnly {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if err := f.Remove(folder); !errors.Is(err, host.ErrExist) {
+		t.Errorf("remove of a folder with something in it: %v", err)
+	}
+	if err := f.Remove(path); err != nil {
+		t.Error(err)
+	}
+	if err := f.Remove(path); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("second remove: %v", err)
+	}
+	deep := filepath.Join(folder, "a", "b", "c")
+	if err := errors.Join(f.MakeFolder(deep), f.MakeFolder(deep), f.MakeFolder(`C:\`)); err != nil {
+		t.Error(err)
+	}
+	write(t, path, "x")
+	if err := f.MakeFolder(filepath.Join(path, "y")); err == nil {
+		t.Error("a folder below a file was made")
+	}
+}
+
+// TestRunningExecutable pins down what the whole product rests on.
+func TestRunningExecutable(t *testing.T) {
+	f, folder := files{}, tempFolder(t)
+	path := filepath.Join(folder, "running.exe")
+	content, err := os.ReadFile(executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(content))
+	cmd := exec.Command(path, "program", "stdin")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
+
+	refused := func(what string, err error) {
+		if !errors.Is(err, host.ErrPermission) && !errors.Is(err, host.ErrInUse) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("remove", f.Remove(path))
+	_, err = f.Create(path, host.CreateTruncate)
+	refused("open for writing", err)
+	other := filepath.Join(folder, "other.exe")
+	write(t, other, "new")
+	refused("replace", f.Rename(other, path, true))
+	if got := len(read(t, path)); got != len(content) {
+		t.Errorf("%d bytes are left of %d", got, len(content))
+	}
+	old := filepath.Join(folder, "old.exe")
+	if err := errors.Join(f.Rename(path, old, false), f.Rename(other, path, false)); err != nil {
+		t.Fatal(err)
+	}
+	refused("remove after the rename", f.Remove(old))
+	if read(t, path) != "new" {
+		t.Error("the new file is not in place")
+	}
+	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(old); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockAcrossProcesses(t *testing.T) {
+	path := filepath.Join(tempFolder(t), "lock")
+	cmd := exec.Command(executable(t), "lock", path, "somebody")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || strings.TrimSpace(line) != "locked" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, err = files{}.Lock(path, []byte("me"))
+	var locked *host.LockedError
+	if !errors.As(err, &locked) || string(locked.Holder) != "somebody" {
+		t.Fatalf("lock held elsewhere: %v, %+v", err, locked)
+	}
+	if err := (files{}).Remove(path); err == nil {
+		t.Error("the file of a lock that is held was removed")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	lock, err := files{}.Lock(path, []byte("me"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (files{}).Lock(path, []byte("me too")); !errors.As(err, &locked) || string(locked.Holder) != "me" {
+		t.Errorf("second lock of one process: %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+	lock, err = files{}.Lock(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAccessList(t *testing.T) {
+	f, folder := files{}, tempFolder(t)
+	if err := f.SetACL(folder, "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"); err != nil {
+		t.Fatal(err)
+	}
+	sddl, err := f.ACL(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Wine keeps a Unix mode, which is no access list; that it is one is all there
+	// is to see.
+	want := []string{"O:BA", "D:P", "(A;OICI;FA;;;BA)", "(A;OICI;FA;;;SY)"}
+	if simulated() == "wine" {
+		want = []string{"O:", "D:", ";;;SY)"}
+	}
+	if slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(sddl, part) }) {
+		t.Errorf("access list %s", sddl)
+	}
+	if err := f.SetACL(folder, "nonsense"); err == nil {
+		t.Error("nonsense was taken")
+	}
+	if _, err := f.ACL(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("access list of nothing: %v", err)
+	}
+}
+
+func TestFreeBytes(t *testing.T) {
+	free, err := files{}.FreeBytes(`C:\not\there\yet.exe`)
+	if err != nil || free <= 0 {
+		t.Errorf("%d, %v", free, err)
+	}
+	if _, err := (files{}).FreeBytes(`Q:\x`); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("a drive that is not there: %v", err)
+	}
+}

@@ -1,0 +1,175 @@
+package windows
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/Microsoft/go-winio"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+func jsonText(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestFacts(t *testing.T) {
+	m := New().Machine
+	facts, err := m.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", facts)
+	if facts.Hostname == "" || facts.Product == "" || !strings.Contains(facts.Build, ".") || facts.Architecture == "" ||
+		facts.BootID == "" || facts.Uptime <= 0 || facts.CPUs < 1 || facts.Memory == 0 || facts.MemoryFree == 0 ||
+		facts.SystemDrive != "C:" || facts.DiskFree == 0 || !facts.Elevated {
+		t.Errorf("%+v", facts)
+	}
+	again, err := m.Facts(t.Context())
+	if err != nil || again.BootID != facts.BootID {
+		t.Errorf("boot id %s, then %s, %v", facts.BootID, again.BootID, err)
+	}
+}
+
+func TestPendingReboot(t *testing.T) {
+	h := New()
+	const key = `HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending`
+	if err := h.Registry.Set(key, host.RegistryValue{Name: "x", Type: host.RegistryString}); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := h.Machine.Facts(t.Context())
+	if err != nil || len(facts.PendingReboot) == 0 {
+		t.Errorf("%q, %v", facts.PendingReboot, err)
+	}
+	if err := h.Registry.DeleteKey(key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBroadcastEnvironment(t *testing.T) {
+	if err := New().Machine.BroadcastEnvironment(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	r := New().Registry
+	const key = `HKLM\SOFTWARE\swdt test\deep\er`
+	values := []host.RegistryValue{
+		{Name: "", Type: host.RegistryString, String: "the default"},
+		{Name: "binary", Type: host.RegistryBinary, Binary: []byte{0, 1, 255}},
+		{Name: "dword", Type: host.RegistryDWord, Integer: 0xffffffff},
+		{Name: "expand", Type: host.RegistryExpandString, String: `%SystemRoot%\x;€`},
+		{Name: "list", Type: host.RegistryMultiString, Strings: []string{"a", "b c"}},
+		{Name: "none", Type: host.RegistryMultiString},
+		{Name: "qword", Type: host.RegistryQWord, Integer: 1 << 63},
+		{Name: "text", Type: host.RegistryString, String: strings.Repeat("long ", 200)},
+	}
+	for _, value := range values {
+		if err := r.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Get(`hklm`+strings.ToUpper(key[4:]), strings.ToUpper(value.Name))
+		got.Name = value.Name
+		if err != nil || !reflect.DeepEqual(got, value) {
+			t.Errorf("%+v, %v, want %+v", got, err, value)
+		}
+	}
+	list, keys, err := r.List(key)
+	if err != nil || len(keys) != 0 || !reflect.DeepEqual(list, values) {
+		t.Errorf("%+v, %v, %v", list, keys, err)
+	}
+	if _, err := r.Get(`HKEY\x`, "x"); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("a key of no hive: %v", err)
+	}
+	if err := r.Set(key, host.RegistryValue{Name: "x", Type: host.RegistryDWord, Integer: 1 << 32}); err == nil {
+		t.Error("a DWORD of 33 bits was taken")
+	}
+	if err := r.Delete(key, "list"); err != nil {
+		t.Error(err)
+	}
+	if err := r.Delete(key, "list"); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("second delete: %v", err)
+	}
+	if err := r.DeleteKey(`HKLM\SOFTWARE\swdt test`); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := r.List(key); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("list of a deleted key: %v", err)
+	}
+	if err := r.DeleteKey(key); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("second delete of the key: %v", err)
+	}
+}
+
+func TestHTTPGet(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case "/large":
+			_, _ = w.Write(make([]byte, 100<<10))
+		default:
+			http.Error(w, "not ok", http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	n := New().Network
+	if status, body, err := n.HTTPGet(t.Context(), server.URL); err != nil || status != 503 || strings.TrimSpace(string(body)) != "not ok" {
+		t.Errorf("%d %q %v", status, body, err)
+	}
+	if status, _, err := n.HTTPGet(t.Context(), server.URL+"/away"); err != nil || status != 302 {
+		t.Errorf("redirect: %d %v", status, err)
+	}
+	if _, body, err := n.HTTPGet(t.Context(), server.URL+"/large"); err != nil || len(body) != 64<<10 {
+		t.Errorf("large: %d %v", len(body), err)
+	}
+}
+
+func TestDialPipe(t *testing.T) {
+	const path = `\\.\pipe\swdt-test`
+	if _, err := (network{}).DialPipe(t.Context(), path); !errors.Is(err, host.ErrNotExist) {
+		t.Errorf("no pipe: %v", err)
+	}
+	listener, err := winio.ListenPipe(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if simulated() == "wine" {
+		// Its first instance takes a client of which the server never hears.
+		first, err := network{}.DialPipe(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+	}
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write([]byte("hello"))
+	}()
+	conn, err := network{}.DialPipe(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	hello := make([]byte, 5)
+	if _, err := io.ReadFull(conn, hello); err != nil || string(hello) != "hello" {
+		t.Errorf("%q, %v", hello, err)
+	}
+}
