@@ -32,8 +32,13 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 			return "", fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
+	facts, err := m.Host.Machine.Facts(ctx)
+	if err != nil {
+		return "", fmt.Errorf("ask for the boot id: %w", err)
+	}
 	id = newID()
-	if err := createJournal(m.Host.Files, id, record{State: Prepared, Plan: &plan, Message: "by " + plan.Holder}); err != nil {
+	first := record{State: Prepared, Plan: &plan, Boot: facts.BootID, Message: "by " + plan.Holder}
+	if err := createJournal(m.Host.Files, id, first); err != nil {
 		return "", err
 	}
 	if err := startGuardian(ctx, m, id); err != nil {

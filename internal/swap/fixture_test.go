@@ -141,7 +141,7 @@ func (n *node) stageKubelet(t *testing.T, version, fault string) swap.Component 
 }
 
 func binary(name, version, fault string) []byte {
-	return simulated.Binary(simulated.BinarySpec{Name: name, Version: version, Fault: fault})
+	return simulated.Binary(simulated.BinarySpec{Name: name, Version: version, Fault: simulated.Fault(fault)})
 }
 
 func hash(content []byte) string {
@@ -163,7 +163,7 @@ func (n *node) push(t *testing.T, components ...swap.Component) (swap.Outcome, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := swap.Acknowledge(m.Host.Files, id); err != nil {
+	if err := swap.Acknowledge(t.Context(), m.Host, id); err != nil {
 		t.Fatal(err)
 	}
 	return outcome, events

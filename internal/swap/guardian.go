@@ -32,17 +32,19 @@ func startGuardian(ctx context.Context, m Machine, id string) error {
 		StartType:   host.StartAuto,
 	})
 	if err != nil {
-		return fmt.Errorf("register the guardian service: %w", err)
+		err = fmt.Errorf("register the guardian service: %w", err)
+	} else if err = m.Host.Services.Start(ctx, layout.GuardianService); err != nil {
+		err = fmt.Errorf("start the guardian service: %w", err)
 	}
-	if err := m.Host.Services.Start(ctx, layout.GuardianService); err != nil {
-		return errors.Join(fmt.Errorf("start the guardian service: %w", err),
-			deleteGuardian(context.WithoutCancel(ctx), m.Host.Services))
+	if err != nil {
+		return errors.Join(err, deleteGuardian(context.WithoutCancel(ctx), m.Host.Services))
 	}
 	return nil
 }
 
-// removeGuardian waits for an older guardian to end and takes its registration
-// away. The caller has made sure that none is at work on a transaction.
+// removeGuardian waits for a guardian to end and takes its registration away
+// where it could not do so itself. The caller has made sure that none is at work
+// on an unfinished transaction.
 func removeGuardian(ctx context.Context, services host.Services) error {
 	ctx, cancel := context.WithTimeout(ctx, guardianGone)
 	defer cancel()
@@ -55,7 +57,7 @@ func removeGuardian(ctx context.Context, services host.Services) error {
 			err = deleteGuardian(ctx, services)
 		}
 		if waitErr := pause(ctx); waitErr != nil {
-			return fmt.Errorf("wait for an older guardian service to end (it is %s): %w", status.State, errors.Join(waitErr, err))
+			return fmt.Errorf("wait for the guardian service to end (it is %s): %w", status.State, errors.Join(waitErr, err))
 		}
 	}
 }
@@ -103,7 +105,7 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	if err != nil && !errors.Is(err, ErrNoTransaction) {
 		return err // stay registered: the next boot, or contact, tries again
 	}
-	return deleteGuardian(context.WithoutCancel(ctx), m.Host.Services)
+	return retry(ctx, func() error { return deleteGuardian(ctx, m.Host.Services) })
 }
 
 func bringToEnd(ctx context.Context, m Machine, id string) error {

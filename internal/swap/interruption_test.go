@@ -187,7 +187,11 @@ func (r *run) transact() {
 		case <-ended:
 		}
 	}()
-	defer close(ended)
+	defer func() {
+		close(ended)
+		p.Exit()
+		handle.Exit()
+	}()
 	m := swap.Machine{Host: p.Host, Executable: r.agent}
 	if r.id, r.err = swap.Begin(p.Context(), m, r.plan); r.err != nil {
 		return
@@ -195,10 +199,8 @@ func (r *run) transact() {
 	r.outcome, r.err = swap.Follow(p.Context(), m, r.id, func(swap.Event) {})
 	if r.err == nil {
 		r.told = append(r.told, r.outcome)
-		r.err = swap.Acknowledge(m.Host.Files, r.id)
+		r.err = swap.Acknowledge(p.Context(), m.Host, r.id)
 	}
-	p.Exit()
-	handle.Exit()
 }
 
 // begun is whether a guardian was registered, so that the node can heal alone.
@@ -231,7 +233,7 @@ func (r *run) contact(t *testing.T) {
 			outcome = &followed
 		}
 		r.told = append(r.told, *outcome)
-		if err := swap.Acknowledge(m.Host.Files, transaction.ID); err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+		if err := swap.Acknowledge(t.Context(), m.Host, transaction.ID); err != nil && !errors.Is(err, swap.ErrNoTransaction) {
 			t.Fatal(err)
 		}
 	}

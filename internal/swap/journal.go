@@ -3,6 +3,7 @@ package swap
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type record struct {
 	Message   string    `json:"message,omitempty"`
 
 	Plan    *Plan    `json:"plan,omitempty"`    // with Prepared
+	Boot    string   `json:"boot,omitempty"`    // the boot id, with Prepared
 	Before  *before  `json:"before,omitempty"`  // with the first Stopping
 	Outcome *Outcome `json:"outcome,omitempty"` // with Done
 }
@@ -102,6 +104,7 @@ func (j *journal) append(r record) error {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	j.records = append(j.records, r)
+	afterRecord()
 	return nil
 }
 
@@ -238,19 +241,22 @@ func describe(id string, records []record) Transaction {
 	return t
 }
 
-// Acknowledge forgets a finished transaction.
-func Acknowledge(files host.Files, id string) error {
+// Acknowledge forgets a finished transaction, once its guardian has gone.
+func Acknowledge(ctx context.Context, h *host.Host, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("%w: %q", ErrNoTransaction, id)
 	}
-	records, _, err := readJournal(files, id)
+	records, _, err := readJournal(h.Files, id)
 	if err != nil {
 		return err
 	}
 	if outcomeOf(records) == nil && len(records) > 0 {
 		return fmt.Errorf("%w: %s", ErrBusy, id)
 	}
-	if err := files.Remove(journalPath(id)); err != nil {
+	if err := removeGuardian(ctx, h.Services); err != nil {
+		return err
+	}
+	if err := h.Files.Remove(journalPath(id)); err != nil && !errors.Is(err, host.ErrNotExist) {
 		return fmt.Errorf("remove the journal: %w", err)
 	}
 	return nil

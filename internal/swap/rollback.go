@@ -18,13 +18,10 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 	// the staged files makes room, and the files themselves tell the rest.
 	_ = t.note(RollingBack, why.component, "%v", why.err)
 
-	if err := t.stopAgain(ctx); err != nil {
+	// All of it again after a failure: at a boot, the SCM may be starting one of
+	// the services from its new binary at this very moment.
+	if err := retry(ctx, func() error { return t.goBack(ctx) }); err != nil {
 		return err
-	}
-	for _, c := range slices.Backward(t.plan.Components) {
-		if err := retry(ctx, func() error { return t.restore(ctx, c) }); err != nil {
-			return fmt.Errorf("put the old %s back: %w", c.Name, err)
-		}
 	}
 	t.clearLeftovers()
 	var down []string
@@ -36,6 +33,18 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 	return t.finish(ctx, t.rolledBackOutcome(ctx, why, down))
 }
 
+func (t *transaction) goBack(ctx context.Context) error {
+	if err := t.stopAgain(ctx); err != nil {
+		return err
+	}
+	for _, c := range slices.Backward(t.plan.Components) {
+		if err := t.restore(ctx, c); err != nil {
+			return fmt.Errorf("put the old %s back: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
 // stopAgain stops what this transaction may have started. What it never got to
 // stop is left running: its binary has not been touched.
 func (t *transaction) stopAgain(ctx context.Context) error {
@@ -43,7 +52,7 @@ func (t *transaction) stopAgain(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range t.journal.before().Running {
-		if err := retry(ctx, func() error { return t.stop(ctx, name) }); err != nil {
+		if err := t.stop(ctx, name); err != nil {
 			return err
 		}
 	}

@@ -49,14 +49,13 @@ func (f *failure) Unwrap() error { return f.err }
 // An error means that it is not at its end: the journal stays unfinished.
 func (t *transaction) run(ctx context.Context) error {
 	err := t.proceed(ctx)
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil { // a shutdown: the next guardian reads on from here
+	switch {
+	case ctx.Err() != nil: // a shutdown: the next guardian reads on from here
 		return ctx.Err()
-	}
-	if !t.journal.reached(Committing) { // from there on, there is nothing to go back to
+	case err != nil:
 		err = t.rollBack(ctx, asFailure(err))
+	default: // from here on, there is nothing to go back to
+		err = t.commit(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, t.note(GaveUp, "", "%v", err))
@@ -71,12 +70,11 @@ func asFailure(err error) *failure {
 	return &failure{err: err}
 }
 
-// proceed does what is left of the way forward.
+// proceed does what is left of the way to the commit. An error is the reason to
+// undo it.
 func (t *transaction) proceed(ctx context.Context) error {
-	if len(t.journal.records) > 1 {
-		if err := t.resume(ctx); err != nil {
-			return err
-		}
+	if err := t.resume(ctx); err != nil {
+		return err
 	}
 	if !t.journal.reached(Swapped) {
 		if err := t.stopServices(ctx); err != nil {
@@ -86,20 +84,24 @@ func (t *transaction) proceed(ctx context.Context) error {
 			return err
 		}
 	}
-	if !t.journal.reached(Committing) {
-		if err := t.startServices(ctx); err != nil {
-			return err
-		}
-		if err := t.checkServices(ctx); err != nil {
-			return err
-		}
+	if t.journal.reached(Committing) {
+		return nil
 	}
-	return t.commit(ctx)
+	if err := t.startServices(ctx); err != nil {
+		return err
+	}
+	if err := t.checkServices(ctx); err != nil {
+		return err
+	}
+	return t.note(Committing, "", "")
 }
 
 // resume decides what another guardian's unfinished work comes to. An error is
 // the reason to undo it.
 func (t *transaction) resume(ctx context.Context) error {
+	if rebooted, err := t.rebooted(ctx); err != nil || len(t.journal.records) == 1 && !rebooted {
+		return err // the first guardian of this transaction
+	}
 	last := t.journal.records[len(t.journal.records)-1]
 	if err := t.note(Resumed, "", "after %s", last.State); err != nil {
 		return err
@@ -110,10 +112,7 @@ func (t *transaction) resume(ctx context.Context) error {
 	if !t.journal.reached(Swapped) {
 		return &failure{err: fmt.Errorf("interrupted while %s", doing(last))}
 	}
-	if t.journal.reached(Committing) {
-		return nil
-	}
-	if t.journal.count(Resumed) > maxResumes {
+	if !t.journal.reached(Committing) && t.journal.count(Resumed) > maxResumes {
 		return &failure{err: fmt.Errorf("interrupted %d times, last while %s", maxResumes, doing(last))}
 	}
 	return t.verifySwapped(ctx)
@@ -132,6 +131,16 @@ func (t *transaction) verifySwapped(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rebooted is whether the machine has started anew since the transaction was
+// prepared. What runs then is what the SCM has come to, not what ran before.
+func (t *transaction) rebooted(ctx context.Context) (bool, error) {
+	facts, err := t.Host.Machine.Facts(ctx)
+	if err != nil {
+		return false, fmt.Errorf("ask for the boot id: %w", err)
+	}
+	return facts.BootID != t.journal.records[0].Boot, nil
 }
 
 func doing(r record) string {
@@ -325,12 +334,10 @@ func (t *transaction) checkServices(ctx context.Context) error {
 
 // commit makes the swap final: the old binary becomes the previous one.
 func (t *transaction) commit(ctx context.Context) error {
-	if err := t.note(Committing, "", ""); err != nil {
-		return err
-	}
 	notes := map[string]string{}
 	for _, c := range t.plan.Components {
-		if err := t.keepPrevious(c); err != nil {
+		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
+			_ = t.Host.Files.Remove(c.undo())
 			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
 		}
 	}

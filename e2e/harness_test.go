@@ -1,0 +1,183 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// commandLimit bounds any one command of a test.
+const commandLimit = 3 * time.Minute
+
+// environment is a path that scripts/test.sh hands over.
+func environment(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: run scripts/test.sh, or `make build` and lab/build.sh and set it", name)
+	}
+	return value
+}
+
+// lab is a program that lab/build.sh built.
+func lab(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(environment(t, "SWDT_LAB"), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// result is what a command did.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("exit code %d\nstdout:\n%s\nstderr:\n%s", r.code, r.stdout, r.stderr)
+}
+
+// swdt runs bin/swdt to its end.
+func swdt(t *testing.T, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), args...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cacheHome(t))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("swdt %s: %v", strings.Join(args, " "), err)
+	}
+	r := result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	t.Logf("$ swdt %s\n%s", strings.Join(args, " "), r)
+	return r
+}
+
+// cacheHome keeps the Wine prefix's template, which is slow to make, where it is.
+func cacheHome(t *testing.T) string {
+	t.Helper()
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// ok is swdt for commands that must succeed.
+func ok(t *testing.T, args ...string) result {
+	t.Helper()
+	r := swdt(t, args...)
+	if r.code != 0 {
+		t.Fatalf("swdt %s: exit code %d", strings.Join(args, " "), r.code)
+	}
+	return r
+}
+
+// decoded reads a JSON result.
+func decoded[T any](t *testing.T, r result) T {
+	t.Helper()
+	var value T
+	if err := json.Unmarshal([]byte(r.stdout), &value); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, r.stdout)
+	}
+	return value
+}
+
+// sandboxInfo is what `swdt sandbox up -o json` promises.
+type sandboxInfo struct {
+	Name, Driver, Hostname, Config, Prefix string
+}
+
+// report is what `swdt kubernetes -o json` promises.
+type report struct {
+	Nodes []struct {
+		Name, Result string
+		Components   []struct {
+			Name, Action, Destination, SHA256, PreviousSHA256, Message string
+			Version                                                    struct{ Wanted, Before, After string }
+			Service                                                    struct {
+				Name, State string
+				PID         uint32
+			}
+			Transfer struct {
+				Method               string
+				SizeBytes, SentBytes int64
+			}
+			Seconds struct{ Obtain, Transfer, Down, Healthy float64 }
+		}
+	}
+	Summary struct{ Changed, Unchanged, Failed int }
+}
+
+// wineSandbox is a Wine node behind swdt's own SSH server.
+func wineSandbox(t *testing.T) sandboxInfo {
+	t.Helper()
+	state := t.TempDir()
+	name := "e2e"
+	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"))
+	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", name, "--state-dir", state) })
+	return info
+}
+
+// nodeFile writes a node file: the sandbox's credentials and these provisioners.
+func nodeFile(t *testing.T, credentials, provisioners string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "node.yaml")
+	text := "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata:\n  name: node\nspec:\n  credentials:\n" +
+		credentials + "  kubernetes:\n    provisioners:\n" + provisioners
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// credentialsOf cuts the credentials out of a sandbox's node file.
+func credentialsOf(t *testing.T, info sandboxInfo) string {
+	t.Helper()
+	text, err := os.ReadFile(info.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "  credentials:"):
+			inside = true
+		case inside && strings.HasPrefix(line, "    "):
+			lines = append(lines, line)
+		case inside && strings.TrimSpace(line) != "":
+			inside = false
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+const (
+	containerdExe = `C:\Program Files\containerd\bin\containerd.exe`
+	kubeletExe    = `C:\k\kubelet.exe`
+)
+
+func provisioner(name, version, source, destination, more string) string {
+	return fmt.Sprintf("      - name: %s\n        version: %s\n        sourceURL: %s\n        destination: %s\n%s",
+		name, version, source, destination, more)
+}
+
+func containerdProvisioner(t *testing.T, version string) string {
+	return provisioner("containerd", version, lab(t, "containerd-"+version+".exe"), containerdExe, "")
+}

@@ -1,0 +1,177 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fronts are the SSH servers in front of the Wine node, each giving the
+// credentials of a node file.
+func fronts() map[string]func(t *testing.T) string {
+	return map[string]func(t *testing.T) string{
+		"sandbox":          func(t *testing.T) string { return credentialsOf(t, wineSandbox(t)) },
+		"OpenSSH key":      opensshKey,
+		"OpenSSH password": opensshPassword,
+	}
+}
+
+func opensshKey(t *testing.T) string {
+	server := openssh(t)
+	return fmt.Sprintf("    username: root\n    hostname: %s\n    privateKey: %s\n    hostKey: %s\n",
+		server.address, server.clientKey, server.fingerprint)
+}
+
+func opensshPassword(t *testing.T) string {
+	server := openssh(t)
+	const user, password = "swdt-e2e", "correct horse battery staple"
+	addUser(t, user, password, server.folder)
+	secret := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(secret, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("    username: %s\n    hostname: %s\n    passwordFrom: {file: %s}\n    hostKey: %s\n",
+		user, server.address, secret, server.fingerprint)
+}
+
+type opensshServer struct {
+	address, clientKey, fingerprint, folder string
+}
+
+// openssh runs Debian's sshd in front of a sandbox's prefix: every command goes
+// through `swdt sandbox shell`, the SFTP subsystem is `swdt sandbox sftp`.
+func openssh(t *testing.T) opensshServer {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("sshd with password login needs root")
+	}
+	info := wineSandbox(t)
+	folder := t.TempDir()
+	hostKey, clientKey := filepath.Join(folder, "host"), filepath.Join(folder, "client")
+	for _, key := range []string{hostKey, clientKey} {
+		run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+	}
+	authorized, err := os.ReadFile(clientKey + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "authorized_keys"), authorized, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	swdt := environment(t, "SWDT_BIN")
+	command := filepath.Join(folder, "command")
+	script := fmt.Sprintf(`#!/bin/sh
+case "$SSH_ORIGINAL_COMMAND" in
+windows-sftp) exec %[1]s sandbox sftp --prefix %[2]s ;;
+*) exec %[1]s sandbox shell --prefix %[2]s ;;
+esac
+`, swdt, info.Prefix)
+	if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	config := filepath.Join(folder, "sshd_config")
+	text := strings.Join([]string{
+		"ListenAddress 127.0.0.1:" + port,
+		"HostKey " + hostKey,
+		"PidFile none",
+		"AuthorizedKeysFile " + filepath.Join(folder, "authorized_keys"),
+		"StrictModes no",
+		"PermitRootLogin yes",
+		"PasswordAuthentication yes",
+		"KbdInteractiveAuthentication no",
+		"UsePAM no",
+		"Subsystem sftp windows-sftp",
+		"ForceCommand " + command,
+		"",
+	}, "\n")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", config)
+	var log strings.Builder
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("sshd:\n%s", log.String())
+		}
+	})
+	address := "127.0.0.1:" + port
+	awaitListener(t, address)
+	fingerprint := strings.Fields(run(t, "ssh-keygen", "-l", "-f", hostKey+".pub"))[1]
+	return opensshServer{address, clientKey, fingerprint, folder}
+}
+
+// addUser makes an account that can log in with a password, for the test only.
+// It is another name of root: Wine serves a prefix to its owner alone.
+func addUser(t *testing.T, user, password, home string) {
+	t.Helper()
+	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home", "--shell", "/bin/sh", user)
+	t.Cleanup(func() { run(t, "userdel", "--force", user) })
+	set := exec.Command("chpasswd")
+	set.Stdin = strings.NewReader(user + ":" + password + "\n")
+	if out, err := set.CombinedOutput(); err != nil {
+		t.Fatalf("chpasswd: %v\n%s", err, out)
+	}
+}
+
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return string(out)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func awaitListener(t *testing.T, address string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("sshd does not listen on %s: %v", address, err)
+		case <-tick.C:
+		}
+	}
+}
