@@ -77,7 +77,11 @@ func (v processesView) run(ctx context.Context, c host.Command) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	in, out, errOut := newSource(c.Stdin), newSink(c.Stdout), newSink(c.Stderr)
+	in, out := newSource(c.Stdin), newSink(c.Stdout)
+	errOut := out // one stream for both: one goroutine writes to it
+	if !sameWriter(c.Stdout, c.Stderr) {
+		errOut = newSink(c.Stderr)
+	}
 	defer in.close()
 	defer out.close()
 	defer errOut.close()
@@ -171,6 +175,12 @@ func (a Answer) write(c host.Command) (int, error) {
 	return a.ExitCode, nil
 }
 
+// sameWriter compares as os/exec does: what cannot be compared is not the same.
+func sameWriter(a, b io.Writer) bool {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
 // source is a program's stdin: a pipe, so that a program that has been killed
 // does not hang in a read of the caller's stream.
 type source struct {
@@ -220,7 +230,7 @@ func newSink(to io.Writer) *sink {
 	s.r, s.w = io.Pipe()
 	go func() {
 		defer close(s.done)
-		_, err := io.Copy(to, s.r)
+		_, err := io.Copy(struct{ io.Writer }{to}, s.r) // by Write alone, as from another process
 		_ = s.r.CloseWithError(err)
 	}()
 	return s
