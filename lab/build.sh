@@ -68,7 +68,7 @@ services() {
 	local fault
 	service kubelet v1.28.0
 	service kubelet v1.29.0
-	for fault in crash-at-start exit-after=2s hang-on-stop unhealthy slow-start=3s; do
+	for fault in crash-at-start crash-starting hang-at-start exit-after=2s hang-on-stop unhealthy slow-start=3s; do
 		service kubelet v1.29.1 "$fault"
 	done
 	service containerd v1.7.11

@@ -61,6 +61,7 @@ func simulatedDriver() driver {
 			m := simulated.New(simulated.Options{
 				Hostname: r.Name,
 				Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
+				Internet: true, // Chocolatey's packages are made up, but can be installed
 				Log:      log,
 			})
 			return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil

@@ -132,11 +132,7 @@ func Up(ctx context.Context, o Options) (Info, error) {
 		return Info{}, err
 	}
 	defer unlock()
-	if info, err := f.running(ctx); !errors.Is(err, ErrNotRunning) {
-		if err == nil && info.Driver != o.Driver {
-			err = fmt.Errorf("sandbox %s runs already, with driver %s: end it with `swdt sandbox down --name %s`, or use another --name",
-				o.Name, info.Driver, o.Name)
-		}
+	if info, err := f.existing(ctx, o); !errors.Is(err, ErrNotRunning) {
 		return info, err
 	}
 	if err := f.prepare(ctx, o); err != nil {
@@ -147,6 +143,26 @@ func Up(ctx context.Context, o Options) (Info, error) {
 		return Info{}, err
 	}
 	return info, f.answers(ctx, info)
+}
+
+// existing is the sandbox that runs already, else ErrNotRunning.
+func (f folder) existing(ctx context.Context, o Options) (Info, error) {
+	info, err := f.running(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	down := fmt.Sprintf("end it with `swdt sandbox down --name %s`", f.name)
+	if info.Driver != o.Driver {
+		return Info{}, fmt.Errorf("sandbox %s runs already, with driver %s: %s, or use another --name", f.name, info.Driver, down)
+	}
+	if err := f.answers(ctx, info); err != nil {
+		// It may have ended at this moment.
+		if _, gone := f.running(ctx); errors.Is(gone, ErrNotRunning) {
+			return Info{}, gone
+		}
+		return Info{}, fmt.Errorf("%w; %s", err, down)
+	}
+	return info, nil
 }
 
 // Status lists the running sandboxes, sorted by name: the one that is named, or

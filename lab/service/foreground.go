@@ -12,7 +12,7 @@ func (c *component) foreground() error {
 	defer stop()
 	c.log = os.Stderr
 	if c.options.logFile != "" {
-		if err := c.openLog(c.options.logFile); err != nil {
+		if err := c.openLog(); err != nil {
 			return err
 		}
 	}
@@ -20,7 +20,7 @@ func (c *component) foreground() error {
 		return err
 	}
 	<-ctx.Done()
-	if c.behaviour.hang {
+	if c.behaviour.hangOnStop {
 		select {}
 	}
 	return nil

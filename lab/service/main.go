@@ -4,7 +4,9 @@
 //
 //	go build -ldflags "-X main.name=kubelet -X main.version=v1.29.0 -X main.fault=crash-at-start"
 //
-// Faults: crash-at-start, exit-after=2s, hang-on-stop, unhealthy, slow-start=3s.
+// Faults: crash-at-start (before it answers the Service Control Manager),
+// crash-starting (after that), hang-at-start, exit-after=2s, hang-on-stop,
+// unhealthy, slow-start=3s.
 // The simulated host reads the same settings from the executable's build
 // information, so one binary serves there, under Wine and on Windows.
 package main
@@ -47,6 +49,9 @@ func run(options options) error {
 		return err
 	}
 	c := &component{options: options, behaviour: behaviour, log: io.Discard}
+	if err := c.early(); err != nil {
+		return err
+	}
 	if err := c.service(); !errors.Is(err, errNotService) {
 		return err
 	}
@@ -94,8 +99,8 @@ func versionLine(name, version string) string {
 
 // behaviour is a parsed fault.
 type behaviour struct {
-	crash, hang, unhealthy bool
-	exitAfter, slowStart   time.Duration
+	crash, crashStarting, hangAtStart, hangOnStop, unhealthy bool
+	exitAfter, slowStart                                     time.Duration
 }
 
 func parseFault(text string) (behaviour, error) {
@@ -106,8 +111,12 @@ func parseFault(text string) (behaviour, error) {
 	case "":
 	case "crash-at-start":
 		b.crash = true
+	case "crash-starting":
+		b.crashStarting = true
+	case "hang-at-start":
+		b.hangAtStart = true
 	case "hang-on-stop":
-		b.hang = true
+		b.hangOnStop = true
 	case "unhealthy":
 		b.unhealthy = true
 	case "exit-after":
@@ -127,12 +136,27 @@ type component struct {
 	log       io.Writer
 }
 
+// early misbehaves before the program has answered the Service Control Manager.
+func (c *component) early() error {
+	switch {
+	case c.behaviour.crash:
+		// The log is where people look, if there is one.
+		if err := c.openLog(); err == nil {
+			c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash at start")
+		}
+		return errors.New("made to crash at start")
+	case c.behaviour.hangAtStart:
+		select {}
+	}
+	return nil
+}
+
 // start does what comes before the component counts as started.
 func (c *component) start(ctx context.Context) error {
 	c.logf('I', "server.go", "%q %sVersion=%q", title(name)+" version", name, version)
-	if c.behaviour.crash {
-		c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash at start")
-		return fmt.Errorf("made to crash at start")
+	if c.behaviour.crashStarting {
+		c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash while starting")
+		return errors.New("made to crash while starting")
 	}
 	select {
 	case <-time.After(c.behaviour.slowStart):
@@ -173,8 +197,12 @@ func (c *component) serveHealthz(ctx context.Context) {
 	go server.Serve(listener)
 }
 
-// openLog makes the log file and its folder; without one, the log is discarded.
-func (c *component) openLog(path string) error {
+// openLog makes the log file and its folder.
+func (c *component) openLog() error {
+	path := c.options.logFile
+	if path == "" {
+		path = defaultLog()
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

@@ -25,11 +25,7 @@ func (c *component) service() error {
 func (c *component) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	path := c.options.logFile
-	if path == "" {
-		path = `C:\var\log\` + name + `\` + name + `.log`
-	}
-	if err := c.openLog(path); err != nil {
+	if err := c.openLog(); err != nil {
 		return true, 1
 	}
 	wait := c.behaviour.slowStart + 10*time.Second
@@ -46,7 +42,7 @@ func (c *component) Execute(_ []string, requests <-chan svc.ChangeRequest, statu
 		case svc.Stop, svc.Shutdown:
 			c.logf('I', "server.go", "%q", "Stopping "+name)
 			status <- svc.Status{State: svc.StopPending, WaitHint: 30_000}
-			if c.behaviour.hang {
+			if c.behaviour.hangOnStop {
 				select {}
 			}
 			return false, 0
@@ -54,3 +50,5 @@ func (c *component) Execute(_ []string, requests <-chan svc.ChangeRequest, statu
 	}
 	return false, 0
 }
+
+func defaultLog() string { return `C:\var\log\` + name + `\` + name + `.log` }

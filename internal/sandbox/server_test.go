@@ -1,0 +1,427 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pkg/sftp"
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ssh"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/sandbox"
+)
+
+// standIn is an agent for tests: its bytes are not the real agent's, but what
+// runs when they are started is.
+func standIn() agentbin.Agent {
+	return agentbin.FromBytes(simulated.Binary(simulated.BinarySpec{Name: "swdt-agent"}))
+}
+
+// sandboxed is a served machine.
+type sandboxed struct {
+	machine *simulated.Machine
+	address string
+	hostKey ssh.Signer
+	key     ssh.Signer
+	keyFile string
+}
+
+func serve(t *testing.T, o sandbox.ServerOptions) *sandboxed {
+	t.Helper()
+	agent := standIn()
+	s := &sandboxed{keyFile: filepath.Join(t.TempDir(), "key")}
+	var pem []byte
+	var err error
+	if s.hostKey, _, err = sandbox.NewKey("host"); err != nil {
+		t.Fatal(err)
+	}
+	if s.key, pem, err = sandbox.NewKey("client"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.keyFile, pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.machine = simulated.New(simulated.Options{
+		Agent: &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	o.Machine, o.HostKey, o.AuthorizedKeys = s.machine, s.hostKey, []ssh.PublicKey{s.key.PublicKey()}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- sandbox.Serve(ctx, listener, o) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		s.machine.Close()
+	})
+	return s
+}
+
+func (s *sandboxed) dial(t *testing.T, auth ...ssh.AuthMethod) (*ssh.Client, error) {
+	t.Helper()
+	client, err := ssh.Dial("tcp", s.address, &ssh.ClientConfig{
+		User: "administrator", Auth: auth, HostKeyCallback: ssh.FixedHostKey(s.hostKey.PublicKey()),
+	})
+	if err == nil {
+		t.Cleanup(func() { client.Close() })
+	}
+	return client, err
+}
+
+func (s *sandboxed) client(t *testing.T) *ssh.Client {
+	t.Helper()
+	client, err := s.dial(t, ssh.PublicKeys(s.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// output is a command's stdout, stderr and exit code.
+func output(t *testing.T, client *ssh.Client, line string) (stdout, stderr string, code int) {
+	t.Helper()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var out, errs bytes.Buffer
+	session.Stdout, session.Stderr = &out, &errs
+	err = session.Run(line)
+	var exit *ssh.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitStatus()
+	case err != nil:
+		t.Fatalf("%s: %v", line, err)
+	}
+	return out.String(), errs.String(), code
+}
+
+func (s *sandboxed) document(t *testing.T) config.Document {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "node.yaml")
+	text := sandbox.NodeFile("sandbox", s.address, s.keyFile, s.hostKey.PublicKey())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	docs, err := config.Load([]string{file}, nil)
+	if err != nil || len(docs) != 1 || len(docs[0].Warnings) > 0 {
+		t.Fatalf("the node file that a sandbox writes: %v, %v", docs, err)
+	}
+	return docs[0]
+}
+
+func TestTheNodeFileWorksAtOnce(t *testing.T) {
+	for _, shell := range []string{"cmd", "powershell"} {
+		t.Run(shell, func(t *testing.T) {
+			s := serve(t, sandbox.ServerOptions{Shell: shell})
+			home := t.TempDir()
+			n, err := node.Connect(t.Context(), s.document(t), node.Options{Agent: standIn(), HomeDir: home})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			facts, err := n.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if facts.GetSimulated() != "simulated" {
+				t.Errorf("facts: %v", facts)
+			}
+			if _, err := s.machine.Process("test").Files.Stat(layout.Agent(standIn().Hash)); err != nil {
+				t.Errorf("the agent was not installed: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyAdministratorIsLetIn(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{Password: "secret"})
+	stranger, _, err := sandbox.NewKey("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.dial(t, ssh.PublicKeys(stranger)); err == nil {
+		t.Error("a stranger's key was accepted")
+	}
+	if _, err := s.dial(t, ssh.Password("wrong")); err == nil {
+		t.Error("a wrong password was accepted")
+	}
+	if _, err := s.dial(t, ssh.Password("secret")); err != nil {
+		t.Errorf("the password was refused: %v", err)
+	}
+	_, err = ssh.Dial("tcp", s.address, &ssh.ClientConfig{
+		User: "guest", Auth: []ssh.AuthMethod{ssh.PublicKeys(s.key)}, HostKeyCallback: ssh.FixedHostKey(s.hostKey.PublicKey()),
+	})
+	if err == nil {
+		t.Error("user guest was let in")
+	}
+}
+
+func TestWithoutAPasswordNoneIsAccepted(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	if _, err := s.dial(t, ssh.Password("")); err == nil {
+		t.Error("an empty password was accepted")
+	}
+}
+
+func TestShellsAnswerAsWindowsDoes(t *testing.T) {
+	tests := []struct {
+		shell, line    string
+		stdout, stderr string // parts
+		code           int
+	}{
+		{"cmd", "echo hello world", "hello world\r\n", "", 0},
+		{"cmd", `echo "a b"`, "\"a b\"\r\n", "", 0},
+		{"powershell", `echo "a b"`, "a b\r\n", "", 0},
+		{"cmd", "ver", "Microsoft Windows [Version 10.0.20348", "", 0},
+		{"cmd", "exit 7", "", "", 7},
+		{"cmd", "exit /b 3", "", "", 3},
+		{"cmd", "nosuchthing --x", "", "'nosuchthing' is not recognized as an internal or external command", 1},
+		{"cmd", `C:\nosuchfolder\x.exe`, "", "The system cannot find the path specified.", 1},
+		{"powershell", "nosuchthing", "", "is not recognized as the name of a cmdlet", 1},
+		{"cmd", "nosuchthing >nul 2>&1 || echo no", "no\r\n", "", 0},
+		{"cmd", "nosuchthing 2>nul && echo yes", "", "", 1},
+		{"powershell", "echo one; echo two", "one\r\ntwo\r\n", "", 0},
+		{"cmd", "hostname", "win-node", "", 0},
+		{"cmd", `mkdir C:\some\folder & icacls C:\some\folder`, "Successfully processed 1 files", "", 0},
+		{"cmd", `icacls C:\missing /reset`, "", "The system cannot find the file specified.", 2},
+	}
+	for _, shell := range []string{"cmd", "powershell"} {
+		s := serve(t, sandbox.ServerOptions{Shell: shell})
+		client := s.client(t)
+		for _, test := range tests {
+			if test.shell != shell {
+				continue
+			}
+			stdout, stderr, code := output(t, client, test.line)
+			if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
+				t.Errorf("%s: %s: got %q, %q, %d", shell, test.line, stdout, stderr, code)
+			}
+		}
+	}
+}
+
+func TestInteractiveUseSaysWhatItIs(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	session, err := s.client(t).NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	session.Stdin, session.Stdout = strings.NewReader("echo hi\nnosuchthing\nexit 5\n"), &out
+	if err := session.Shell(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *ssh.ExitError
+	if err := session.Wait(); !errors.As(err, &exit) || exit.ExitStatus() != 5 {
+		t.Errorf("ended with %v", err)
+	}
+	if text := out.String(); !strings.Contains(text, "sandbox of swdt") || !strings.Contains(text, "hi\r\n") {
+		t.Errorf("said %q", text)
+	}
+}
+
+func TestIcaclsRestrictsAFolderToAdministrators(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	client, files := s.client(t), s.machine.Process("test").Files
+	if err := files.MakeFolder(`C:\ProgramData\trap`); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.SetACL(`C:\ProgramData\trap`, "O:BUD:(A;OICI;FA;;;WD)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`icacls C:\ProgramData\trap /setowner *S-1-5-32-544`,
+		`icacls C:\ProgramData\trap /reset`,
+		`icacls "C:\ProgramData\trap" /inheritance:r /grant:r "*S-1-5-32-544:(OI)(CI)F" *S-1-5-18:F`,
+	} {
+		if _, stderr, code := output(t, client, line); code != 0 {
+			t.Fatalf("%s: %d, %s", line, code, stderr)
+		}
+	}
+	got, err := files.ACL(`C:\ProgramData\trap`)
+	if want := "O:BAD:PAI(A;OICI;FA;;;BA)(A;;FA;;;SY)"; err != nil || got != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestSFTP(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	client, err := sftp.NewClient(s.client(t), sftp.UseConcurrentWrites(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+
+	if home, err := client.Getwd(); err != nil || home != "/C:/Users/Administrator" {
+		t.Errorf("home: %q, %v", home, err)
+	}
+	if err := client.MkdirAll("/C:/some/folder"); err != nil {
+		t.Fatal(err)
+	}
+	content := make([]byte, 3<<20)
+	rand.Read(content)
+	file, err := client.Create("/C:/some/folder/file.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.ReadFrom(bytes.NewReader(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Rename("/C:/some/folder/file.bin", "/c:/SOME/folder/moved.bin"); err != nil {
+		t.Fatal(err)
+	}
+	// C:/ without the slash is absolute too.
+	moved, err := client.Open("C:/some/folder/moved.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(moved); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("read %d bytes back, %v", len(got), err)
+	}
+	moved.Close()
+
+	entries, err := client.ReadDir("/C:/some/folder")
+	if err != nil || len(entries) != 1 || entries[0].Name() != "moved.bin" || entries[0].Size() != int64(len(content)) {
+		t.Errorf("folder: %v, %v", entries, err)
+	}
+	if drives, err := client.ReadDir("/"); err != nil || len(drives) != 1 || drives[0].Name() != "C:" {
+		t.Errorf("drives: %v, %v", drives, err)
+	}
+	if _, err := client.Stat("/etc/passwd"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a path without a drive: %v", err)
+	}
+	if err := client.Remove("/C:/some/folder"); err == nil {
+		t.Error("a folder was removed as a file")
+	}
+	if err := errors.Join(client.Remove("/C:/some/folder/moved.bin"), client.RemoveDirectory("/C:/some/folder")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSFTPRefusesToReplaceARunningExecutable(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	client, err := sftp.NewClient(s.client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.OpenFile("/C:/k/kubelet.exe", os.O_WRONLY|os.O_TRUNC); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("open for writing: %v", err)
+	}
+	if err := client.Remove("/C:/k/kubelet.exe"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("remove: %v", err)
+	}
+}
+
+func TestWithoutSFTP(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{NoSFTP: true})
+	if client, err := sftp.NewClient(s.client(t)); err == nil {
+		client.Close()
+		t.Error("SFTP was served")
+	}
+}
+
+func TestARebootCutsConnectionsAndComesBack(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	n, err := node.Connect(t.Context(), s.document(t), node.Options{Agent: standIn(), HomeDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	facts, err := n.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.AwaitReboot(t.Context(), facts.GetBootId()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := n.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
+	if err != nil || again.GetBootId() == facts.GetBootId() {
+		t.Errorf("after the reboot: %v, %v", again, err)
+	}
+}
+
+func TestACutConnectionEndsWhatRanInIt(t *testing.T) {
+	s := serve(t, sandbox.ServerOptions{})
+	n, err := node.Connect(t.Context(), s.document(t), node.Options{Agent: standIn(), HomeDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(s.processes(t), layout.AgentName) {
+		t.Fatalf("no agent among %v", s.processes(t))
+	}
+	n.Close()
+	s.awaitGone(t, layout.AgentName)
+}
+
+func (s *sandboxed) processes(t *testing.T) (names []string) {
+	t.Helper()
+	list, err := s.machine.Process("test").Processes.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// awaitGone waits until no process of that name is left.
+func (s *sandboxed) awaitGone(t *testing.T, name string) {
+	t.Helper()
+	h := s.machine.Process("test")
+	list, err := h.Processes.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Name != name {
+			continue
+		}
+		handle, err := h.Processes.Open(p.PID)
+		if err != nil {
+			continue // gone in between
+		}
+		if err := handle.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "serve") {
+		os.Exit(background(os.Args))
+	}
+	goleak.VerifyTestMain(m)
+}
