@@ -3,9 +3,10 @@
 // problem, each with file, line and field path.
 //
 //   - load.go: sources to documents; what spans documents
+//   - parse.go: text to YAML documents; what kind they are
 //   - syntax.go: what is wrong with YAML that does not parse
 //   - decode.go: YAML to the types of api/v1alpha1, strictly
-//   - suggest.go: did you mean
+//   - fields.go, suggest.go: the fields there are; did you mean
 //   - select.go: --node and --selector
 //   - resolve.go: ~, $VARIABLES and relative paths
 //   - convert.go: older formats to today's

@@ -105,7 +105,7 @@ func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 	case strings.HasPrefix(lower, "passw") || strings.HasPrefix(lower, "passph") || strings.HasSuffix(path, "From"):
 		d.problem(n, path, "has an unknown field", suggest(key, known))
 	default:
-		d.problem(n, join(path, displayKey(key)), "unknown field", suggest(key, known))
+		d.problem(n, join(path, displayKey(key)), "unknown field", suggestField(key, known))
 	}
 }
 
@@ -221,6 +221,9 @@ func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
 	case n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str":
 		// The tag stays unsaid: it may be a password that begins with !.
 		d.problem(n, path, "begins with !, which is a tag to YAML", "put the value in single quotes")
+	case n.Style == 0 && !strings.Contains(d.chunk.line(d.chunk.lineNumber(n.Line)), n.Value):
+		d.problem(n, path, "goes on in the next line, which YAML joins to it",
+			"line the next field or dash up with its neighbours, or write the value on one line")
 	default:
 		return true
 	}
@@ -252,22 +255,6 @@ func (d *decoder) problem(n *yaml.Node, path, what, remedy string) {
 	d.problems = append(d.problems, Problem{
 		File: d.file, Line: d.chunk.lineNumber(n.Line), Field: path, What: what, Remedy: remedy,
 	})
-}
-
-// fields are a struct's, by their name in YAML.
-type fields struct {
-	names []string
-	index map[string]int
-}
-
-func fieldsOf(t reflect.Type) fields {
-	f := fields{index: map[string]int{}}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		f.names = append(f.names, name)
-		f.index[name] = i
-	}
-	return f
 }
 
 // describe says what a YAML value is, without showing it.

@@ -106,6 +106,16 @@ func TestLoadProblems(t *testing.T) {
 			head + "  kubernetes:\n    deploys: []\n",
 			"-:8: spec.kubernetes.deploys: unknown field; did you mean provisioners?",
 		},
+		"fields of another place": {
+			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
+			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
+				"-:4: name: unknown field; name belongs under metadata or spec.setup.firewall[] or spec.kubernetes.provisioners[]: check the indentation\n" +
+				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
+		},
+		"a joined line": {
+			head + "  setup:\n    chocoPackages:\n      - vim\n       - grep\n",
+			"-:9: spec.setup.chocoPackages[0]: goes on in the next line, which YAML joins to it; line the next field or dash up with its neighbours, or write the value on one line",
+		},
 		"twice": {
 			head + "    username: a\n    username: b\n",
 			"-:8: spec.credentials.username: is set twice, first on line 7; remove one of them",
@@ -200,6 +210,11 @@ func TestLoadSyntax(t *testing.T) {
 		"between":          {head + "   username: a\n", "-:7: the line is indented by 3 spaces, which lines up with nothing above it; line fields of the same level up"},
 		"no colon":         {head + "    username\n    password: x\n", "-:7: there is no colon in the line; write field: value"},
 		"published sample": {"metadata:\n  - name: containerd:\n    version: 1\n", "-:2: the value of name ends in a colon; remove the colon at the end of the line"},
+		"no dash space":    {head + "  kubernetes:\n    provisioners:\n      -name: a\n       version: 1\n", "-:9: there is no space after the dash; put one there"},
+		"dash":             {head + provisioner + "    - name: b\n", "-:11: the item's dash is indented by 4 spaces, that of line 9 by 6; line the dashes of a list up"},
+		"merge conflict":   {"<<<<<<< HEAD\n" + head, "-:1: the line marks a merge conflict; resolve it with git"},
+		"one space":        {head + " setup: {}\n", "-:7: the line is indented by 1 space, which lines up with nothing above it; line fields of the same level up"},
+		"old Mac":          {strings.ReplaceAll(head, "\n", "\r") + "\tx\r", "-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
 		"second document":  {head + "---\n" + head + "    username: a: b\n", "-:14: the value of username has a colon and a space in it, which begin another value; put the value in single quotes, or a line break before the second field"},
 	}
 	for name, test := range tests {
@@ -419,7 +434,7 @@ func checkError(t *testing.T, text string, err error) {
 	if !ok {
 		t.Fatalf("error is %T", err)
 	}
-	last := max(strings.Count(text, "\n")+1, 1)
+	last := max(strings.Count(oneLineEnd(text), "\n")+1, 1)
 	for _, problem := range failure.Problems {
 		tooLarge := problem.Line == 0 && len(text) > maxSize
 		if problem.File != Stdin || (problem.Line < 1 || problem.Line > last) && !tooLarge || problem.What == "" || problem.Remedy == "" {

@@ -13,6 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
+// maxProblems in one file are enough; nobody reads more.
+const maxProblems = 100
+
 // parse reads all documents of one file. Documents that are wrong but readable
 // are returned too: what spans documents is checked all the same.
 func parse(text source) (documents []Document, problems []Problem) {
@@ -21,6 +24,11 @@ func parse(text source) (documents []Document, problems []Problem) {
 		return nil, []Problem{{File: text.file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}}
 	}
 	for _, chunk := range splitDocuments(data) {
+		if len(problems) >= maxProblems {
+			return documents, append(problems, Problem{
+				File: text.file, Line: chunk.first, What: "there may be more problems from here on", Remedy: "mend those above first",
+			})
+		}
 		root, problem := parseYAML(text.file, chunk)
 		if problem != nil {
 			problems = append(problems, *problem)
@@ -213,7 +221,13 @@ func toUTF8(data []byte) (string, error) {
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return "", fmt.Errorf("the file is not text")
 	}
-	return string(data), nil
+	return oneLineEnd(string(data)), nil
+}
+
+// oneLineEnd makes \n of what else ends a line in YAML, so that line numbers are
+// those of the parser.
+func oneLineEnd(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
 func fromUTF16(data []byte, order binary.ByteOrder) (string, error) {
@@ -224,5 +238,5 @@ func fromUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	for i := range units {
 		units[i] = order.Uint16(data[2*i:])
 	}
-	return string(utf16.Decode(units)), nil
+	return oneLineEnd(string(utf16.Decode(units))), nil
 }

@@ -15,6 +15,16 @@ func suggest(unknown string, known []string) string {
 	return "known here: " + strings.Join(known, ", ")
 }
 
+// suggestField is suggest for a field; one that is known elsewhere is likely
+// indented wrongly.
+func suggestField(unknown string, known []string) string {
+	homes := fieldHomes()[unknown]
+	if closest(unknown, known) != "" || len(homes) == 0 || slices.Contains(homes, "") {
+		return suggest(unknown, known)
+	}
+	return fmt.Sprintf("%s belongs under %s: check the indentation", unknown, strings.Join(homes, " or "))
+}
+
 // closest is the known name that unknown most likely stands for, or "".
 func closest(unknown string, known []string) string {
 	if meant := otherNames()[strings.ToLower(unknown)]; slices.Contains(known, meant) {

@@ -2,13 +2,10 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
 // explainSyntax says why a document does not parse, on which line, and how to
@@ -31,7 +28,7 @@ func explainSyntax(c chunk, parseError error) Problem {
 // parses, however much of what follows is read too. (A text that ends within
 // quotes or brackets does not parse either, but does with more of it.)
 func firstBadLine(c chunk) int {
-	const budget = 16 << 20 // bytes parsed; a node file needs some thousands
+	const budget = 4 << 20 // bytes parsed; a node file needs some thousands
 	parsed := 0
 	fails := func(count int) bool {
 		text := strings.Join(c.lines[:count], "")
@@ -68,9 +65,20 @@ func firstBadLine(c chunk) int {
 // the one above it, and returns nil if it sees nothing.
 func slips() []func(c chunk, number int) *Problem {
 	return []func(chunk, int) *Problem{
-		tabIndent, badEscape, strayColon, noSpaceAfterColon, openQuote,
-		reservedStart, openBracket, badIndent, noColon,
+		conflictMarker, tabIndent, badEscape, strayColon, noSpaceAfterColon, noSpaceAfterDash,
+		openQuote, reservedStart, badItemIndent, badIndent, openBracket, noColon,
 	}
+}
+
+func conflictMarker(c chunk, number int) *Problem {
+	for _, candidate := range []int{number, above(c, number)} {
+		for _, marker := range []string{"<<<<<<<", "=======", ">>>>>>>"} {
+			if strings.HasPrefix(c.line(candidate), marker) {
+				return &Problem{Line: candidate, What: "the line marks a merge conflict", Remedy: "resolve it with git"}
+			}
+		}
+	}
+	return nil
 }
 
 func tabIndent(c chunk, number int) *Problem {
@@ -126,6 +134,16 @@ func noSpaceAfterColon(c chunk, number int) *Problem {
 	return nil
 }
 
+func noSpaceAfterDash(c chunk, number int) *Problem {
+	for _, candidate := range []int{number, above(c, number)} {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(c.line(candidate)), "-")
+		if key, _, found := strings.Cut(rest, ":"); ok && found && knownFields()[key] {
+			return &Problem{Line: candidate, What: "there is no space after the dash", Remedy: "put one there"}
+		}
+	}
+	return nil
+}
+
 func openQuote(c chunk, number int) *Problem {
 	key, value := cutKey(c.line(number))
 	if value == "" || value[0] != '"' && value[0] != '\'' {
@@ -158,6 +176,37 @@ func openBracket(c chunk, number int) *Problem {
 		Remedy: "close the bracket, put commas between the items, or quote the value"}
 }
 
+// badItemIndent is a list's item that stands elsewhere than those before it.
+func badItemIndent(c chunk, number int) *Problem {
+	if !isItem(c.line(number)) {
+		return nil
+	}
+	indent := indentOf(c.line(number))
+	for p := above(c, number); p != 0; p = above(c, p) {
+		at := indentOf(c.line(p))
+		if at < indent || at == indent && !isItem(c.line(p)) {
+			for next := p + 1; next < number; next++ {
+				if isItem(c.line(next)) {
+					return &Problem{Line: number,
+						What:   fmt.Sprintf("the item's dash is indented by %s, that of line %d by %d", spaces(indent), next, indentOf(c.line(next))),
+						Remedy: "line the dashes of a list up"}
+				}
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func isItem(line string) bool { return strings.HasPrefix(strings.TrimSpace(line)+" ", "- ") }
+
+func spaces(n int) string {
+	if n == 1 {
+		return "1 space"
+	}
+	return fmt.Sprintf("%d spaces", n)
+}
+
 func badIndent(c chunk, number int) *Problem {
 	previous := above(c, number)
 	if previous == 0 {
@@ -173,7 +222,7 @@ func badIndent(c chunk, number int) *Problem {
 		case at == indent && at != indentAbove:
 			return nil // lined up with something, so it is not the indentation
 		case at < indent && indent < indentAbove:
-			return &Problem{Line: number, What: fmt.Sprintf("the line is indented by %d spaces, which lines up with nothing above it", indent),
+			return &Problem{Line: number, What: fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
 				Remedy: "line fields of the same level up"}
 		}
 	}
@@ -228,28 +277,6 @@ func fieldWithoutSpace(text string) string {
 		return ""
 	}
 	return field
-}
-
-// knownFields are the names of all fields of the node file.
-func knownFields() map[string]bool {
-	names := map[string]bool{}
-	var collect func(t reflect.Type)
-	collect = func(t reflect.Type) {
-		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice:
-			collect(t.Elem())
-		case reflect.Struct:
-			if t == reflect.TypeFor[v1alpha1.Duration]() {
-				return
-			}
-			for i, name := range fieldsOf(t).names {
-				names[name] = true
-				collect(t.Field(i).Type)
-			}
-		}
-	}
-	collect(reflect.TypeFor[v1alpha1.Node]())
-	return names
 }
 
 // above is the number of the last line before that is not blank or a comment, 0

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// fields are a struct's, by their name in YAML.
+type fields struct {
+	names []string
+	index map[string]int
+}
+
+func fieldsOf(t reflect.Type) fields {
+	f := fields{index: map[string]int{}}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		f.names = append(f.names, name)
+		f.index[name] = i
+	}
+	return f
+}
+
+// knownFields are the names of all fields of the node file.
+func knownFields() map[string]bool {
+	names := map[string]bool{}
+	for name := range fieldHomes() {
+		names[name] = true
+	}
+	return names
+}
+
+// fieldHomes says under what each field of the node file stands: username under
+// spec.credentials.
+func fieldHomes() map[string][]string {
+	homes := map[string][]string{}
+	var collect func(t reflect.Type, path string)
+	collect = func(t reflect.Type, path string) {
+		switch {
+		case t.Kind() == reflect.Pointer:
+			collect(t.Elem(), path)
+		case t.Kind() == reflect.Slice:
+			collect(t.Elem(), path+"[]")
+		case t.Kind() == reflect.Struct && t != reflect.TypeFor[v1alpha1.Duration]():
+			for i, name := range fieldsOf(t).names {
+				homes[name] = append(homes[name], path)
+				collect(t.Field(i).Type, join(path, name))
+			}
+		}
+	}
+	collect(reflect.TypeFor[v1alpha1.Node](), "")
+	return homes
+}
