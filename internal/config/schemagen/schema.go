@@ -7,7 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -141,23 +141,23 @@ func named(t reflect.Type) reflect.Type {
 
 // comments reads the doc comments of types and fields.
 func comments(folder string) (map[string]string, error) {
-	noTests := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), folder, noTests, parser.ParseComments)
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
-	for _, pkg := range packages {
-		ast.Inspect(pkg, func(n ast.Node) bool {
-			declaration, ok := n.(*ast.GenDecl)
-			if !ok {
-				return true
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		for _, declaration := range file.Decls {
+			if general, ok := declaration.(*ast.GenDecl); ok {
+				for _, spec := range general.Specs {
+					collect(found, general, spec)
+				}
 			}
-			for _, spec := range declaration.Specs {
-				collect(found, declaration, spec)
-			}
-			return true
-		})
+		}
 	}
 	return found, nil
 }
