@@ -1,14 +1,190 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
+
+// anyNode before a colon stands for every selected node.
+const anyNode = "node"
 
 func (a *app) cpCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use:   "cp SRC DST",
 		Short: "Copy files and folders to or from the node",
-		Args:  arguments(cobra.ExactArgs(2)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return usagef("not yet") },
+		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if that
+is a folder or ends in a slash, else as DST. One of SRC and DST is on the node,
+written node:PATH, or NAME:PATH for the node of that name. Files that are the
+same already are left alone, a copy that was cut is continued, and each file is
+verified before it takes its name.
+
+To several nodes at once everything goes to each. From several, each node's goes
+to a folder of its name in DST.`,
+		Example: examples(
+			`cp kubelet.exe 'node:C:\k\'`, "",
+			`cp 'node:C:\var\log\kubelet' logs/`, "",
+			`cp config.toml 'win-1:C:\Program Files\containerd\config.toml'`, "",
+		),
+		Args: arguments(cobra.ExactArgs(2)),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCp(cmd.Context(), args[0], args[1]) },
 	})
+}
+
+// place is one end of a copy.
+type place struct {
+	node string // empty: this machine
+	path string
+}
+
+func (p place) remote() bool { return p.node != "" }
+
+// parsePlace reads NAME:PATH. One letter before a colon is a drive of this
+// machine, and ./a:b a file of it.
+func parsePlace(text string) place {
+	name, path, ok := strings.Cut(text, ":")
+	if !ok || len(name) < 2 || strings.ContainsAny(name, `/\`) {
+		return place{path: text}
+	}
+	return place{node: name, path: path}
+}
+
+func (a *app) runCp(ctx context.Context, source, destination string) error {
+	from, to := parsePlace(source), parsePlace(destination)
+	switch {
+	case from.remote() == to.remote():
+		return usagef("exactly one of SRC and DST is on the node: write that one as node:C:\\path")
+	case from.path == "" || to.path == "":
+		return usagef("the path after the colon is missing: write node:C:\\path")
+	case a.global.dryRun:
+		return usagef("cp has no --dry-run")
+	}
+	if !from.remote() {
+		if _, err := os.Stat(from.path); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	documents, err := a.documents()
+	if err != nil {
+		return err
+	}
+	if documents, err = onNode(documents, from.node+to.node); err != nil {
+		return err
+	}
+	s, err := a.sessionFor(documents)
+	if err != nil {
+		return err
+	}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (transfer.CopyResult, error) {
+		if to.remote() {
+			return transfer.Upload(ctx, n, from.path, to.path, r)
+		}
+		local, err := localPath(to.path, doc, len(documents) > 1)
+		if err != nil {
+			return transfer.CopyResult{}, err
+		}
+		return transfer.Download(ctx, n, from.path, local, r)
+	})
+	return a.printCopies(results)
+}
+
+// onNode keeps the node that is named before the colon, or all.
+func onNode(documents []config.Document, name string) ([]config.Document, error) {
+	for _, document := range documents {
+		if document.Node.Metadata.Name == name {
+			return []config.Document{document}, nil
+		}
+	}
+	if name == anyNode {
+		return documents, nil
+	}
+	return config.Select(documents, []string{name}, "")
+}
+
+// localPath is a folder for each node where there are several.
+func localPath(path string, document config.Document, several bool) (string, error) {
+	if !several {
+		return path, nil
+	}
+	folder := filepath.Join(path, document.Node.Metadata.Name)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return "", fmt.Errorf("make a folder for the node: %w", err)
+	}
+	return folder + string(filepath.Separator), nil
+}
+
+type copyReport struct {
+	Nodes []copyNode `json:"nodes"`
+}
+
+type copyNode struct {
+	Name string `json:"name"`
+	transfer.CopyResult
+	Message string `json:"message,omitempty"`
+}
+
+func (a *app) printCopies(results []fleet.Result[transfer.CopyResult]) error {
+	report := copyReport{}
+	for _, result := range results {
+		n := copyNode{Name: result.Name(), CopyResult: result.Value}
+		if result.Err != nil {
+			n.Message = result.Err.Error()
+		}
+		report.Nodes = append(report.Nodes, n)
+	}
+	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error {
+		for _, n := range report.Nodes {
+			if n.Message != "" {
+				continue // the error says it
+			}
+			if _, err := fmt.Fprintln(w, n.text(len(report.Nodes) > 1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return fleet.Failures(results)
+}
+
+func (n copyNode) text(several bool) string {
+	var text string
+	switch {
+	case n.Files == n.Unchanged:
+		text = fmt.Sprintf("nothing to do: %s there already", files(n.Files))
+	case n.Unchanged > 0:
+		text = fmt.Sprintf("%s, %s (%d there already, sent %s)", files(n.Files), ui.Size(n.SizeBytes), n.Unchanged, ui.Size(n.SentBytes))
+	default:
+		text = fmt.Sprintf("%s, %s (sent %s)", files(n.Files), ui.Size(n.SizeBytes), ui.Size(n.SentBytes))
+	}
+	if n.Skipped > 0 {
+		text += fmt.Sprintf("; %d left out, being no regular files", n.Skipped)
+	}
+	if several {
+		return n.Name + ": " + text
+	}
+	return text
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }

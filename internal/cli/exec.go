@@ -81,6 +81,7 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 	if err != nil {
 		return err
 	}
+	s.quiet = true
 	single := len(s.documents) == 1
 	out, errOut := newLineWriter(a.streams.Out), newLineWriter(a.streams.Err)
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {

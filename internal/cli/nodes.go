@@ -17,6 +17,7 @@ type session struct {
 	documents []config.Document
 	story     *ui.Story
 	options   node.Options
+	quiet     bool // only warnings are told, unless somebody watches
 }
 
 // begin reads the node files and gets ready to connect. Nothing is contacted.
@@ -56,10 +57,24 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 
 // reporter tells of one node, by its name where there are several.
 func (s *session) reporter(document config.Document) ui.Reporter {
+	name := document.Node.Metadata.Name
 	if len(s.documents) == 1 && s.app.global.logs == "text" {
-		return s.story.Node("")
+		name = ""
 	}
-	return s.story.Node(document.Node.Metadata.Name)
+	r := s.story.Node(name)
+	if s.quiet && !s.app.global.verbose && !isTerminal(s.app.streams.Err) {
+		return quietReporter{r}
+	}
+	return r
+}
+
+// quietReporter keeps the story out of a program's own output.
+type quietReporter struct{ ui.Reporter }
+
+func (q quietReporter) Step(format string, args ...any) { q.Debug(format, args...) }
+func (q quietReporter) Info(format string, args ...any) { q.Debug(format, args...) }
+func (q quietReporter) Transfer(string, int64) ui.Progress {
+	return ui.Discard{}.Transfer("", 0)
 }
 
 // onNodes connects to every node and does the work there, at most --parallel
@@ -75,7 +90,6 @@ func onNodes[T any](ctx context.Context, s *session,
 		defer ui.Done(r)
 		options := s.options
 		options.Reporter = r
-		r.Step("connecting to %s", document.Node.Spec.Credentials.Hostname)
 		n, err := node.Connect(ctx, document, options)
 		if err != nil {
 			var none T

@@ -4,7 +4,10 @@ import "strings"
 
 // closest is the candidate that a person most probably meant, or nothing.
 func closest(typed string, candidates []string) string {
-	best, distance := "", max(1, len(typed)/3)+1
+	best, distance := "", 2 // one slip; two, such as swapped letters, in what is not short
+	if len(typed) > 3 {
+		distance = max(3, len(typed)/3+1)
+	}
 	for _, candidate := range candidates {
 		if d := edits(strings.ToLower(typed), candidate); d < distance {
 			best, distance = candidate, d

@@ -23,7 +23,47 @@ func powershellMain(ctx context.Context, p *Process) int {
 	if strings.Contains(fold(script), chocoHost+"/install.ps1") {
 		return p.runChocoInstaller()
 	}
+	if script, err = p.unwrapped(script); err != nil {
+		fmt.Fprintf(p.Stderr, "powershell: %v\r\n", err)
+		return 1
+	}
 	return runStatements(ctx, p, script)
+}
+
+// unwrapped is the script inside the frame that package powershell puts around
+// one: a quoted string, or a file that is deleted first.
+func (p *Process) unwrapped(script string) (string, error) {
+	if _, rest, ok := strings.Cut(script, "$swdtFile = '"); ok {
+		path := quoted(rest)
+		f, err := p.Host.Files.Open(path)
+		if err != nil {
+			return "", err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, 4<<20))
+		f.Close()
+		if err != nil {
+			return "", err
+		}
+		return string(text), p.Host.Files.Remove(path)
+	}
+	if _, rest, ok := strings.Cut(script, "$swdtScript = '"); ok {
+		return quoted(rest), nil
+	}
+	return script, nil
+}
+
+// quoted reads a single-quoted string to its end.
+func quoted(s string) string {
+	var b strings.Builder
+	for {
+		text, rest, _ := strings.Cut(s, "'")
+		b.WriteString(text)
+		if !strings.HasPrefix(rest, "'") {
+			return b.String()
+		}
+		b.WriteByte('\'')
+		s = rest[1:]
+	}
 }
 
 // Script returns the text of a PowerShell command line: of -EncodedCommand, or

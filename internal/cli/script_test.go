@@ -1,0 +1,99 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// TestMain makes this test binary swdt itself when it is run under that name,
+// also in the background of a sandbox.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"swdt":         swdt,
+		"kubectl-swdt": swdt,
+	})
+}
+
+func swdt() {
+	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
+	defer stop()
+	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	env := cli.Environment{Program: os.Args[0], Agent: agent, Version: "v0.0.0-test", Commit: "0123abc"}
+	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
+}
+
+// agent stands for the embedded one: by its hash the simulated Windows knows
+// that it is to run the agent's code.
+func agent() (agentbin.Agent, error) {
+	if os.Getenv("SWDT_TEST_NO_AGENT") != "" {
+		return agentbin.Agent{}, agentbin.ErrNotEmbedded
+	}
+	executable := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent", Version: "test"})
+	sum := sha256.Sum256(executable)
+	return agentbin.Agent{
+		Hash: hex.EncodeToString(sum[:]), Size: int64(len(executable)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(executable)), nil },
+	}, nil
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("USERPROFILE", home)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("SSH_AUTH_SOCK", "")
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "binary": binary,
+		},
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+// exits CODE ARG… runs swdt and demands that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE ARG…")
+	}
+	err := ts.Exec("swdt", args[1:]...)
+	code := "0"
+	if err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("swdt %s: exit code %s, want %s", strings.Join(args[1:], " "), code, args[0])
+	}
+}
+
+// binary FILE NAME VERSION [FAULT] writes a small Windows executable that the
+// simulated Windows can run.
+func binary(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: binary FILE NAME VERSION [FAULT]")
+	}
+	spec := simulated.BinarySpec{Name: args[1], Version: args[2]}
+	if len(args) > 3 {
+		spec.Fault = simulated.Fault(args[3])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), simulated.Binary(spec), 0o755))
+}
