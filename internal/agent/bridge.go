@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -37,14 +38,15 @@ func newBridge(stream io.ReadWriteCloser) (net.Conn, *bridge) {
 }
 
 // close ends the stream. What gRPC has written before it closed its end gets a
-// moment to arrive.
-func (b *bridge) close() {
+// moment to arrive, unless ctx has ended.
+func (b *bridge) close(ctx context.Context) {
 	b.once.Do(func() {
 		timer := time.NewTimer(drainTime)
 		defer timer.Stop()
 		select {
 		case <-b.written:
 		case <-timer.C:
+		case <-ctx.Done():
 		}
 		b.far.Close()
 		b.stream.Close()

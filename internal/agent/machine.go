@@ -59,7 +59,7 @@ func (s *machineService) Lock(_ context.Context, request *agentv1.LockRequest) (
 	if s.lock != nil {
 		return &agentv1.LockReply{}, nil // this session has it already
 	}
-	if err := layout.Protect(s.host.Files, true); err != nil {
+	if err := protectRoot(s.host.Files, true); err != nil {
 		return nil, fmt.Errorf("lock the node: %w", err)
 	}
 	holder := request.GetHolder()

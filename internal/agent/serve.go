@@ -14,7 +14,6 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/hashcache"
-	"github.com/swdt-dev/swdt/internal/layout"
 )
 
 const (
@@ -41,7 +40,7 @@ const (
 // operating system.
 func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	conn, bridge := newBridge(rw)
-	defer bridge.close()
+	defer bridge.close(ctx)
 	defer conn.Close() // first, so that the bridge knows what is the last byte
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
@@ -55,7 +54,7 @@ func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	defer s.end()
 	// The folder is protected as soon as somebody is there who can do it. A user
 	// who may not can still look around.
-	if err := layout.Protect(m.Host.Files, false); err != nil {
+	if err := protectRoot(m.Host.Files, false); err != nil {
 		s.log.Print(err)
 	}
 	server := newServer(s)

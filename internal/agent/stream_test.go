@@ -191,6 +191,10 @@ func TestServeEndsWhenTheOtherSideIsSilent(t *testing.T) {
 // A client that asks for much and reads nothing must not keep the agent when
 // stdin ends: a write to stdout is then blocked for good.
 func TestMainEndsWhenTheOtherSideStopsReading(t *testing.T) {
+	synctest.Test(t, stopReading)
+}
+
+func stopReading(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	put(t, m, `C:\big`, bytes.Repeat([]byte("0123456789abcdef"), 4<<20/16))
 	stdin, toAgent := io.Pipe()

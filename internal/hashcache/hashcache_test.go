@@ -38,7 +38,7 @@ func machine(t *testing.T) (*simulated.Machine, *counting) {
 	m := simulated.New(simulated.Options{Preset: simulated.Minimal})
 	t.Cleanup(m.Close)
 	files := &counting{Files: m.Process("agent").Files, opened: map[string]int{}}
-	if err := layout.Protect(files, true); err != nil {
+	if err := files.MakeFolder(layout.Root); err != nil {
 		t.Fatal(err)
 	}
 	return m, files

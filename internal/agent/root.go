@@ -1,4 +1,4 @@
-package layout
+package agent
 
 import (
 	"errors"
@@ -7,31 +7,32 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
 )
 
-// Protect gives Root the access list of RootSDDL where it has another one. A
-// missing Root is created if create is set, and else left missing: a session
-// that changes nothing on a node writes nothing there.
-func Protect(files host.Files, create bool) error {
-	_, err := files.Stat(Root)
+// protectRoot gives layout.Root the access list of layout.RootSDDL where it has
+// another one. A missing folder is created if create is set, and else left
+// missing: a session that changes nothing on a node writes nothing there.
+func protectRoot(files host.Files, create bool) error {
+	_, err := files.Stat(layout.Root)
 	if errors.Is(err, host.ErrNotExist) {
 		if !create {
 			return nil
 		}
-		err = files.MakeFolder(Root)
+		err = files.MakeFolder(layout.Root)
 	}
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", Root, err)
+		return fmt.Errorf("prepare %s: %w", layout.Root, err)
 	}
-	is, err := files.ACL(Root)
+	is, err := files.ACL(layout.Root)
 	if err != nil {
-		return fmt.Errorf("read who may write to %s: %w", Root, err)
+		return fmt.Errorf("read who may write to %s: %w", layout.Root, err)
 	}
-	if sameAccess(is, RootSDDL) {
+	if sameAccess(is, layout.RootSDDL) {
 		return nil
 	}
-	if err := files.SetACL(Root, RootSDDL); err != nil {
-		return fmt.Errorf("protect %s: %w", Root, err)
+	if err := files.SetACL(layout.Root, layout.RootSDDL); err != nil {
+		return fmt.Errorf("protect %s: %w", layout.Root, err)
 	}
 	return nil
 }
