@@ -8,13 +8,14 @@ import (
 	"io"
 	"testing"
 	"testing/fstest"
-
-	"pgregory.net/rapid"
 )
 
 func TestUnpackGivesBackWhatWasPacked(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		executable := rapid.SliceOfN(rapid.Byte(), 0, 4096).Draw(t, "executable")
+	for _, size := range []int{0, 1, 4096, 100_000} {
+		executable := make([]byte, size)
+		for i := range executable { // neither constant nor random
+			executable[i] = byte(i * i >> 7)
+		}
 		packed, err := Pack(executable)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestUnpackGivesBackWhatWasPacked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	})
+	}
 }
 
 func TestDamagedAgentIsNoticed(t *testing.T) {

@@ -65,7 +65,11 @@ func (p *Process) ExitCode(ctx context.Context) (int, error) {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return -1, ctx.Err()
+		select {
+		case <-p.done: // known already: then it is worth more than ctx's end
+		default:
+			return -1, ctx.Err()
+		}
 	}
 	var exited *ssh.ExitError
 	switch {

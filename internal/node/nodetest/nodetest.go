@@ -44,6 +44,7 @@ type Node struct {
 	conn     net.Conn
 	calls    []string
 	sessions int
+	ended    []<-chan struct{} // of each session, when the agent has left it
 	onCall   func(method string) error
 }
 
@@ -84,6 +85,9 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	session := n.Machine.Process(fmt.Sprintf("session %d", n.sessions))
 	n.mutex.Unlock()
 	served := make(chan struct{})
+	n.mutex.Lock()
+	n.ended = append(n.ended, served)
+	n.mutex.Unlock()
 	go func() {
 		defer close(served)
 		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Host: session, Executable: n.executable, Hash: n.hash}, server)
@@ -137,6 +141,17 @@ func (n *Node) Cut() {
 	defer n.mutex.Unlock()
 	if n.conn != nil {
 		n.conn.Close()
+	}
+}
+
+// Settle waits until the agent has left every session but the current one, and
+// with it what it held there.
+func (n *Node) Settle() {
+	n.mutex.Lock()
+	ended := n.ended
+	n.mutex.Unlock()
+	for _, session := range ended[:max(len(ended)-1, 0)] {
+		<-session
 	}
 }
 

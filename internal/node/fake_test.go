@@ -1,0 +1,458 @@
+package node_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	server "github.com/gliderlabs/ssh"
+	"github.com/pkg/sftp"
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/handshake"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
+)
+
+// fakeNode is as much of a Windows node as connecting to it needs: an SSH server
+// with drive C:, on which a file at the agent's path runs as an agent.
+type fakeNode struct {
+	t      *testing.T
+	ssh    *sshtest.Server
+	disk   *disk
+	files  *sftp.Client // the test's own view of the disk
+	doc    config.Document
+	opts   node.Options
+	agent  agentbin.Agent
+	faults faults
+
+	mu       sync.Mutex
+	commands []string // run on the node, the agent's path as "agent"
+	bootID   string
+	acl      []string
+	removed  []string
+	guardian string // command line of the registered guardian
+	sessions []server.Session
+	agentEnd func() // kills the running agent
+}
+
+// faults are what is wrong with a node.
+type faults struct {
+	shell      func(server.Session) // answers everything instead
+	noSFTP     bool
+	unix       bool // has no drive C:
+	blocked    bool // the agent does not start
+	mute       bool // the agent says nothing
+	noAdmin    bool // icacls is refused
+	otherAgent bool // claims to be another one
+	disk       diskFaults
+	lastWords  string
+}
+
+const agentContent = "MZ this is the agent"
+
+func newFakeNode(t *testing.T, f faults) *fakeNode {
+	t.Helper()
+	n := &fakeNode{t: t, faults: f, bootID: "boot-1", agent: agentbin.FromBytes([]byte(strings.Repeat(agentContent, 5000)))}
+	n.disk = newDisk(f.disk)
+	n.files = n.disk.client(t)
+	if !f.unix {
+		n.mkdir("/C:", "/C:/ProgramData")
+	}
+	o := sshtest.Options{Password: "right", Run: n.run}
+	if !f.noSFTP {
+		handlers := n.disk.handlers()
+		o.SFTP = &handlers
+	}
+	n.ssh = sshtest.Start(t, o)
+	n.doc.Node.Metadata.Name = "win1"
+	n.doc.Node.Spec.Credentials = v1alpha1.Credentials{Hostname: n.ssh.Address, Password: "right"}
+	n.opts = node.Options{
+		Agent:      n.agent,
+		HomeDir:    t.TempDir(),
+		KnownHosts: sshtest.Trust(t, n.ssh),
+		LookupEnv:  func(string) (string, bool) { return "", false },
+	}
+	return n
+}
+
+func (n *fakeNode) mkdir(names ...string) {
+	n.t.Helper()
+	for _, name := range names {
+		if err := n.files.Mkdir(name); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// connect connects, and closes with the test.
+func (n *fakeNode) connect() *node.Node {
+	n.t.Helper()
+	c, err := node.Connect(n.t.Context(), n.doc, n.opts)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (n *fakeNode) ran() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.commands)
+}
+
+func slashed(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
+
+// run is the node's shell.
+func (n *fakeNode) run(s server.Session) {
+	command := s.RawCommand()
+	path := layout.Agent(n.agent.Hash)
+	n.mu.Lock()
+	n.commands = append(n.commands, strings.ReplaceAll(command, path, "agent"))
+	n.mu.Unlock()
+	switch {
+	case n.faults.shell != nil:
+		n.faults.shell(s)
+	case strings.HasPrefix(command, "icacls "):
+		if n.faults.noAdmin {
+			fmt.Fprintln(s.Stderr(), "Access is denied.")
+			s.Exit(5)
+		}
+	case command == path:
+		n.runAgent(s, path)
+	default:
+		n.t.Errorf("unexpected command %q", command)
+		s.Exit(1)
+	}
+}
+
+func (n *fakeNode) runAgent(s server.Session, path string) {
+	content, err := n.read(slashed(path))
+	switch {
+	case err != nil:
+		fmt.Fprintln(s.Stderr(), "The system cannot find the path specified.")
+		s.Exit(1)
+		return
+	case n.faults.blocked || !strings.HasPrefix(content, "MZ"):
+		fmt.Fprintln(s.Stderr(), "This program is blocked by group policy.")
+		s.Exit(5)
+		return
+	case n.isMute():
+		<-s.Context().Done()
+		return
+	}
+	sum := sha256.Sum256([]byte(content))
+	hash := hex.EncodeToString(sum[:])
+	if n.faults.otherAgent {
+		hash = strings.Repeat("ab", 32)
+	}
+	fmt.Fprintln(s, "Welcome to win1!") // some login shells greet
+	if err := handshake.Serve(s, hash); err != nil {
+		s.Exit(1)
+		return
+	}
+	n.serve(s)
+}
+
+// serve serves the agent's calls until stdin ends.
+func (n *fakeNode) serve(s server.Session) {
+	conn := &sessionConn{Session: s, closed: make(chan struct{})}
+	srv := grpc.NewServer()
+	agentv1.RegisterMachineServer(srv, fakeMachine{n: n})
+	agentv1.RegisterFilesServer(srv, fakeFiles{n: n})
+	agentv1.RegisterServicesServer(srv, fakeServices{n: n})
+	n.mu.Lock()
+	n.agentEnd = func() {
+		io.WriteString(s.Stderr(), n.faults.lastWords)
+		s.Exit(9)
+		conn.Close()
+	}
+	n.mu.Unlock()
+	srv.Serve(&oneListener{conn: conn})
+	srv.Stop()
+	s.Exit(0)
+}
+
+func (n *fakeNode) killAgent() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.agentEnd()
+}
+
+func (n *fakeNode) setMute(mute bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults.mute = mute
+}
+
+func (n *fakeNode) isMute() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.faults.mute
+}
+
+func (n *fakeNode) setBootID(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.bootID = id
+}
+
+func (n *fakeNode) read(name string) (string, error) {
+	f, err := n.files.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	return string(data), err
+}
+
+func (n *fakeNode) write(name, content string) {
+	n.t.Helper()
+	if err := n.files.MkdirAll(path.Dir(name)); err != nil {
+		n.t.Fatal(err)
+	}
+	f, err := n.files.Create(name)
+	if err == nil {
+		_, err = f.Write([]byte(content))
+		f.Close()
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// ------------------------------------------------------- the agent's services
+
+type fakeMachine struct {
+	agentv1.UnimplementedMachineServer
+	n *fakeNode
+}
+
+func (m fakeMachine) Facts(context.Context, *agentv1.FactsRequest) (*agentv1.FactsReply, error) {
+	m.n.mu.Lock()
+	defer m.n.mu.Unlock()
+	return &agentv1.FactsReply{BootId: m.n.bootID}, nil
+}
+
+// Lock waits for the end of the call, Reboot fails.
+func (m fakeMachine) Lock(ctx context.Context, _ *agentv1.LockRequest) (*agentv1.LockReply, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (m fakeMachine) Reboot(context.Context, *agentv1.RebootRequest) (*agentv1.RebootReply, error) {
+	return nil, rpcerror.ToStatus(fmt.Errorf("reboot: %w", host.ErrPermission))
+}
+
+type fakeFiles struct {
+	agentv1.UnimplementedFilesServer
+	n *fakeNode
+}
+
+func (f fakeFiles) List(_ context.Context, r *agentv1.ListFilesRequest) (*agentv1.ListFilesReply, error) {
+	entries, err := f.n.files.ReadDir(slashed(r.GetPath()))
+	if err != nil {
+		return nil, rpcerror.ToStatus(err)
+	}
+	reply := &agentv1.ListFilesReply{}
+	for _, e := range entries {
+		reply.Entries = append(reply.Entries, &agentv1.FileInfo{Path: r.GetPath() + `\` + e.Name(), Folder: e.IsDir()})
+	}
+	return reply, nil
+}
+
+func (f fakeFiles) Remove(_ context.Context, r *agentv1.RemoveRequest) (*agentv1.RemoveReply, error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	f.n.removed = append(f.n.removed, r.GetPath())
+	return &agentv1.RemoveReply{}, nil
+}
+
+func (f fakeFiles) SetACL(_ context.Context, r *agentv1.SetACLRequest) (*agentv1.SetACLReply, error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	f.n.acl = append(f.n.acl, r.GetPath()+" "+r.GetSddl())
+	return &agentv1.SetACLReply{}, nil
+}
+
+// Read sends one chunk and then waits for the end of the call.
+func (f fakeFiles) Read(_ *agentv1.ReadRequest, s agentv1.Files_ReadServer) error {
+	if err := s.Send(&agentv1.ReadReply{Data: []byte("first")}); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	return s.Context().Err()
+}
+
+type fakeServices struct {
+	agentv1.UnimplementedServicesServer
+	n *fakeNode
+}
+
+func (s fakeServices) Get(context.Context, *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
+	if s.n.guardian == "" {
+		return nil, rpcerror.ToStatus(fmt.Errorf("get: %w", host.ErrNoService))
+	}
+	return &agentv1.ServiceReply{Config: &agentv1.ServiceConfig{CommandLine: s.n.guardian}}, nil
+}
+
+// --------------------------------------------------------------- connections
+
+type sessionConn struct {
+	server.Session
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *sessionConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Session.Close()
+}
+func (c *sessionConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (c *sessionConn) SetDeadline(time.Time) error      { return nil }
+func (c *sessionConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *sessionConn) SetWriteDeadline(time.Time) error { return nil }
+
+// oneListener gives its connection once and ends with it.
+type oneListener struct {
+	conn  *sessionConn
+	given bool
+}
+
+func (l *oneListener) Accept() (net.Conn, error) {
+	if l.given {
+		<-l.conn.closed
+		return nil, io.EOF
+	}
+	l.given = true
+	return l.conn, nil
+}
+func (l *oneListener) Close() error   { return nil }
+func (l *oneListener) Addr() net.Addr { return &net.UnixAddr{} }
+
+// ---------------------------------------------------------------------- disk
+
+// disk is drive C: in memory, as SFTP shows it.
+type disk struct {
+	mem    sftp.Handlers
+	faults diskFaults
+	test   bool // the test's own view has no faults
+}
+
+type diskFaults struct {
+	full       bool   // writes fail as on a full disk
+	denied     bool   // nothing can be made
+	broken     bool   // writes fail for no known reason
+	corrupts   bool   // what is written is not what was sent
+	quarantine string // the method after which the agent is gone: Put or Rename
+}
+
+func newDisk(f diskFaults) *disk { return &disk{mem: sftp.InMemHandler(), faults: f} }
+
+func (d *disk) handlers() sftp.Handlers {
+	return sftp.Handlers{FileGet: d, FilePut: d, FileCmd: d, FileList: d}
+}
+
+func (d *disk) client(t *testing.T) *sftp.Client {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	srv := sftp.NewRequestServer(theirs, (&disk{mem: d.mem, test: true}).handlers())
+	served := make(chan struct{})
+	go func() { srv.Serve(); close(served) }()
+	c, err := sftp.NewClientPipe(ours, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); srv.Close(); <-served })
+	return c
+}
+
+func (d *disk) Fileread(r *sftp.Request) (io.ReaderAt, error) { return d.mem.FileGet.Fileread(r) }
+func (d *disk) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	return d.mem.FileList.Filelist(r)
+}
+func (d *disk) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
+	return d.mem.FileList.(sftp.LstatFileLister).Lstat(r)
+}
+
+func (d *disk) Filewrite(r *sftp.Request) (io.WriterAt, error) {
+	w, err := d.mem.FilePut.Filewrite(r)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case d.faults.full, d.faults.broken:
+		return failingWriter{}, nil
+	case d.faults.corrupts:
+		return corruptingWriter{w}, nil
+	case d.faults.quarantine == "Put":
+		return closingWriter{w, func() { d.mem.FileCmd.Filecmd(sftp.NewRequest("Remove", r.Filepath)) }}, nil
+	}
+	return w, nil
+}
+
+func (d *disk) Filecmd(r *sftp.Request) error {
+	if d.faults.denied && r.Method == "Mkdir" {
+		return sftp.ErrSSHFxPermissionDenied
+	}
+	// Windows has no rename over an existing file.
+	if r.Method == "Rename" {
+		if _, err := d.mem.FileList.Filelist(sftp.NewRequest("Stat", r.Target)); err == nil {
+			return errors.New("exists")
+		}
+	}
+	err := d.mem.FileCmd.Filecmd(r)
+	if err == nil && r.Method == d.faults.quarantine {
+		d.mem.FileCmd.Filecmd(sftp.NewRequest("Remove", r.Target))
+	}
+	return err
+}
+
+func (d *disk) StatVFS(*sftp.Request) (*sftp.StatVFS, error) {
+	free := uint64(1 << 20)
+	if d.faults.full {
+		free = 1
+	}
+	return &sftp.StatVFS{Frsize: 1024, Bsize: 1024, Bfree: free, Bavail: free}, nil
+}
+
+type failingWriter struct{}
+
+func (failingWriter) WriteAt([]byte, int64) (int, error) { return 0, os.ErrInvalid }
+
+type corruptingWriter struct{ io.WriterAt }
+
+func (c corruptingWriter) WriteAt(p []byte, offset int64) (int, error) {
+	if offset == 0 {
+		p = slices.Clone(p)
+		p[10] ^= 1
+	}
+	return c.WriterAt.WriteAt(p, offset)
+}
+
+type closingWriter struct {
+	io.WriterAt
+	then func()
+}
+
+func (c closingWriter) Close() error { c.then(); return nil }

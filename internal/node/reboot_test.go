@@ -1,0 +1,84 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ssh"
+)
+
+func TestAwaitBoot(t *testing.T) {
+	answers := func(list ...any) func(context.Context) (string, error) {
+		next := 0
+		return func(context.Context) (string, error) {
+			answer := list[min(next, len(list)-1)]
+			next++
+			if err, ok := answer.(error); ok {
+				return "", err
+			}
+			return answer.(string), nil
+		}
+	}
+	run := func(t *testing.T, ask func(context.Context) (string, error)) (took time.Duration, err error) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			begun := time.Now()
+			err = awaitBoot(ctx, "old", ask)
+			took = time.Since(begun)
+		})
+		return took, err
+	}
+	refused := &ssh.RefusedError{Address: "node:22"}
+	rejected := &ssh.AuthError{User: "Administrator"}
+
+	t.Run("goes down and comes back", func(t *testing.T) {
+		took, err := run(t, answers("old", "old", refused, refused, rejected, "new"))
+		if err != nil || took != 10*time.Second {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+	t.Run("never goes down", func(t *testing.T) {
+		took, err := run(t, answers("old"))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still runs") || took != 10*time.Minute {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+	t.Run("never comes back", func(t *testing.T) {
+		_, err := run(t, answers("old", refused))
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, refused) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("an attempt that hangs is given up", func(t *testing.T) {
+		first := true
+		took, err := run(t, func(ctx context.Context) (string, error) {
+			if !first {
+				return "new", nil
+			}
+			first = false
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		if err != nil || took > time.Minute {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+	t.Run("does not lock the account", func(t *testing.T) {
+		took, err := run(t, answers(rejected))
+		if !errors.Is(err, rejected) || took > time.Minute {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+	t.Run("another machine answers", func(t *testing.T) {
+		changed := &ssh.HostKeyChangedError{Address: "node:22"}
+		took, err := run(t, answers(refused, changed))
+		if !errors.Is(err, changed) || took > time.Minute {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+}
