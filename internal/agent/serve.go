@@ -97,15 +97,16 @@ func newServer(s *session) *grpc.Server {
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
 	)
+	cache := hashcache.Load(s.host.Files)
 	agentv1.RegisterMachineServer(server, &machineService{session: s})
 	agentv1.RegisterServicesServer(server, &servicesService{session: s})
 	agentv1.RegisterRegistryServer(server, &registryService{session: s})
-	agentv1.RegisterFilesServer(server, &filesService{session: s, cache: hashcache.Load(s.host.Files)})
+	agentv1.RegisterFilesServer(server, &filesService{session: s, cache: cache})
 	agentv1.RegisterSettingsServer(server, &settingsService{session: s})
 	agentv1.RegisterProcessesServer(server, &processesService{session: s})
 	agentv1.RegisterFeaturesServer(server, &featuresService{session: s})
 	agentv1.RegisterFirewallServer(server, &firewallService{session: s})
-	registerSwap(server, s.machine)
+	agentv1.RegisterSwapServer(server, &swapService{session: s, cache: cache})
 	return server
 }
 

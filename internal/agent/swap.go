@@ -2,19 +2,183 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/swap"
 )
 
-// registerSwap adds the swap service to a session's server.
-func registerSwap(server grpc.ServiceRegistrar, m Machine) {
-	agentv1.RegisterSwapServer(server, agentv1.UnimplementedSwapServer{})
+// swapService is package swap over RPC.
+type swapService struct {
+	agentv1.UnimplementedSwapServer
+	*session
+	cache *hashcache.Cache
 }
 
-// guard brings the transaction with this id to its end and returns the exit code.
+func (s *swapService) swapMachine() swap.Machine {
+	return swap.Machine{Host: s.host, Executable: s.machine.Executable}
+}
+
+func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*agentv1.InspectReply, error) {
+	facts, err := s.host.Machine.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.InspectReply{Facts: factsReply(facts)}
+	starts := s.processStarts(ctx)
+	for _, c := range r.GetComponents() {
+		answer, err := swap.Inspect(ctx, s.host, s.cache, swap.Question{
+			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(), VersionArgs: c.GetVersionArgs(),
+		})
+		state := componentState(c, answer, starts[answer.Service.PID])
+		if err != nil {
+			state.Error = err.Error()
+		}
+		reply.Components = append(reply.Components, state)
+	}
+	reply.Transactions, err = s.transactions(ctx)
+	return reply, err
+}
+
+func componentState(c *agentv1.InspectComponent, a swap.Answer, started time.Time) *agentv1.ComponentState {
+	state := &agentv1.ComponentState{
+		Name: c.GetName(), Destination: c.GetDestination(),
+		Exists: a.Exists, Folder: a.Folder, Sha256: a.SHA256, Size: a.Size, Version: a.Version,
+		PreviousPath: a.PreviousPath, PreviousSha256: a.PreviousSHA256, PreviousVersion: a.PreviousVersion,
+		ServiceExists: a.ServiceExists, Leftovers: a.Leftovers,
+	}
+	if a.ServiceExists {
+		if a.Service.PID == 0 {
+			started = time.Time{}
+		}
+		state.Service = serviceStatus(a.Service, started)
+		state.ServiceConfig = serviceConfig(a.ServiceConfig)
+	}
+	return state
+}
+
+func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction, error) {
+	transactions, err := swap.Transactions(s.host.Files)
+	if err != nil || len(transactions) == 0 {
+		return nil, err
+	}
+	guarded, err := swap.Guarded(ctx, s.host.Services)
+	if err != nil {
+		return nil, err
+	}
+	var all []*agentv1.Transaction
+	for _, t := range transactions {
+		one := &agentv1.Transaction{
+			Id: t.ID, Holder: t.Holder, Begun: timestamp(t.Begun), State: string(t.State),
+			Guarded: guarded && t.Outcome == nil,
+		}
+		if t.Outcome != nil {
+			one.Outcome = swapOutcome(*t.Outcome)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (s *swapService) Run(plan *agentv1.SwapPlan, stream grpc.ServerStreamingServer[agentv1.SwapEvent]) error {
+	id, err := swap.Begin(stream.Context(), s.swapMachine(), swapPlan(plan))
+	if err != nil {
+		return err
+	}
+	return s.follow(id, stream)
+}
+
+func (s *swapService) Resume(_ *agentv1.ResumeRequest, stream grpc.ServerStreamingServer[agentv1.SwapEvent]) error {
+	transactions, err := swap.Transactions(s.host.Files)
+	if err != nil {
+		return err
+	}
+	for _, t := range transactions {
+		if t.Outcome == nil {
+			return s.follow(t.ID, stream)
+		}
+	}
+	return fmt.Errorf("resume: %w: %w", swap.ErrNoTransaction, host.ErrNotExist)
+}
+
+func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv1.SwapEvent]) error {
+	var sendErr error
+	outcome, err := swap.Follow(stream.Context(), s.swapMachine(), id, func(e swap.Event) {
+		sendErr = errors.Join(sendErr, stream.Send(&agentv1.SwapEvent{
+			Time: timestamppb.New(e.Time), Transaction: id,
+			State: string(e.State), Component: e.Component, Message: e.Message,
+		}))
+	})
+	if err := errors.Join(err, sendErr); err != nil {
+		return err
+	}
+	return stream.Send(&agentv1.SwapEvent{
+		Time: timestamppb.Now(), Transaction: id, State: string(swap.Done), Outcome: swapOutcome(outcome),
+	})
+}
+
+func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeRequest) (*agentv1.AcknowledgeReply, error) {
+	err := swap.Acknowledge(ctx, s.host, r.GetId())
+	if errors.Is(err, swap.ErrNoTransaction) {
+		err = nil // somebody else was faster
+	}
+	return &agentv1.AcknowledgeReply{}, err
+}
+
+func swapPlan(p *agentv1.SwapPlan) swap.Plan {
+	plan := swap.Plan{Holder: p.GetHolder()}
+	for _, c := range p.GetComponents() {
+		plan.Components = append(plan.Components, swap.Component{
+			Name: c.GetName(), Destination: c.GetDestination(), Staged: c.GetStaged(),
+			SHA256: c.GetSha256(), PreviousSHA256: c.GetPreviousSha256(),
+			Service: c.GetService(), DependsOn: c.GetDependsOn(), CommandLine: c.GetCommandLine(),
+			Health: swap.Health{
+				HTTPGet: c.GetHealth().GetHttpGet(), CRIPipe: c.GetHealth().GetCriPipe(),
+				Timeout: c.GetHealth().GetTimeout().AsDuration(),
+			},
+			Settle:      c.GetSettle().AsDuration(),
+			StopTimeout: c.GetStopTimeout().AsDuration(), StartTimeout: c.GetStartTimeout().AsDuration(),
+		})
+	}
+	return plan
+}
+
+func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
+	reply := &agentv1.SwapOutcome{
+		Result: string(o.Result), Message: o.Message, FailedComponent: o.FailedComponent,
+		Down: durationpb.New(o.Down),
+	}
+	for _, c := range o.Components {
+		reply.Components = append(reply.Components, componentOutcome(c))
+	}
+	return reply
+}
+
+func componentOutcome(c swap.ComponentOutcome) *agentv1.ComponentOutcome {
+	reply := &agentv1.ComponentOutcome{
+		Name: c.Name, Action: c.Action, Message: c.Message, LogLines: c.LogLines,
+		Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
+		ServiceExists: c.Service != nil,
+	}
+	if c.Service != nil {
+		reply.Service = serviceStatus(*c.Service, time.Time{})
+	}
+	return reply
+}
+
+// guard is the agent as the guardian of a transaction; it returns the exit code.
 func guard(ctx context.Context, m Machine, id string) int {
-	m.logger().Printf("transaction %s: not yet", id)
-	return exitFailed
+	if err := swap.Guard(ctx, swap.Machine{Host: m.Host, Executable: m.Executable}, id); err != nil {
+		m.logger().Printf("transaction %s: %v", id, err)
+		return exitFailed
+	}
+	return exitDone
 }
