@@ -48,6 +48,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 		options: node.Options{
 			Agent:            agent,
 			Prompt:           a.prompter(story),
+			Keyring:          node.NewKeyring(),
 			AcceptNewHostKey: a.global.acceptNewHostKey,
 			KnownHosts:       a.global.knownHosts,
 			SSHConfig:        a.global.sshConfig,

@@ -47,10 +47,8 @@ type fakeNode struct {
 	mu       sync.Mutex
 	commands []string // run on the node, the agent's path as "agent"
 	bootID   string
-	acl      []string
 	removed  []string
 	guardian string // command line of the registered guardian
-	sessions []server.Session
 	agentEnd func() // kills the running agent
 }
 
@@ -286,13 +284,6 @@ func (f fakeFiles) Remove(_ context.Context, r *agentv1.RemoveRequest) (*agentv1
 	defer f.n.mu.Unlock()
 	f.n.removed = append(f.n.removed, r.GetPath())
 	return &agentv1.RemoveReply{}, nil
-}
-
-func (f fakeFiles) SetACL(_ context.Context, r *agentv1.SetACLRequest) (*agentv1.SetACLReply, error) {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
-	f.n.acl = append(f.n.acl, r.GetPath()+" "+r.GetSddl())
-	return &agentv1.SetACLReply{}, nil
 }
 
 // Read sends one chunk and then waits for the end of the call.

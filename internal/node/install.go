@@ -130,8 +130,8 @@ func (i *installation) secureFolder(ctx context.Context, folder string) error {
 	if !existed && folder != layout.Root {
 		return nil // new, in a folder that is safe
 	}
-	// No quotes and no parentheses: cmd and PowerShell disagree on them. The
-	// agent makes the rights inheritable once it runs.
+	// No quotes and no parentheses: cmd and PowerShell disagree on them. So the
+	// rights are not inheritable yet; the agent sees to that once it runs.
 	commands := []string{`/setowner *S-1-5-32-544`}
 	if existed {
 		commands = append(commands, `/reset`)

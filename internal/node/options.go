@@ -11,6 +11,12 @@ import (
 // Prompter asks the person at the terminal.
 type Prompter = ssh.Prompter
 
+// Keyring remembers in memory what was typed.
+type Keyring = ssh.Keyring
+
+// NewKeyring returns an empty keyring, for all nodes of a command.
+func NewKeyring() *Keyring { return ssh.NewKeyring() }
+
 // Options say how nodes are reached; one value serves many nodes.
 type Options struct {
 	// Agent is the agent that the node runs; it is installed if it is missing.
@@ -35,7 +41,7 @@ type Options struct {
 	AgentTimeout time.Duration
 	// Keyring remembers passphrases and passwords that were typed. Nodes that
 	// share one ask for each only once; nil: each node has its own.
-	Keyring *ssh.Keyring
+	Keyring *Keyring
 	// Reporter hears what is going on; nil: nobody does.
 	Reporter ui.Reporter
 }

@@ -14,16 +14,11 @@ import (
 // tidyTime bounds what is nice to have.
 const tidyTime = 15 * time.Second
 
-// tidy follows an installation: the rights of our folder, which the agent can
-// set exactly, and the agents of other versions. Neither failing is a reason
-// not to use the agent.
+// tidy follows an installation: agents of other versions are removed. That it
+// fails is no reason not to use the agent.
 func (n *Node) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()
-	_, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: layout.Root, Sddl: layout.RootSDDL})
-	if err != nil {
-		n.opts.Reporter.Warn("set the rights of %s: %v", layout.Root, err)
-	}
 	if err := n.prune(ctx); err != nil {
 		n.opts.Reporter.Debug("remove older agents: %v", err)
 	}
