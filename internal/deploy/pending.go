@@ -2,11 +2,9 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 )
 
 // settlePending brings what an earlier, interrupted command left to its end and
@@ -60,7 +58,7 @@ func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agen
 	if lost(err) {
 		outcome, err = f.rejoin(ctx, err)
 		if err == nil {
-			err = w.lock(ctx)
+			err = w.lockAgain(ctx)
 		}
 	}
 	switch {
@@ -70,17 +68,4 @@ func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agen
 		return nil, fmt.Errorf("finish transaction %s of %s: %w", t.GetId(), t.GetHolder(), err)
 	}
 	return outcome, nil
-}
-
-// lockError names who holds the node.
-func lockError(err error) error {
-	var locked *host.LockedError
-	if errors.As(err, &locked) {
-		holder := string(locked.Holder)
-		if holder == "" {
-			holder = "somebody"
-		}
-		return fmt.Errorf("the node is being changed by %s: wait until that is done and try again: %w", holder, err)
-	}
-	return fmt.Errorf("lock the node: %w", err)
 }

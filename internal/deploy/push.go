@@ -180,31 +180,3 @@ func (w *work) planned() {
 		}
 	}
 }
-
-func (w *work) lock(ctx context.Context) error {
-	if w.locked {
-		return nil
-	}
-	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
-		return lockError(err)
-	}
-	w.locked = true
-	return nil
-}
-
-// unlock is a courtesy: the lock ends with the session anyway.
-func (w *work) unlock(ctx context.Context) {
-	if !w.locked {
-		return
-	}
-	w.locked = false
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer cancel()
-	if _, err := w.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
-		w.reporter.Debug("unlock the node: %v", err)
-	}
-}
-
-// farewell bounds what is still done after Ctrl-C, so that the prompt is back
-// within a second.
-const farewell = 400 * time.Millisecond

@@ -54,18 +54,6 @@ func (w *work) stageOne(ctx context.Context, c *component) error {
 	}
 }
 
-// connectAgain makes a new session and takes the lock that the old one held.
-func (w *work) connectAgain(ctx context.Context) error {
-	if err := w.reconnect(ctx); err != nil {
-		return err
-	}
-	if !w.locked {
-		return nil
-	}
-	w.locked = false
-	return w.lock(ctx)
-}
-
 func sendError(err error) error {
 	switch {
 	case errors.Is(err, host.ErrDiskFull):
