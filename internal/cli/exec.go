@@ -92,35 +92,18 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 		}
 		stdout, stderr := out.prefixed(doc.Node.Metadata.Name+": "), errOut.prefixed(doc.Node.Metadata.Name+": ")
 		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})
-		return code, errors.Join(err, stdout.Close(), stderr.Close())
+		if err = errors.Join(err, stdout.Close(), stderr.Close()); err == nil && code != 0 {
+			err = &exitError{code: localCode(code), err: fmt.Errorf("exit code %d", code)}
+		}
+		return code, err
 	})
-	if err := fleet.Failures(results); err != nil {
+	if err := fleet.Failures(results); err != nil || !single {
 		return err
 	}
-	return remoteCode(results)
-}
-
-// remoteCode turns the programs' exit codes into swdt's.
-func remoteCode(results []fleet.Result[int]) error {
-	code, failed := exitDone, []string{}
-	for _, result := range results {
-		this := localCode(result.Value)
-		if this == exitDone {
-			continue
-		}
-		failed = append(failed, fmt.Sprintf("%s: exit code %d", result.Name(), result.Value))
-		if code != exitDone && code != this {
-			this = exitFailed
-		}
-		code = this
-	}
-	switch {
-	case code == exitDone:
-		return nil
-	case len(results) == 1:
+	if code := localCode(results[0].Value); code != exitDone {
 		return &exitError{code: code} // the program has said why
 	}
-	return &exitError{code: code, err: errors.New(strings.Join(failed, ", "))}
+	return nil
 }
 
 // localCode fits a Windows exit code (32 bits, perhaps an NTSTATUS) into what

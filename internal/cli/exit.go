@@ -104,12 +104,12 @@ func exitCode(err error) int {
 		rolledBack  *deploy.RolledBackError
 	)
 	switch {
+	case errors.As(err, &several): // before those that its nodes' errors may be
+		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig):
 		return exitUsage
-	case errors.As(err, &several):
-		return commonCode(several)
 	case errors.As(err, &rolledBack) && rolledBack.Complete():
 		return exitRolledBack
 	case errors.As(err, &unreachable):
@@ -133,15 +133,14 @@ func commonCode(several *fleet.Error) int {
 
 // message is the text of an error, empty where nothing is left to say.
 func message(err error) string {
-	var exit *exitError
-	if errors.As(err, &exit) && exit.err == nil {
-		return ""
-	}
 	var several *fleet.Error
+	var exit *exitError
 	var badConfig *config.Error
 	switch {
 	case errors.As(err, &several):
 		return failures(several)
+	case errors.As(err, &exit) && exit.err == nil:
+		return ""
 	case errors.As(err, &badConfig) && len(badConfig.Problems) > 1:
 		return fmt.Sprintf("%d problems:\n  %s", len(badConfig.Problems), strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}

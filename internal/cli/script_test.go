@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "binary": binary,
+			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -96,4 +96,26 @@ func binary(ts *testscript.TestScript, neg bool, args []string) {
 		spec.Fault = simulated.Fault(args[3])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), simulated.Binary(spec), 0o755))
+}
+
+// longscript FILE writes a script that no command line could hold.
+func longScript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: longscript FILE")
+	}
+	script := strings.Repeat("# nothing\n", 10_000) + "Write-Output one\nexit 3\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script), 0o644))
+}
+
+// append FILE OTHER… joins node files: $NAME in them is the environment's.
+func appendFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: append FILE OTHER…")
+	}
+	var all strings.Builder
+	all.WriteString(ts.ReadFile(args[0]))
+	for _, other := range args[1:] {
+		all.WriteString(ts.ReadFile(other))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
 }

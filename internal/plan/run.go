@@ -112,8 +112,9 @@ type runner struct {
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed.
 func (run *runner) planAll(ctx context.Context) (needed int, err error) {
+	run.reporter.Step("comparing with what is wanted")
 	for i, step := range run.steps {
-		run.reporter.Step("comparing %s", step.Name())
+		run.reporter.Debug("comparing %s", step.Name())
 		change, planErr := step.Plan(ctx, run.node)
 		switch {
 		case planErr != nil:
@@ -163,14 +164,14 @@ func (run *runner) applyAll(ctx context.Context) error {
 
 func (run *runner) apply(ctx context.Context, i int) error {
 	step, result := run.steps[i], &run.results[i]
-	run.reporter.Step("%s", result.Change)
+	run.reporter.Step("%s: %s", step.Name(), result.Change)
 	outcome, err := step.Apply(ctx, run.node, run.reporter)
 	if err != nil {
 		return err
 	}
 	result.State, result.Message = Changed, outcome.Message
 	if !outcome.RebootRequired {
-		run.reporter.Info("%s: %s", step.Name(), result.Change)
+		run.reporter.Debug("%s: done", step.Name())
 		return nil
 	}
 	if !run.opts.AllowReboot {
@@ -178,7 +179,6 @@ func (run *runner) apply(ctx context.Context, i int) error {
 		if result.Message == "" {
 			result.Message = "takes effect after a reboot"
 		}
-		run.reporter.Warn("%s: %s; needs a reboot", step.Name(), result.Change)
 		return nil
 	}
 	return run.rebootAfter(ctx, i)
@@ -203,7 +203,6 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 		return fmt.Errorf("still not so after the reboot: %s", change.Summary)
 	}
 	result.Message = strings.TrimPrefix(result.Message+"; rebooted", "; ")
-	run.reporter.Info("%s: %s, rebooted", step.Name(), result.Change)
 	return run.planAgain(ctx, i+1)
 }
 
@@ -310,7 +309,7 @@ func (run *runner) fail(i int, err error) {
 	run.results[i].Name = run.steps[i].Name()
 	run.results[i].State = Failed
 	run.results[i].Message = err.Error()
-	run.reporter.Warn("%s: %v", run.steps[i].Name(), err)
+	run.reporter.Debug("%s: %v", run.steps[i].Name(), err)
 }
 
 func (run *runner) failures() error {

@@ -25,14 +25,16 @@ const (
 
 // remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: the
 // value that lets connections in, the firewall group, and, for on, a service
-// that runs. Off leaves the service alone; it refuses connections by itself.
+// that runs. Windows starts that by itself in most set-ups; where it was found
+// not running it is made to start at boot. Off leaves the service alone; it
+// refuses connections by itself.
 type remoteDesktop struct{ enable bool }
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }
 
-// differences are the parts that are not yet as wanted.
+// remoteDesktopDifferences are the parts that are not yet as wanted.
 type remoteDesktopDifferences struct {
-	registry, startType, stopped, firewall bool
+	registry, stopped, firewall bool
 }
 
 func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -43,7 +45,7 @@ func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 	var parts []string
 	for part, needed := range map[string]bool{
 		"registry":       differs.registry,
-		"service":        differs.startType || differs.stopped,
+		"service":        differs.stopped,
 		"firewall group": differs.firewall,
 	} {
 		if needed {
@@ -67,15 +69,9 @@ func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (
 			return plan.Outcome{}, err
 		}
 	}
-	if differs.startType {
-		config := &agentv1.ServiceConfig{Name: termService, StartType: string(host.StartManual)}
-		if _, err := n.Services.Configure(ctx, config); err != nil {
-			return plan.Outcome{}, fmt.Errorf("let the service %s start: %w", termService, err)
-		}
-	}
 	if differs.stopped {
-		if _, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService}); err != nil {
-			return plan.Outcome{}, fmt.Errorf("start the service %s: %w", termService, err)
+		if err := s.startService(ctx, n); err != nil {
+			return plan.Outcome{}, err
 		}
 	}
 	if differs.firewall {
@@ -102,8 +98,8 @@ func (s remoteDesktop) compare(ctx context.Context, n *node.Node) (d remoteDeskt
 		if err != nil {
 			return d, fmt.Errorf("query the service %s: %w", termService, err)
 		}
-		d.startType = service.GetConfig().GetStartType() == string(host.StartDisabled)
-		d.stopped = service.GetStatus().GetState() != string(host.Running)
+		d.stopped = service.GetStatus().GetState() != string(host.Running) ||
+			service.GetConfig().GetStartType() == string(host.StartDisabled)
 	}
 	d.firewall, err = s.firewallDiffers(ctx, n)
 	return d, err
@@ -127,6 +123,19 @@ func (s remoteDesktop) setDeny(ctx context.Context, n *node.Node) error {
 	}}
 	if _, err := n.Registry.Set(ctx, request); err != nil {
 		return fmt.Errorf("set %s\\%s: %w", terminalServer, denyValue, err)
+	}
+	return nil
+}
+
+func (s remoteDesktop) startService(ctx context.Context, n *node.Node) error {
+	config := &agentv1.ServiceConfig{Name: termService, StartType: string(host.StartAuto)}
+	if _, err := n.Services.Configure(ctx, config); err != nil {
+		return fmt.Errorf("let the service %s start at boot: %w", termService, err)
+	}
+	// Disabled while it runs: only its start type was wrong.
+	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService})
+	if err != nil && !errors.Is(err, host.ErrServiceRunning) {
+		return fmt.Errorf("start the service %s: %w", termService, err)
 	}
 	return nil
 }
