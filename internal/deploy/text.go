@@ -145,7 +145,7 @@ func (r Report) writeSummary(w io.Writer) error {
 	var rows [][]string
 	for _, n := range r.Nodes {
 		if n.Result == Failed || n.Result == RolledBack {
-			first, _, _ := strings.Cut(n.Message, "\n")
+			first, _, _ := strings.Cut(strings.TrimPrefix(n.Message, n.Name+": "), "\n")
 			rows = append(rows, []string{"  " + n.Name, n.headline(), first})
 		}
 	}
