@@ -33,19 +33,22 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 	(cd "$1" && go build -ldflags "-s -w $3" -o "$OUT" "$2")
 }
 
-# containerd asks golang.org/x/sys whether it is a service. That looks whether its
-# parent is services.exe in session 0, as it is on Windows; under Wine 8 that is
-# in session 1, and containerd would run as if in a terminal and never answer the
-# SCM. So it is built with a copy of that module in which this one condition is
-# left out; containerd's own code is as published.
+# containerd asks golang.org/x/sys whether it is a service: 1.7 whether its parent
+# is services.exe in session 0, 1.6 whether its token lacks the group of
+# interactive users. Under Wine 8 neither is so; containerd would run as if in a
+# terminal and never answer the SCM. So it is built with a copy of that module
+# that looks at the parent's name alone; containerd's own code is as published.
 containerd_build() ( # VERSION LDFLAGS
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	cd "containerd/$1"
 	go mod download golang.org/x/sys
 	cp -r --no-preserve=mode "$(go list -m -f '{{.Dir}}' golang.org/x/sys)" "$work/sys"
-	grep -q 'parentProcess.SessionID == 0 && ' "$work/sys/windows/svc/security.go"
-	sed -i 's/parentProcess.SessionID == 0 && //' "$work/sys/windows/svc/security.go"
+	local file=$work/sys/windows/svc/security.go
+	grep -q 'parentProcess.SessionID == 0 && ' "$file"
+	grep -q '^func IsAnInteractiveSession() (bool, error) {$' "$file"
+	sed -i -e 's/parentProcess.SessionID == 0 && //' \
+		-e '/^func IsAnInteractiveSession/a if service, err := IsWindowsService(); err != nil || service { return false, err }' "$file"
 	cp go.mod go.sum "$work"
 	echo "replace golang.org/x/sys => $work/sys" >>"$work/go.mod"
 	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" github.com/containerd/containerd/cmd/containerd
@@ -53,7 +56,7 @@ containerd_build() ( # VERSION LDFLAGS
 
 containerd() { # VERSION
 	local flags="-X github.com/containerd/containerd/version.Version=$1"
-	build "containerd-$1.exe" "$(go env GOVERSION) 2 $flags $(sha256sum <"containerd/$1/go.mod")" \
+	build "containerd-$1.exe" "$(go env GOVERSION) 3 $flags $(sha256sum <"containerd/$1/go.mod")" \
 		containerd_build "$1" "$flags"
 }
 

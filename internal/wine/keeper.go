@@ -30,7 +30,7 @@ func (p *Prefix) buildKeeper(ctx context.Context, system32 string) error {
 	}
 	defer os.Remove(source)
 	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
-		"-o", filepath.Join(system32, keeper+".exe"), source), p.folder)
+		"-o", filepath.Join(system32, keeper+".exe"), source, "-lntdll"), p.folder)
 }
 
 // Keep boots the prefix and keeps it up, with its services, until the returned

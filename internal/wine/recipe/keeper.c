@@ -6,8 +6,13 @@
  * - Under Wine 8 the first instance of a go-winio named pipe accepts a client
  *   that its server never sees. For each pipe that is named as an argument this
  *   program is that client, whenever a server appears, and for as long as that
- *   server lives. */
+ *   server lives.
+ * - go-winio before 0.6 makes its pipes below \??\pipe, case-sensitively, and
+ *   Wine has only \??\PIPE: this makes the other. */
 #include <windows.h>
+#include <winternl.h>
+
+NTSTATUS NTAPI NtCreateSymbolicLinkObject(HANDLE *, ACCESS_MASK, OBJECT_ATTRIBUTES *, UNICODE_STRING *);
 
 /* How long after a server's start its first client may be lost to it. */
 #define INTERVAL_MS 2
@@ -26,10 +31,23 @@ static DWORD WINAPI hold(void *argument)
     }
 }
 
+/* The link lives as long as its handle, which is never closed. */
+static void link_lower_case_pipe(void)
+{
+    UNICODE_STRING name, target;
+    OBJECT_ATTRIBUTES attributes;
+    HANDLE handle;
+    RtlInitUnicodeString(&name, L"\\??\\pipe");
+    RtlInitUnicodeString(&target, L"\\Device\\NamedPipe");
+    InitializeObjectAttributes(&attributes, &name, 0, NULL, NULL);
+    NtCreateSymbolicLinkObject(&handle, GENERIC_ALL, &attributes, &target);
+}
+
 int wmain(int argc, wchar_t **argv)
 {
     char buffer[64];
     DWORD count;
+    link_lower_case_pipe();
     for (int i = 1; i < argc; i++)
         CreateThread(NULL, 0, hold, argv[i], 0, NULL);
     WriteFile(GetStdHandle(STD_OUTPUT_HANDLE), "keeping\n", 8, &count, NULL);
