@@ -64,6 +64,9 @@ func cmdMain(ctx context.Context, p *Process) int {
 	return shell.runAll(ctx, text)
 }
 
+// stderrMark stands for 1>&2 while & is looked for.
+const stderrMark = "\x01"
+
 type cmdShell struct {
 	p      *Process
 	folder string
@@ -86,7 +89,8 @@ func (s *cmdShell) interactive(ctx context.Context) int {
 
 func (s *cmdShell) runAll(ctx context.Context, text string) int {
 	code := 0
-	for group := range strings.SplitSeq(strings.ReplaceAll(text, "&&", "\x00"), "&") {
+	text = strings.NewReplacer("1>&2", stderrMark, ">&2", stderrMark, "&&", "\x00").Replace(text)
+	for group := range strings.SplitSeq(text, "&") {
 		for one := range strings.SplitSeq(group, "\x00") {
 			if one = strings.TrimSpace(one); one == "" {
 				continue
@@ -104,7 +108,7 @@ func (s *cmdShell) runAll(ctx context.Context, text string) int {
 
 func (s *cmdShell) run(ctx context.Context, line string) int {
 	out, errOut := s.p.Stdout, s.p.Stderr
-	if rest, ok := strings.CutSuffix(line, "1>&2"); ok {
+	if rest, ok := strings.CutSuffix(line, stderrMark); ok {
 		line, out = strings.TrimSpace(rest), errOut
 	}
 	argv := SplitCommandLine(line)

@@ -1,0 +1,115 @@
+package hosttest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
+	// key makes a name of the test's own that is removed after it.
+	key := func(t *testing.T, f Fixture) string {
+		name := `HKCU\Software\swdt-hosttest-` + base(t.Name())
+		remove := func() {
+			if err := f.Host.Registry.DeleteKey(name); err != nil && !errors.Is(err, host.ErrNotExist) {
+				t.Error(err)
+			}
+		}
+		remove()
+		t.Cleanup(remove)
+		return name
+	}
+	t.Run("TypesRoundTrip", func(t *testing.T) {
+		f := fixture(t)
+		key := key(t, f) + `\deep\below`
+		for i, want := range []host.RegistryValue{
+			{Type: host.RegistryString, String: "täxt with spaces"},
+			{Type: host.RegistryString, String: ""},
+			{Type: host.RegistryExpandString, String: `%SystemRoot%\x;%PATH%`},
+			{Type: host.RegistryMultiString, Strings: []string{"one", "two words", "drei"}},
+			{Type: host.RegistryDWord, Integer: 0xFFFFFFFF},
+			{Type: host.RegistryDWord, Integer: 0},
+			{Type: host.RegistryQWord, Integer: 1<<63 + 5},
+			{Type: host.RegistryBinary, Binary: []byte{0, 1, 0xff}},
+		} {
+			want.Name = fmt.Sprintf("value %d", i)
+			check(t, f.Host.Registry.Set(key, want))
+			got, err := f.Host.Registry.Get(key, want.Name)
+			check(t, err)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("set %+v, got %+v", want, got)
+			}
+		}
+	})
+	t.Run("TheDefaultValue", func(t *testing.T) {
+		f := fixture(t)
+		key := key(t, f)
+		check(t, f.Host.Registry.Set(key, host.RegistryValue{Type: host.RegistryString, String: "default"}))
+		if got, err := f.Host.Registry.Get(key, ""); got.String != "default" || got.Name != "" || err != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	t.Run("NamesHaveNoCase", func(t *testing.T) {
+		f := fixture(t)
+		key := key(t, f)
+		check(t, f.Host.Registry.Set(key+`\Sub`, host.RegistryValue{Name: "Name", Type: host.RegistryDWord, Integer: 1}))
+		check(t, f.Host.Registry.Set(key+`\SUB`, host.RegistryValue{Name: "NAME", Type: host.RegistryDWord, Integer: 2}))
+		if got, err := f.Host.Registry.Get(key+`\sub`, "name"); got.Integer != 2 || err != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+		values, _, err := f.Host.Registry.List(key + `\sub`)
+		if len(values) != 1 || err != nil {
+			t.Errorf("%+v, %v", values, err)
+		}
+	})
+	t.Run("MissingIsErrNotExist", func(t *testing.T) {
+		f := fixture(t)
+		key := key(t, f)
+		r := f.Host.Registry
+		_, get := r.Get(key, "x")
+		_, _, list := r.List(key)
+		for name, err := range map[string]error{
+			"get": get, "list": list, "delete": r.Delete(key, "x"), "deleteKey": r.DeleteKey(key),
+		} {
+			if !errors.Is(err, host.ErrNotExist) {
+				t.Errorf("%s of a missing key: %v", name, err)
+			}
+		}
+		check(t, r.Set(key, host.RegistryValue{Name: "a", Type: host.RegistryString}))
+		if _, err := r.Get(key, "x"); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("get of a missing value: %v", err)
+		}
+		if err := r.Delete(key, "x"); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("delete of a missing value: %v", err)
+		}
+		if _, err := r.Get(`HKXX\Software`, "x"); err == nil {
+			t.Error("a root that is none was taken")
+		}
+	})
+	t.Run("ListAndDelete", func(t *testing.T) {
+		f := fixture(t)
+		key, r := key(t, f), f.Host.Registry
+		for _, name := range []string{"b", "a", "c"} {
+			check(t, r.Set(key, host.RegistryValue{Name: name, Type: host.RegistryString, String: name}))
+			check(t, r.Set(key+`\key-`+name+`\deeper`, host.RegistryValue{Name: name, Type: host.RegistryString}))
+		}
+		values, keys, err := r.List(key)
+		check(t, err)
+		var names []string
+		for _, v := range values {
+			names = append(names, v.Name)
+		}
+		if !reflect.DeepEqual(names, []string{"a", "b", "c"}) || !reflect.DeepEqual(keys, []string{"key-a", "key-b", "key-c"}) {
+			t.Errorf("values %v, keys %v", names, keys)
+		}
+		check(t, r.Delete(key, "B"))
+		check(t, r.DeleteKey(key+`\KEY-B`))
+		values, keys, err = r.List(key)
+		if len(values) != 2 || len(keys) != 2 || err != nil {
+			t.Errorf("values %+v, keys %v, %v", values, keys, err)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package hosttest
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
+	t.Run("IsExclusive", func(t *testing.T) {
+		f := fixture(t)
+		lock, err := f.Host.Files.Lock(f.path("lock"), []byte("me"))
+		check(t, err)
+		_, err = f.Host.Files.Lock(f.path("lock"), []byte("you"))
+		var locked *host.LockedError
+		if !errors.As(err, &locked) || string(locked.Holder) != "me" || locked.Path != f.path("lock") {
+			t.Fatalf("got %#v", err)
+		}
+		if err := f.Host.Files.Remove(f.path("lock")); err == nil {
+			t.Error("the file of a lock that is held was removed: two could hold it")
+		}
+		check(t, lock.Unlock())
+		again, err := f.Host.Files.Lock(f.path("lock"), []byte("again"))
+		check(t, err)
+		check(t, again.Unlock())
+	})
+	t.Run("NeedsItsFolder", func(t *testing.T) {
+		f := fixture(t)
+		if _, err := f.Host.Files.Lock(f.path("no", "lock"), nil); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("HoldsAcrossProcessesAndEndsWithThem", func(t *testing.T) {
+		f := fixture(t)
+		other := f.begin(t, "lock", f.path("lock"), "the other")
+		if line := other.line(t); line != "locked" {
+			t.Fatalf("the other process says %q", line)
+		}
+		_, err := f.Host.Files.Lock(f.path("lock"), []byte("me"))
+		var locked *host.LockedError
+		if !errors.As(err, &locked) || string(locked.Holder) != "the other" {
+			t.Fatalf("got %#v", err)
+		}
+		other.cancel() // killed: it has no chance to unlock
+		other.wait(t)
+		var lock host.Unlocker
+		eventually(t, "the lock ends with its process", func() bool {
+			lock, err = f.Host.Files.Lock(f.path("lock"), []byte("me"))
+			return err == nil
+		})
+		check(t, lock.Unlock())
+	})
+}
+
+func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
+	const sddl = "O:BAD:P(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
+	t.Run("RoundTrip", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		check(t, f.Host.Files.MakeFolder(f.path("safe")))
+		check(t, f.Host.Files.SetACL(f.path("safe"), sddl))
+		got, err := f.Host.Files.ACL(f.path("safe"))
+		check(t, err)
+		for _, part := range []string{"O:BA", "D:P", "(A;OICI;FA;;;BA)", "(A;OICI;FA;;;SY)"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s lacks %s", got, part)
+			}
+		}
+		if n := strings.Count(got, "("); n != 2 {
+			t.Errorf("%s has %d entries", got, n)
+		}
+		check(t, f.Host.Files.SetACL(f.path("safe"), got))
+		if again, err := f.Host.Files.ACL(f.path("safe")); again != got || err != nil {
+			t.Errorf("set to what it was, it changed from %s to %s, %v", got, again, err)
+		}
+	})
+	t.Run("OnlyWhatIsNamed", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		f.write(t, f.path("file"), "x")
+		check(t, f.Host.Files.SetACL(f.path("file"), "D:P(A;;FA;;;BA)"))
+		check(t, f.Host.Files.SetACL(f.path("file"), "O:BA"))
+		if got, err := f.Host.Files.ACL(f.path("file")); err != nil || !strings.Contains(got, "(A;;FA;;;BA)") || !strings.Contains(got, "O:BA") {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+	t.Run("IsInherited", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.Inheritance, "inherited access lists")
+		check(t, f.Host.Files.MakeFolder(f.path("safe")))
+		check(t, f.Host.Files.SetACL(f.path("safe"), sddl))
+		check(t, f.Host.Files.MakeFolder(f.path("safe", "below")))
+		f.write(t, f.path("safe", "below", "file"), "x")
+		got, err := f.Host.Files.ACL(f.path("safe", "below", "file"))
+		check(t, err)
+		if strings.Contains(got, "D:P") || strings.Count(got, "(A;ID;FA;;;BA)") != 1 || strings.Count(got, "(A;ID;FA;;;SY)") != 1 {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("Nonsense", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		if err := f.Host.Files.SetACL(f.Folder, "nonsense"); err == nil {
+			t.Error("taken")
+		}
+		if _, err := f.Host.Files.ACL(f.path("missing")); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("missing: %v", err)
+		}
+	})
+}
+
+func testRunningExecutable(t *testing.T, f Fixture) {
+	program := f.path("running.exe")
+	f.copy(t, f.Program, program)
+	command := f.command("folder", "forever")
+	command.Path = program
+	running := f.start(t, command)
+	running.line(t)
+	before, err := f.Host.Files.Stat(program)
+	check(t, err)
+
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, host.ErrPermission) && !errors.Is(err, host.ErrInUse) {
+			t.Errorf("%s a running executable: %v", what, err)
+		}
+	}
+	_, err = f.Host.Files.Create(program, host.CreateTruncate)
+	refused("open for writing", err)
+	_, err = f.Host.Files.Create(program, host.CreateAppend)
+	refused("append to", err)
+	refused("remove", f.Host.Files.Remove(program))
+	f.write(t, f.path("new"), "new")
+	if f.Has.RunningReplace {
+		refused("replace", f.Host.Files.Rename(f.path("new"), program, true))
+	}
+	if info, err := f.Host.Files.Stat(program); err != nil || info.ID != before.ID || info.Size != before.Size {
+		t.Fatalf("refused, and yet changed: %+v, %v", info, err)
+	}
+
+	moved := f.path("moved.exe")
+	check(t, f.Host.Files.Rename(program, moved, false))
+	check(t, f.Host.Files.Rename(f.path("new"), program, false))
+	if got := f.read(t, program); got != "new" {
+		t.Errorf("the new file: %q", got)
+	}
+	if info, err := f.Host.Files.Stat(moved); err != nil || info.ID != before.ID {
+		t.Errorf("the running file: %+v, %v", info, err)
+	}
+	refused("remove the renamed file of", f.Host.Files.Remove(moved))
+
+	running.cancel()
+	running.wait(t)
+	eventually(t, "the executable can be removed once it has ended", func() bool {
+		return f.Host.Files.Remove(moved) == nil
+	})
+}
+
+// copy copies a file on the machine.
+func (f Fixture) copy(t *testing.T, from, to string) {
+	t.Helper()
+	r, err := f.Host.Files.Open(from)
+	check(t, err)
+	defer r.Close()
+	w, err := f.Host.Files.Create(to, host.CreateNew)
+	check(t, err)
+	_, err = io.Copy(w, r)
+	check(t, err)
+	check(t, w.Close())
+}
