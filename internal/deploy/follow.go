@@ -77,13 +77,19 @@ func (f *following) run(ctx context.Context, plan *agentv1.SwapPlan) (*agentv1.S
 		return outcome, nil
 	}
 	if !lost(err) {
-		if ctx.Err() == nil && f.id == "" {
-			f.begun = false // refused before its first event: nothing was stopped
-		}
+		f.begun = f.id != "" || f.mayHaveBegun(ctx)
 		return nil, fmt.Errorf("replace the binaries: %w", err)
 	}
 	f.reporter.Warn("lost the connection; the node goes on by itself, connecting again to follow")
 	return f.rejoin(ctx, err)
+}
+
+// mayHaveBegun is whether, after an error before the first event, the node may
+// have a transaction of ours all the same. Only a clear no lets the staged files
+// be removed.
+func (f *following) mayHaveBegun(ctx context.Context) bool {
+	reply, err := f.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+	return err != nil || f.find(reply.GetTransactions()) != nil
 }
 
 // follow reads events to the last one, which has the outcome.
