@@ -48,10 +48,10 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 	} else {
 		go func() {
 			err := feed(stream, s.Stdin)
+			feeding <- err
 			if err != nil {
 				cancel()
 			}
-			feeding <- err
 		}()
 	}
 	code, err := receive(stream, s)

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func nodes(errs ...error) error {
+	e := &fleet.Error{Total: len(errs)}
+	for i, err := range errs {
+		if err != nil {
+			e.Failed = append(e.Failed, fleet.Failure{Name: fmt.Sprint("n", i), Err: err})
+		}
+	}
+	return e
+}
+
+func rolledBack(result string) error {
+	return &deploy.RolledBackError{Outcome: &agentv1.SwapOutcome{Result: result, Message: "kubelet crashed"}}
+}
+
+func TestExitCodes(t *testing.T) {
+	unreachable := &node.UnreachableError{Node: "n0", Err: errors.New("refused")}
+	failed := errors.New("disk full")
+	for name, c := range map[string]struct {
+		err  error
+		code int
+	}{
+		"done":                        {nil, 0},
+		"anything else":               {failed, 1},
+		"usage":                       {usagef("no such flag"), 2},
+		"config, wrapped":             {fmt.Errorf("load: %w", &config.Error{}), 2},
+		"unreachable":                 {nodes(unreachable), 3},
+		"rolled back":                 {nodes(rolledBack("rolledBack")), 4},
+		"rolled back in part":         {nodes(rolledBack("failed")), 1},
+		"a program's own":             {&exitError{code: 42}, 42},
+		"all alike":                   {nodes(unreachable, nil, unreachable), 3},
+		"in different ways":           {nodes(unreachable, rolledBack("rolledBack"), failed), 1},
+		"programs that agree":         {nodes(&exitError{code: 9}, &exitError{code: 9}), 9},
+		"a program and an absent one": {nodes(&exitError{code: 9}, unreachable), 1},
+		"lost after it was reached":   {nodes(&node.LostError{Node: "n0"}), 1},
+	} {
+		var out bytes.Buffer
+		a := &app{streams: ui.Streams{Err: &out}}
+		if got := a.finish(t.Context(), c.err); got != c.code {
+			t.Errorf("%s: exit code %d, want %d", name, got, c.code)
+		}
+		if text := out.String(); text != "" && (!strings.HasPrefix(text, "swdt: ") || !strings.HasSuffix(text, "\n")) {
+			t.Errorf("%s: printed %q", name, text)
+		}
+	}
+}
+
+func TestInterruptedWinsOverWhatItCaused(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&InterruptedError{Signal: "interrupt"})
+	for want, err := range map[string]error{
+		"swdt: interrupted\n": nodes(context.Canceled),
+		"swdt: interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended\n": nodes(&deploy.InterruptedError{Err: context.Canceled}),
+	} {
+		var out bytes.Buffer
+		a := &app{streams: ui.Streams{Err: &out}}
+		if code := a.finish(ctx, err); code != 130 || out.String() != want {
+			t.Errorf("exit code %d, printed %q", code, out.String())
+		}
+	}
+}
+
+func TestANodeIsNamedOnce(t *testing.T) {
+	text := message(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}, errors.New("disk full\nsecond line")))
+	want := "2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line"
+	if text != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
+}
+
+func TestTimeoutIsNamed(t *testing.T) {
+	a := &app{global: globalOptions{timeout: 1}}
+	ctx, cancel := a.global.bounded(t.Context())
+	defer cancel()
+	<-ctx.Done()
+	err := explain(ctx, fmt.Errorf("wait for kubelet: %w", ctx.Err()))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "--timeout 1ns") || !strings.Contains(err.Error(), "wait for kubelet") {
+		t.Errorf("got %v", err)
+	}
+	if again := explain(ctx, err); again != err {
+		t.Errorf("explained twice: %v", again)
+	}
+}
