@@ -17,7 +17,7 @@ func testMachine(t *testing.T, f Fixture) {
 		"hostname": facts.Hostname == "", "product": facts.Product == "",
 		"build": !strings.Contains(facts.Build, "."), "architecture": facts.Architecture == "",
 		"boot id": facts.BootID == "", "uptime": facts.Uptime < 0, "cpus": facts.CPUs < 1,
-		"memory": facts.Memory == 0 || facts.MemoryFree == 0 || facts.MemoryFree > facts.Memory,
+		"memory":       facts.Memory == 0 || facts.MemoryFree == 0 || facts.MemoryFree > facts.Memory,
 		"system drive": len(facts.SystemDrive) != 2, "free disk": facts.DiskFree == 0,
 	} {
 		if missing {
