@@ -1,6 +1,7 @@
 // Package cri asks a container runtime for its version over the Container
 // Runtime Interface (runtime.v1). It speaks the few bytes of that one call
-// itself: the generated API would add megabytes to the agent.
+// itself: the generated API and a gRPC or HTTP client would add
+// megabytes to the agent.
 package cri
 
 import (
@@ -9,8 +10,6 @@ import (
 	"fmt"
 	"net"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -27,17 +26,17 @@ type VersionInfo struct {
 
 // Version asks the runtime at the other end of dial's connection.
 func Version(ctx context.Context, dial func(context.Context) (net.Conn, error)) (VersionInfo, error) {
-	conn, err := grpc.NewClient("passthrough:///cri",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(RawCodec{})),
-	)
+	conn, err := dial(ctx)
 	if err != nil {
-		return VersionInfo{}, fmt.Errorf("prepare the CRI client: %w", err)
+		return VersionInfo{}, err
 	}
 	defer conn.Close()
-	var reply []byte
-	if err := conn.Invoke(ctx, MethodVersion, []byte(nil), &reply); err != nil {
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	reply, err := call(conn, MethodVersion)
+	if ctx.Err() != nil {
+		return VersionInfo{}, ctx.Err()
+	}
+	if err != nil {
 		return VersionInfo{}, err
 	}
 	return decodeVersion(reply)

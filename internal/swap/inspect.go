@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/hashcache"
@@ -115,10 +116,17 @@ func versionOf(ctx context.Context, h *host.Host, path string, args []string) st
 	return findVersion(out.Bytes())
 }
 
-// findVersion is the first thing that looks like a version: Kubernetes v1.29.0,
-// containerd github.com/containerd/containerd v1.7.12 71909c18….
+// findVersion is the first word that looks like a version, such as v1.29.0 in
+// "Kubernetes v1.29.0"; empty if there is none.
 func findVersion(output []byte) string {
-	return string(regexp.MustCompile(`v?\d+\.\d+(\.\d+)?([-+.][0-9A-Za-z.+-]+)?`).Find(output))
+	for word := range strings.FieldsSeq(string(output)) {
+		word = strings.Trim(word, `",;:()`)
+		major, rest, ok := strings.Cut(strings.TrimPrefix(word, "v"), ".")
+		if _, err := strconv.Atoi(major); ok && err == nil && rest != "" && '0' <= rest[0] && rest[0] <= '9' {
+			return word
+		}
+	}
+	return ""
 }
 
 // limitedBuffer keeps the beginning of what a program prints.

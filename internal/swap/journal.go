@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
@@ -45,9 +44,12 @@ const journalSuffix = ".jsonl"
 
 func journalPath(id string) string { return layout.Journals + `\` + id + journalSuffix }
 
-// idPattern keeps an ID from the command line from naming any other file.
+// validID keeps an ID from the command line from naming any other file.
 func validID(id string) bool {
-	return regexp.MustCompile(`^[0-9a-zA-Z-]{1,64}$`).MatchString(id)
+	allowed := func(r rune) bool {
+		return r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z'
+	}
+	return id != "" && len(id) <= 64 && strings.IndexFunc(id, func(r rune) bool { return !allowed(r) }) < 0
 }
 
 // journal is an open journal: what it says so far, and where to add to it.
