@@ -167,7 +167,7 @@ func (r StatusReport) WriteText(w io.Writer) error {
 
 func (s NodeStatus) writeText(w io.Writer) error {
 	if s.Error != "" {
-		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, s.Error)
+		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, strings.TrimPrefix(s.Error, s.Name+": "))
 		return err
 	}
 	fmt.Fprintf(w, "%s: %s %s %s, up %s\n", s.Name, s.OS.Product, s.OS.Build, s.Architecture,

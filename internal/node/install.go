@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/pkg/sftp"
@@ -189,7 +188,7 @@ func (i *installation) upload(r ui.Reporter) (temporary string, err error) {
 	sum, err := i.hash(temporary)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &AgentBlockedError{Path: i.path, Vanished: true}
+		return "", &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
 	case err != nil:
 		err = &InstallError{Attempt: "read the uploaded agent back", Err: err}
 	case sum != i.node.opts.Agent.Hash:
@@ -246,26 +245,29 @@ func (i *installation) diskFull(err error) bool {
 	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
 }
 
-// place renames the uploaded agent. Another swdt may have done the same since.
+// place renames the uploaded agent. Another swdt may have put the same there
+// since, and be using it already; anything else that stands there is damaged.
 func (i *installation) place(temporary string) error {
 	final := sftpPath(i.path)
-	if err := i.files.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		// It runs, or is damaged and held by something; the rename will tell.
-		i.node.opts.Reporter.Debug("remove %s: %v", i.path, err)
-	}
 	err := i.files.Rename(temporary, final)
 	if err == nil {
 		return nil
 	}
-	if sum, hashErr := i.hash(final); hashErr == nil && sum == i.node.opts.Agent.Hash {
-		i.files.Remove(temporary)
+	if there, hashErr := i.hash(final); hashErr == nil && there == i.node.opts.Agent.Hash {
+		i.files.Remove(temporary) // best effort: it goes with this version's folder
 		return nil
 	}
 	if _, statErr := i.files.Lstat(temporary); errors.Is(statErr, fs.ErrNotExist) {
 		return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
 	}
-	i.files.Remove(temporary)
-	return &InstallError{Attempt: "put the agent in its place as " + path.Base(final), Err: err}
+	if removeErr := i.files.Remove(final); removeErr == nil {
+		err = i.files.Rename(temporary, final)
+	}
+	if err != nil {
+		i.files.Remove(temporary)
+		return &InstallError{Attempt: "put the agent in its place as " + i.path, Err: err}
+	}
+	return nil
 }
 
 // blocked says what became of an agent that was just installed and does not start.

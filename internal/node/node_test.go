@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,6 +129,28 @@ func TestInstallPrunesOlderAgents(t *testing.T) {
 	f.connect()
 	if want := []string{layout.Agents + `\` + old}; !slices.Equal(f.removed, want) {
 		t.Errorf("removed %q", f.removed)
+	}
+}
+
+func TestManyFirstContactsAtOnce(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			c, err := node.Connect(t.Context(), f.doc, f.opts)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			if _, err := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if entries, err := f.files.ReadDir(slashed(layout.Agents + `\` + f.agent.Hash)); err != nil || len(entries) != 1 {
+		t.Errorf("left %v, %v", entries, err)
 	}
 }
 

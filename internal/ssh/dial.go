@@ -151,23 +151,12 @@ func (d *dialer) connect(ctx context.Context, h hop, chain []*ssh.Client, before
 	}
 	// A machine has several host keys; the pinned one may be another than the
 	// one that it prefers to show.
-	for _, algorithms := range otherAlgorithms(mismatch.Type) {
+	for _, algorithms := range otherFamilies(mismatch.Type) {
 		if client, err := attempt(algorithms); err == nil {
 			return client, nil
 		}
 	}
 	return nil, err
-}
-
-func otherAlgorithms(shown string) [][]string {
-	families := [][]string{
-		{ssh.KeyAlgoED25519},
-		{ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521},
-		{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
-	}
-	return slices.DeleteFunc(families, func(family []string) bool {
-		return slices.Contains(family, shown) || shown == ssh.KeyAlgoRSA && family[0] == ssh.KeyAlgoRSASHA512
-	})
 }
 
 func (d *dialer) dial(ctx context.Context, h hop, chain []*ssh.Client, via string) (net.Conn, error) {

@@ -78,7 +78,7 @@ type HandshakeError struct {
 }
 
 func (e *HandshakeError) Error() string {
-	return fmt.Sprintf("agree with %s on an SSH connection: %v; is this the port of an SSH server?", e.Address, e.Err)
+	return fmt.Sprintf("agree with %s on an SSH connection: %v; is an SSH server on that port, and what does its log say?", e.Address, e.Err)
 }
 func (e *HandshakeError) Unwrap() error { return e.Err }
 

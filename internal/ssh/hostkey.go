@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
@@ -38,12 +39,32 @@ func newHostKeys(o Options, pinned string) (*hostKeys, error) {
 }
 
 // algorithms are those of the keys that are known of the host, so that it shows
-// one of these; nil: any.
+// one of these; else all, in the order in which ssh prefers them, so that people
+// see the fingerprint that they know from there.
 func (h *hostKeys) algorithms(address string) []string {
-	if h.pinned != "" {
-		return nil
+	if h.pinned == "" {
+		if known := h.db.HostKeyAlgorithms(address); len(known) > 0 {
+			return known
+		}
 	}
-	return h.db.HostKeyAlgorithms(address)
+	return slices.Concat(keyFamilies()...)
+}
+
+// keyFamilies are the kinds of host keys with the algorithms to sign by them.
+func keyFamilies() [][]string {
+	return [][]string{
+		{ssh.KeyAlgoED25519},
+		{ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521},
+		{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
+	}
+}
+
+// otherFamilies are those without the type of key that was shown.
+func otherFamilies(shown string) [][]string {
+	if shown == ssh.KeyAlgoRSA {
+		shown = ssh.KeyAlgoRSASHA512
+	}
+	return slices.DeleteFunc(keyFamilies(), func(family []string) bool { return slices.Contains(family, shown) })
 }
 
 // check returns nil for a key that is trusted, maybe since somebody said so now.

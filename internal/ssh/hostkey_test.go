@@ -76,8 +76,8 @@ func TestUnknownHost(t *testing.T) {
 	})
 	t.Run("taking the time to answer costs no timeout", func(t *testing.T) {
 		o := unknown(t)
-		o.Timeout = 100 * time.Millisecond
-		o.Prompt = slowYes{&prompter{yes: true}, 3 * o.Timeout}
+		o.Timeout = time.Second
+		o.Prompt = slowYes{&prompter{yes: true}, o.Timeout + o.Timeout/4}
 		works(t, target, o)
 	})
 	t.Run("accepted by flag", func(t *testing.T) {
@@ -193,7 +193,13 @@ func TestPinnedHostKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sshtest.Start(t, sshtest.Options{
-		Password: "p", Run: echo, HostKeys: []xssh.Signer{sshtest.NewKey(t).Signer, second},
+		Password: "p", Run: echo, HostKeys: []xssh.Signer{second, sshtest.NewKey(t).Signer},
+	})
+	t.Run("unknown: the key that ssh would show", func(t *testing.T) {
+		e := fails[*ssh.HostKeyUnknownError](t, ssh.Target{Host: s.Address}, options(t))
+		if e.Type != xssh.KeyAlgoED25519 {
+			t.Errorf("showed %s", e.Type)
+		}
 	})
 	target := ssh.Target{Host: s.Address, Password: secret("p")}
 	for _, key := range s.HostKeys {

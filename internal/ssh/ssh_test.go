@@ -422,11 +422,12 @@ func TestSecretThatCannotBeReadStopsBeforeAnythingIsContacted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	o := options(t)
 	o.AcceptNewHostKey = true
-	o.Timeout = 50 * time.Millisecond
 	t.Run("refused", func(t *testing.T) {
 		fails[*ssh.RefusedError](t, ssh.Target{Host: sshtest.Closed(t)}, o, "Start-Service sshd")
 	})
 	t.Run("no answer", func(t *testing.T) {
+		o := o
+		o.Timeout = 50 * time.Millisecond
 		e := fails[*ssh.TimeoutError](t, ssh.Target{Host: sshtest.Stall(t)}, o, "SSH handshake", "firewall")
 		if !errors.Is(e, context.DeadlineExceeded) {
 			t.Errorf("got %v", e.Err)
