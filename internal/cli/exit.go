@@ -70,7 +70,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // InterruptedError is why the context ended when a signal came.
 type InterruptedError struct{ Signal string }
 
-func (e *InterruptedError) Error() string { return "interrupted by " + e.Signal }
+func (e *InterruptedError) Error() string { return "interrupted (" + e.Signal + ")" }
 
 // finish prints what went wrong, once, and chooses the exit code.
 func (a *app) finish(ctx context.Context, err error) int {

@@ -39,10 +39,14 @@ func (a *app) runStatus(ctx context.Context) error {
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeStatus, error) {
 		return deploy.Status(ctx, n, doc, options, r)
 	})
+	failed := fleet.Failures(results)
+	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+		return failed // it says all there is to say
+	}
 	report := deploy.NewStatusReport(results)
 	err = ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
 	if err != nil {
 		return err
 	}
-	return fleet.Failures(results)
+	return failed
 }
