@@ -1,18 +1,142 @@
 package wine
 
 import (
+	"bufio"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 )
 
-func TestPrepareTry(t *testing.T) {
-	p, err := Prepare(t.Context(), filepath.Join(t.TempDir(), "p"))
+// prepared is a prefix that ends with the test, which is skipped without Wine.
+func prepared(t *testing.T) *Prefix {
+	t.Helper()
+	prefix, err := Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
-	out, err := p.Command(t.Context(), "cmd", "/c", "ver & set & dir c:\\").CombinedOutput()
-	t.Logf("%s %v", out, err)
-	os.Stdout.WriteString(p.Folder())
+	t.Cleanup(func() {
+		if err := prefix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return prefix
+}
+
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestPrefixIsAWindowsServer(t *testing.T) {
+	t.Setenv("SWDT_SECRET", "not for Windows programs")
+	p := prepared(t)
+	if got := output(t, p.Command(t.Context(), "cmd", "/c", "ver")); !strings.Contains(got, "10.0.20348") {
+		t.Errorf("version %q", got)
+	}
+	got := output(t, p.Command(t.Context(), "reg", "query", `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`, "/v", "ProductName"))
+	if !strings.Contains(got, "Windows Server 2022 Datacenter") {
+		t.Errorf("product %q", got)
+	}
+	variables := output(t, p.Command(t.Context(), "cmd", "/c", "cd & set"))
+	if !strings.HasPrefix(variables, `C:\`) {
+		t.Errorf("the working directory is not on drive C:\n%s", variables)
+	}
+	if strings.Contains(variables, "SWDT_SECRET") {
+		t.Error("the environment of this process is handed on")
+	}
+	if _, err := os.Lstat(filepath.Join(p.Folder(), "dosdevices", "z:")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("drive Z: is there: %v", err)
+	}
+	cmd := p.Command(t.Context(), "cmd", "/c", "exit 7")
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("exit 7: %v", err)
+	}
+}
+
+func TestPrefixIsNotPreparedTwice(t *testing.T) {
+	p := prepared(t)
+	if _, err := Prepare(t.Context(), p.Folder()); err == nil {
+		t.Error("a prefix was prepared over another")
+	}
+	if _, err := Open(p.Folder()); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("open of no prefix: %v", err)
+	}
+}
+
+func TestRebootKeepsTheRegistryAndEndsProcesses(t *testing.T) {
+	p := prepared(t)
+	output(t, p.Command(t.Context(), "reg", "add", `HKLM\SOFTWARE\swdt`, "/v", "kept", "/d", "yes"))
+	running := p.Command(t.Context(), "cmd", "/c", "echo ready & pause")
+	stdin, err := running.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := running.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Before that it is Wine that starts, and no Windows program yet.
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := p.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Wait(); err == nil {
+		t.Error("a program outlived the reboot and ended well")
+	}
+	if got := output(t, p.Command(t.Context(), "reg", "query", `HKLM\SOFTWARE\swdt`)); !strings.Contains(got, "yes") {
+		t.Errorf("after the reboot: %q", got)
+	}
+	if err := errors.Join(p.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Several processes that need a template at once make one.
+func TestTemplateIsMadeOnce(t *testing.T) {
+	tools, err := findTools()
+	if err != nil {
+		t.Skip(err)
+	}
+	if testing.Short() {
+		t.Skip("makes a template, which takes 15 s")
+	}
+	cache := t.TempDir()
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			if _, err := template(t.Context(), tools, cache); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	folders, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(folders) != 2 { // the template and its lock
+		t.Errorf("in the cache: %q", folders)
+	}
 }
