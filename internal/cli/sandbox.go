@@ -20,6 +20,7 @@ import (
 func (a *app) sandboxCommand() *cobra.Command {
 	cmd := group("sandbox", "A node to try everything on, without Windows",
 		a.sandboxUpCommand(), a.sandboxDownCommand(), a.sandboxStatusCommand(), a.sandboxServeCommand())
+	cmd.AddCommand(a.sandboxBehindSSHDCommands()...)
 	cmd.Long = `Runs a node on this machine that behaves like a Windows node over SSH, to try
 everything on: nothing of it leaves 127.0.0.1.
 

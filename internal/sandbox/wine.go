@@ -52,6 +52,9 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 	if err != nil {
 		return running{}, err
 	}
+	if err := (prefixDisk{prefix}).MakeFolder(`C:\Users\` + Administrator); err != nil {
+		return running{}, fmt.Errorf("make the administrator's profile: %w", err)
+	}
 	m := &wineMachine{prefix: prefix, shell: shell, log: log}
 	if err := m.boot(ctx); err != nil {
 		return running{}, errors.Join(err, prefix.Close())
