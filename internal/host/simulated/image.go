@@ -92,6 +92,7 @@ func (i *Image) readNote(r contentReader) bool {
 
 var (
 	versionFlag = regexp.MustCompile(`-X[= ]'?"?(\S*?\.(?:Version|version|gitVersion))=([^\s'"]+)`)
+	nameFlag    = regexp.MustCompile(`-X[= ]'?"?main\.name=([^\s'"]+)`)
 	faultFlag   = regexp.MustCompile(`-X[= ]'?"?main\.fault=([^\s'"]+)`)
 )
 
@@ -116,13 +117,16 @@ func (i *Image) readBuildInfo(r contentReader) {
 		if m := versionFlag.FindStringSubmatch(setting.Value); m != nil {
 			i.Version = m[2]
 		}
+		if m := nameFlag.FindStringSubmatch(setting.Value); m != nil {
+			i.Name = m[1]
+		}
 		if m := faultFlag.FindStringSubmatch(setting.Value); m != nil {
 			i.Fault = Fault(m[1])
 		}
 	}
 }
 
-// runs reports whether this machine can execute the image.
+// runsOn reports whether this machine can execute the image.
 func (i *Image) runsOn(architecture string) bool {
 	switch {
 	case !i.PE:

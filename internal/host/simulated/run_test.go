@@ -2,13 +2,7 @@ package simulated_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -48,5 +42,3 @@ func TestOneBufferTakesBothStreams(t *testing.T) {
 		t.Fatalf("%q %d %v", both.String(), code, err)
 	}
 }
-
-var _ = []any{context.Background, errors.Is, io.EOF, strings.Cut, synctest.Test, time.Second}
