@@ -34,9 +34,11 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 	p := &Process{stderr: &tail{limit: stderrKept}, done: make(chan struct{})}
 	session, err := c.open(ctx, func(s *ssh.Session) (err error) {
 		s.Stderr = p.stderr
-		if p.Stdin, err = s.StdinPipe(); err != nil {
+		stdin, err := s.StdinPipe()
+		if err != nil {
 			return err
 		}
+		p.Stdin = &closedOnce{WriteCloser: stdin}
 		if p.Stdout, err = s.StdoutPipe(); err != nil {
 			return err
 		}
@@ -54,6 +56,19 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// closedOnce lets several goroutines close a channel's stdin, which x/crypto/ssh
+// does not protect.
+type closedOnce struct {
+	io.WriteCloser
+	once sync.Once
+	err  error
+}
+
+func (c *closedOnce) Close() error {
+	c.once.Do(func() { c.err = c.WriteCloser.Close() })
+	return c.err
 }
 
 // Done is closed when the command has ended, or its connection has.
