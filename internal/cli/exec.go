@@ -21,6 +21,7 @@ import (
 type execOptions struct {
 	folder      string
 	environment []string
+	noStdin     bool
 }
 
 func (a *app) execCommand() *cobra.Command {
@@ -44,6 +45,7 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
 	cmd.Flags().StringArrayVar(&o.environment, "env", nil, "environment variable to add, `NAME=value`; several times for several")
+	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "leave stdin alone, as a loop that reads it needs")
 	return cmd
 }
 
@@ -64,6 +66,9 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 		return usagef("swdt cannot know what a command would change: exec has no --dry-run")
 	}
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
+		if o.noStdin {
+			streams.Stdin = nil
+		}
 		code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{
 			Path: args[0], Args: args[1:], Folder: o.folder, Environment: o.environment,
 		}, streams)

@@ -26,10 +26,11 @@ type prompter struct {
 }
 
 // prompter is nil where nobody could answer: stdin or stderr is no terminal, the
-// node file comes from stdin, or somebody else reads the story.
+// node file comes from stdin, or a program reads the story or the result.
 func (a *app) prompter(story *ui.Story) node.Prompter {
 	terminal, ok := a.streams.In.(*os.File)
-	if !ok || a.global.readsStdin() || a.global.logs != "text" || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
+	forProgram := a.global.logs != "text" || a.global.output != ui.Text && !isTerminal(a.streams.Out)
+	if !ok || forProgram || a.global.readsStdin() || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
 		return nil
 	}
 	return &prompter{terminal: terminal, out: a.streams.Err, story: story}

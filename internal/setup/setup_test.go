@@ -281,3 +281,29 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 		t.Errorf("the same in other words: %v, %v", results, err)
 	}
 }
+
+// Chocolatey before 2.0 lists the whole world unless it is told not to.
+func TestOlderChocolatey(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	lab.machine.WriteFile(`C:\ProgramData\chocolatey\bin\choco.exe`, simulated.Binary(simulated.BinarySpec{Name: "choco", Version: "1.4.0"}))
+	lab.machine.Script(func(c host.Command) (simulated.Answer, bool) {
+		if !strings.HasSuffix(c.Path, "choco.exe") {
+			return simulated.Answer{}, false
+		}
+		switch {
+		case slices.Equal(c.Args, []string{"--version"}):
+			return simulated.Answer{Stdout: "1.4.0\r\n"}, true
+		case slices.Equal(c.Args, []string{"list", "--limit-output", "--local-only"}):
+			return simulated.Answer{Stdout: "chocolatey|1.4.0\r\nVim|9.0.0\r\n"}, true
+		}
+		return simulated.Answer{ExitCode: 3010, Stdout: "installed\r\n"}, true
+	})
+	results, err := lab.setup(v1alpha1.Setup{ChocoPackages: []string{"vim", "vim@9", "grep"}}, plan.Options{})
+	var reboot *plan.RebootRequiredError
+	if !errors.As(err, &reboot) || !slices.Equal(reboot.Steps, []string{"package grep"}) {
+		t.Fatalf("got %v", err)
+	}
+	if results[1].State != plan.OK || results[2].State != plan.OK || results[3].State != plan.RebootRequired {
+		t.Errorf("got %+v", results)
+	}
+}
