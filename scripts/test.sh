@@ -19,7 +19,7 @@ title "lab"
 (cd lab && go test ./...)
 
 title "Windows side, under Wine"
-GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -exec "$PWD/scripts/wine-exec" ./internal/host/windows/...
+scripts/wine-test.sh
 
 title "end to end: the real agent, real services, real SSH"
-go test -timeout 20m ./e2e/...
+go test -tags e2e -timeout 20m ./e2e/...
