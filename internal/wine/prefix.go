@@ -67,7 +67,7 @@ func newPrefix(folder string) (*Prefix, error) {
 	}
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
-		return nil, fmt.Errorf("Wine prefix %s: %w", folder, err)
+		return nil, fmt.Errorf("find Wine prefix %s: %w", folder, err)
 	}
 	return &Prefix{folder: absolute, tools: tools}, nil
 }

@@ -23,7 +23,7 @@ type featuresView struct{ p *process }
 func (m *Machine) feature(name string) (*feature, error) {
 	f := m.features[fold(name)]
 	if f == nil {
-		return nil, fmt.Errorf("Windows feature %s: %w", name, host.ErrNotExist)
+		return nil, fmt.Errorf("find Windows feature %s: %w", name, host.ErrNotExist)
 	}
 	return f, nil
 }
