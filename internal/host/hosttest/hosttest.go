@@ -80,6 +80,7 @@ type Capabilities struct {
 	ParentPID         bool
 	RunningReplace    bool // replacing a running executable by a rename is refused
 	SpecificExit      bool // 1066 and the service's own code are kept
+	Respelling        bool // a rename may change a name's case alone
 }
 
 // Run runs the whole suite; every test gets a fixture of its own.

@@ -145,20 +145,27 @@ func (f files) Create(path string, mode host.CreateMode) (host.WriteFile, error)
 	if err != nil {
 		return nil, err
 	}
-	access, disposition := uint32(windows.GENERIC_WRITE), uint32(windows.CREATE_NEW)
+	disposition := uint32(windows.CREATE_NEW)
 	switch mode {
 	case host.CreateTruncate:
 		disposition = windows.CREATE_ALWAYS
 	case host.CreateAppend:
-		access, disposition = windows.FILE_APPEND_DATA|windows.SYNCHRONIZE, windows.OPEN_ALWAYS
+		disposition = windows.OPEN_ALWAYS
 	}
 	// A second writer would spoil the file; readers and renaming are welcome.
 	share := uint32(windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE)
-	handle, err := open(path, access, share, disposition, windows.FILE_ATTRIBUTE_NORMAL)
+	handle, err := open(path, windows.GENERIC_WRITE, share, disposition, windows.FILE_ATTRIBUTE_NORMAL)
 	if err != nil {
 		return nil, failed(f.orFolder(path, err), "create %s", path)
 	}
-	return &openFile{file: os.NewFile(uintptr(handle), path), path: path}, nil
+	file := &openFile{file: os.NewFile(uintptr(handle), path), path: path}
+	if mode == host.CreateAppend {
+		// Nobody else writes, so that the end stays where it is.
+		if _, err := file.Seek(0, io.SeekEnd); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	return file, nil
 }
 
 // orFolder says that path is a folder where Windows says "access denied".

@@ -1,12 +1,10 @@
 package windows
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,39 +99,6 @@ func TestRename(t *testing.T) {
 	}
 }
 
-func TestCreateModes(t *testing.T) {
-	f, path := files{}, filepath.Join(tempFolder(t), "x")
-	write(t, path, "one")
-	if _, err := f.Create(path, host.CreateNew); !errors.Is(err, host.ErrExist) {
-		t.Errorf("create new: %v", err)
-	}
-	file, err := f.Create(path, host.CreateAppend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(file, " two"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Create(path, host.CreateTruncate); !errors.Is(err, host.ErrInUse) {
-		t.Errorf("a second writer: %v", err)
-	}
-	if got := read(t, path); got != "one two" {
-		t.Errorf("read beside the writer: %q", got)
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Open(filepath.Dir(path)); !errors.Is(err, host.ErrIsDirectory) {
-		t.Errorf("open of a folder: %v", err)
-	}
-	if _, err := f.Create(filepath.Join(path, "below"), host.CreateNew); !errors.Is(err, host.ErrNotExist) {
-		t.Errorf("create below a file: %v", err)
-	}
-	if _, err := f.Stat(`relative\path`); err == nil {
-		t.Error("a relative path was taken")
-	}
-}
-
 func TestRemove(t *testing.T) {
 	f, folder := files{}, tempFolder(t)
 	path := filepath.Join(folder, "x")
@@ -160,104 +125,6 @@ func TestRemove(t *testing.T) {
 	write(t, path, "x")
 	if err := f.MakeFolder(filepath.Join(path, "y")); err == nil {
 		t.Error("a folder below a file was made")
-	}
-}
-
-// TestRunningExecutable pins down what the whole product rests on.
-func TestRunningExecutable(t *testing.T) {
-	f, folder := files{}, tempFolder(t)
-	path := filepath.Join(folder, "running.exe")
-	content, err := os.ReadFile(executable(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, string(content))
-	cmd := exec.Command(path, "program", "stdin")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
-
-	refused := func(what string, err error) {
-		if !errors.Is(err, host.ErrPermission) && !errors.Is(err, host.ErrInUse) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	refused("remove", f.Remove(path))
-	_, err = f.Create(path, host.CreateTruncate)
-	refused("open for writing", err)
-	other := filepath.Join(folder, "other.exe")
-	write(t, other, "new")
-	refused("replace", f.Rename(other, path, true))
-	if got := len(read(t, path)); got != len(content) {
-		t.Errorf("%d bytes are left of %d", got, len(content))
-	}
-	old := filepath.Join(folder, "old.exe")
-	if err := errors.Join(f.Rename(path, old, false), f.Rename(other, path, false)); err != nil {
-		t.Fatal(err)
-	}
-	refused("remove after the rename", f.Remove(old))
-	if read(t, path) != "new" {
-		t.Error("the new file is not in place")
-	}
-	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Remove(old); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestLockAcrossProcesses(t *testing.T) {
-	path := filepath.Join(tempFolder(t), "lock")
-	cmd := exec.Command(executable(t), "lock", path, "somebody")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || strings.TrimSpace(line) != "locked" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	_, err = files{}.Lock(path, []byte("me"))
-	var locked *host.LockedError
-	if !errors.As(err, &locked) || string(locked.Holder) != "somebody" {
-		t.Fatalf("lock held elsewhere: %v, %+v", err, locked)
-	}
-	if err := (files{}).Remove(path); err == nil {
-		t.Error("the file of a lock that is held was removed")
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	lock, err := files{}.Lock(path, []byte("me"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (files{}).Lock(path, []byte("me too")); !errors.As(err, &locked) || string(locked.Holder) != "me" {
-		t.Errorf("second lock of one process: %v", err)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Error(err)
-	}
-	lock, err = files{}.Lock(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Error(err)
 	}
 }
 

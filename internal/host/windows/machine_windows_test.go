@@ -3,14 +3,9 @@ package windows
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/Microsoft/go-winio"
 
 	"github.com/swdt-dev/swdt/internal/host"
 )
@@ -110,66 +105,5 @@ func TestRegistry(t *testing.T) {
 	}
 	if err := r.DeleteKey(key); !errors.Is(err, host.ErrNotExist) {
 		t.Errorf("second delete of the key: %v", err)
-	}
-}
-
-func TestHTTPGet(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/away":
-			http.Redirect(w, r, "/", http.StatusFound)
-		case "/large":
-			_, _ = w.Write(make([]byte, 100<<10))
-		default:
-			http.Error(w, "not ok", http.StatusServiceUnavailable)
-		}
-	}))
-	defer server.Close()
-	n := New().Network
-	if status, body, err := n.HTTPGet(t.Context(), server.URL); err != nil || status != 503 || strings.TrimSpace(string(body)) != "not ok" {
-		t.Errorf("%d %q %v", status, body, err)
-	}
-	if status, _, err := n.HTTPGet(t.Context(), server.URL+"/away"); err != nil || status != 302 {
-		t.Errorf("redirect: %d %v", status, err)
-	}
-	if _, body, err := n.HTTPGet(t.Context(), server.URL+"/large"); err != nil || len(body) != 64<<10 {
-		t.Errorf("large: %d %v", len(body), err)
-	}
-}
-
-func TestDialPipe(t *testing.T) {
-	const path = `\\.\pipe\swdt-test`
-	if _, err := (network{}).DialPipe(t.Context(), path); !errors.Is(err, host.ErrNotExist) {
-		t.Errorf("no pipe: %v", err)
-	}
-	listener, err := winio.ListenPipe(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	if simulated() == "wine" {
-		// Its first instance takes a client of which the server never hears.
-		first, err := network{}.DialPipe(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer first.Close()
-	}
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = conn.Write([]byte("hello"))
-	}()
-	conn, err := network{}.DialPipe(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	hello := make([]byte, 5)
-	if _, err := io.ReadFull(conn, hello); err != nil || string(hello) != "hello" {
-		t.Errorf("%q, %v", hello, err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows/svc"
+
+	"github.com/swdt-dev/swdt/internal/host/hosttest"
 )
 
 // The test binary plays every program that the tests need: a service, the
@@ -26,8 +28,6 @@ func TestMain(m *testing.M) {
 		os.Exit(playService(os.Args[2:]))
 	case "program":
 		os.Exit(playProgram(os.Args[2:]))
-	case "lock":
-		os.Exit(playLocker(os.Args[2:]))
 	}
 	if script := os.Getenv("SWDT_TEST_TOOL"); script != "" {
 		os.Exit(playTool(script, os.Args))
@@ -44,19 +44,8 @@ func executable(t *testing.T) string {
 	return path
 }
 
-// behaviour is how the service that the test binary plays behaves; it travels
-// on the service's command line.
-type behaviour struct {
-	CrashAtStart bool          // the process ends before it answers the SCM
-	HangOnStop   bool          // stop pending for ever
-	ExitAfter    time.Duration // the process ends by itself
-	ExitCode     uint32        // service-specific code reported by a clean stop
-	SlowStart    time.Duration
-	Record       string // a file to which the arguments of each start are appended
-}
-
 func playService(args []string) int {
-	var b behaviour
+	var b hosttest.Behaviour
 	if len(args) < 2 {
 		return 3
 	}
@@ -73,7 +62,7 @@ func playService(args []string) int {
 	return 0
 }
 
-type player struct{ behaviour }
+type player struct{ hosttest.Behaviour }
 
 func (p player) Execute(args []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
 	if p.Record != "" {
@@ -137,6 +126,8 @@ func playProgram(words []string) int {
 		case "folder":
 			folder, _ := os.Getwd()
 			fmt.Println(folder)
+		case "lock":
+			return playLocker(words)
 		case "exit":
 			code, _ := strconv.Atoi(words[0])
 			return code

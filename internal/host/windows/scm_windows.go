@@ -211,6 +211,24 @@ func (s service) recovery() (*host.Recovery, error) {
 	return recovery, nil
 }
 
+// configure changes what config names.
+func (s service) configure(config host.ServiceConfig) error {
+	texts, err := config16(config)
+	if err != nil {
+		return err
+	}
+	start := uint32(windows.SERVICE_NO_CHANGE)
+	if config.StartType != "" {
+		start = startCode(config.StartType)
+	}
+	err = windows.ChangeServiceConfig(s.handle, windows.SERVICE_NO_CHANGE, start, windows.SERVICE_NO_CHANGE,
+		texts.commandLine, nil, nil, texts.dependencies, texts.account, nil, texts.displayName)
+	if err != nil {
+		return failed(err, "configure service %s", config.Name)
+	}
+	return s.configureExtras(config)
+}
+
 // configureExtras sets what is not part of the configuration proper.
 func (s service) configureExtras(config host.ServiceConfig) error {
 	if config.Description != "" {

@@ -47,6 +47,24 @@ func wineDependencies(name string) ([]string, error) {
 	return value.Strings, err
 }
 
+// wineKeepingDependencies makes a change, which costs a service its dependencies
+// under Wine, and puts those that it had, or is to have, back.
+func wineKeepingDependencies(config host.ServiceConfig, change func(host.ServiceConfig) error) error {
+	needed, err := wineDependencies(config.Name)
+	if err != nil {
+		return err
+	}
+	if config.Dependencies != nil {
+		needed = config.Dependencies
+	}
+	if err := change(config); err != nil {
+		return err
+	}
+	return registryKeys{}.Set(servicesKey+config.Name, host.RegistryValue{
+		Name: "DependOnService", Type: host.RegistryMultiString, Strings: needed,
+	})
+}
+
 func wineDependents(name string) ([]string, error) {
 	_, names, err := registryKeys{}.List(strings.TrimSuffix(servicesKey, `\`))
 	if err != nil {

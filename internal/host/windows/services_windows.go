@@ -124,30 +124,20 @@ func (services) Create(_ context.Context, config host.ServiceConfig) error {
 	return nil
 }
 
-func (services) Configure(_ context.Context, config host.ServiceConfig) error {
+func (s services) Configure(_ context.Context, config host.ServiceConfig) error {
 	access := uint32(windows.SERVICE_CHANGE_CONFIG)
 	if config.Recovery != nil {
 		access |= windows.SERVICE_START // a restart action needs the right to start
 	}
-	s, err := openService(config.Name, access)
+	open, err := openService(config.Name, access)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	texts, err := config16(config)
-	if err != nil {
-		return err
+	defer open.close()
+	if s.wine {
+		return wineKeepingDependencies(config, open.configure)
 	}
-	start := uint32(windows.SERVICE_NO_CHANGE)
-	if config.StartType != "" {
-		start = startCode(config.StartType)
-	}
-	err = windows.ChangeServiceConfig(s.handle, windows.SERVICE_NO_CHANGE, start, windows.SERVICE_NO_CHANGE,
-		texts.commandLine, nil, nil, texts.dependencies, texts.account, nil, texts.displayName)
-	if err != nil {
-		return failed(err, "configure service %s", config.Name)
-	}
-	return s.configureExtras(config)
+	return open.configure(config)
 }
 
 func (services) Delete(_ context.Context, name string) error {
