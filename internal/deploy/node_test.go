@@ -21,7 +21,7 @@ func realBench(t *testing.T, kubelet simulated.BinarySpec) *bench {
 	b.node = nodetest.Start(t, "w1", simulated.Options{})
 	b.doc = config.Document{File: b.folder + "/swdt.yaml"}
 	b.doc.Node.Metadata.Name = "w1"
-	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond}, Timeout: &v1alpha1.Duration{Duration: 2 * time.Second}}
+	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond}, Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}}
 	b.doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{
 		{Name: "containerd", SourceURL: "containerd.exe", Destination: simulated.ContainerdPath, Health: short},
 		{Name: "kubelet", SourceURL: "kubelet.exe", Destination: simulated.KubeletPath, Health: short},

@@ -41,7 +41,9 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	if err := createJournal(m.Host.Files, id, first); err != nil {
 		return "", err
 	}
-	if err := startGuardian(ctx, m, id); err != nil {
+	// From here on the transaction is the guardian's. A connection that breaks
+	// now must not make us take back the journal of one that is already at work.
+	if err := startGuardian(context.WithoutCancel(ctx), m, id); err != nil {
 		// Without a journal the guardian, should it start all the same, has
 		// nothing to do.
 		return "", errors.Join(err, m.Host.Files.Remove(journalPath(id)))
