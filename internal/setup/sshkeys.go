@@ -101,11 +101,9 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 		return state, err
 	default:
 		state.exists = true
-		acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: authorizedKeysFile})
-		if err != nil {
-			return state, fmt.Errorf("read the access list of %s: %w", authorizedKeysFile, err)
+		if state.secure, err = restricted(ctx, n, authorizedKeysFile); err != nil {
+			return state, err
 		}
-		state.secure = isSecure(acl.GetSddl())
 	}
 	if bytes.HasPrefix(state.content, []byte{0xff, 0xfe}) || bytes.HasPrefix(state.content, []byte{0xfe, 0xff}) {
 		return state, fmt.Errorf("%s is UTF-16, which sshd cannot read: save it as UTF-8 or remove it", authorizedKeysFile)
@@ -251,7 +249,31 @@ func secure(ctx context.Context, n *node.Node, path string) error {
 	if _, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: path, Sddl: authorizedKeysSDDL}); err != nil {
 		return fmt.Errorf("restrict access to %s: %w", path, err)
 	}
+	is, err := restricted(ctx, n, path)
+	if err != nil {
+		return err
+	}
+	if !is {
+		return fmt.Errorf("restrict access to %s: others still have it; is the file system NTFS?", path)
+	}
 	return nil
+}
+
+// restricted reports whether sshd will take the file. Wine keeps no access
+// lists: what it reports is made up from the Linux file's mode.
+func restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
+	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	if err != nil {
+		return false, fmt.Errorf("read the access list of %s: %w", path, err)
+	}
+	if isSecure(acl.GetSddl()) {
+		return true, nil
+	}
+	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return false, fmt.Errorf("read what kind of machine it is: %w", err)
+	}
+	return facts.GetSimulated() == "wine", nil
 }
 
 func readFile(ctx context.Context, n *node.Node, path string) ([]byte, error) {
