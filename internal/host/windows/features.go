@@ -38,13 +38,13 @@ func (f features) State(ctx context.Context, name string) (host.FeatureState, er
 
 func (f features) Enable(ctx context.Context, name string) (bool, error) {
 	output, err := f.run(ctx, "enable feature "+name,
-		"/Enable-Feature", "/FeatureName:"+name, "/All", "/NoRestart", "/Quiet")
+		"/Enable-Feature", "/FeatureName:"+name, "/All", "/NoRestart")
 	return output.reboot, err
 }
 
 func (f features) Disable(ctx context.Context, name string) (bool, error) {
 	output, err := f.run(ctx, "disable feature "+name,
-		"/Disable-Feature", "/FeatureName:"+name, "/NoRestart", "/Quiet")
+		"/Disable-Feature", "/FeatureName:"+name, "/NoRestart")
 	return output.reboot, err
 }
 

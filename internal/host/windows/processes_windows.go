@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -20,39 +21,40 @@ func (processes) List(ctx context.Context) ([]host.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	entry := unsafe.Pointer(unsafe.SliceData(table))
 	var list []host.Process
-	for offset := uint32(0); ; {
+	for {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
-		raw := (*windows.SYSTEM_PROCESS_INFORMATION)(unsafe.Pointer(&table[offset]))
+		raw := (*windows.SYSTEM_PROCESS_INFORMATION)(entry)
 		if raw.UniqueProcessID != 0 { // the idle "process" is none
 			list = append(list, processOf(raw))
 		}
 		if raw.NextEntryOffset == 0 {
+			runtime.KeepAlive(table)
 			return list, nil
 		}
-		offset += raw.NextEntryOffset
+		entry = unsafe.Add(entry, raw.NextEntryOffset)
 	}
 }
 
 // processTable is one snapshot of all processes with their times and memory,
-// which needs no right to any of them.
-func processTable() ([]byte, error) {
+// which needs no right to any of them. It is made of integers, which keeps it
+// aligned, and the garbage collector from taking what is in it for pointers.
+func processTable() ([]uint64, error) {
 	size := uint32(256 << 10)
 	for {
-		// Of the struct's own type, so that it is aligned.
-		table := make([]windows.SYSTEM_PROCESS_INFORMATION, size/uint32(unsafe.Sizeof(windows.SYSTEM_PROCESS_INFORMATION{}))+1)
-		bytes := unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), size)
+		table := make([]uint64, size/8)
 		var needed uint32
-		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&bytes[0]), size, &needed)
+		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&table[0]), size, &needed)
 		if err == nil {
-			return bytes, nil
+			return table, nil
 		}
 		if !errors.Is(err, windows.STATUS_INFO_LENGTH_MISMATCH) {
 			return nil, failed(err, "list processes")
 		}
-		size = max(needed, size) + size/2
+		size = (max(needed, size) + size/2) &^ 7
 	}
 }
 

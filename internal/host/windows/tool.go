@@ -11,7 +11,7 @@ import (
 )
 
 // A ToolError is a program of Windows that ended with a code that means
-// failure. Nothing of what it printed is lost; Error shows the last line.
+// failure. Nothing of what it printed is lost; Error shows what matters of it.
 type ToolError struct {
 	Path     string
 	Args     []string
@@ -20,15 +20,26 @@ type ToolError struct {
 }
 
 func (e *ToolError) Error() string {
-	lines := strings.FieldsFunc(e.Output, func(r rune) bool { return r == '\r' || r == '\n' })
-	last := "it printed nothing"
-	for _, line := range lines {
-		if text := strings.TrimSpace(line); text != "" {
-			last = text
-		}
-	}
 	return fmt.Sprintf("%s %s ended with exit code %d (%#x): %s",
-		e.Path, strings.Join(e.Args, " "), e.ExitCode, uint32(e.ExitCode), last)
+		e.Path, strings.Join(e.Args, " "), e.ExitCode, uint32(e.ExitCode), e.summary())
+}
+
+// summary is what follows a line "Error: 0x800f081f", as dism.exe prints it
+// before it names its log file, else the last line.
+func (e *ToolError) summary() string {
+	summary, isNext := "it printed nothing", false
+	for line := range strings.FieldsFuncSeq(e.Output, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		text := strings.TrimSpace(line)
+		if text == "" {
+			continue
+		}
+		summary = text
+		if isNext {
+			break
+		}
+		isNext = strings.HasPrefix(text, "Error:")
+	}
+	return summary
 }
 
 // runTool runs a program of Windows and returns what it printed. A machine that

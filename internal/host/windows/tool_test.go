@@ -83,7 +83,7 @@ func TestFeatureFailures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := features{processes: &toolbox{t: t, answers: []answer{{output: "Error: 2\nIt broke.\n", code: 2}}}}.Enable(t.Context(), "Foo")
+	_, err := features{processes: &toolbox{t: t, answers: []answer{{output: "[==== 20% ====]\r\nError: 2\r\n\r\nIt broke.\r\n\r\nSee the log.\r\n", code: 2}}}}.Enable(t.Context(), "Foo")
 	var failure *ToolError
 	if !errors.As(err, &failure) || failure.ExitCode != 2 || !strings.HasSuffix(err.Error(), "It broke.") {
 		t.Errorf("broken: %v", err)
@@ -103,6 +103,6 @@ func TestFeatureChange(t *testing.T) {
 		t.Errorf("%v, %v", reboot, err)
 	}
 	box.called(t,
-		[]string{"dism", "/Online", "/English", "/Enable-Feature", "/FeatureName:A", "/All", "/NoRestart", "/Quiet"},
-		[]string{"dism", "/Online", "/English", "/Disable-Feature", "/FeatureName:B", "/NoRestart", "/Quiet"})
+		[]string{"dism", "/Online", "/English", "/Enable-Feature", "/FeatureName:A", "/All", "/NoRestart"},
+		[]string{"dism", "/Online", "/English", "/Disable-Feature", "/FeatureName:B", "/NoRestart"})
 }

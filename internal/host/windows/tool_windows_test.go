@@ -38,7 +38,7 @@ func TestToolsAreCalledThroughRealCommandLines(t *testing.T) {
 	}
 	want := `["advfirewall","firewall","add","rule","name=kubelet (ü) 100%","dir=out","action=block","enable=no","profile=any","protocol=tcp","localport=1","program=C:\\Program Files\\x\\x.exe"]
 ["/Online","/English","/Get-FeatureInfo","/FeatureName:Containers"]
-["/Online","/English","/Enable-Feature","/FeatureName:Containers","/All","/NoRestart","/Quiet"]`
+["/Online","/English","/Enable-Feature","/FeatureName:Containers","/All","/NoRestart"]`
 	if got := strings.TrimSpace(read(t, record)); got != want {
 		t.Errorf("calls\n%s\nwant\n%s", got, want)
 	}
