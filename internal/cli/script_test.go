@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -57,7 +59,11 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
-			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			state := filepath.Join(env.WorkDir, "state")
+			env.Setenv("XDG_STATE_HOME", state)
+			env.Defer(func() { endSandboxes(t, filepath.Join(state, "swdt", "sandbox")) })
+			// The race detector would let each process sleep for a second at its end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("SSH_AUTH_SOCK", "")
 			return os.MkdirAll(home, 0o700)
@@ -68,6 +74,21 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// endSandboxes ends those that a script which failed left running.
+func endSandboxes(t *testing.T, stateDir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	list, err := sandbox.Status(ctx, sandbox.Options{StateDir: stateDir})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, info := range list {
+		if err := sandbox.Down(ctx, sandbox.Options{Name: info.Name, StateDir: stateDir}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // exits CODE ARG… runs swdt and demands that exit code.
