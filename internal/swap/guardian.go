@@ -36,10 +36,24 @@ func startGuardian(ctx context.Context, m Machine, id string) error {
 	} else if err = m.Host.Services.Start(ctx, layout.GuardianService); err != nil {
 		err = fmt.Errorf("start the guardian service: %w", err)
 	}
+	if err != nil && atWork(ctx, m, id) {
+		return nil // whatever Start says
+	}
 	if err != nil {
 		return errors.Join(err, deleteGuardian(context.WithoutCancel(ctx), m.Host.Services))
 	}
 	return nil
+}
+
+// atWork is whether a guardian whose start is said to have failed runs all the
+// same, or has run: then the transaction is its, and so is the journal.
+func atWork(ctx context.Context, m Machine, id string) bool {
+	status, err := m.Host.Services.Status(ctx, layout.GuardianService)
+	if err == nil && status.State != host.Stopped {
+		return true
+	}
+	records, _, err := readJournal(m.Host.Files, id)
+	return err == nil && len(records) > 1
 }
 
 // removeGuardian waits for a guardian to end and takes its registration away
