@@ -44,7 +44,7 @@ func (l *live) show(line *liveLine) {
 	if l.container == nil {
 		l.container = mpb.New(mpb.WithOutput(l.w), mpb.WithAutoRefresh())
 	}
-	bar, err := l.container.Add(0, mpb.BarFillerFunc(line.fill), mpb.BarRemoveOnComplete())
+	bar, err := l.container.Add(0, mpb.BarFillerFunc(line.fill), mpb.BarRemoveOnComplete(), mpb.BarFillerTrim())
 	if err != nil { // the container was shut down: lines are only decoration
 		return
 	}
