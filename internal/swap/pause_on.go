@@ -4,4 +4,4 @@ package swap
 
 import "time"
 
-func afterRecord() { time.Sleep(400 * time.Millisecond) }
+func afterRecord() { time.Sleep(200 * time.Millisecond) }

@@ -1,0 +1,382 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// TestKilledInEveryState kills the session's agent, the guardian, or both, or
+// cuts the connection, in every state that a transaction's journal can have,
+// with real processes under Wine. Its agent is built to stay in each state for a
+// moment.
+func TestKilledInEveryState(t *testing.T) {
+	n := newVictim(t)
+	// In the state prepared, the guardian is about to be registered: only the
+	// session is there to be struck, and the next contact heals.
+	n.strikes(t, "prepared", strike{"agent", []string{agentProcess}, false}, strike{"connection cut", nil, false})
+	for _, state := range []string{"stopping", "swapping", "swapped", "starting", "checking", "committing"} {
+		n.strikes(t, state,
+			strike{"agent", []string{agentProcess}, true},
+			strike{"guardian", []string{guardianProcess}, false},
+			strike{"both", []string{agentProcess, guardianProcess}, false},
+			strike{"connection cut", nil, true})
+	}
+}
+
+type strike struct {
+	name    string
+	victims []string // processes to kill; none: the connection is cut
+	// unattended is whether the node must heal before anybody contacts it.
+	unattended bool
+}
+
+func (n *victim) strikes(t *testing.T, state string, strikes ...strike) {
+	for _, s := range strikes {
+		t.Run(state+"/"+s.name, func(t *testing.T) { n.interrupt(t, state, s) })
+	}
+}
+
+// victim is a node with two services whose binaries go back and forth.
+type victim struct {
+	info    sandboxInfo
+	agent   agentbin.Agent
+	proxy   *proxy
+	configs [2]string // node files of the two sets of versions
+	hashes  [2][2]string
+	current int // which set is on the node
+}
+
+const (
+	agentProcess    = "agent"
+	guardianProcess = "guardian"
+)
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	n := &victim{info: wineSandbox(t), agent: slowAgent(t)}
+	n.proxy = newProxy(t, n.info.Hostname)
+	credentials := strings.Replace(credentialsOf(t, n.info), n.info.Hostname, n.proxy.address(), 1)
+	sets := [2][2]string{
+		{lab(t, "containerd-v1.7.11.exe"), lab(t, "kubelet-v1.28.0.exe")},
+		{lab(t, "containerd-v1.7.12.exe"), lab(t, "kubelet-v1.29.0.exe")},
+	}
+	// The service program serves no CRI: running and settled is its health.
+	const quick = "        health: {none: true, settle: 100ms}\n"
+	for i, set := range sets {
+		n.configs[i] = nodeFile(t, credentials,
+			provisioner("containerd", "", set[0], containerdExe, quick)+
+				provisioner("kubelet", "", set[1], kubeletExe, "        health: {settle: 100ms}\n"))
+		n.hashes[i] = [2]string{hashFile(t, set[0]), hashFile(t, set[1])}
+	}
+	first := n.configs[0]
+	ok(t, "kubernetes", "-c", first)
+	createService(t, first, "containerd", containerdExe)
+	createService(t, first, "kubelet", kubeletExe, "depend=", "containerd")
+	for _, name := range []string{"containerd", "kubelet"} {
+		ok(t, "exec", "-c", first, "--", "net", "start", name)
+	}
+	return n
+}
+
+func createService(t *testing.T, config, name, exe string, more ...string) {
+	t.Helper()
+	args := []string{"exec", "-c", config, "--", "sc", "create", name, "binpath=", exe, "start=", "auto"}
+	ok(t, append(args, more...)...)
+}
+
+// slowAgent stays in each state of a transaction for a moment.
+func slowAgent(t *testing.T) agentbin.Agent {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "swdt-agent.exe")
+	build := exec.Command("go", "build", "-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w", "-o", path, "../cmd/swdt-agent")
+	build.Env = append(build.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, out)
+	}
+	executable, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agentbin.FromBytes(executable)
+}
+
+// interrupt pushes the other set of versions and strikes when the journal says
+// that the transaction is in the state.
+func (n *victim) interrupt(t *testing.T, state string, s strike) {
+	wanted := 1 - n.current
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan result, 1)
+	go func() { ended <- n.push(ctx, n.configs[wanted]) }()
+
+	id := n.awaitState(t, "", state)
+	if s.victims == nil {
+		n.proxy.cut()
+	}
+	for _, name := range s.victims {
+		n.kill(t, name)
+	}
+	if s.unattended {
+		cancel() // whoever pushed has gone, too
+	}
+	r := <-ended
+	t.Logf("the push that was struck: %s", r)
+	if s.unattended {
+		n.awaitState(t, id, "done")
+		n.checkFiles(t, "without any contact")
+	}
+	// The next contact: status changes nothing, a dry run neither; a push does.
+	again := n.push(context.Background(), n.configs[wanted])
+	t.Logf("the next contact: %s", again)
+	if again.code != 0 {
+		t.Errorf("the next push ended with %d", again.code)
+	}
+	n.current = wanted
+	n.checkFiles(t, "after the next contact")
+	n.checkServices(t)
+	n.checkLeftovers(t)
+}
+
+func (n *victim) push(ctx context.Context, config string) result {
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(ctx, ui.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr},
+		[]string{"kubernetes", "-c", config, "-o", "json"},
+		cli.Environment{Agent: func() (agentbin.Agent, error) { return n.agent, nil }})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func (n *victim) path(windows string) string {
+	path := strings.ReplaceAll(strings.TrimPrefix(windows, `C:\`), `\`, "/")
+	return filepath.Join(n.info.Prefix, "drive_c", path)
+}
+
+// awaitState waits until the journal with this id, or else the newest one, has a
+// record of this state, and returns its path.
+func (n *victim) awaitState(t *testing.T, journal, state string) string {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, path := range n.journals(t) {
+			text, err := os.ReadFile(path)
+			if err == nil && (journal == "" || journal == path) && bytes.Contains(text, []byte(`"state":"`+state+`"`)) {
+				return path
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no transaction came to the state %s", state)
+		}
+	}
+}
+
+func (n *victim) journals(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(n.path(`C:\ProgramData\swdt\journal\*.jsonl`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// kill ends the prefix's processes of that kind as kill -9 does.
+func (n *victim) kill(t *testing.T, kind string) {
+	t.Helper()
+	killed := 0
+	for _, pid := range n.processes(t, kind) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Logf("kill %s %d: %v", kind, pid, err)
+			continue
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Fatalf("there was no %s to kill", kind)
+	}
+}
+
+func (n *victim) processes(t *testing.T, kind string) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		commandLine, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		args := strings.Split(strings.TrimRight(string(commandLine), "\x00"), "\x00")
+		isAgent := strings.HasSuffix(strings.Trim(args[0], `"`), `swdt-agent.exe`)
+		isGuardian := strings.Contains(string(commandLine), "swdt-agent.exe") && slices.Contains(args, "guardian")
+		if !bytes.Contains(environment, []byte("WINEPREFIX="+n.info.Prefix+"\x00")) {
+			continue
+		}
+		if kind == guardianProcess && isGuardian || kind == agentProcess && isAgent && !isGuardian {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (n *victim) checkFiles(t *testing.T, when string) {
+	t.Helper()
+	now := [2]string{hashFile(t, n.path(containerdExe)), hashFile(t, n.path(kubeletExe))}
+	if now != n.hashes[0] && now != n.hashes[1] {
+		t.Errorf("%s: the binaries are neither the old nor the new ones: %v", when, now)
+	}
+}
+
+func (n *victim) checkServices(t *testing.T) {
+	t.Helper()
+	type status struct {
+		Nodes []struct {
+			Components []struct {
+				Name, SHA256 string
+				Service      struct{ State string }
+			}
+			PendingJournal bool
+		}
+	}
+	s := decoded[status](t, ok(t, "status", "-c", n.configs[n.current], "-o", "json"))
+	for i, c := range s.Nodes[0].Components {
+		if c.Service.State != "running" || c.SHA256 != n.hashes[n.current][i] {
+			t.Errorf("%s is %s with %.12s", c.Name, c.Service.State, c.SHA256)
+		}
+	}
+	if s.Nodes[0].PendingJournal {
+		t.Error("a journal is pending")
+	}
+}
+
+func (n *victim) checkLeftovers(t *testing.T) {
+	t.Helper()
+	for _, exe := range []string{containerdExe, kubeletExe} {
+		paths, err := filepath.Glob(n.path(exe) + ".swdt-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if !strings.HasSuffix(path, ".swdt-old") {
+				t.Errorf("left behind: %s", path)
+			}
+		}
+	}
+	if left := n.journals(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if left := n.processes(t, guardianProcess); len(left) > 0 {
+		t.Errorf("a guardian still runs: %v", left)
+	}
+}
+
+func hashFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return "none"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// proxy is a TCP connection in two halves that can be cut.
+type proxy struct {
+	listener net.Listener
+	target   string
+	mu       sync.Mutex
+	open     map[net.Conn]bool
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: target, open: map[net.Conn]bool{}}
+	go p.serve()
+	t.Cleanup(func() {
+		listener.Close()
+		p.cut()
+	})
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open[client], p.open[server] = true, true
+		p.mu.Unlock()
+		go p.pass(client, server)
+		go p.pass(server, client)
+	}
+}
+
+func (p *proxy) pass(from, to net.Conn) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	from.Close()
+	to.Close()
+}
+
+// cut resets every connection.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		conn.Close()
+	}
+	clear(p.open)
+}
