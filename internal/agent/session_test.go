@@ -69,6 +69,13 @@ func connectTo(t testing.TB, m agent.Machine) *client {
 		t.Fatal(err)
 	}
 	c.rpc = dial(t, near)
+	c.clients()
+	t.Cleanup(func() { c.close(t) })
+	return c
+}
+
+// clients gives c the clients of its connection.
+func (c *client) clients() {
 	c.MachineClient = agentv1.NewMachineClient(c.rpc)
 	c.services = agentv1.NewServicesClient(c.rpc)
 	c.registry = agentv1.NewRegistryClient(c.rpc)
@@ -77,8 +84,6 @@ func connectTo(t testing.TB, m agent.Machine) *client {
 	c.processes = agentv1.NewProcessesClient(c.rpc)
 	c.features = agentv1.NewFeaturesClient(c.rpc)
 	c.firewall = agentv1.NewFirewallClient(c.rpc)
-	t.Cleanup(func() { c.close(t) })
-	return c
 }
 
 func dial(t testing.TB, stream net.Conn) *grpc.ClientConn {

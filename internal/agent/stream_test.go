@@ -204,7 +204,7 @@ func stopReading(t *testing.T) {
 		machine := agent.Machine{Host: m.Process("agent"), Hash: agentHash}
 		code <- agent.Main(context.Background(), machine, nil, stdin, stdout, io.Discard)
 	}()
-	near := &halves{Reader: fromAgent, Writer: toAgent, shut: make(chan struct{})}
+	near := &halves{Reader: fromAgent, Writer: toAgent, shut: make(chan struct{}), end: toAgent.Close}
 	if err := handshake.Dial(near, agentHash); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +230,7 @@ type halves struct {
 	io.Reader
 	io.Writer
 	shut chan struct{}
+	end  func() error
 }
 
 func (h *halves) Read(p []byte) (int, error) {
@@ -242,7 +243,7 @@ func (h *halves) Read(p []byte) (int, error) {
 }
 
 func (h *halves) Write(p []byte) (int, error)      { return h.Writer.Write(p) }
-func (h *halves) Close() error                     { return nil }
+func (h *halves) Close() error                     { return h.end() }
 func (h *halves) SetDeadline(time.Time) error      { return nil }
 func (h *halves) SetReadDeadline(time.Time) error  { return nil }
 func (h *halves) SetWriteDeadline(time.Time) error { return nil }

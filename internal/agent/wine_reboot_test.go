@@ -1,0 +1,28 @@
+package agent_test
+
+import (
+	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// A reboot ends the agent, and the machine that comes up is the same with a new
+// boot id.
+func (a installed) testReboot(t *testing.T) {
+	p := a.start(t)
+	before, err := p.Facts(t.Context(), &agentv1.FactsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := a.start(t).Facts(t.Context(), &agentv1.FactsRequest{}); err != nil || again.GetBootId() != before.GetBootId() {
+		t.Errorf("boot id %s, without a reboot %s, %v", before.GetBootId(), again.GetBootId(), err)
+	}
+	if _, err := p.Reboot(t.Context(), &agentv1.RebootRequest{Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitExit(t)
+	after, err := a.start(t).Facts(t.Context(), &agentv1.FactsRequest{})
+	if err != nil || after.GetBootId() == before.GetBootId() || after.GetHostname() != before.GetHostname() {
+		t.Errorf("before %v, after %v, %v", before, after, err)
+	}
+}

@@ -1,0 +1,273 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/handshake"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/wine"
+)
+
+// installed is the real swdt-agent.exe, where swdt would put it.
+type installed struct {
+	prefix *wine.Prefix
+	hash   string
+}
+
+func installUnderWine(t *testing.T) installed {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the agent under Wine")
+	}
+	prefix, err := wine.Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
+	var missing *wine.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := prefix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// Windows's own processes would otherwise be the first agent's children, and
+	// keep its streams.
+	_, stop, err := prefix.Keep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	built := filepath.Join(t.TempDir(), "agent.exe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w", "-o", built, "github.com/swdt-dev/swdt/cmd/swdt-agent")
+	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	exe, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(exe); size > 9<<20 {
+		t.Errorf("the agent has %d bytes; it is sent to every node and must stay below 9 MiB", size)
+	}
+	sum := sha256.Sum256(exe)
+	a := installed{prefix, hex.EncodeToString(sum[:])}
+	path, err := prefix.Path(layout.Agent(a.hash))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, exe, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// agentProcess is a running agent and the client of its session.
+type agentProcess struct {
+	*client
+	stdin  io.Closer
+	exited chan struct{} // closed when the process is gone
+	err    error         // how it exited, then
+	stderr bytes.Buffer
+	kill   func() error
+}
+
+func (a installed) start(t *testing.T) *agentProcess {
+	t.Helper()
+	cmd := a.prefix.Command(context.Background(), layout.Agent(a.hash))
+	p := &agentProcess{client: &client{}, exited: make(chan struct{})}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stdoutEnd := io.Pipe()
+	cmd.Stdout, cmd.Stderr = stdoutEnd, &p.stderr
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		stdoutEnd.Close()
+		close(p.exited)
+	}()
+	p.stdin, p.kill = stdin, cmd.Process.Kill
+	near := &halves{Reader: stdout, Writer: stdin, shut: make(chan struct{}), end: func() error {
+		return errors.Join(stdin.Close(), stdout.Close())
+	}}
+	if err := handshake.Dial(near, a.hash); err != nil {
+		t.Fatalf("%v\n%s", err, p.stderr.String())
+	}
+	p.rpc = dial(t, near)
+	p.clients()
+	t.Cleanup(func() {
+		p.rpc.Close()
+		p.awaitExit(t)
+	})
+	return p
+}
+
+func (p *agentProcess) awaitExit(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(60 * time.Second):
+		p.kill()
+		t.Errorf("the agent did not end with its stdin\n%s", p.stderr.String())
+		<-p.exited
+	}
+}
+
+func TestUnderWine(t *testing.T) {
+	a := installUnderWine(t)
+	t.Run("files", a.testFiles)
+	t.Run("lock", a.testLock)
+	t.Run("run", a.testRun)
+	t.Run("end", a.testEnd)
+	t.Run("reboot", a.testReboot)
+}
+
+func (a installed) testFiles(t *testing.T) {
+	p := a.start(t)
+	facts, err := p.Facts(t.Context(), &agentv1.FactsRequest{})
+	if err != nil || facts.GetSimulated() != "wine" || facts.GetBootId() == "" {
+		t.Fatalf("got %v, %v", facts, err)
+	}
+	content := random(20 << 20)
+	header := &agentv1.WriteHeader{Path: `C:\k\bin\upload.bin`, Size: int64(len(content)), Sha256: sha(content), MakeFolder: true, Zstd: true}
+	if _, err := p.write(t.Context(), header, compressed(t, content), 512<<10); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.read(t.Context(), `C:/K/bin/UPLOAD.bin`, 1000)
+	if err != nil || !bytes.Equal(got, content[1000:]) {
+		t.Fatalf("read %d bytes, %v", len(got), err)
+	}
+	hash, err := p.files.Hash(t.Context(), &agentv1.HashRequest{Path: header.GetPath()})
+	if err != nil || hash.GetSha256() != sha(content) {
+		t.Fatalf("got %v, %v", hash, err)
+	}
+	if _, err := p.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\k`, Recursive: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: layout.Agent(a.hash)})
+	if !is(err, host.ErrPermission) {
+		t.Errorf("removed the running agent: %v", err)
+	}
+	hosts := &agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "cp", Address: "10.0.0.1"}}}
+	environment := &agentv1.SetEnvironmentRequest{AddPath: []string{`C:\swdt test`}}
+	for _, want := range []bool{true, false} {
+		h, err := p.settings.SetHosts(t.Context(), hosts)
+		if err != nil || h.GetChanged() != want {
+			t.Errorf("hosts: got %v, %v", h, err)
+		}
+		e, err := p.settings.SetEnvironment(t.Context(), environment)
+		if err != nil || e.GetChanged() != want {
+			t.Errorf("environment: got %v, %v", e, err)
+		}
+	}
+}
+
+func (a installed) testLock(t *testing.T) {
+	first, second := a.start(t), a.start(t)
+	if _, err := first.Lock(t.Context(), &agentv1.LockRequest{Holder: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"})
+	var locked *host.LockedError
+	if !errors.As(rpcerror.FromStatus(err), &locked) || string(locked.Holder) != "ann" {
+		t.Fatalf("got %v", err)
+	}
+	if err := first.kill(); err != nil { // no farewell
+		t.Fatal(err)
+	}
+	<-first.exited
+	if _, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a installed) testRun(t *testing.T) {
+	p := a.start(t)
+	stdout, stderr, code, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{
+		Path: "cmd.exe", Args: []string{"/c", "echo out& echo err 1>&2& exit 7"},
+	}))
+	if err != nil || code != 7 || strings.TrimSpace(string(stdout)) != "out" || strings.TrimSpace(string(stderr)) != "err" {
+		t.Errorf("got %q, %q, %d, %v", stdout, stderr, code, err)
+	}
+	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The end of stdin is the end of the agent and of all that it runs, also in the
+// middle of an upload; what the upload has left can be continued.
+func (a installed) testEnd(t *testing.T) {
+	p := a.start(t)
+	p.run(t, context.Background(), &agentv1.RunCommand{Path: "ping.exe", Args: []string{"-n", "1000", "127.0.0.1"}})
+	var pid uint32
+	await(t, func() bool {
+		pid = a.pidOf(t, p, "ping.exe")
+		return pid != 0
+	})
+	content := random(1 << 20)
+	w, err := p.files.Write(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sendHeader(t, w, &agentv1.WriteHeader{Path: `C:\cut.bin`, Size: int64(len(content)), Sha256: sha(content)})
+	if err := w.Send(&agentv1.WriteRequest{Data: content[:300_000]}); err != nil {
+		t.Fatal(err)
+	}
+	path, err := a.prefix.Path(`C:\cut.bin`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() == 300_000
+	})
+	p.stdin.Close()
+	p.awaitExit(t)
+	if p.err != nil || p.stderr.Len() != 0 {
+		t.Errorf("the agent ended with %v and said %q", p.err, p.stderr.String())
+	}
+	next := a.start(t)
+	if pid := a.pidOf(t, next, "ping.exe"); pid != 0 {
+		t.Errorf("ping still runs as process %d", pid)
+	}
+	header := &agentv1.WriteHeader{Path: `C:\cut.bin`, Size: int64(len(content)), Offset: 300_000, Sha256: sha(content)}
+	if _, err := next.write(t.Context(), header, content[300_000:], 100_000); err != nil {
+		t.Error(err)
+	}
+}
+
+func (a installed) pidOf(t *testing.T, p *agentProcess, name string) uint32 {
+	t.Helper()
+	list, err := p.processes.List(t.Context(), &agentv1.ListProcessesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range list.GetProcesses() {
+		if strings.EqualFold(process.GetName(), name) {
+			return process.GetPid()
+		}
+	}
+	return 0
+}
