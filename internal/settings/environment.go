@@ -113,7 +113,8 @@ func setVariable(registry host.Registry, want Variable) (changed bool, err error
 		if missing {
 			return false, nil
 		}
-		return true, registry.Delete(EnvironmentKey, want.Name)
+		err := registry.Delete(EnvironmentKey, want.Name)
+		return err == nil, err
 	}
 	value := host.RegistryValue{Name: want.Name, Type: host.RegistryString, String: want.Value}
 	if !missing && is.Name != "" {
