@@ -22,7 +22,7 @@ func floors() map[string]int {
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config"},
 		2: {"internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/agent", "internal/node"},
-		4: {"internal/plan", "internal/transfer", "internal/fleet"},
+		4: {"internal/plan", "internal/transfer", "internal/fleet", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/cli"},
 		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack"},
