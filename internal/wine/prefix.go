@@ -175,8 +175,7 @@ func (p *Prefix) Reboot(ctx context.Context) error {
 	return nil
 }
 
-// Close ends every process of the prefix and waits until they are gone. The
-// folder stays.
+// Close ends every process of the prefix. The folder stays.
 func (p *Prefix) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
@@ -187,13 +186,18 @@ func (p *Prefix) Close() error {
 }
 
 func (p *Prefix) shutDown(ctx context.Context) error {
-	// -k fails when nothing runs, which is what is wanted; -w fails never.
+	running := p.processes()
+	// It returns when the server has ended, and fails when there was none. From
+	// then on somebody else may boot the prefix again.
 	kill := p.server(ctx, "-k")
 	var exit *exec.ExitError
-	if err := kill.Run(); err != nil && !errors.As(err, &exit) {
-		return err
+	if err := kill.Run(); err != nil && (ctx.Err() != nil || !errors.As(err, &exit)) {
+		return errors.Join(ctx.Err(), err)
 	}
-	return p.settle(ctx)
+	for _, process := range running {
+		process.end()
+	}
+	return nil
 }
 
 // settle waits until the prefix's server has ended, and the registry is written.

@@ -2,6 +2,7 @@ package wine
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // prepared is a prefix that ends with the test, which is skipped without Wine.
@@ -110,6 +112,33 @@ func TestRebootKeepsTheRegistryAndEndsProcesses(t *testing.T) {
 	}
 	if err := errors.Join(p.Close(), p.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A program that is only just starting ends with the prefix too, at whatever
+// point of its start it is.
+func TestCloseEndsWhatIsStarting(t *testing.T) {
+	p := prepared(t)
+	output(t, p.Command(t.Context(), "cmd", "/c", "ver"))
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	for range 5 {
+		starting := p.Command(ctx, "cmd", "/c", "pause")
+		stdin, err := starting.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		if err := starting.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = starting.Wait() // Wine reports one end or another
+		if ctx.Err() != nil {
+			t.Fatal("the program waits for a server that has ended")
+		}
 	}
 }
 
