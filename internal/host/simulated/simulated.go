@@ -67,8 +67,9 @@ type Options struct {
 	Internet bool
 	// StartDelay and StopDelay are how long a service is start or stop pending,
 	// ExitDelay how long its process outlives SCM's "stopped", RebootDelay how
-	// long a requested reboot waits, BootDelay how long the machine is then
-	// down. Default 5 ms each; negative: none.
+	// long a requested reboot waits (default 200 ms: the answer to who asked for
+	// it gets through), BootDelay how long the machine is then down. Default 5 ms
+	// each; negative: none.
 	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
 	// Log receives what happens on the machine; nil: nothing.
 	Log *slog.Logger
@@ -89,6 +90,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.RebootDelay == 0 {
+		o.RebootDelay = 200 * time.Millisecond
 	}
 	for _, d := range []*time.Duration{&o.StartDelay, &o.StopDelay, &o.ExitDelay, &o.RebootDelay, &o.BootDelay} {
 		switch {
