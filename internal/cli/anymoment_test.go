@@ -30,11 +30,22 @@ type workplace struct {
 
 func newWorkplace(t *testing.T) *workplace {
 	t.Helper()
+	w := &workplace{t: t, folder: t.TempDir()}
+	var text string
+	w.machine, text, _ = simulatedNode(t, "win", w.folder)
+	w.write("swdt.yaml", []byte(text))
+	return w
+}
+
+// simulatedNode serves a simulated machine and returns its document of a node
+// file, with two binaries in that file's folder, and how to end its SSH server.
+func simulatedNode(t *testing.T, name, folder string) (machine *simulated.Machine, document string, unplug func()) {
+	t.Helper()
 	embedded, err := agent()
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulated.New(simulated.Options{
+	machine = simulated.New(simulated.Options{
 		Agent: &simulated.Agent{Hash: embedded.Hash, Main: sandbox.AgentMain(embedded.Hash)},
 	})
 	t.Cleanup(machine.Close)
@@ -44,6 +55,10 @@ func newWorkplace(t *testing.T) *workplace {
 	}
 	clientKey, private, err := sandbox.NewKey("client")
 	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(folder, name+".key")
+	if err := os.WriteFile(key, private, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,17 +72,14 @@ func newWorkplace(t *testing.T) *workplace {
 			Machine: machine, HostKey: hostKey, AuthorizedKeys: []ssh.PublicKey{clientKey.PublicKey()},
 		})
 	}()
-	t.Cleanup(func() { cancel(); <-served })
-	w := &workplace{t: t, machine: machine, folder: t.TempDir()}
-	w.write("key", private)
-	text := sandbox.NodeFile("win", listener.Addr().String(), filepath.Join(w.folder, "key"), hostKey.PublicKey())
-	w.write("swdt.yaml", []byte(text+`
+	unplug = sync.OnceFunc(func() { cancel(); <-served })
+	t.Cleanup(unplug)
+	return machine, sandbox.NodeFile(name, listener.Addr().String(), key, hostKey.PublicKey()) + `
   kubernetes:
     provisioners:
       - {name: containerd, sourceURL: ./containerd.exe, destination: 'C:\Program Files\containerd\bin\containerd.exe', health: {settle: 5ms}}
       - {name: kubelet, sourceURL: ./kubelet.exe, destination: 'C:\k\kubelet.exe', health: {settle: 5ms}}
-`))
-	return w
+`, unplug
 }
 
 func (w *workplace) write(name string, content []byte) {

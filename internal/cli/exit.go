@@ -32,7 +32,7 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
   1    failed; the node was left as it was
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login)
-  4    failed, and what stood on the node before was put back
+  4    failed, and the binaries that stood on the node before were put back
   5    a check found what it looks for
   130  interrupted (Ctrl-C)
 
@@ -110,7 +110,7 @@ func exitCode(err error) int {
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig):
 		return exitUsage
-	case errors.As(err, &rolledBack) && rolledBack.Complete():
+	case errors.As(err, &rolledBack):
 		return exitRolledBack
 	case errors.As(err, &unreachable):
 		return exitUnreachable

@@ -45,7 +45,7 @@ func (w *work) push(ctx context.Context) error {
 	}
 	if !w.needed() || w.options.DryRun {
 		w.planned()
-		return nil
+		return w.tidy(ctx)
 	}
 	if err := w.lock(ctx); err != nil {
 		return err

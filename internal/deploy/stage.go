@@ -64,6 +64,20 @@ func sendError(err error) error {
 	return err
 }
 
+// tidy clears what interrupted pushes left, where there is nothing to push.
+func (w *work) tidy(ctx context.Context) error {
+	for _, c := range w.components {
+		if len(c.state.GetLeftovers()) == 0 || w.options.DryRun {
+			continue
+		}
+		if err := w.lock(ctx); err != nil {
+			return err
+		}
+		w.clearLeftovers(ctx, c)
+	}
+	return nil
+}
+
 // clearLeftovers removes what interrupted pushes of other builds left beside
 // the destination. It may fail: the push does not depend on it.
 func (w *work) clearLeftovers(ctx context.Context, c *component) {

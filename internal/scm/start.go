@@ -10,10 +10,10 @@ import (
 
 // Start starts a service with extra arguments and waits until it runs. A service
 // that runs already is left alone; one that is just stopping is started once it
-// has stopped. A service that ends instead of running is a *StateError that is
-// host.ErrStartFailed. ctx bounds the wait.
+// has stopped. A service that ends instead of running is host.ErrStartFailed. ctx bounds the wait.
 func Start(ctx context.Context, h *host.Host, name string, args []string) (host.ServiceStatus, error) {
 	asked := false
+	var refused error
 	status, err := watch(ctx, h, name, host.Running, func(status host.ServiceStatus) (bool, error) {
 		switch status.State {
 		case host.Running:
@@ -25,11 +25,15 @@ func Start(ctx context.Context, h *host.Host, name string, args []string) (host.
 				return false, host.ErrStartFailed
 			}
 			asked = true
-			return false, request(ctx, h, name, args)
+			refused = request(ctx, h, name, args)
+			return false, refused
 		default:
 			return false, nil
 		}
 	})
+	if refused != nil {
+		return status, refused // it says what was attempted
+	}
 	if err != nil {
 		return status, fmt.Errorf("start service %s: %w", name, err)
 	}

@@ -33,8 +33,8 @@ func (t *transaction) settle(ctx context.Context, c Component) error {
 			return fmt.Errorf("look at service %s: %w", c.Service, err)
 		}
 		if status.State != host.Running {
-			return fmt.Errorf("service %s ended %s after its start: %s",
-				c.Service, time.Since(started.at).Round(10*time.Millisecond), describeExit(status))
+			return fmt.Errorf("service %s ended within %s of its start: %s",
+				c.Service, max(time.Since(started.at), c.Settle).Round(10*time.Millisecond), describeExit(status))
 		}
 		if status.PID != started.pid {
 			return fmt.Errorf("service %s ended after its start and was restarted: its process was %d and is %d",

@@ -35,6 +35,9 @@ type before struct {
 	Running []string `json:"running"`
 	// CommandLines of the services whose command line changes.
 	CommandLines map[string]string `json:"commandLines,omitempty"`
+	// LogSizes are the sizes of the services' log files, bytes, by path: what is
+	// beyond is of this transaction.
+	LogSizes map[string]int64 `json:"logSizes,omitempty"`
 	// Unhealthy are components whose health check failed already: it cannot be
 	// held against the new binary.
 	Unhealthy []string `json:"unhealthy,omitempty"`

@@ -13,23 +13,44 @@ const (
 	logTailBytes = 16 << 10 // that are read for them
 )
 
+// logSizes notes how long the services' logs are before they are stopped.
+func (t *transaction) logSizes(ctx context.Context, services []string) map[string]int64 {
+	sizes := map[string]int64{}
+	for _, service := range services {
+		for _, path := range t.logFiles(ctx, service) {
+			if info, err := t.Host.Files.Stat(path); err == nil && !info.Folder {
+				sizes[path] = info.Size
+			}
+		}
+	}
+	return sizes
+}
+
 // logLines are the last lines that a service wrote since the transaction began;
 // nil where its log is not known or says nothing new.
 func (t *transaction) logLines(ctx context.Context, service string) []string {
-	config, err := t.Host.Services.Config(ctx, service)
-	if err != nil {
-		return nil
-	}
-	for _, path := range logFiles(service, config.CommandLine) {
+	for _, path := range t.logFiles(ctx, service) {
 		info, err := t.Host.Files.Stat(path)
-		if err != nil || info.Folder || info.Modified.Before(t.journal.records[0].Time) {
+		if err != nil || info.Folder {
 			continue
 		}
-		if lines := tail(t.Host.Files, path, info.Size); len(lines) > 0 {
+		var begin int64
+		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // else: it was rotated
+			begin = b.LogSizes[path]
+		}
+		if lines := tail(t.Host.Files, path, begin, info.Size); len(lines) > 0 {
 			return lines
 		}
 	}
 	return nil
+}
+
+func (t *transaction) logFiles(ctx context.Context, service string) []string {
+	config, err := t.Host.Services.Config(ctx, service)
+	if err != nil {
+		return nil
+	}
+	return logFiles(service, config.CommandLine)
 }
 
 // logFiles are where a service may log: as its command line says, then where the
@@ -79,22 +100,27 @@ func splitCommandLine(line string) []string {
 	return fields
 }
 
-func tail(files host.Files, path string, size int64) []string {
+// tail returns the last lines between begin and end, offsets in bytes.
+func tail(files host.Files, path string, begin, end int64) []string {
 	f, err := files.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if _, err := f.Seek(max(0, size-logTailBytes), io.SeekStart); err != nil {
+	torn := end-begin > logTailBytes // the first line then is not whole
+	if torn {
+		begin = end - logTailBytes
+	}
+	if _, err := f.Seek(begin, io.SeekStart); err != nil {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(f, logTailBytes))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(f, end-begin))
+	if err != nil || len(text) == 0 {
 		return nil
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
-	if size > logTailBytes {
-		lines = lines[1:] // the first one is torn
+	if torn {
+		lines = lines[1:]
 	}
 	lines = lines[max(0, len(lines)-logLines):]
 	for i := range lines {

@@ -164,7 +164,7 @@ func (t *transaction) committedOutcome(ctx context.Context, notes map[string]str
 }
 
 func (t *transaction) rolledBackOutcome(ctx context.Context, why *failure, down []string) Outcome {
-	o := Outcome{Result: RolledBack, Message: why.Error(), FailedComponent: why.component, Down: t.down()}
+	o := Outcome{Result: RolledBack, Message: why.err.Error(), FailedComponent: why.component, Down: t.down()}
 	if len(down) > 0 {
 		o.Result = Failed
 		o.Message = fmt.Sprint(o.Message, "; ", errors.Join(asErrors(down)...))

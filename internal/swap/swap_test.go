@@ -125,8 +125,9 @@ func TestABadBinaryIsRolledBack(t *testing.T) {
 					t.Fatalf("outcome: %+v", outcome)
 				}
 				verbose("%s: %s\n%s", fault, outcome.Message, strings.Join(outcome.Components[1].LogLines, "\n"))
-				if c := outcome.Components[1]; c.Action != "failed" || len(c.LogLines) == 0 {
-					t.Errorf("kubelet: %+v", c)
+				if c := outcome.Components[1]; c.Action != "failed" || len(c.LogLines) == 0 ||
+					strings.Contains(strings.Join(c.LogLines, "\n"), "v1.28.4") {
+					t.Errorf("kubelet, with the log lines of the new binary only: %+v", c)
 				}
 				if c := outcome.Components[0]; c.Action != "rolledBack" {
 					t.Errorf("containerd: %+v", c)

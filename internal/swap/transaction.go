@@ -179,7 +179,7 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &before{Running: running, CommandLines: map[string]string{}}
+	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running)}
 	for _, c := range t.plan.Components {
 		if c.CommandLine != "" {
 			config, err := t.Host.Services.Config(ctx, c.Service)
