@@ -169,10 +169,11 @@ func (s *wineSession) builtin(ctx context.Context, sub *shell, words []string) (
 
 // program runs a Windows program in the prefix to its end.
 func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) {
-	if err := s.find(c.Path); err != nil {
+	path, err := s.find(c.Path)
+	if err != nil {
 		return 0, err
 	}
-	cmd := s.prefix.Command(ctx, c.Path, c.Args...)
+	cmd := s.prefix.Command(ctx, path, c.Args...)
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.WaitDelay = drainLimit
 	// A pipe of our own: with cmd.Stdin, Wait would wait for a client that has
@@ -200,23 +201,25 @@ func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) 
 	return 1, err
 }
 
-// find says early that there is no such program: Wine's own answer is a line of
+// find is the program's full path. Given a bare name, Wine would put a process
+// of its own between, and where there is no such program answer with a line of
 // debugging output.
-func (s *wineSession) find(name string) error {
+func (s *wineSession) find(name string) (string, error) {
 	folders := []string{`C:\windows\system32\`, `C:\windows\`}
 	if strings.ContainsAny(name, `\/`) {
 		folders = []string{""}
 	}
 	for _, folder := range folders {
 		for _, extension := range []string{"", ".exe"} {
-			path, err := s.prefix.Path(folder + name + extension)
+			path := folder + name + extension
+			local, err := s.prefix.Path(path)
 			if err != nil {
 				continue
 			}
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				return nil
+			if info, err := os.Stat(local); err == nil && info.Mode().IsRegular() {
+				return path, nil
 			}
 		}
 	}
-	return fmt.Errorf("%s: %w", name, host.ErrNotExist)
+	return "", fmt.Errorf("%s: %w", name, host.ErrNotExist)
 }

@@ -38,7 +38,7 @@ func (p *Prefix) buildKeeper(ctx context.Context, system32 string) error {
 // pipes are made to accept clients, see recipe/keeper.c; give every pipe that a
 // program in the prefix serves.
 func (p *Prefix) Keep(ctx context.Context, pipes ...string) (down <-chan struct{}, stop func(), err error) {
-	cmd := p.Command(context.WithoutCancel(ctx), keeper, pipes...)
+	cmd := p.Command(context.WithoutCancel(ctx), `C:\windows\system32\`+keeper+".exe", pipes...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("boot Wine prefix %s: %w", p.folder, err)
