@@ -9,13 +9,13 @@ import (
 
 // A process that is just starting when wineserver ends waits for it for ever:
 // wineserver does not know it yet and cannot end it. So whoever ends a prefix
-// looks for its processes first, and afterwards ends those that are left.
+// looks for its processes, and afterwards ends those that are left.
 
 // process is one process of this machine; the start time tells it from another
 // that has its number later.
 type process struct {
 	pid     int
-	started string
+	started string // in the kernel's ticks since boot; empty: not known
 }
 
 // processes are those started for this prefix, by the environment they were
@@ -28,9 +28,8 @@ func (p *Prefix) processes() []process {
 	mark := []byte("\x00WINEPREFIX=" + p.folder + "\x00")
 	var found []process
 	for _, folder := range folders {
-		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
-		if err != nil || !bytes.Contains(append([]byte{0}, environment...), mark) {
-			continue // gone, or another user's
+		if !bytes.Contains(environment(folder), mark) {
+			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(folder))
 		if err != nil {
@@ -39,6 +38,25 @@ func (p *Prefix) processes() []process {
 		found = append(found, process{pid, startTime(pid)})
 	}
 	return found
+}
+
+// environment is what the process was started with, a zero before and after
+// each variable; nothing for one that has gone or is another user's. One that
+// is just replacing itself by another program (the script wine does) has none
+// for less than a millisecond, unlike a zombie or kernel thread, which has no
+// program either.
+func environment(folder string) []byte {
+	const patience = 1000
+	for range patience {
+		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
+		if err == nil && len(environment) > 0 {
+			return append([]byte{0}, environment...)
+		}
+		if _, linkErr := os.Readlink(filepath.Join(folder, "exe")); err != nil || linkErr != nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 // startTime is the 22nd field of /proc/PID/stat; the second, the name, is in

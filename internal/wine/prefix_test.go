@@ -120,9 +120,9 @@ func TestRebootKeepsTheRegistryAndEndsProcesses(t *testing.T) {
 func TestCloseEndsWhatIsStarting(t *testing.T) {
 	p := prepared(t)
 	output(t, p.Command(t.Context(), "cmd", "/c", "ver"))
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for range 5 {
+	for range 3 {
 		starting := p.Command(ctx, "cmd", "/c", "pause")
 		stdin, err := starting.StdinPipe()
 		if err != nil {
