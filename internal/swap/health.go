@@ -64,9 +64,9 @@ func (t *transaction) runningSince(ctx context.Context, service string) (started
 	return t.started[key], nil
 }
 
-func (t *transaction) startedAt(service string) (time.Time, bool) {
+func (t *transaction) startedAt(service string) (startedService, bool) {
 	s, ok := t.started[strings.ToLower(service)]
-	return s.at, ok
+	return s, ok
 }
 
 // awaitHealthy waits for the component's health check, which must pass if it

@@ -201,9 +201,9 @@ func (t *transaction) describe(ctx context.Context, c Component, action, message
 	stopped, wasStopped := t.journal.at(Stopping, c.Service)
 	started, wasStarted := t.startedAt(c.Service)
 	if wasStopped && wasStarted {
-		o.Down = started.Sub(stopped)
+		o.Down = started.at.Sub(stopped)
 		if healthy, ok := t.healthy[c.Name]; ok {
-			o.Healthy = healthy.Sub(started)
+			o.Healthy = healthy.Sub(started.at)
 		}
 	}
 	return o

@@ -162,6 +162,40 @@ func TestAServiceThatHangsOnStopIsEnded(t *testing.T) {
 	})
 }
 
+func TestWhatTheSCMRestartsMeanwhileIsStartedAnew(t *testing.T) {
+	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 5 * time.Millisecond {
+		t.Run(delay.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				n.push(t, n.stageKubelet(t, "v1.30.0", "hang-on-stop"))
+				recovery := &host.Recovery{Restarts: []time.Duration{delay}, Reset: time.Hour}
+				if err := n.Process("setup").Services.Configure(t.Context(), host.ServiceConfig{Name: "kubelet", Recovery: recovery}); err != nil {
+					t.Fatal(err)
+				}
+
+				outcome, _ := n.push(t, n.stageKubelet(t, "v1.31.0", ""), n.stageContainerd(t, "1.6.27", ""))
+
+				if outcome.Result != swap.Committed {
+					t.Fatalf("outcome: %+v", outcome)
+				}
+				log := string(n.read(t, `C:\var\log\kubelet\kubelet.log`))
+				_, last, _ := lastCut(log, `"starting" version="`)
+				if !strings.HasPrefix(last, "v1.31.0") {
+					t.Errorf("what runs is %.8s, after\n%s", last, log)
+				}
+			})
+		})
+	}
+}
+
+// lastCut is strings.Cut at the last separator.
+func lastCut(s, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, separator); i >= 0 {
+		return s[:i], s[i+len(separator):], true
+	}
+	return s, "", false
+}
+
 func TestRollbackByHandAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)

@@ -162,7 +162,15 @@ func (t *transaction) stopServices(ctx context.Context) error {
 	if err := t.journal.append(first); err != nil {
 		return err
 	}
-	for _, name := range before.Running {
+	if err := t.stopAll(ctx, before.Running); err != nil {
+		// The SCM may have restarted a dependent whose process had to be ended.
+		return t.stopAll(ctx, before.Running)
+	}
+	return nil
+}
+
+func (t *transaction) stopAll(ctx context.Context, services []string) error {
+	for _, name := range services {
 		if err := t.note(Stopping, name, ""); err != nil {
 			return err
 		}
@@ -281,7 +289,7 @@ func (t *transaction) startServices(ctx context.Context) error {
 			return err
 		}
 		component := t.componentOf(name)
-		if err := t.start(ctx, name); err != nil {
+		if err := t.startNew(ctx, name); err != nil {
 			return &failure{component, err, t.logLines(ctx, name)}
 		}
 		if c, ok := t.component(name); ok && i+1 < len(order) {
@@ -291,6 +299,41 @@ func (t *transaction) startServices(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// startNew starts a service and makes sure that what then runs has been started
+// from the new binary. A service whose process had to be ended is restarted by
+// the SCM some seconds later, if it is registered so: that may have been between
+// the stop and the swap.
+func (t *transaction) startNew(ctx context.Context, service string) error {
+	if err := t.start(ctx, service); err != nil {
+		return err
+	}
+	swapped, _ := t.journal.at(Swapped, "")
+	old, err := t.startedBefore(ctx, service, swapped)
+	if err != nil || !old {
+		return err
+	}
+	if err := t.stop(ctx, service); err != nil {
+		return err
+	}
+	return t.start(ctx, service)
+}
+
+// startedBefore is whether the process of a service that this process started is
+// older than a moment. One whose age is not known is not.
+func (t *transaction) startedBefore(ctx context.Context, service string, moment time.Time) (bool, error) {
+	processes, err := t.Host.Processes.List(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list the processes: %w", err)
+	}
+	running, _ := t.startedAt(service)
+	for _, p := range processes {
+		if p.PID == running.pid && p.PID != 0 {
+			return !p.Started.IsZero() && p.Started.Before(moment), nil
+		}
+	}
+	return false, nil
 }
 
 func (t *transaction) startOrder() []string {
