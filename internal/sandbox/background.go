@@ -17,6 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/agentbin"
 )
 
+// removedInterval is between two looks whether the state folder is still there.
+const removedInterval = time.Second
+
 // RunBackground is the body of the hidden command `swdt sandbox serve --state
 // DIR`, which Up starts: it serves until ctx ends or Down asks it to stop. Once
 // it listens it writes one line of JSON, the Info, to ready and closes it.
@@ -66,6 +69,7 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	go f.endWhenRemoved(ctx, stop)
 	s := &server{
 		machine: running.machine, hostKey: hostKey, authorizedKeys: []ssh.PublicKey{clientKey.PublicKey()},
 		onStop: stop, log: log,
@@ -73,6 +77,21 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	err = s.serve(ctx, listener)
 	log.Info("the sandbox ends", "err", err)
 	return err
+}
+
+// endWhenRemoved ends a sandbox whose folder somebody deleted: nobody could find
+// it any more to end it.
+func (f folder) endWhenRemoved(ctx context.Context, stop func()) {
+	tick := time.NewTicker(removedInterval)
+	defer tick.Stop()
+	for f.isSandbox() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	stop()
 }
 
 func (f folder) readKeys() (host, client ssh.Signer, err error) {

@@ -136,6 +136,15 @@ func TestACrashIsNoticedAndCleanedUp(t *testing.T) {
 	}
 }
 
+func TestItEndsWhenItsFolderIsDeleted(t *testing.T) {
+	o := options(t)
+	info := up(t, o)
+	if err := os.RemoveAll(filepath.Dir(info.Config)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, info.PID)
+}
+
 // kill ends a process the hard way; the sandbox's lock ends with it.
 func kill(t *testing.T, pid int) {
 	t.Helper()
@@ -146,14 +155,25 @@ func kill(t *testing.T, pid int) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The process is this one's child, and reaped: from then on there is no
-	// such process. (A PID is not used again that soon.)
+	awaitEnd(t, pid)
+}
+
+// awaitEnd waits until a process is gone. It is this one's child, and reaped:
+// from then on there is no such process. (A PID is not used again that soon.)
+func awaitEnd(t *testing.T, pid int) {
+	t.Helper()
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return // gone already
+	}
+	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for process.Signal(syscall.Signal(0)) == nil {
 		select {
 		case <-tick.C:
-		case <-t.Context().Done():
+		case <-limit.Done():
 			t.Fatal("the process does not end")
 		}
 	}
