@@ -17,7 +17,7 @@ const module = "github.com/swdt-dev/swdt/"
 func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture"},
+			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config"},
 		2: {"internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
@@ -25,7 +25,7 @@ func floors() map[string]int {
 		4: {"internal/plan", "internal/transfer", "internal/fleet", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/cli"},
-		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec"},
+		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "e2e/criversion"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {

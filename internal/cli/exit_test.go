@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 		"config, wrapped":             {fmt.Errorf("load: %w", &config.Error{}), 2},
 		"unreachable":                 {nodes(unreachable), 3},
 		"rolled back":                 {nodes(rolledBack("rolledBack")), 4},
-		"rolled back in part":         {nodes(rolledBack("failed")), 1},
+		"rolled back in part":         {nodes(rolledBack("failed")), 4},
 		"a program's own":             {&exitError{code: 42}, 42},
 		"all alike":                   {nodes(unreachable, nil, unreachable), 3},
 		"in different ways":           {nodes(unreachable, rolledBack("rolledBack"), failed), 1},

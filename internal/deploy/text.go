@@ -72,13 +72,9 @@ func (n NodeResult) hasMessages() bool {
 
 // row is a component's line, such as
 //
-//	kubelet  v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 0.5 MB)  push 0.9s  down 0.6s  healthy 1.8s
+//	kubelet  v1.28.4 → v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 0.5 MB)  push 0.9s  down 0.6s  healthy 1.8s
 func (c *ComponentResult) row(dryRun bool) []string {
-	version := c.Version.After
-	if version == "" {
-		version = c.Version.Before
-	}
-	row := []string{c.Name, ui.Version(version), c.hashes()}
+	row := []string{c.Name, c.versions(), c.hashes()}
 	if dryRun {
 		return append(row, dryRunText(c.Action), c.Message)
 	}
@@ -86,6 +82,19 @@ func (c *ComponentResult) row(dryRun bool) []string {
 		return append(row, actionText(c.Action), c.Message)
 	}
 	return append(row, c.sent(), c.times(), c.Message)
+}
+
+// versions are the version before and after; one where they are the same, or
+// where one of them is not known.
+func (c *ComponentResult) versions() string {
+	before, after := ui.Version(c.Version.Before), ui.Version(c.Version.After)
+	switch {
+	case c.Version.After == "":
+		return before
+	case c.Version.Before == "" || before == after:
+		return after
+	}
+	return before + " → " + after
 }
 
 func (c *ComponentResult) hashes() string {

@@ -39,9 +39,9 @@ func TestTextOfOneNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-containerd  v1.7.12  0f0f0f           unchanged
-kubelet     v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 500.0 kB)  push 0.9s  down 0.6s  healthy 1.8s
-tool        -        new 123456       1.0 kB (sent before)     push 0.0s                           there is no service tool
+containerd  v1.7.12            0f0f0f           unchanged
+kubelet     v1.28.0 → v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 500.0 kB)  push 0.9s  down 0.6s  healthy 1.8s
+tool        -                  new 123456       1.0 kB (sent before)     push 0ms                            there is no service tool
 `
 	if out.String() != want[1:] {
 		t.Errorf("got\n%s", out.String())

@@ -27,8 +27,11 @@ func Rate(bytes int64, in time.Duration) string {
 	return Size(int64(float64(bytes)/in.Seconds())) + "/s"
 }
 
-// Seconds writes a time somebody waited for: 0.9s, 12.0s, 2m05s.
+// Seconds writes a time somebody waited for: 12ms, 0.9s, 12.0s, 2m05s.
 func Seconds(d time.Duration) string {
+	if d < 95*time.Millisecond {
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
+	}
 	if d < 59950*time.Millisecond {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
