@@ -12,3 +12,4 @@ PATH=$tools:$PATH protoc -I api/agent/v1 \
 	--go-grpc_out=api/agent/v1 --go-grpc_opt=paths=source_relative \
 	agent.proto
 go run ./internal/config/schemagen api/v1alpha1
+go run ./internal/docgen docs/reference

@@ -35,7 +35,7 @@ lint() {
 # The hashes of generated files, to see whether generating changes them: unlike
 # `git diff`, this also works on top of changes that are not committed yet.
 generated() {
-	git ls-files --cached --others --exclude-standard '*.pb.go' '*.schema.json' | sort | xargs sha256sum
+	git ls-files --cached --others --exclude-standard '*.pb.go' 'api/*/schema.json' 'docs/reference/*.md' | sort | xargs sha256sum
 }
 
 fresh() {
@@ -57,6 +57,7 @@ check "gofmt" formatted
 for system in linux darwin windows; do
 	check "vet for $system" env GOOS=$system go vet ./...
 done
+check "vet of end-to-end tests" go vet -tags e2e ./e2e/...
 check "vet of end-to-end tests" go vet -tags e2e ./e2e/...
 check "vet of lab" bash -c 'cd lab && go vet ./... && GOOS=windows go vet ./...'
 check "layers: imports go down only" go test ./internal/architecture/...

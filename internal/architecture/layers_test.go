@@ -25,7 +25,7 @@ func floors() map[string]int {
 		4: {"internal/plan", "internal/transfer", "internal/fleet", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/cli"},
-		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "e2e/criversion"},
+		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {
