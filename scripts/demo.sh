@@ -34,7 +34,7 @@ cp "$lab/containerd-v1.7.12.exe" "$work/containerd.exe"
 cp "$lab/kubelet-v1.29.0.exe" "$work/kubelet.exe"
 (cd "$work" && ls -l containerd.exe kubelet.exe)
 
-say "A node to try on: Windows Server 2022 with containerd 1.7.11 and kubelet 1.28.4"
+say "A node to try on: Windows Server 2022 with containerd 1.6.27 and kubelet 1.28.4"
 run 0 swdt sandbox up --name demo --state-dir "$work/state"
 
 cd "$work"
