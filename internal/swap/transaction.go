@@ -10,7 +10,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/scm"
 )
 
@@ -227,15 +226,6 @@ func (t *transaction) stopTimeout(service string) time.Duration {
 	return DefaultStopTimeout
 }
 
-func (t *transaction) startTimeout(service string) time.Duration {
-	for _, c := range t.plan.Components {
-		if strings.EqualFold(c.Service, service) {
-			return c.StartTimeout
-		}
-	}
-	return DefaultStartTimeout
-}
-
 // swapFiles renames every old binary aside and every new one into place.
 func (t *transaction) swapFiles(ctx context.Context) error {
 	for _, c := range t.plan.Components {
@@ -277,175 +267,6 @@ func (t *transaction) setCommandLine(ctx context.Context, service, commandLine s
 		return fmt.Errorf("change the command line of service %s: %w", service, err)
 	}
 	return nil
-}
-
-// startServices starts what ran before, each after what it needs. Where others
-// wait for it, a component must be healthy before they are started: a kubelet
-// that does not find its runtime ends itself.
-func (t *transaction) startServices(ctx context.Context) error {
-	order := t.startOrder()
-	for i, name := range order {
-		if err := t.note(Starting, name, ""); err != nil {
-			return err
-		}
-		component := t.componentOf(name)
-		if err := t.startNew(ctx, name); err != nil {
-			return &failure{component, err, t.logLines(ctx, name)}
-		}
-		if c, ok := t.component(name); ok && i+1 < len(order) {
-			if err := t.awaitHealthy(ctx, c); err != nil {
-				return &failure{component, err, t.logLines(ctx, name)}
-			}
-		}
-	}
-	return nil
-}
-
-// startNew starts a service and makes sure that what then runs has been started
-// from the new binary. A service whose process had to be ended is restarted by
-// the SCM some seconds later, if it is registered so: that may have been between
-// the stop and the swap.
-func (t *transaction) startNew(ctx context.Context, service string) error {
-	if err := t.start(ctx, service); err != nil {
-		return err
-	}
-	swapped, _ := t.journal.at(Swapped, "")
-	old, err := t.startedBefore(ctx, service, swapped)
-	if err != nil || !old {
-		return err
-	}
-	if err := t.stop(ctx, service); err != nil {
-		return err
-	}
-	return t.start(ctx, service)
-}
-
-// startedBefore is whether the process of a service that this process started is
-// older than a moment. One whose age is not known is not.
-func (t *transaction) startedBefore(ctx context.Context, service string, moment time.Time) (bool, error) {
-	processes, err := t.Host.Processes.List(ctx)
-	if err != nil {
-		return false, fmt.Errorf("list the processes: %w", err)
-	}
-	running, _ := t.startedAt(service)
-	for _, p := range processes {
-		if p.PID == running.pid && p.PID != 0 {
-			return !p.Started.IsZero() && p.Started.Before(moment), nil
-		}
-	}
-	return false, nil
-}
-
-func (t *transaction) startOrder() []string {
-	b := t.journal.before()
-	if b == nil {
-		return nil
-	}
-	order := slices.Clone(b.Running)
-	slices.Reverse(order)
-	return order
-}
-
-func (t *transaction) start(ctx context.Context, service string) error {
-	ctx, cancel := context.WithTimeout(ctx, t.startTimeout(service))
-	defer cancel()
-	status, err := scm.Start(ctx, t.Host, service, nil)
-	if err != nil {
-		return err
-	}
-	t.started[strings.ToLower(service)] = startedService{pid: status.PID, at: time.Now()}
-	return nil
-}
-
-// checkServices waits until every service that was started has settled and is
-// healthy.
-func (t *transaction) checkServices(ctx context.Context) error {
-	for _, name := range t.startOrder() {
-		if err := t.note(Checking, name, ""); err != nil {
-			return err
-		}
-		c, ok := t.component(name)
-		if !ok { // a dependent that is not in the plan
-			c = Component{Name: name, Service: name, Settle: DefaultSettle}
-		}
-		if err := t.check(ctx, c); err != nil {
-			return &failure{t.componentOf(name), err, t.logLines(ctx, name)}
-		}
-	}
-	return nil
-}
-
-// commit makes the swap final: the old binary becomes the previous one.
-func (t *transaction) commit(ctx context.Context) error {
-	notes := map[string]string{}
-	for _, c := range t.plan.Components {
-		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
-			_ = t.Host.Files.Remove(c.undo())
-			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
-		}
-	}
-	t.clearLeftovers()
-	t.rememberHashes(ctx)
-	return t.finish(ctx, t.committedOutcome(ctx, notes))
-}
-
-// keepPrevious keeps the old binary for a rollback by hand. An older one that is
-// still being run cannot be replaced; it is moved out of the way, to be cleared
-// by a later transaction.
-func (t *transaction) keepPrevious(c Component) error {
-	files := t.Host.Files
-	err := files.Rename(c.undo(), c.previous(), true)
-	if errors.Is(err, host.ErrNotExist) {
-		return nil // nothing was replaced, or a guardian before this one did it
-	}
-	if errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse) {
-		aside := layout.Staged(c.Destination, "stale-"+t.journal.id)
-		if err := files.Rename(c.previous(), aside, false); err != nil {
-			return fmt.Errorf("set the previous binary aside: %w", err)
-		}
-		err = files.Rename(c.undo(), c.previous(), false)
-	}
-	if err != nil {
-		return fmt.Errorf("keep the old binary: %w", err)
-	}
-	return nil
-}
-
-// clearLeftovers removes staged and half-sent files beside the destinations. A
-// file that will not go is no reason to fail; the next transaction tries again.
-func (t *transaction) clearLeftovers() {
-	for _, c := range t.plan.Components {
-		for _, path := range leftovers(t.Host.Files, c.Destination) {
-			_ = t.Host.Files.Remove(path)
-		}
-	}
-}
-
-// leftovers are staged and half-sent files beside a destination.
-func leftovers(files host.Files, destination string) (paths []string) {
-	folder := destination[:len(destination)-len(baseName(destination))]
-	entries, err := files.List(folder)
-	if err != nil {
-		return nil
-	}
-	for _, entry := range entries {
-		path := folder + baseName(entry.Path)
-		if !entry.Folder && layout.IsLeftover(destination, path) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
-// rememberHashes saves the new binaries' hashes, so that the next look at them
-// costs nothing.
-func (t *transaction) rememberHashes(ctx context.Context) {
-	hashes := hashcache.Load(t.Host.Files)
-	for _, c := range t.plan.Components {
-		_, _, _ = hashes.Hash(ctx, c.Destination)
-		_, _, _ = hashes.Hash(ctx, c.previous())
-	}
-	_ = hashes.Save() // a cache: without it the next look reads the file
 }
 
 func (t *transaction) component(service string) (Component, bool) {
