@@ -10,15 +10,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/scm"
 )
 
-func (t *transaction) startTimeout(service string) time.Duration {
-	for _, c := range t.plan.Components {
-		if strings.EqualFold(c.Service, service) {
-			return c.StartTimeout
-		}
-	}
-	return DefaultStartTimeout
-}
-
 // startServices starts what ran before, each after what it needs. Where others
 // wait for it, a component must be healthy before they are started: a kubelet
 // that does not find its runtime ends itself.
@@ -113,4 +104,11 @@ func (t *transaction) checkServices(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (t *transaction) startTimeout(service string) time.Duration {
+	if c, ok := t.component(service); ok {
+		return c.StartTimeout
+	}
+	return DefaultStartTimeout
 }

@@ -218,10 +218,8 @@ func (t *transaction) stop(ctx context.Context, service string) error {
 }
 
 func (t *transaction) stopTimeout(service string) time.Duration {
-	for _, c := range t.plan.Components {
-		if strings.EqualFold(c.Service, service) {
-			return c.StopTimeout
-		}
+	if c, ok := t.component(service); ok {
+		return c.StopTimeout
 	}
 	return DefaultStopTimeout
 }
