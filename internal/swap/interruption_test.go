@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -119,22 +120,22 @@ func TestEveryInterruption(t *testing.T) {
 func interrupt(t *testing.T, p point, i interruption) {
 	r := newRun(t)
 	r.ForgetOperations()
-	struck := false
+	var struck atomic.Bool
 	r.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if !ours(op) {
 			return simulated.Continue()
 		}
-		if struck && i.lasting && (op.Kind == simulated.OpWrite || op.Kind == simulated.OpCreate) {
+		if struck.Load() && i.lasting && (op.Kind == simulated.OpWrite || op.Kind == simulated.OpCreate) {
 			return i.verdict(op.Phase)
 		}
 		if pointOf(op) != p {
 			return simulated.Continue()
 		}
-		struck = true
+		struck.Store(true)
 		return i.verdict(op.Phase)
 	})
 	r.transact()
-	if !struck {
+	if !struck.Load() {
 		t.Fatal("the transaction never came to this point")
 	}
 	if i.unattended && r.begun() {
