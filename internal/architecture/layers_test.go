@@ -17,7 +17,7 @@ const module = "github.com/swdt-dev/swdt/"
 func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture", "internal/delta", "internal/ssh/sshtest", "e2e"},
+			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config"},
 		2: {"internal/swap", "internal/ssh", "internal/source", "internal/powershell"},

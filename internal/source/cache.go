@@ -14,15 +14,20 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/swdt-dev/swdt/internal/blobs"
 )
 
 // cache is a folder that all runs of swdt share:
 //
-//	blobs/<sha256>            a downloaded file, written under another name first
+//	blobs/                    complete files by their SHA-256: see package blobs
 //	urls/<hash of URL>.json   what the URL gave last time: validators and sha256
 //	urls/<hash of URL>.part   a download that was cut
 //	urls/<hash of URL>.lock   held by the one swdt that is downloading it
-type cache struct{ folder string }
+type cache struct {
+	folder string
+	blobs  *blobs.Store
+}
 
 func openCache(folder string) (cache, error) {
 	if folder == "" {
@@ -32,47 +37,20 @@ func openCache(folder string) (cache, error) {
 		}
 		folder = filepath.Join(user, "swdt")
 	}
-	c := cache{folder}
-	for _, sub := range []string{"blobs", "urls"} {
-		if err := os.MkdirAll(filepath.Join(folder, sub), 0o700); err != nil {
-			return cache{}, fmt.Errorf("make the cache folder: %w", err)
-		}
+	store, err := blobs.Open(filepath.Join(folder, "blobs"), 0)
+	if err != nil {
+		return cache{}, err
 	}
-	return c, nil
+	if err := os.MkdirAll(filepath.Join(folder, "urls"), 0o700); err != nil {
+		return cache{}, fmt.Errorf("make the cache folder: %w", err)
+	}
+	return cache{folder, store}, nil
 }
-
-func (c cache) blob(hash string) string { return filepath.Join(c.folder, "blobs", hash) }
 
 // verifiedBlob is the path of the blob with this hash, if it is there and whole.
 func (c cache) verifiedBlob(ctx context.Context, hash string) (string, bool) {
-	if len(hash) != hex.EncodedLen(sha256.Size) {
-		return "", false
-	}
-	path := c.blob(hash)
-	got, err := hashFile(ctx, path)
-	if err != nil {
-		return "", false
-	}
-	if got != hash { // a disk's fault or somebody's hand: not to be trusted again
-		_ = os.Remove(path)
-		return "", false
-	}
-	return path, true
-}
-
-// keep makes the file at path a blob.
-func (c cache) keep(path, hash string) (string, error) {
-	blob := c.blob(hash)
-	err := os.Rename(path, blob)
-	if err != nil {
-		// On Windows a blob that another swdt is reading cannot be replaced; it
-		// is the same file.
-		if _, statErr := os.Stat(blob); statErr == nil {
-			return blob, os.Remove(path)
-		}
-		return "", fmt.Errorf("keep the download in the cache: %w", err)
-	}
-	return blob, nil
+	path, err := c.blobs.Path(ctx, hash)
+	return path, err == nil
 }
 
 // record is what is known of a URL.

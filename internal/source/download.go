@@ -262,7 +262,7 @@ func (d *download) finish(ctx context.Context, now record) (string, error) {
 		}
 		return "", &HashMismatchError{Name: shown(d.url), Want: d.wanted, Got: hash}
 	}
-	blob, err := d.place.cache.keep(d.place.part(), hash)
+	blob, err := d.place.cache.blobs.Adopt(ctx, d.place.part(), hash)
 	if err != nil {
 		return "", err
 	}
