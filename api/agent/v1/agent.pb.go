@@ -2138,6 +2138,298 @@ func (x *WriteReply) GetSha256() string {
 	return ""
 }
 
+type PatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Header        *PatchHeader           `protobuf:"bytes,1,opt,name=header,proto3" json:"header,omitempty"` // in the first message only
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchRequest) Reset() {
+	*x = PatchRequest{}
+	mi := &file_agent_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchRequest) ProtoMessage() {}
+
+func (x *PatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
+func (*PatchRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *PatchRequest) GetHeader() *PatchHeader {
+	if x != nil {
+		return x.Header
+	}
+	return nil
+}
+
+func (x *PatchRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type PatchHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Base          string                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"` // path of the file that the patch is against
+	BaseSha256    string                 `protobuf:"bytes,2,opt,name=base_sha256,json=baseSha256,proto3" json:"base_sha256,omitempty"`
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                                // where the new file is made, truncating what is there
+	RenameTo      string                 `protobuf:"bytes,4,opt,name=rename_to,json=renameTo,proto3" json:"rename_to,omitempty"`        // the name it takes once verified, replacing what has it
+	Size          int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`                               // of the new file, bytes
+	Sha256        string                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`                            // of the new file
+	MakeFolder    bool                   `protobuf:"varint,7,opt,name=make_folder,json=makeFolder,proto3" json:"make_folder,omitempty"` // create missing parent folders
+	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`                        // unset: now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchHeader) Reset() {
+	*x = PatchHeader{}
+	mi := &file_agent_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchHeader) ProtoMessage() {}
+
+func (x *PatchHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchHeader.ProtoReflect.Descriptor instead.
+func (*PatchHeader) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *PatchHeader) GetBase() string {
+	if x != nil {
+		return x.Base
+	}
+	return ""
+}
+
+func (x *PatchHeader) GetBaseSha256() string {
+	if x != nil {
+		return x.BaseSha256
+	}
+	return ""
+}
+
+func (x *PatchHeader) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PatchHeader) GetRenameTo() string {
+	if x != nil {
+		return x.RenameTo
+	}
+	return ""
+}
+
+func (x *PatchHeader) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *PatchHeader) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *PatchHeader) GetMakeFolder() bool {
+	if x != nil {
+		return x.MakeFolder
+	}
+	return false
+}
+
+func (x *PatchHeader) GetModified() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Modified
+	}
+	return nil
+}
+
+type PatchReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          int64                  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	Sha256        string                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Applying      *durationpb.Duration   `protobuf:"bytes,3,opt,name=applying,proto3" json:"applying,omitempty"` // from the first byte of the patch to the verified file
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchReply) Reset() {
+	*x = PatchReply{}
+	mi := &file_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchReply) ProtoMessage() {}
+
+func (x *PatchReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchReply.ProtoReflect.Descriptor instead.
+func (*PatchReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *PatchReply) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *PatchReply) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *PatchReply) GetApplying() *durationpb.Duration {
+	if x != nil {
+		return x.Applying
+	}
+	return nil
+}
+
+type ProbeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeRequest) Reset() {
+	*x = ProbeRequest{}
+	mi := &file_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeRequest) ProtoMessage() {}
+
+func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
+func (*ProbeRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ProbeRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ProbeReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeReply) Reset() {
+	*x = ProbeReply{}
+	mi := &file_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeReply) ProtoMessage() {}
+
+func (x *ProbeReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
+func (*ProbeReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{43}
+}
+
 type RenameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -2149,7 +2441,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2453,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2466,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RenameRequest) GetFrom() string {
@@ -2206,7 +2498,7 @@ type RenameReply struct {
 
 func (x *RenameReply) Reset() {
 	*x = RenameReply{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2510,7 @@ func (x *RenameReply) String() string {
 func (*RenameReply) ProtoMessage() {}
 
 func (x *RenameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2523,7 @@ func (x *RenameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameReply.ProtoReflect.Descriptor instead.
 func (*RenameReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 type RemoveRequest struct {
@@ -2244,7 +2536,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2548,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2561,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -2294,7 +2586,7 @@ type RemoveReply struct {
 
 func (x *RemoveReply) Reset() {
 	*x = RemoveReply{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2598,7 @@ func (x *RemoveReply) String() string {
 func (*RemoveReply) ProtoMessage() {}
 
 func (x *RemoveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2611,7 @@ func (x *RemoveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveReply.ProtoReflect.Descriptor instead.
 func (*RemoveReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 type MakeFolderRequest struct {
@@ -2331,7 +2623,7 @@ type MakeFolderRequest struct {
 
 func (x *MakeFolderRequest) Reset() {
 	*x = MakeFolderRequest{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2635,7 @@ func (x *MakeFolderRequest) String() string {
 func (*MakeFolderRequest) ProtoMessage() {}
 
 func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2648,7 @@ func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeFolderRequest.ProtoReflect.Descriptor instead.
 func (*MakeFolderRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MakeFolderRequest) GetPath() string {
@@ -2374,7 +2666,7 @@ type MakeFolderReply struct {
 
 func (x *MakeFolderReply) Reset() {
 	*x = MakeFolderReply{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2678,7 @@ func (x *MakeFolderReply) String() string {
 func (*MakeFolderReply) ProtoMessage() {}
 
 func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2691,7 @@ func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeFolderReply.ProtoReflect.Descriptor instead.
 func (*MakeFolderReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 type GetACLRequest struct {
@@ -2411,7 +2703,7 @@ type GetACLRequest struct {
 
 func (x *GetACLRequest) Reset() {
 	*x = GetACLRequest{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2715,7 @@ func (x *GetACLRequest) String() string {
 func (*GetACLRequest) ProtoMessage() {}
 
 func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2728,7 @@ func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetACLRequest.ProtoReflect.Descriptor instead.
 func (*GetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetACLRequest) GetPath() string {
@@ -2455,7 +2747,7 @@ type GetACLReply struct {
 
 func (x *GetACLReply) Reset() {
 	*x = GetACLReply{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2759,7 @@ func (x *GetACLReply) String() string {
 func (*GetACLReply) ProtoMessage() {}
 
 func (x *GetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2772,7 @@ func (x *GetACLReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetACLReply.ProtoReflect.Descriptor instead.
 func (*GetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GetACLReply) GetSddl() string {
@@ -2500,7 +2792,7 @@ type SetACLRequest struct {
 
 func (x *SetACLRequest) Reset() {
 	*x = SetACLRequest{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2804,7 @@ func (x *SetACLRequest) String() string {
 func (*SetACLRequest) ProtoMessage() {}
 
 func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2817,7 @@ func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetACLRequest.ProtoReflect.Descriptor instead.
 func (*SetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetACLRequest) GetPath() string {
@@ -2550,7 +2842,7 @@ type SetACLReply struct {
 
 func (x *SetACLReply) Reset() {
 	*x = SetACLReply{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2854,7 @@ func (x *SetACLReply) String() string {
 func (*SetACLReply) ProtoMessage() {}
 
 func (x *SetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2867,7 @@ func (x *SetACLReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetACLReply.ProtoReflect.Descriptor instead.
 func (*SetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 type EnvironmentVariable struct {
@@ -2589,7 +2881,7 @@ type EnvironmentVariable struct {
 
 func (x *EnvironmentVariable) Reset() {
 	*x = EnvironmentVariable{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2893,7 @@ func (x *EnvironmentVariable) String() string {
 func (*EnvironmentVariable) ProtoMessage() {}
 
 func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2906,7 @@ func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentVariable.ProtoReflect.Descriptor instead.
 func (*EnvironmentVariable) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *EnvironmentVariable) GetName() string {
@@ -2646,7 +2938,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +2950,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +2963,7 @@ func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 type GetEnvironmentReply struct {
@@ -2683,7 +2975,7 @@ type GetEnvironmentReply struct {
 
 func (x *GetEnvironmentReply) Reset() {
 	*x = GetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2987,7 @@ func (x *GetEnvironmentReply) String() string {
 func (*GetEnvironmentReply) ProtoMessage() {}
 
 func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +3000,7 @@ func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentReply.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetEnvironmentReply) GetVariables() []*EnvironmentVariable {
@@ -2729,7 +3021,7 @@ type SetEnvironmentRequest struct {
 
 func (x *SetEnvironmentRequest) Reset() {
 	*x = SetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +3033,7 @@ func (x *SetEnvironmentRequest) String() string {
 func (*SetEnvironmentRequest) ProtoMessage() {}
 
 func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +3046,7 @@ func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*SetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetEnvironmentRequest) GetVariables() []*EnvironmentVariable {
@@ -2787,7 +3079,7 @@ type SetEnvironmentReply struct {
 
 func (x *SetEnvironmentReply) Reset() {
 	*x = SetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3091,7 @@ func (x *SetEnvironmentReply) String() string {
 func (*SetEnvironmentReply) ProtoMessage() {}
 
 func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3104,7 @@ func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEnvironmentReply.ProtoReflect.Descriptor instead.
 func (*SetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetEnvironmentReply) GetChanged() bool {
@@ -2832,7 +3124,7 @@ type HostsEntry struct {
 
 func (x *HostsEntry) Reset() {
 	*x = HostsEntry{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3136,7 @@ func (x *HostsEntry) String() string {
 func (*HostsEntry) ProtoMessage() {}
 
 func (x *HostsEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3149,7 @@ func (x *HostsEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostsEntry.ProtoReflect.Descriptor instead.
 func (*HostsEntry) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *HostsEntry) GetName() string {
@@ -2882,7 +3174,7 @@ type GetHostsRequest struct {
 
 func (x *GetHostsRequest) Reset() {
 	*x = GetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3186,7 @@ func (x *GetHostsRequest) String() string {
 func (*GetHostsRequest) ProtoMessage() {}
 
 func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3199,7 @@ func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostsRequest.ProtoReflect.Descriptor instead.
 func (*GetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_proto_rawDescGZIP(), []int{60}
 }
 
 type GetHostsReply struct {
@@ -2919,7 +3211,7 @@ type GetHostsReply struct {
 
 func (x *GetHostsReply) Reset() {
 	*x = GetHostsReply{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3223,7 @@ func (x *GetHostsReply) String() string {
 func (*GetHostsReply) ProtoMessage() {}
 
 func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3236,7 @@ func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostsReply.ProtoReflect.Descriptor instead.
 func (*GetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetHostsReply) GetEntries() []*HostsEntry {
@@ -2963,7 +3255,7 @@ type SetHostsRequest struct {
 
 func (x *SetHostsRequest) Reset() {
 	*x = SetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3267,7 @@ func (x *SetHostsRequest) String() string {
 func (*SetHostsRequest) ProtoMessage() {}
 
 func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3280,7 @@ func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHostsRequest.ProtoReflect.Descriptor instead.
 func (*SetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{57}
+	return file_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SetHostsRequest) GetEntries() []*HostsEntry {
@@ -3007,7 +3299,7 @@ type SetHostsReply struct {
 
 func (x *SetHostsReply) Reset() {
 	*x = SetHostsReply{}
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3311,7 @@ func (x *SetHostsReply) String() string {
 func (*SetHostsReply) ProtoMessage() {}
 
 func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3324,7 @@ func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHostsReply.ProtoReflect.Descriptor instead.
 func (*SetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{58}
+	return file_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SetHostsReply) GetChanged() bool {
@@ -3057,7 +3349,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3361,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3374,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{59}
+	return file_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Process) GetPid() uint32 {
@@ -3142,7 +3434,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3446,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3459,7 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
 func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{60}
+	return file_agent_proto_rawDescGZIP(), []int{65}
 }
 
 type ListProcessesReply struct {
@@ -3179,7 +3471,7 @@ type ListProcessesReply struct {
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3483,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3496,7 @@ func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesReply.ProtoReflect.Descriptor instead.
 func (*ListProcessesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{61}
+	return file_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListProcessesReply) GetProcesses() []*Process {
@@ -3223,7 +3515,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3235,7 +3527,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3248,7 +3540,7 @@ func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillProcessRequest.ProtoReflect.Descriptor instead.
 func (*KillProcessRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{62}
+	return file_agent_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *KillProcessRequest) GetPid() uint32 {
@@ -3266,7 +3558,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3570,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3583,7 @@ func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillProcessReply.ProtoReflect.Descriptor instead.
 func (*KillProcessReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{63}
+	return file_agent_proto_rawDescGZIP(), []int{68}
 }
 
 type RunRequest struct {
@@ -3305,7 +3597,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3609,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3622,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{64}
+	return file_agent_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RunRequest) GetCommand() *RunCommand {
@@ -3366,7 +3658,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3670,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3683,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{65}
+	return file_agent_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RunCommand) GetPath() string {
@@ -3434,7 +3726,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3738,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3751,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{66}
+	return file_agent_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RunReply) GetStdout() []byte {
@@ -3500,7 +3792,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3804,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3817,7 @@ func (x *Feature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feature.ProtoReflect.Descriptor instead.
 func (*Feature) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{67}
+	return file_agent_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Feature) GetName() string {
@@ -3551,7 +3843,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3855,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3868,7 @@ func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFeaturesRequest.ProtoReflect.Descriptor instead.
 func (*GetFeaturesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{68}
+	return file_agent_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GetFeaturesRequest) GetNames() []string {
@@ -3595,7 +3887,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3899,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3912,7 @@ func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeaturesReply.ProtoReflect.Descriptor instead.
 func (*FeaturesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{69}
+	return file_agent_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FeaturesReply) GetFeatures() []*Feature {
@@ -3640,7 +3932,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3944,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3957,7 @@ func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFeatureRequest.ProtoReflect.Descriptor instead.
 func (*SetFeatureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{70}
+	return file_agent_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *SetFeatureRequest) GetName() string {
@@ -3691,7 +3983,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3703,7 +3995,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +4008,7 @@ func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFeatureReply.ProtoReflect.Descriptor instead.
 func (*SetFeatureReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{71}
+	return file_agent_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SetFeatureReply) GetRebootRequired() bool {
@@ -3744,7 +4036,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +4048,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +4061,7 @@ func (x *FirewallRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirewallRule.ProtoReflect.Descriptor instead.
 func (*FirewallRule) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{72}
+	return file_agent_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FirewallRule) GetName() string {
@@ -3850,7 +4142,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3862,7 +4154,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3875,7 +4167,7 @@ func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFirewallRulesRequest.ProtoReflect.Descriptor instead.
 func (*ListFirewallRulesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{73}
+	return file_agent_proto_rawDescGZIP(), []int{78}
 }
 
 type ListFirewallRulesReply struct {
@@ -3887,7 +4179,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3899,7 +4191,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3912,7 +4204,7 @@ func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFirewallRulesReply.ProtoReflect.Descriptor instead.
 func (*ListFirewallRulesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{74}
+	return file_agent_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListFirewallRulesReply) GetRules() []*FirewallRule {
@@ -3930,7 +4222,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4234,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4247,7 @@ func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddFirewallRuleReply.ProtoReflect.Descriptor instead.
 func (*AddFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{75}
+	return file_agent_proto_rawDescGZIP(), []int{80}
 }
 
 type RemoveFirewallRuleRequest struct {
@@ -3967,7 +4259,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3979,7 +4271,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3992,7 +4284,7 @@ func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFirewallRuleRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFirewallRuleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{76}
+	return file_agent_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *RemoveFirewallRuleRequest) GetName() string {
@@ -4010,7 +4302,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4314,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4327,7 @@ func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFirewallRuleReply.ProtoReflect.Descriptor instead.
 func (*RemoveFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{77}
+	return file_agent_proto_rawDescGZIP(), []int{82}
 }
 
 type EnableFirewallGroupRequest struct {
@@ -4048,7 +4340,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4352,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4365,7 @@ func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableFirewallGroupRequest.ProtoReflect.Descriptor instead.
 func (*EnableFirewallGroupRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{78}
+	return file_agent_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *EnableFirewallGroupRequest) GetGroup() string {
@@ -4098,7 +4390,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4110,7 +4402,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4123,7 +4415,7 @@ func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableFirewallGroupReply.ProtoReflect.Descriptor instead.
 func (*EnableFirewallGroupReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{79}
+	return file_agent_proto_rawDescGZIP(), []int{84}
 }
 
 type InspectRequest struct {
@@ -4135,7 +4427,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4439,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4452,7 @@ func (x *InspectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectRequest.ProtoReflect.Descriptor instead.
 func (*InspectRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{80}
+	return file_agent_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *InspectRequest) GetComponents() []*InspectComponent {
@@ -4182,7 +4474,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4486,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4499,7 @@ func (x *InspectComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectComponent.ProtoReflect.Descriptor instead.
 func (*InspectComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{81}
+	return file_agent_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *InspectComponent) GetName() string {
@@ -4249,7 +4541,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4553,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4566,7 @@ func (x *InspectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectReply.ProtoReflect.Descriptor instead.
 func (*InspectReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{82}
+	return file_agent_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *InspectReply) GetComponents() []*ComponentState {
@@ -4321,7 +4613,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4333,7 +4625,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4346,7 +4638,7 @@ func (x *ComponentState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentState.ProtoReflect.Descriptor instead.
 func (*ComponentState) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{83}
+	return file_agent_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ComponentState) GetName() string {
@@ -4468,7 +4760,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4772,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4785,7 @@ func (x *Transaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transaction.ProtoReflect.Descriptor instead.
 func (*Transaction) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{84}
+	return file_agent_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Transaction) GetId() string {
@@ -4548,7 +4840,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4560,7 +4852,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4573,7 +4865,7 @@ func (x *SwapPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapPlan.ProtoReflect.Descriptor instead.
 func (*SwapPlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{85}
+	return file_agent_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SwapPlan) GetHolder() string {
@@ -4610,7 +4902,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4622,7 +4914,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4635,7 +4927,7 @@ func (x *SwapComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapComponent.ProtoReflect.Descriptor instead.
 func (*SwapComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{86}
+	return file_agent_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SwapComponent) GetName() string {
@@ -4733,7 +5025,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +5037,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +5050,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{87}
+	return file_agent_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Health) GetHttpGet() string {
@@ -4796,7 +5088,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +5100,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +5113,7 @@ func (x *SwapEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapEvent.ProtoReflect.Descriptor instead.
 func (*SwapEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{88}
+	return file_agent_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *SwapEvent) GetTime() *timestamppb.Timestamp {
@@ -4879,7 +5171,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4891,7 +5183,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4904,7 +5196,7 @@ func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapOutcome.ProtoReflect.Descriptor instead.
 func (*SwapOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{89}
+	return file_agent_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *SwapOutcome) GetResult() string {
@@ -4958,7 +5250,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4970,7 +5262,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4983,7 +5275,7 @@ func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentOutcome.ProtoReflect.Descriptor instead.
 func (*ComponentOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{90}
+	return file_agent_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ComponentOutcome) GetName() string {
@@ -5050,7 +5342,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5062,7 +5354,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5075,7 +5367,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{91}
+	return file_agent_proto_rawDescGZIP(), []int{96}
 }
 
 type AcknowledgeRequest struct {
@@ -5087,7 +5379,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5099,7 +5391,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5112,7 +5404,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{92}
+	return file_agent_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *AcknowledgeRequest) GetId() string {
@@ -5130,7 +5422,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5434,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5155,7 +5447,7 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeReply.ProtoReflect.Descriptor instead.
 func (*AcknowledgeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{93}
+	return file_agent_proto_rawDescGZIP(), []int{98}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -5296,7 +5588,30 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"WriteReply\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06sha256\x18\x02 \x01(\tR\x06sha256\"M\n" +
+	"\x06sha256\x18\x02 \x01(\tR\x06sha256\"V\n" +
+	"\fPatchRequest\x122\n" +
+	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.PatchHeaderR\x06header\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xf8\x01\n" +
+	"\vPatchHeader\x12\x12\n" +
+	"\x04base\x18\x01 \x01(\tR\x04base\x12\x1f\n" +
+	"\vbase_sha256\x18\x02 \x01(\tR\n" +
+	"baseSha256\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x1b\n" +
+	"\trename_to\x18\x04 \x01(\tR\brenameTo\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x06 \x01(\tR\x06sha256\x12\x1f\n" +
+	"\vmake_folder\x18\a \x01(\bR\n" +
+	"makeFolder\x126\n" +
+	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\"o\n" +
+	"\n" +
+	"PatchReply\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x125\n" +
+	"\bapplying\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bapplying\"\"\n" +
+	"\fProbeRequest\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\f\n" +
+	"\n" +
+	"ProbeReply\"M\n" +
 	"\rRenameRequest\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x18\n" +
@@ -5516,13 +5831,15 @@ const file_agent_proto_rawDesc = "" +
 	"\x03Get\x12!.swdt.agent.v1.RegistryGetRequest\x1a\x1c.swdt.agent.v1.RegistryValue\x12I\n" +
 	"\x03Set\x12!.swdt.agent.v1.RegistrySetRequest\x1a\x1f.swdt.agent.v1.RegistrySetReply\x12R\n" +
 	"\x06Delete\x12$.swdt.agent.v1.RegistryDeleteRequest\x1a\".swdt.agent.v1.RegistryDeleteReply\x12L\n" +
-	"\x04List\x12\".swdt.agent.v1.RegistryListRequest\x1a .swdt.agent.v1.RegistryListReply2\xad\x05\n" +
+	"\x04List\x12\".swdt.agent.v1.RegistryListRequest\x1a .swdt.agent.v1.RegistryListReply2\xb5\x06\n" +
 	"\x05Files\x12;\n" +
 	"\x04Stat\x12\x1a.swdt.agent.v1.StatRequest\x1a\x17.swdt.agent.v1.FileInfo\x12F\n" +
 	"\x04List\x12\x1f.swdt.agent.v1.ListFilesRequest\x1a\x1d.swdt.agent.v1.ListFilesReply\x12<\n" +
 	"\x04Hash\x12\x1a.swdt.agent.v1.HashRequest\x1a\x18.swdt.agent.v1.HashReply\x12>\n" +
 	"\x04Read\x12\x1a.swdt.agent.v1.ReadRequest\x1a\x18.swdt.agent.v1.ReadReply0\x01\x12A\n" +
-	"\x05Write\x12\x1b.swdt.agent.v1.WriteRequest\x1a\x19.swdt.agent.v1.WriteReply(\x01\x12B\n" +
+	"\x05Write\x12\x1b.swdt.agent.v1.WriteRequest\x1a\x19.swdt.agent.v1.WriteReply(\x01\x12A\n" +
+	"\x05Patch\x12\x1b.swdt.agent.v1.PatchRequest\x1a\x19.swdt.agent.v1.PatchReply(\x01\x12C\n" +
+	"\x05Probe\x12\x1b.swdt.agent.v1.ProbeRequest\x1a\x19.swdt.agent.v1.ProbeReply(\x010\x01\x12B\n" +
 	"\x06Rename\x12\x1c.swdt.agent.v1.RenameRequest\x1a\x1a.swdt.agent.v1.RenameReply\x12B\n" +
 	"\x06Remove\x12\x1c.swdt.agent.v1.RemoveRequest\x1a\x1a.swdt.agent.v1.RemoveReply\x12N\n" +
 	"\n" +
@@ -5564,7 +5881,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 94)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
 var file_agent_proto_goTypes = []any{
 	(*FactsRequest)(nil),               // 0: swdt.agent.v1.FactsRequest
 	(*FactsReply)(nil),                 // 1: swdt.agent.v1.FactsReply
@@ -5605,201 +5922,213 @@ var file_agent_proto_goTypes = []any{
 	(*WriteRequest)(nil),               // 36: swdt.agent.v1.WriteRequest
 	(*WriteHeader)(nil),                // 37: swdt.agent.v1.WriteHeader
 	(*WriteReply)(nil),                 // 38: swdt.agent.v1.WriteReply
-	(*RenameRequest)(nil),              // 39: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 40: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 41: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 42: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 43: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 44: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 45: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 46: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 47: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 48: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 49: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 50: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 51: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 52: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 53: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 54: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 55: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 56: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 57: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 58: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 59: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 60: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 61: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 62: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 63: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 64: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 65: swdt.agent.v1.RunCommand
-	(*RunReply)(nil),                   // 66: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 67: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 68: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 69: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 70: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 71: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 72: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 73: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 74: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 75: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 76: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 77: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 78: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 79: swdt.agent.v1.EnableFirewallGroupReply
-	(*InspectRequest)(nil),             // 80: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 81: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 82: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 83: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 84: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 85: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 86: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 87: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 88: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 89: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 90: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 91: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 92: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 93: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 94: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 95: google.protobuf.Timestamp
+	(*PatchRequest)(nil),               // 39: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 40: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 41: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 42: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 43: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 44: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 45: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 46: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 47: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 48: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 49: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 50: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 51: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 52: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 53: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 54: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 55: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 56: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 57: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 58: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 59: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 60: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 61: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 62: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 63: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 64: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 65: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 66: swdt.agent.v1.ListProcessesReply
+	(*KillProcessRequest)(nil),         // 67: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 68: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 69: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 70: swdt.agent.v1.RunCommand
+	(*RunReply)(nil),                   // 71: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 72: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 73: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 74: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 75: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 76: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 77: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 78: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 79: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 80: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 81: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 82: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 83: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 84: swdt.agent.v1.EnableFirewallGroupReply
+	(*InspectRequest)(nil),             // 85: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 86: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 87: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 88: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 89: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 90: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 91: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 92: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 93: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 94: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 95: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 96: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 97: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 98: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 99: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 100: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	94, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	95, // 1: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	94, // 2: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	94, // 3: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
-	9,  // 4: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
-	8,  // 5: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
-	8,  // 6: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
-	10, // 7: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	94, // 8: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	94, // 9: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	20, // 10: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	20, // 11: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	95, // 12: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	28, // 13: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	37, // 14: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	95, // 15: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	49, // 16: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	49, // 17: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	54, // 18: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	54, // 19: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	95, // 20: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	94, // 21: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	59, // 22: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	65, // 23: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	67, // 24: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	72, // 25: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	81, // 26: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	83, // 27: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	84, // 28: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	1,  // 29: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	8,  // 30: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	10, // 31: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	95, // 32: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	89, // 33: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	86, // 34: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	87, // 35: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	94, // 36: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	94, // 37: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	94, // 38: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	94, // 39: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	95, // 40: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	89, // 41: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	90, // 42: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	94, // 43: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,  // 44: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	94, // 45: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	94, // 46: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	0,  // 47: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	2,  // 48: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	4,  // 49: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	6,  // 50: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	11, // 51: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	13, // 52: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	10, // 53: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	10, // 54: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	15, // 55: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	17, // 56: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	18, // 57: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	21, // 58: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	22, // 59: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	24, // 60: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	26, // 61: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	29, // 62: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	30, // 63: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	32, // 64: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	34, // 65: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	36, // 66: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	39, // 67: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	41, // 68: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	43, // 69: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	45, // 70: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	47, // 71: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	50, // 72: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	52, // 73: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	55, // 74: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	57, // 75: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	60, // 76: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	62, // 77: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	64, // 78: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	68, // 79: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	70, // 80: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	73, // 81: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	72, // 82: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	76, // 83: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	78, // 84: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	80, // 85: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	85, // 86: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	91, // 87: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	92, // 88: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,  // 89: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,  // 90: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,  // 91: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,  // 92: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12, // 93: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14, // 94: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14, // 95: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14, // 96: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16, // 97: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14, // 98: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19, // 99: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20, // 100: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23, // 101: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25, // 102: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27, // 103: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28, // 104: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31, // 105: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33, // 106: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35, // 107: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	38, // 108: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	40, // 109: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	42, // 110: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	44, // 111: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	46, // 112: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	48, // 113: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	51, // 114: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	53, // 115: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	56, // 116: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	58, // 117: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	61, // 118: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	63, // 119: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	66, // 120: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	69, // 121: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	71, // 122: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	74, // 123: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	75, // 124: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	77, // 125: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	79, // 126: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	82, // 127: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	88, // 128: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	88, // 129: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	93, // 130: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	89, // [89:131] is the sub-list for method output_type
-	47, // [47:89] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	99,  // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	100, // 1: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	99,  // 2: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	99,  // 3: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	9,   // 4: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
+	8,   // 5: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
+	8,   // 6: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 7: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
+	99,  // 8: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	99,  // 9: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	20,  // 10: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	20,  // 11: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	100, // 12: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	28,  // 13: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	37,  // 14: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	100, // 15: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	40,  // 16: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	100, // 17: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	99,  // 18: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	54,  // 19: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	54,  // 20: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	59,  // 21: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	59,  // 22: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	100, // 23: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	99,  // 24: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	64,  // 25: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	70,  // 26: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	72,  // 27: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	77,  // 28: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	86,  // 29: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	88,  // 30: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	89,  // 31: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	1,   // 32: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	8,   // 33: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 34: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	100, // 35: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	94,  // 36: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	91,  // 37: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	92,  // 38: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	99,  // 39: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	99,  // 40: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	99,  // 41: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	99,  // 42: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	100, // 43: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	94,  // 44: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	95,  // 45: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	99,  // 46: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 47: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	99,  // 48: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	99,  // 49: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	0,   // 50: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	2,   // 51: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	4,   // 52: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	6,   // 53: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	11,  // 54: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	13,  // 55: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	10,  // 56: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	10,  // 57: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	15,  // 58: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	17,  // 59: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	18,  // 60: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	21,  // 61: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	22,  // 62: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	24,  // 63: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	26,  // 64: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	29,  // 65: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	30,  // 66: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	32,  // 67: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	34,  // 68: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	36,  // 69: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	39,  // 70: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	42,  // 71: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	44,  // 72: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	46,  // 73: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	48,  // 74: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	50,  // 75: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	52,  // 76: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	55,  // 77: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	57,  // 78: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	60,  // 79: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	62,  // 80: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	65,  // 81: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	67,  // 82: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	69,  // 83: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	73,  // 84: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	75,  // 85: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	78,  // 86: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	77,  // 87: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	81,  // 88: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	83,  // 89: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	85,  // 90: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	90,  // 91: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	96,  // 92: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	97,  // 93: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	1,   // 94: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	3,   // 95: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	5,   // 96: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	7,   // 97: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	12,  // 98: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	14,  // 99: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 100: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 101: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	16,  // 102: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	14,  // 103: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 104: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	20,  // 105: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	23,  // 106: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	25,  // 107: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	27,  // 108: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	28,  // 109: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	31,  // 110: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	33,  // 111: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	35,  // 112: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	38,  // 113: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	41,  // 114: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	43,  // 115: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	45,  // 116: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	47,  // 117: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	49,  // 118: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	51,  // 119: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	53,  // 120: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	56,  // 121: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	58,  // 122: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	61,  // 123: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	63,  // 124: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	66,  // 125: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	68,  // 126: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	71,  // 127: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	74,  // 128: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	76,  // 129: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	79,  // 130: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	80,  // 131: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	82,  // 132: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	84,  // 133: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	87,  // 134: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	93,  // 135: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	93,  // 136: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	98,  // 137: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	94,  // [94:138] is the sub-list for method output_type
+	50,  // [50:94] is the sub-list for method input_type
+	50,  // [50:50] is the sub-list for extension type_name
+	50,  // [50:50] is the sub-list for extension extendee
+	0,   // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -5813,7 +6142,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   94,
+			NumMessages:   99,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

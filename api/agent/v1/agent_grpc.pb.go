@@ -809,6 +809,8 @@ const (
 	Files_Hash_FullMethodName       = "/swdt.agent.v1.Files/Hash"
 	Files_Read_FullMethodName       = "/swdt.agent.v1.Files/Read"
 	Files_Write_FullMethodName      = "/swdt.agent.v1.Files/Write"
+	Files_Patch_FullMethodName      = "/swdt.agent.v1.Files/Patch"
+	Files_Probe_FullMethodName      = "/swdt.agent.v1.Files/Probe"
 	Files_Rename_FullMethodName     = "/swdt.agent.v1.Files/Rename"
 	Files_Remove_FullMethodName     = "/swdt.agent.v1.Files/Remove"
 	Files_MakeFolder_FullMethodName = "/swdt.agent.v1.Files/MakeFolder"
@@ -830,6 +832,15 @@ type FilesClient interface {
 	// has a sha256, what is then on the disk is read back and compared; a
 	// mismatch removes the file.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteReply], error)
+	// Patch makes a file out of one that stands on the node and a patch of package
+	// delta: the header first, then the patch's bytes. What is then on the disk is
+	// read back and compared, and takes its name only where it is what it should
+	// be. A base with another hash than the header's is refused before anything is
+	// written.
+	Patch(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PatchRequest, PatchReply], error)
+	// Probe answers each message when it has arrived and forgets it, for swdt to
+	// learn how fast the link is.
+	Probe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ProbeRequest, ProbeReply], error)
 	Rename(ctx context.Context, in *RenameRequest, opts ...grpc.CallOption) (*RenameReply, error)
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveReply, error)
 	MakeFolder(ctx context.Context, in *MakeFolderRequest, opts ...grpc.CallOption) (*MakeFolderReply, error)
@@ -907,6 +918,32 @@ func (c *filesClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_WriteClient = grpc.ClientStreamingClient[WriteRequest, WriteReply]
 
+func (c *filesClient) Patch(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PatchRequest, PatchReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[2], Files_Patch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PatchRequest, PatchReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_PatchClient = grpc.ClientStreamingClient[PatchRequest, PatchReply]
+
+func (c *filesClient) Probe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ProbeRequest, ProbeReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[3], Files_Probe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ProbeRequest, ProbeReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_ProbeClient = grpc.BidiStreamingClient[ProbeRequest, ProbeReply]
+
 func (c *filesClient) Rename(ctx context.Context, in *RenameRequest, opts ...grpc.CallOption) (*RenameReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RenameReply)
@@ -971,6 +1008,15 @@ type FilesServer interface {
 	// has a sha256, what is then on the disk is read back and compared; a
 	// mismatch removes the file.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteReply]) error
+	// Patch makes a file out of one that stands on the node and a patch of package
+	// delta: the header first, then the patch's bytes. What is then on the disk is
+	// read back and compared, and takes its name only where it is what it should
+	// be. A base with another hash than the header's is refused before anything is
+	// written.
+	Patch(grpc.ClientStreamingServer[PatchRequest, PatchReply]) error
+	// Probe answers each message when it has arrived and forgets it, for swdt to
+	// learn how fast the link is.
+	Probe(grpc.BidiStreamingServer[ProbeRequest, ProbeReply]) error
 	Rename(context.Context, *RenameRequest) (*RenameReply, error)
 	Remove(context.Context, *RemoveRequest) (*RemoveReply, error)
 	MakeFolder(context.Context, *MakeFolderRequest) (*MakeFolderReply, error)
@@ -1000,6 +1046,12 @@ func (UnimplementedFilesServer) Read(*ReadRequest, grpc.ServerStreamingServer[Re
 }
 func (UnimplementedFilesServer) Write(grpc.ClientStreamingServer[WriteRequest, WriteReply]) error {
 	return status.Error(codes.Unimplemented, "method Write not implemented")
+}
+func (UnimplementedFilesServer) Patch(grpc.ClientStreamingServer[PatchRequest, PatchReply]) error {
+	return status.Error(codes.Unimplemented, "method Patch not implemented")
+}
+func (UnimplementedFilesServer) Probe(grpc.BidiStreamingServer[ProbeRequest, ProbeReply]) error {
+	return status.Error(codes.Unimplemented, "method Probe not implemented")
 }
 func (UnimplementedFilesServer) Rename(context.Context, *RenameRequest) (*RenameReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Rename not implemented")
@@ -1108,6 +1160,20 @@ func _Files_Write_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_WriteServer = grpc.ClientStreamingServer[WriteRequest, WriteReply]
+
+func _Files_Patch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FilesServer).Patch(&grpc.GenericServerStream[PatchRequest, PatchReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_PatchServer = grpc.ClientStreamingServer[PatchRequest, PatchReply]
+
+func _Files_Probe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FilesServer).Probe(&grpc.GenericServerStream[ProbeRequest, ProbeReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_ProbeServer = grpc.BidiStreamingServer[ProbeRequest, ProbeReply]
 
 func _Files_Rename_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RenameRequest)
@@ -1248,6 +1314,17 @@ var Files_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Write",
 			Handler:       _Files_Write_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Patch",
+			Handler:       _Files_Patch_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Probe",
+			Handler:       _Files_Probe_Handler,
+			ServerStreams: true,
 			ClientStreams: true,
 		},
 	},
