@@ -2,11 +2,184 @@ package delta
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"hash"
 	"io"
 )
 
-// Apply writes the new file that patch makes of the old one.
+// Apply writes the new file that patch makes of the old one. It reads both files
+// as it goes and holds neither. What it wrote is the new file only if it returns
+// no error: the hash is known at the end. It does not look at what of the old file
+// the patch does not need; who wants to know beforehand whether it is the right one
+// compares its hash with the header's.
+//
+// Errors that the patch is to blame for are *CorruptError.
 func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
-	return Info{}, errors.ErrUnsupported
+	counted := &countingReader{r: patch}
+	h, err := ReadHeader(counted)
+	if err != nil {
+		return Info{}, err
+	}
+	if h.OldSize != oldSize {
+		return Info{}, corrupt("it is for a file of %d bytes and not of %d", h.OldSize, oldSize)
+	}
+	a := &applier{ctx: ctx, header: h, old: newPages(old, oldSize), w: w, hash: sha256.New()}
+	defer a.close()
+	if err := a.open(counted); err != nil {
+		return Info{}, err
+	}
+	if err := a.run(); err != nil {
+		return Info{}, err
+	}
+	if [32]byte(a.hash.Sum(nil)) != h.NewSHA256 {
+		return Info{}, corrupt("the result has not the hash that it should have")
+	}
+	return Info{OldSize: h.OldSize, NewSize: h.NewSize, PatchSize: counted.n,
+		OldSHA256: h.OldSHA256, NewSHA256: h.NewSHA256, Variant: h.Variant}, nil
+}
+
+// applier is one run of Apply.
+type applier struct {
+	ctx    context.Context
+	header Header
+	old    *pages
+	w      io.Writer
+	hash   hash.Hash
+
+	streams  [streamCount][]byte // compressed
+	literals *decoder
+	changes  changes
+	buffer   [chunk]byte
+	written  int64
+}
+
+func (a *applier) open(patch *countingReader) (err error) {
+	if a.header.Variant != Whole {
+		if err := a.readStreams(patch); err != nil {
+			return err
+		}
+	}
+	if a.literals, err = newDecoder("its literals", patch); err != nil {
+		return err
+	}
+	if a.changes.gaps, err = a.stream(streamGaps); err != nil {
+		return err
+	}
+	if a.changes.values, err = a.stream(streamValues); err != nil {
+		return err
+	}
+	return a.changes.next()
+}
+
+// readStreams takes the compressed streams into memory as they arrive: a patch
+// that declares more than it brings takes no more than it brings.
+func (a *applier) readStreams(patch *countingReader) error {
+	var sizes [streamCount]uint64
+	total := uint64(0)
+	for i := range sizes {
+		size, err := readUvarint(patch)
+		if err != nil {
+			return readError("its table of streams", err)
+		}
+		if total += size; size > maxSize || total > uint64(a.header.NewSize)+maxStream {
+			return corrupt("its streams are larger than the file that it makes")
+		}
+		sizes[i] = size
+	}
+	for i, size := range sizes {
+		var err error
+		if a.streams[i], err = io.ReadAll(io.LimitReader(patch, int64(size))); err != nil {
+			return readError("its streams", err)
+		}
+		if uint64(len(a.streams[i])) != size {
+			return readError("its streams", io.ErrUnexpectedEOF)
+		}
+	}
+	return nil
+}
+
+func (a *applier) run() error {
+	blocks, err := a.openBlocks()
+	if err != nil {
+		return err
+	}
+	defer blocks.close()
+	for {
+		b, err := blocks.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.literal(b.new); err != nil {
+			return err
+		}
+		if err := a.block(b); err != nil {
+			return err
+		}
+	}
+	if err := a.literal(a.header.NewSize); err != nil {
+		return err
+	}
+	return a.finished()
+}
+
+// literal writes literals up to a position of the new file.
+func (a *applier) literal(until int64) error {
+	for a.written < until {
+		part := a.buffer[:min(chunk, until-a.written)]
+		if err := a.literals.full(part); err != nil {
+			return err
+		}
+		if err := a.write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) block(b span) error {
+	for done := int64(0); done < b.n; {
+		part := a.buffer[:min(chunk, b.n-done)]
+		if err := a.old.read(part, b.old+done); err != nil {
+			return err
+		}
+		if err := a.changes.apply(part); err != nil {
+			return err
+		}
+		if err := a.write(part); err != nil {
+			return err
+		}
+		done += int64(len(part))
+	}
+	return nil
+}
+
+func (a *applier) write(part []byte) error {
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	a.hash.Write(part)
+	if _, err := a.w.Write(part); err != nil {
+		return fmt.Errorf("writing what a patch makes: %w", err)
+	}
+	a.written += int64(len(part))
+	return nil
+}
+
+// finished insists that nothing of the patch is left over.
+func (a *applier) finished() error {
+	if a.changes.more {
+		return corrupt("it has differences beyond the end of the file")
+	}
+	return a.literals.end()
+}
+
+func (a *applier) close() {
+	a.literals.close()
+	a.changes.gaps.close()
+	a.changes.values.close()
 }

@@ -2,8 +2,14 @@ package delta
 
 import (
 	"context"
-	"errors"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"io"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Options say how to make a patch. The zero value asks for Fast with as many
@@ -15,7 +21,243 @@ type Options struct {
 	OldSHA256, NewSHA256 *[32]byte
 }
 
-// Diff writes the patch that makes new of old.
+const (
+	segments       = 8       // of the new file, matched on their own
+	minimumSegment = 1 << 20 // bytes
+)
+
+// Diff writes the patch that makes new of old. The same files and variant give the
+// same patch, however many workers make it.
 func Diff(ctx context.Context, old, new []byte, w io.Writer, o Options) (Info, error) {
-	return Info{}, errors.ErrUnsupported
+	if int64(len(old)) > maxSize || int64(len(new)) > maxSize {
+		return Info{}, fmt.Errorf("making a patch: files of %d and %d bytes are larger than %d", len(old), len(new), int64(maxSize))
+	}
+	d := &differ{old: old, new: new, variant: max(o.Variant, Fast), workers: o.Workers}
+	if d.workers < 1 {
+		d.workers = runtime.GOMAXPROCS(0)
+	}
+	header := Header{OldSize: int64(len(old)), NewSize: int64(len(new))}
+	var hashing sync.WaitGroup
+	hashing.Go(func() { header.OldSHA256 = hashUnlessKnown(o.OldSHA256, old) })
+	hashing.Go(func() { header.NewSHA256 = hashUnlessKnown(o.NewSHA256, new) })
+	err := d.run(ctx)
+	hashing.Wait()
+	if err != nil {
+		return Info{}, fmt.Errorf("making a patch: %w", err)
+	}
+	header.Variant = d.variant
+	counted := &counter{w: w}
+	if err := d.write(ctx, counted, header); err != nil {
+		return Info{}, fmt.Errorf("writing a patch: %w", err)
+	}
+	return Info{OldSize: header.OldSize, NewSize: header.NewSize, PatchSize: counted.n,
+		OldSHA256: header.OldSHA256, NewSHA256: header.NewSHA256, Variant: d.variant}, nil
+}
+
+// differ is one run of Diff.
+type differ struct {
+	old, new []byte
+	variant  Variant
+	workers  int
+
+	blocks  []block
+	streams [streamCount][]byte
+}
+
+func (d *differ) run(ctx context.Context) error {
+	if err := d.match(ctx); err != nil {
+		return err
+	}
+	if covered(d.blocks) < len(d.new)/8 {
+		d.variant = Whole
+		return nil
+	}
+	d.control()
+	if err := d.differences(ctx); err != nil {
+		return err
+	}
+	return d.compress()
+}
+
+// match finds the blocks, each segment of the new file on its own.
+func (d *differ) match(ctx context.Context) error {
+	m := &matcher{old: masked{data: d.old}, new: masked{data: d.new}}
+	m.index = newIndex(ctx, m.old, d.workers)
+	bounds := d.bounds()
+	found := make([][]block, len(bounds)-1)
+	d.each(len(found), func(i int) { found[i] = m.segment(ctx, bounds[i], bounds[i+1]) })
+	d.blocks = join(found)
+	return ctx.Err()
+}
+
+func (d *differ) bounds() []int {
+	n := min(max(len(d.new)/minimumSegment, 1), segments)
+	bounds := make([]int, n+1)
+	for i := range bounds {
+		bounds[i] = int(int64(len(d.new)) * int64(i) / int64(n))
+	}
+	return bounds
+}
+
+// each does n pieces of work on the workers.
+func (d *differ) each(n int, work func(i int)) {
+	var group sync.WaitGroup
+	queue := make(chan int, n)
+	for i := range n {
+		queue <- i
+	}
+	close(queue)
+	for range min(d.workers, n) {
+		group.Go(func() {
+			for i := range queue {
+				work(i)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// control writes the blocks down.
+func (d *differ) control() {
+	var skips, sizes, moves []byte
+	var last block
+	for _, b := range d.blocks {
+		skips = binary.AppendUvarint(skips, uint64(b.new-last.newEnd()))
+		sizes = binary.AppendUvarint(sizes, uint64(b.n))
+		moves = binary.AppendVarint(moves, int64(b.displacement()-last.displacement()))
+		last = b
+	}
+	d.streams[streamSkips], d.streams[streamSizes], d.streams[streamMoves] = skips, sizes, moves
+}
+
+// differences writes down what the blocks lack.
+func (d *differ) differences(ctx context.Context) error {
+	parts := split(d.blocks, 4*d.workers)
+	found := make([]differences, len(parts))
+	d.each(len(parts), func(i int) {
+		for _, b := range parts[i] {
+			found[i].add(d.old[b.old:b.oldEnd()], d.new[b.new:b.newEnd()])
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	})
+	var all differences
+	for _, part := range found {
+		all.join(part)
+	}
+	d.streams[streamGaps], d.streams[streamValues] = all.gaps, all.values
+	return ctx.Err()
+}
+
+// split cuts a list into n parts of about as many bytes.
+func split(blocks []block, n int) (parts [][]block) {
+	each := covered(blocks)/n + 1
+	for len(blocks) > 0 {
+		k, bytes := 0, 0
+		for k < len(blocks) && bytes < each {
+			bytes += blocks[k].n
+			k++
+		}
+		parts, blocks = append(parts, blocks[:k]), blocks[k:]
+	}
+	return parts
+}
+
+// compress replaces the streams by their compressed selves.
+func (d *differ) compress() error {
+	failed := make([]error, streamCount)
+	d.each(streamCount, func(i int) {
+		d.streams[i], failed[i] = compressed(d.streams[i])
+	})
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compressed(raw []byte) ([]byte, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	e, err := newEncoder(nil, zstd.SpeedBetterCompression, 1)
+	if err != nil {
+		return nil, err
+	}
+	return e.EncodeAll(raw, nil), nil
+}
+
+func newEncoder(w io.Writer, level zstd.EncoderLevel, workers int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(workers),
+		zstd.WithWindowSize(windowSize), zstd.WithEncoderCRC(false))
+}
+
+func (d *differ) write(ctx context.Context, w io.Writer, h Header) error {
+	head := h.append(nil)
+	if h.Variant != Whole {
+		for _, stream := range d.streams {
+			head = binary.AppendUvarint(head, uint64(len(stream)))
+		}
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	if h.Variant != Whole {
+		for _, stream := range d.streams {
+			if _, err := w.Write(stream); err != nil {
+				return err
+			}
+		}
+	}
+	return d.writeLiterals(ctx, w)
+}
+
+// writeLiterals compresses what no block makes.
+func (d *differ) writeLiterals(ctx context.Context, w io.Writer) error {
+	if h := len(d.new); h == 0 {
+		return nil
+	}
+	level := zstd.SpeedBetterCompression
+	if d.variant == Whole {
+		d.blocks, level = nil, zstd.SpeedFastest
+	}
+	e, err := newEncoder(w, level, d.workers)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for _, b := range append(d.blocks, block{new: len(d.new)}) {
+		for at < b.new {
+			end := min(b.new, at+1<<20)
+			if _, err := e.Write(d.new[at:end]); err != nil {
+				return err
+			}
+			if at = end; ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		at = b.newEnd()
+	}
+	return e.Close()
+}
+
+func hashUnlessKnown(known *[32]byte, data []byte) [32]byte {
+	if known != nil {
+		return *known
+	}
+	return sha256.Sum256(data)
+}
+
+// counter counts what is written through it.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -64,8 +65,12 @@ func (h Header) append(to []byte) []byte {
 // readError tells a patch that ends too early, which is a corrupt one, from a
 // reader that failed.
 func readError(what string, err error) error {
+	var broken *brokenReaderError
+	if errors.As(err, &broken) {
+		return fmt.Errorf("reading a patch: %w", broken.err)
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &CorruptError{What: "it ends within " + what, Err: io.ErrUnexpectedEOF}
 	}
-	return err
+	return &CorruptError{What: what + " are damaged", Err: err}
 }

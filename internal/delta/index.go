@@ -1,0 +1,85 @@
+package delta
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+)
+
+const (
+	// anchor is how many bytes of the old file one entry of the index stands for.
+	anchor = 16
+	// indexStep is the distance of indexed positions. A lookup tries as many
+	// successive positions of the new file to hit one.
+	indexStep = 8
+	// maxIndexBits bounds the index to 64 MiB. It is also bounded by the old file.
+	maxIndexBits = 24
+	// indexParts are built by different workers.
+	indexParts = 4
+)
+
+// index finds where in the old file 16 bytes occur. It keeps the last position for
+// each hash, which is as good as any: whoever asks compares.
+type index struct {
+	table []uint32 // position / step + 1
+	shift uint
+	step  int
+	old   masked
+}
+
+// newIndex builds the index in parts of the hash's range, so that the result does
+// not depend on who is faster.
+func newIndex(ctx context.Context, old masked, workers int) *index {
+	step := indexStep
+	for len(old.data)/step > 1<<(maxIndexBits+2) {
+		step *= 2
+	}
+	size := min(max(bits.Len(uint(len(old.data)/step)), 10), maxIndexBits)
+	x := &index{table: make([]uint32, 1<<size), shift: uint(64 - size), step: step, old: old}
+	var group sync.WaitGroup
+	slots := make(chan struct{}, workers)
+	for part := range uint64(indexParts) {
+		slots <- struct{}{}
+		group.Go(func() {
+			x.fill(ctx, part)
+			<-slots
+		})
+	}
+	group.Wait()
+	return x
+}
+
+func (x *index) fill(ctx context.Context, part uint64) {
+	last := len(x.old.data) - anchor
+	for at := 0; at <= last; at += x.step {
+		if at&0xfffff == 0 && ctx.Err() != nil {
+			return
+		}
+		a, b := x.old.word(at), x.old.word(at+8)
+		if a == b {
+			continue // padding: anything would match it
+		}
+		h := hash16(a, b)
+		if h>>62 != part {
+			continue
+		}
+		x.table[h>>x.shift] = uint32(at/x.step) + 1
+	}
+}
+
+// find returns a position of the old file where the two words probably are.
+func (x *index) find(a, b uint64) (int, bool) {
+	if a == b {
+		return 0, false
+	}
+	entry := x.table[hash16(a, b)>>x.shift]
+	if entry == 0 {
+		return 0, false
+	}
+	at := int(entry-1) * x.step
+	return at, x.old.word(at) == a && x.old.word(at+8) == b
+}
+
+func hash16(a, b uint64) uint64 {
+	return (a*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(b*0xc2b2ae3d27d4eb4f, 31)) * 0x9fb21c651e98df25
+}

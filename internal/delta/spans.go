@@ -1,0 +1,66 @@
+package delta
+
+import (
+	"errors"
+	"io"
+)
+
+// span is a block as it comes out of a patch, checked against both files' sizes.
+type span struct {
+	new, old, n int64
+}
+
+// spans reads the blocks of a patch one by one: however many there are, they take
+// no memory.
+type spans struct {
+	header              Header
+	skips, sizes, moves *decoder
+	last                span
+}
+
+func (a *applier) openBlocks() (*spans, error) {
+	s := &spans{header: a.header}
+	for i, to := range map[int]**decoder{streamSkips: &s.skips, streamSizes: &s.sizes, streamMoves: &s.moves} {
+		var err error
+		if *to, err = a.stream(i); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// next returns the next block, or io.EOF.
+func (s *spans) next() (span, error) {
+	skip, err := s.skips.number()
+	if errors.Is(err, io.EOF) {
+		if err := errors.Join(s.sizes.end(), s.moves.end()); err != nil {
+			return span{}, err
+		}
+		return span{}, io.EOF
+	}
+	if err != nil {
+		return span{}, err
+	}
+	n, err := s.sizes.number()
+	if err != nil {
+		return span{}, s.sizes.failed(err)
+	}
+	move, err := s.moves.number()
+	if err != nil {
+		return span{}, s.moves.failed(err)
+	}
+	b := span{new: s.last.new + s.last.n + skip, n: n}
+	b.old = b.new + s.last.old - s.last.new + unzigzag(move)
+	if n == 0 || b.new+n > s.header.NewSize || b.old < 0 || b.old+n > s.header.OldSize {
+		return span{}, corrupt("a block of %d bytes from %d to %d is outside the files", n, b.old, b.new)
+	}
+	s.last = b
+	return b, nil
+}
+
+func (s *spans) close() {
+	s.skips.close()
+	s.sizes.close()
+	s.moves.close()
+}
