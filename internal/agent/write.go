@@ -23,7 +23,10 @@ import (
 // asks for 32 MiB.
 const maxZstdWindow = 32 << 20
 
-type writeStream = grpc.ClientStreamingServer[agentv1.WriteRequest, agentv1.WriteReply]
+type (
+	writeStream = grpc.ClientStreamingServer[agentv1.WriteRequest, agentv1.WriteReply]
+	writeBody   = bodyReader[*agentv1.WriteRequest]
+)
 
 // Write receives a file in bounded memory. What stays when it fails:
 //
@@ -47,7 +50,7 @@ func (s *filesService) Write(stream writeStream) error {
 	if err != nil {
 		return err
 	}
-	body := &bodyReader{stream: stream, data: first.GetData()}
+	body := &writeBody{stream: stream, data: first.GetData()}
 	reply, err := s.receive(stream.Context(), header, file, body)
 	if err != nil {
 		if body.broken == nil {
@@ -118,7 +121,7 @@ func parentFolder(path string) string {
 }
 
 // receive writes the body and checks what is on the disk afterwards.
-func (s *filesService) receive(ctx context.Context, h *agentv1.WriteHeader, file host.WriteFile, body *bodyReader) (*agentv1.WriteReply, error) {
+func (s *filesService) receive(ctx context.Context, h *agentv1.WriteHeader, file host.WriteFile, body *writeBody) (*agentv1.WriteReply, error) {
 	sum := sha256.New()
 	var to io.Writer = file
 	if h.GetSha256() == "" {
@@ -148,7 +151,7 @@ func (s *filesService) receive(ctx context.Context, h *agentv1.WriteHeader, file
 }
 
 // copyBody writes exactly the bytes that the header announces.
-func copyBody(to io.Writer, h *agentv1.WriteHeader, body *bodyReader) error {
+func copyBody(to io.Writer, h *agentv1.WriteHeader, body *writeBody) error {
 	from, end, err := plainBody(h, body)
 	if err != nil {
 		return err
@@ -175,7 +178,7 @@ func copyBody(to io.Writer, h *agentv1.WriteHeader, body *bodyReader) error {
 
 // plainBody is the body without its compression. The decoder runs in the
 // reader's goroutine.
-func plainBody(h *agentv1.WriteHeader, body *bodyReader) (from io.Reader, end func(), err error) {
+func plainBody(h *agentv1.WriteHeader, body *writeBody) (from io.Reader, end func(), err error) {
 	if !h.GetZstd() {
 		return body, func() {}, nil
 	}
@@ -190,7 +193,7 @@ func plainBody(h *agentv1.WriteHeader, body *bodyReader) (from io.Reader, end fu
 // zstdReader names damaged compression as such, and a broken stream as that.
 type zstdReader struct {
 	decoder *zstd.Decoder
-	body    *bodyReader
+	body    *writeBody
 	path    string
 }
 
@@ -232,14 +235,17 @@ func (s *filesService) discard(path string) error {
 	return nil
 }
 
-// bodyReader is the data of a write call as one stream of bytes.
-type bodyReader struct {
-	stream writeStream
+// message is one of a call that carries bytes.
+type message interface{ GetData() []byte }
+
+// bodyReader is the data of a call as one stream of bytes.
+type bodyReader[M message] struct {
+	stream interface{ Recv() (M, error) }
 	data   []byte
 	broken error // how the stream ended, unless it was complete
 }
 
-func (r *bodyReader) Read(p []byte) (int, error) {
+func (r *bodyReader[M]) Read(p []byte) (int, error) {
 	for len(r.data) == 0 {
 		request, err := r.stream.Recv()
 		if err != nil {

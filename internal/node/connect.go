@@ -21,7 +21,7 @@ import (
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
 	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
-	n.caller = &caller{node: n.Name}
+	n.caller = &caller{node: n.Name, calls: &n.calls}
 	n.Machine = agentv1.NewMachineClient(n.caller)
 	n.Services = agentv1.NewServicesClient(n.caller)
 	n.Registry = agentv1.NewRegistryClient(n.caller)

@@ -31,6 +31,7 @@ type link struct {
 	client *ssh.Client
 	agent  *ssh.Process
 	rpc    *grpc.ClientConn
+	bulk   secondLink
 }
 
 func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
@@ -59,6 +60,8 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 }
 
 func (l *link) close() error {
+	defer l.bulk.wait()
+	l.bulk.hangUp()
 	l.rpc.Close() // closes the agent's stdin, at which it ends
 	l.agent.Stdin.Close()
 	limit := time.NewTimer(goodbye)

@@ -25,14 +25,18 @@ type Node struct {
 	Firewall  agentv1.FirewallClient
 	Swap      agentv1.SwapClient
 
+	// Speed of the way to the node, as far as transfers have measured it.
+	Speed Speed
+
 	opts        Options
 	target      ssh.Target
 	caller      *caller
+	calls       atomic.Int64
 	connections atomic.Int64
 }
 
 // Calls is the number of calls made to the agent so far.
-func (n *Node) Calls() int { return int(n.caller.calls.Load()) }
+func (n *Node) Calls() int { return int(n.calls.Load()) }
 
 // Connections is the number of SSH connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

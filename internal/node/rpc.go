@@ -21,7 +21,7 @@ import (
 // host, with the node's name.
 type caller struct {
 	node  string
-	calls atomic.Int64
+	calls *atomic.Int64
 
 	mu   sync.Mutex
 	link *link

@@ -3,6 +3,9 @@
 //
 //   - transfer.go: one binary to its staged name, by the method that suits it
 //   - whole.go: the method that sends every byte, compressed where that pays
+//   - delta.go: the method that sends the difference to what the node has
+//   - estimate.go, probe.go: which of them is faster on this link
+//   - depot.go: what the sends of a run share
 //   - upload.go, download.go: files and folders for `swdt cp`
 package transfer
 
@@ -34,6 +37,28 @@ type File struct {
 	Size     int64
 	SHA256   string // lower-case hexadecimal
 	Modified time.Time
+
+	// Depot makes differences possible. nil: all bytes are sent.
+	Depot *Depot
+	// Bases are files on the node that this one may differ little from, the
+	// likeliest first.
+	Bases []Base
+	// Absent says that nothing of an earlier try is on the node, so that nobody
+	// need look.
+	Absent bool
+}
+
+// Base is a file on the node.
+type Base struct {
+	Path   string
+	SHA256 string // lower-case hexadecimal
+	Size   int64  // bytes; 0: not known, taken to be the new file's
+}
+
+// changed is whether the file is no longer the one that was hashed.
+func (f File) changed() bool {
+	info, err := os.Stat(f.Path)
+	return err != nil || info.Size() != f.Size || !info.ModTime().Equal(f.Modified)
 }
 
 // Result is how a file got across.
@@ -43,18 +68,17 @@ type Result struct {
 	SentBytes  int64   `json:"sentBytes"`
 	Seconds    float64 `json:"seconds"`
 	Compressed bool    `json:"compressed,omitempty"`
-}
-
-// method is one way to bring a file to a path on the node. It leaves either the
-// whole, verified file there or what a next try can continue.
-type method interface {
-	send(ctx context.Context, s *sending, path string) (Result, error)
+	// Of a difference: how it was made, and how long that took this host.
+	Variant     string  `json:"variant,omitempty"`
+	DiffSeconds float64 `json:"diffSeconds,omitempty"`
 }
 
 // sending is one Send.
 type sending struct {
 	node     *node.Node
 	file     File
+	depot    *Depot
+	probed   int64 // bytes sent to measure the link
 	reporter ui.Reporter
 }
 
@@ -71,8 +95,9 @@ func send(ctx context.Context, n *node.Node, file File, part, destination string
 	if file.Label == "" {
 		file.Label = filepath.Base(file.Path)
 	}
-	s := &sending{node: n, file: file, reporter: r}
+	s := &sending{node: n, file: file, depot: file.Depot, reporter: r}
 	result, err := s.run(ctx, part, destination)
+	result.SentBytes += s.probed
 	result.SizeBytes, result.Seconds = file.Size, time.Since(begun).Seconds()
 	return result, err
 }
@@ -85,7 +110,19 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	if err != nil || there {
 		return Result{Method: MethodNone}, err
 	}
-	result, err := s.method().send(ctx, s, part)
+	wasted := int64(0)
+	if base, ok := s.base(); ok {
+		result, err := (&difference{sending: s, base: base}).send(ctx, part, destination)
+		if err == nil || lost(err) || ctx.Err() != nil {
+			return result, err
+		}
+		// Whatever is wrong with the patch or its base, all bytes are the remedy;
+		// what is wrong with the disk shows again.
+		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
+		wasted = result.SentBytes
+	}
+	result, err := whole{}.send(ctx, s, part)
+	result.SentBytes += wasted
 	if err != nil {
 		return result, s.explain(err)
 	}
@@ -96,12 +133,11 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	return result, nil
 }
 
-// method chooses how to send. There is one way so far; a difference to what
-// stands at the destination will be another.
-func (s *sending) method() method { return whole{} }
-
 // isThere is whether an earlier try got the whole file across.
 func (s *sending) isThere(ctx context.Context, path string) (bool, error) {
+	if s.file.Absent {
+		return false, nil
+	}
 	size, err := s.size(ctx, path)
 	if err != nil || size != s.file.Size {
 		return false, err
@@ -133,8 +169,7 @@ func (s *sending) hasHash(ctx context.Context, path string) (bool, error) {
 
 // explain names the likeliest reason why what arrived is not what was hashed.
 func (s *sending) explain(err error) error {
-	info, statErr := os.Stat(s.file.Path)
-	if statErr != nil || info.Size() != s.file.Size || !info.ModTime().Equal(s.file.Modified) {
+	if s.file.changed() {
 		return &ChangedError{Path: s.file.Path, Err: err}
 	}
 	return err

@@ -23,6 +23,8 @@ const (
 	chunkSize = 512 << 10
 	// probeSize is what is sent first, compressed, to learn how fast the link is.
 	probeSize = 2 << 20
+	// longTime is how long bytes may take on the channel of all other calls.
+	longTime = 2 * time.Second
 	// window of the compressor; it bounds the memory of both sides.
 	window = 4 << 20
 )
@@ -38,10 +40,15 @@ func (whole) send(ctx context.Context, s *sending, path string) (Result, error) 
 		return result, fmt.Errorf("read %s: %w", s.file.Path, err)
 	}
 	defer file.Close()
+	leave, err := s.depot.enter(ctx)
+	if err != nil {
+		return result, err
+	}
+	defer leave()
 	progress := s.reporter.Transfer(s.file.Label, s.file.Size)
 	defer progress.End()
 
-	u := &upload{sending: s, file: file, path: path, progress: progress}
+	u := &upload{sending: s, files: s.node.Files, file: file, path: path, progress: progress}
 	err = u.run(ctx)
 	result.SentBytes, result.Compressed = u.sent, u.compressed
 	return result, err
@@ -50,6 +57,7 @@ func (whole) send(ctx context.Context, s *sending, path string) (Result, error) 
 // upload is one file on its way to one path.
 type upload struct {
 	*sending
+	files      agentv1.FilesClient
 	file       *os.File
 	path       string
 	progress   ui.Progress
@@ -58,7 +66,7 @@ type upload struct {
 }
 
 func (u *upload) run(ctx context.Context) error {
-	have, err := u.size(ctx, u.path)
+	have, err := u.have(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,6 +85,14 @@ func (u *upload) run(ctx context.Context) error {
 	return u.from(ctx, 0)
 }
 
+// have is how much of the file an earlier try got across.
+func (u *upload) have(ctx context.Context) (int64, error) {
+	if u.sending.file.Absent {
+		return -1, nil
+	}
+	return u.size(ctx, u.path)
+}
+
 // from sends everything after offset. A whole file of some size begins with a
 // probe; to go on with a part, the node wants all the rest in one call.
 func (u *upload) from(ctx context.Context, offset int64) error {
@@ -90,7 +106,13 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = u.write(ctx, probeSize, size, probe.compressionPays())
+	compress := probe.compressionPays()
+	if probe.rest(size-probeSize, compress) > longTime {
+		if u.files, err = u.node.Bulk(ctx); err != nil {
+			return u.failed(err)
+		}
+	}
+	_, err = u.write(ctx, probeSize, size, compress)
 	return err
 }
 
@@ -113,13 +135,22 @@ func (m measure) compressionPays() bool {
 	return max(ratio*perByte, compress) < 0.95*perByte
 }
 
+// rest is how long that many more bytes will take.
+func (m measure) rest(bytes int64, compress bool) time.Duration {
+	if compress {
+		return time.Duration(m.total.Seconds() / float64(m.plain) * float64(bytes) * float64(time.Second))
+	}
+	perByte := max(m.total-m.compressing, 0).Seconds() / float64(max(m.sent, 1))
+	return time.Duration(perByte * float64(bytes) * float64(time.Second))
+}
+
 // write sends the bytes [offset, end). Where end is the end of the file, the
 // node verifies the whole.
 func (u *upload) write(ctx context.Context, offset, end int64, compress bool) (measure, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the call where we give up on it
 	defer cancel()
 	begun := time.Now()
-	stream, err := u.node.Files.Write(ctx)
+	stream, err := u.files.Write(ctx)
 	if err != nil {
 		return measure{}, u.failed(err)
 	}

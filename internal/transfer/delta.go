@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/delta"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// errWhole says that all bytes are the better way.
+var errWhole = errors.New("the whole file is the faster way")
+
+// difference sends what makes the file of one that is on the node and that this
+// host holds too. The node checks that it is that one, and what became of it.
+type difference struct {
+	*sending
+	base Base
+}
+
+// base is the first of the node's files that this host holds as well.
+func (s *sending) base() (Base, bool) {
+	if s.depot == nil || s.file.Size < smallestDiff || s.file.Size > largestDiff {
+		return Base{}, false
+	}
+	for _, base := range s.file.Bases {
+		if base.Size <= largestDiff && base.SHA256 != s.file.SHA256 && s.depot.store.Has(base.SHA256) {
+			if base.Size == 0 {
+				base.Size = s.file.Size
+			}
+			return base, true
+		}
+	}
+	return Base{}, false
+}
+
+func (d *difference) send(ctx context.Context, part, destination string) (Result, error) {
+	made, err := d.choose(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{
+		Method: MethodDelta, Compressed: true, Variant: made.info.Variant.String(), DiffSeconds: made.took.Seconds(),
+	}
+	progress := d.reporter.Transfer(d.file.Label, int64(len(made.bytes)))
+	defer progress.End()
+	result.SentBytes, err = d.apply(ctx, made.bytes, part, destination, progress)
+	return result, err
+}
+
+// choose gives the patch to send, or errWhole. While the link is measured, the
+// patch is begun that suits most links.
+func (d *difference) choose(ctx context.Context) (patch, error) {
+	early, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	type result struct {
+		patch patch
+		err   error
+	}
+	fast := make(chan result, 1)
+	go func() {
+		p, err := d.depot.patch(early, d.base.SHA256, d.file, delta.Fast)
+		fast <- result{p, err}
+	}()
+	link := d.link(ctx)
+	way := d.depot.costs.choose(d.base.Size, d.file.Size, link)
+	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
+		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
+	if way.whole {
+		return patch{}, errWhole
+	}
+	if way.variant == delta.Small {
+		giveUp()
+		return d.worth(link)(d.depot.patch(ctx, d.base.SHA256, d.file, delta.Small))
+	}
+	first := <-fast
+	if first.err == nil && d.depot.costs.worthSmall(d.base.Size, d.file.Size, int64(len(first.patch.bytes)), link) {
+		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
+		return d.worth(link)(d.depot.patch(ctx, d.base.SHA256, d.file, delta.Small))
+	}
+	return d.worth(link)(first.patch, first.err)
+}
+
+// worth refuses a patch that turned out larger than is of any use.
+func (d *difference) worth(link node.Reading) func(patch, error) (patch, error) {
+	return func(p patch, err error) (patch, error) {
+		if err == nil && patchSeconds(int64(len(p.bytes)), d.file.Size, link) > wholeSeconds(d.file.Size, link) {
+			err = fmt.Errorf("a patch of %s: %w", ui.Size(int64(len(p.bytes))), errWhole)
+		}
+		return p, err
+	}
+}
+
+// apply sends the patch and has the node make the file of it.
+func (d *difference) apply(ctx context.Context, patch []byte, part, destination string, progress ui.Progress) (sent int64, err error) {
+	failed := func(err error) error {
+		return fmt.Errorf("send the difference of %s to %s: %w", d.file.Label, d.base.Path, err)
+	}
+	ctx, cancel := context.WithCancel(ctx) // ends the call where we give up on it
+	defer cancel()
+	stream, err := d.node.Files.Patch(ctx)
+	if err != nil {
+		return 0, failed(err)
+	}
+	request := &agentv1.PatchRequest{Header: &agentv1.PatchHeader{
+		Base: d.base.Path, BaseSha256: d.base.SHA256,
+		Path: part, RenameTo: destination, Size: d.file.Size, Sha256: d.file.SHA256,
+		MakeFolder: true, Modified: timestamppb.New(d.file.Modified),
+	}}
+	for rest := patch; ; {
+		n := min(len(rest), patchChunk)
+		request.Data, rest = rest[:n], rest[n:]
+		if err = stream.Send(request); err != nil {
+			break
+		}
+		sent += int64(n)
+		progress.Add(int64(n))
+		if len(rest) == 0 {
+			break
+		}
+		request = &agentv1.PatchRequest{}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return sent, failed(err)
+	}
+	// io.EOF from Send means that the node has ended the call; it says why here.
+	reply, err := stream.CloseAndRecv()
+	if err != nil {
+		return sent, failed(err)
+	}
+	if reply.GetSha256() != d.file.SHA256 {
+		return sent, failed(fmt.Errorf("the node made another file of it (SHA-256 %.12s)", reply.GetSha256()))
+	}
+	return sent, nil
+}
+
+// patchChunk is what one message carries of a patch: small, so that the node
+// applies the beginning while the rest is on its way.
+const patchChunk = 64 << 10

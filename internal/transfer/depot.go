@@ -1,0 +1,264 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/delta"
+)
+
+const (
+	// wholeAtOnce bounds the nodes that whole files go to at the same time. More
+	// share the same uplink: none would be done earlier, and all hold memory.
+	wholeAtOnce = 16
+	// largestDiff bounds the memory of a diff, which holds both files.
+	largestDiff = 1 << 30
+	// smallestDiff is the size below which nobody can wait less than for all of it.
+	smallestDiff = 256 << 10
+	// patchesKept bounds the patches that are remembered for more nodes.
+	patchesKept = 16
+)
+
+// Depot is what the sends of a run share, to however many nodes they go: the
+// host's store of files, the patches that were made, what making them cost, and
+// a bound on uploads. Keep one for as long as swdt runs. It is safe for
+// concurrent use.
+type Depot struct {
+	store   *blobs.Store
+	costs   costs
+	diffs   atomic.Int64
+	whole   chan struct{} // holds one for each whole file under way
+	diffing chan struct{} // held by the diff at work, which uses all processors
+
+	mu      sync.Mutex
+	patches map[patchKey]*making
+	order   []patchKey
+	keeping map[string]chan struct{}
+
+	noise []byte // to measure links with
+}
+
+// NewDepot makes a Depot on a store.
+func NewDepot(store *blobs.Store) *Depot {
+	return &Depot{
+		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
+		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{},
+		noise: noise(),
+	}
+}
+
+// noise is what no compression on the way makes smaller.
+func noise() []byte {
+	out := make([]byte, secondProbe)
+	_, _ = rand.Read(out) // never fails
+	return out
+}
+
+// Diffs is how many patches were computed so far.
+func (d *Depot) Diffs() int { return int(d.diffs.Load()) }
+
+// Keep keeps a copy of a file in the store: it, or what is made of it, is on a
+// node, and is what the next build will differ little from. Several nodes' wishes
+// for the same file are one copy.
+func (d *Depot) Keep(ctx context.Context, file File) error {
+	d.mu.Lock()
+	done, ok := d.keeping[file.SHA256]
+	if !ok {
+		done = make(chan struct{})
+		d.keeping[file.SHA256] = done
+	}
+	d.mu.Unlock()
+	if ok {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		return nil // whoever copies it says what is wrong
+	}
+	defer func() {
+		d.mu.Lock()
+		delete(d.keeping, file.SHA256)
+		d.mu.Unlock()
+		close(done)
+	}()
+	err := d.store.Put(ctx, file.Path, file.SHA256)
+	if err == nil && file.changed() {
+		d.store.Reject(file.SHA256) // a build wrote it while it was copied
+	}
+	return err
+}
+
+// enter waits for a place among the whole files under way. A send without a Depot
+// is one of few.
+func (d *Depot) enter(ctx context.Context) (leave func(), err error) {
+	if d == nil {
+		return func() {}, nil
+	}
+	select {
+	case d.whole <- struct{}{}:
+		return func() { <-d.whole }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+type patchKey struct {
+	old, new string
+	variant  delta.Variant
+}
+
+// patch is what makes one file of another.
+type patch struct {
+	bytes []byte
+	took  time.Duration
+	info  delta.Info
+}
+
+// making is a patch that somebody makes, or has made, for all who want it.
+type making struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiting int // who wants it; nobody: it is given up
+	patch   patch
+	err     error
+}
+
+// patch gives the patch from a held base to the file. It is made once, for
+// whoever asks first, and given up when nobody waits for it any more.
+func (d *Depot) patch(ctx context.Context, base string, file File, variant delta.Variant) (patch, error) {
+	key := patchKey{base, file.SHA256, variant}
+	m := d.join(ctx, key, file)
+	select {
+	case <-m.done:
+	case <-ctx.Done():
+	}
+	d.leave(key, m)
+	select {
+	case <-m.done:
+		return m.patch, m.err
+	default:
+		return patch{}, context.Cause(ctx)
+	}
+}
+
+// made is whether the patch is there already, for nothing.
+func (d *Depot) made(key patchKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, ok := d.patches[key]
+	return ok && m.ended()
+}
+
+func (m *making) ended() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *Depot) join(ctx context.Context, key patchKey, file File) *making {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, ok := d.patches[key]
+	if !ok {
+		m = &making{done: make(chan struct{})}
+		ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		d.forget()
+		d.patches[key] = m
+		d.order = append(d.order, key)
+		go func() {
+			defer close(m.done)
+			m.patch, m.err = d.diff(ctx, key, file)
+		}()
+	}
+	m.waiting++
+	return m
+}
+
+// leave gives a patch up that nobody wants, and forgets a failure: the next one
+// to ask is to try again.
+func (d *Depot) leave(key patchKey, m *making) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m.waiting--
+	failed := m.ended() && m.err != nil
+	if m.waiting == 0 && !m.ended() {
+		m.cancel()
+		failed = true
+	}
+	if failed && d.patches[key] == m {
+		d.drop(key)
+	}
+}
+
+// forget drops the oldest patch that nobody waits for, where there are many.
+func (d *Depot) forget() {
+	if len(d.order) < patchesKept {
+		return
+	}
+	for _, key := range d.order {
+		if d.patches[key].waiting == 0 {
+			d.drop(key)
+			return
+		}
+	}
+}
+
+func (d *Depot) drop(key patchKey) {
+	delete(d.patches, key)
+	for i, other := range d.order {
+		if other == key {
+			d.order = append(d.order[:i], d.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// diff computes a patch. One at a time: each uses all processors, and the memory
+// for two files.
+func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error) {
+	select {
+	case d.diffing <- struct{}{}:
+		defer func() { <-d.diffing }()
+	case <-ctx.Done():
+		return patch{}, context.Cause(ctx)
+	}
+	begun := time.Now()
+	old, err := d.store.Read(key.old)
+	if err != nil {
+		return patch{}, err
+	}
+	content, err := os.ReadFile(file.Path)
+	if err != nil {
+		return patch{}, fmt.Errorf("read %s: %w", file.Path, err)
+	}
+	if ctx.Err() != nil {
+		return patch{}, context.Cause(ctx)
+	}
+	d.diffs.Add(1)
+	var out bytes.Buffer
+	info, err := delta.Diff(ctx, old, content, &out, delta.Options{Variant: key.variant})
+	switch {
+	case err != nil:
+		return patch{}, fmt.Errorf("compare %s with its base: %w", file.Path, err)
+	case hex.EncodeToString(info.OldSHA256[:]) != key.old:
+		d.store.Reject(key.old)
+		return patch{}, errors.New("the base in the cache was damaged; it was removed")
+	case hex.EncodeToString(info.NewSHA256[:]) != key.new:
+		return patch{}, &ChangedError{Path: file.Path}
+	}
+	took := time.Since(begun)
+	d.costs.saw(key.variant, info.OldSize, info.NewSize, int64(out.Len()), took)
+	return patch{bytes: out.Bytes(), took: took, info: info}, nil
+}

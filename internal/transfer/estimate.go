@@ -1,0 +1,124 @@
+package transfer
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/delta"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+// What is assumed until it was measured, on the two slow cores of a laptop on
+// battery: too slow rather than too fast, since whole files are the safe choice.
+const (
+	assumedFastDiff  = 600e6 // bytes per second, of both files together
+	assumedSmallDiff = 300e6
+	assumedFastPart  = 1.0 / 200 // of the new file, that a patch is
+	assumedSmallPart = 1.0 / 400
+	assumedApply     = 250e6 // bytes per second that the node makes of a patch
+	assumedCompress  = 250e6 // bytes per second of zstd's fastest level
+	assumedRatio     = 0.35  // of a program that zstd's fastest level leaves
+	// assumedGain is what Small's patch is of Fast's.
+	assumedGain = 0.6
+)
+
+// costs is what making patches cost on this host so far, and what they came to.
+type costs struct {
+	mu   sync.Mutex
+	seen map[delta.Variant]cost
+}
+
+type cost struct {
+	rate float64 // bytes per second, of both files together
+	part float64 // of the new file, that the patch was
+}
+
+func (c *costs) of(v delta.Variant) cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seen, ok := c.seen[v]; ok {
+		return seen
+	}
+	if v == delta.Small {
+		return cost{assumedSmallDiff, assumedSmallPart}
+	}
+	return cost{assumedFastDiff, assumedFastPart}
+}
+
+// saw notes what a diff cost. What the latest came to says most about the next:
+// in an inner loop they are alike.
+func (c *costs) saw(v delta.Variant, oldSize, newSize, patchSize int64, took time.Duration) {
+	now := cost{rate: float64(oldSize+newSize) / max(took.Seconds(), 1e-6), part: float64(patchSize) / float64(max(newSize, 1))}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[delta.Variant]cost{}
+	}
+	if before, ok := c.seen[v]; ok {
+		now.rate, now.part = (now.rate+before.rate)/2, (now.part+before.part)/2
+	}
+	c.seen[v] = now
+}
+
+// way is one of the ways to get a file across, and the time it should take.
+type way struct {
+	whole   bool
+	variant delta.Variant // unless whole
+	seconds float64
+}
+
+func (w way) String() string {
+	if w.whole {
+		return fmt.Sprintf("all bytes, in some %.2fs", w.seconds)
+	}
+	return fmt.Sprintf("a %s patch, in some %.2fs", w.variant, w.seconds)
+}
+
+// choose takes the way that should be over first: the whole file on a fast link,
+// a patch that is quickly made on an ordinary one, the smallest on a slow one.
+// Which links are what depends on the files and on this host.
+func (c *costs) choose(oldSize, newSize int64, link node.Reading) way {
+	best := way{whole: true, seconds: wholeSeconds(newSize, link)}
+	for _, v := range []delta.Variant{delta.Fast, delta.Small} {
+		cost := c.of(v)
+		diff := float64(oldSize+newSize) / cost.rate
+		seconds := diff + patchSeconds(int64(cost.part*float64(newSize)), newSize, link)
+		if seconds < best.seconds {
+			best = way{variant: v, seconds: seconds}
+		}
+	}
+	return best
+}
+
+// worthSmall is whether to make the smaller patch after all, now that the size of
+// the fast one is known: whether the link needs longer for the difference than
+// this host to make it.
+func (c *costs) worthSmall(oldSize, newSize, fastPatch int64, link node.Reading) bool {
+	if link.BytesPerSecond == 0 {
+		return false
+	}
+	diff := float64(oldSize+newSize) / c.of(delta.Small).rate
+	saved := float64(fastPatch) * (1 - assumedGain) / link.BytesPerSecond
+	return saved > 1.2*diff
+}
+
+// wholeSeconds is how long all bytes need, compressed where that is faster. An
+// unknown link counts as no obstacle.
+func wholeSeconds(size int64, link node.Reading) float64 {
+	n := float64(size)
+	compressed := max(over(n*assumedRatio, link), n/assumedCompress)
+	return 2*link.RoundTrip.Seconds() + min(over(n, link), compressed)
+}
+
+// patchSeconds is how long a patch that is there needs to become a file.
+func patchSeconds(patchSize, newSize int64, link node.Reading) float64 {
+	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/assumedApply
+}
+
+func over(bytes float64, link node.Reading) float64 {
+	if link.BytesPerSecond == 0 {
+		return 0
+	}
+	return bytes / link.BytesPerSecond
+}

@@ -1,0 +1,93 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+const (
+	// firstProbe is enough to tell a slow link from a fast one, and secondProbe to
+	// tell a fast one from a very fast one, which is asked of fast ones alone.
+	firstProbe  = 64 << 10
+	secondProbe = 1 << 20
+	// fastProbe is how long firstProbe may take, beyond the round trip, on a link
+	// that is worth the second: one of 16 MB/s.
+	fastProbe = 4 * time.Millisecond
+	// probeTime is after how long without an answer a link is known to be slow.
+	probeTime = 500 * time.Millisecond
+	// readingAge is how long a reading is good for.
+	readingAge = time.Minute
+)
+
+// link is what is known of the way to the node, measured now unless that was done
+// a moment ago.
+func (s *sending) link(ctx context.Context) node.Reading {
+	known := s.node.Speed.Latest()
+	if known.BytesPerSecond > 0 && time.Since(known.At) < readingAge {
+		return known
+	}
+	p := &probe{sending: s}
+	reading := p.run(ctx)
+	if reading.BytesPerSecond > 0 {
+		s.node.Speed.Note(reading)
+	}
+	return reading
+}
+
+// probe sends ever more bytes, each after the answer to the last. They are noise
+// to the node; nothing on the way can tell them from a patch.
+type probe struct {
+	*sending
+	stream interface {
+		Send(*agentv1.ProbeRequest) error
+		Recv() (*agentv1.ProbeReply, error)
+	}
+}
+
+func (p *probe) run(ctx context.Context) node.Reading {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	begun := time.Now()
+	reading := node.Reading{At: begun}
+	slow := func() node.Reading { // no answer in time, or no connection at all
+		if ctx.Err() == context.DeadlineExceeded {
+			reading.BytesPerSecond = firstProbe / time.Since(begun).Seconds()
+			reading.RoundTrip = max(reading.RoundTrip, time.Millisecond)
+		}
+		return reading
+	}
+	var err error
+	if p.stream, err = p.node.Files.Probe(ctx); err != nil {
+		return slow()
+	}
+	if reading.RoundTrip, err = p.ask(0); err != nil {
+		return slow()
+	}
+	size := int64(firstProbe)
+	took, err := p.ask(size)
+	if err == nil && took-reading.RoundTrip < fastProbe {
+		size = secondProbe
+		took, err = p.ask(size)
+	}
+	if err != nil {
+		return slow()
+	}
+	// What is left of a time shorter than the round trip was is no measurement.
+	took = max(took-reading.RoundTrip, took/4, time.Microsecond)
+	reading.BytesPerSecond = float64(size) / took.Seconds()
+	return reading
+}
+
+// ask sends some bytes and waits until they have arrived.
+func (p *probe) ask(size int64) (time.Duration, error) {
+	begun := time.Now()
+	if err := p.stream.Send(&agentv1.ProbeRequest{Data: p.depot.noise[:size]}); err != nil {
+		return 0, err
+	}
+	p.probed += size
+	_, err := p.stream.Recv()
+	return time.Since(begun), err
+}
