@@ -3,7 +3,6 @@ package delta
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -50,7 +49,10 @@ type applier struct {
 
 	streams  [streamCount][]byte // compressed
 	literals *decoder
-	changes  changes
+	changes  changes // of bytes
+	errors   changes // of operands
+	predict  *predictor
+	lap      int64
 	buffer   [chunk]byte
 	written  int64
 }
@@ -64,13 +66,44 @@ func (a *applier) open(patch *countingReader) (err error) {
 	if a.literals, err = newDecoder("its literals", patch); err != nil {
 		return err
 	}
-	if a.changes.gaps, err = a.stream(streamGaps); err != nil {
+	if err := a.changes.open(a, streamGaps, streamValues); err != nil {
 		return err
 	}
-	if a.changes.values, err = a.stream(streamValues); err != nil {
+	if err := a.errors.open(a, streamOperandGaps, streamOperandErrors); err != nil {
 		return err
 	}
-	return a.changes.next()
+	if a.header.Variant == Small {
+		return a.openPredictor()
+	}
+	return nil
+}
+
+// openPredictor reads where addresses are, and maps where the blocks move them:
+// the blocks are read twice.
+func (a *applier) openPredictor() error {
+	images, err := a.stream(streamImages)
+	if err != nil {
+		return err
+	}
+	defer images.close()
+	from, err := readImage(images, a.header.OldSize)
+	if err != nil {
+		return err
+	}
+	to, err := readImage(images, a.header.NewSize)
+	if err != nil {
+		return err
+	}
+	if err := images.end(); err != nil {
+		return err
+	}
+	moved := newBlockMap(from, to)
+	if err := a.blocks(func(b span) error { moved.add(b); return a.ctx.Err() }); err != nil {
+		return err
+	}
+	moved.complete()
+	a.predict = newPredictor(moved)
+	return nil
 }
 
 // readStreams takes the compressed streams into memory as they arrive: a patch
@@ -101,25 +134,14 @@ func (a *applier) readStreams(patch *countingReader) error {
 }
 
 func (a *applier) run() error {
-	blocks, err := a.openBlocks()
-	if err != nil {
-		return err
-	}
-	defer blocks.close()
-	for {
-		b, err := blocks.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := a.blocks(func(b span) error {
 		if err := a.literal(b.new); err != nil {
 			return err
 		}
-		if err := a.block(b); err != nil {
-			return err
-		}
+		return a.block(b)
+	})
+	if err != nil {
+		return err
 	}
 	if err := a.literal(a.header.NewSize); err != nil {
 		return err
@@ -142,10 +164,19 @@ func (a *applier) literal(until int64) error {
 }
 
 func (a *applier) block(b span) error {
+	if l := lap(b, a.header.NewSize); a.predict != nil && l != a.lap {
+		a.predict.forget()
+		a.lap = l
+	}
 	for done := int64(0); done < b.n; {
 		part := a.buffer[:min(chunk, b.n-done)]
 		if err := a.old.read(part, b.old+done); err != nil {
 			return err
+		}
+		if a.predict != nil {
+			if err := a.predict.operands(part, b.old+done, b.new+done, a.errors.operand); err != nil {
+				return err
+			}
 		}
 		if err := a.changes.apply(part); err != nil {
 			return err
@@ -172,7 +203,7 @@ func (a *applier) write(part []byte) error {
 
 // finished insists that nothing of the patch is left over.
 func (a *applier) finished() error {
-	if a.changes.more {
+	if a.changes.more || a.errors.more {
 		return corrupt("it has differences beyond the end of the file")
 	}
 	return a.literals.end()
@@ -180,6 +211,6 @@ func (a *applier) finished() error {
 
 func (a *applier) close() {
 	a.literals.close()
-	a.changes.gaps.close()
-	a.changes.values.close()
+	a.changes.close()
+	a.errors.close()
 }

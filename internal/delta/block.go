@@ -9,3 +9,7 @@ type block struct {
 func (b block) newEnd() int       { return b.new + b.n }
 func (b block) oldEnd() int       { return b.old + b.n }
 func (b block) displacement() int { return b.old - b.new }
+
+func (b block) span() span {
+	return span{new: int64(b.new), old: int64(b.old), n: int64(b.n)}
+}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -99,43 +98,6 @@ func readUvarint(r io.ByteReader) (uint64, error) {
 }
 
 func unzigzag(v int64) int64 { return v>>1 ^ -(v & 1) }
-
-// changes applies the differences of blocks as they are made.
-type changes struct {
-	gaps, values *decoder
-	gap          int64 // bytes before the next value
-	more         bool
-}
-
-func (c *changes) next() error {
-	gap, err := c.gaps.number()
-	if errors.Is(err, io.EOF) {
-		c.gap, c.more = math.MaxInt64, false
-		return c.values.end()
-	}
-	c.gap, c.more = gap, true
-	return err
-}
-
-func (c *changes) apply(part []byte) error {
-	at := int64(0)
-	for c.gap < int64(len(part))-at {
-		at += c.gap
-		value, err := c.values.ReadByte()
-		if err != nil {
-			return c.values.failed(err)
-		}
-		part[at] += value
-		at++
-		if err := c.next(); err != nil {
-			return err
-		}
-	}
-	if c.more {
-		c.gap -= int64(len(part)) - at
-	}
-	return nil
-}
 
 // countingReader counts what is read, and tells the errors of the reader below
 // from those of decompression.

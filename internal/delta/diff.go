@@ -60,11 +60,17 @@ type differ struct {
 	variant  Variant
 	workers  int
 
-	blocks  []block
-	streams [streamCount][]byte
+	oldImage, newImage image // of Small
+	blocks             []block
+	streams            [streamCount][]byte
 }
 
 func (d *differ) run(ctx context.Context) error {
+	if d.variant == Small {
+		if d.oldImage, d.newImage = parseImage(d.old), parseImage(d.new); d.oldImage.span == 0 || d.newImage.span == 0 {
+			d.variant = Fast
+		}
+	}
 	if err := d.match(ctx); err != nil {
 		return err
 	}
@@ -73,7 +79,7 @@ func (d *differ) run(ctx context.Context) error {
 		return nil
 	}
 	d.control()
-	if err := d.differences(ctx); err != nil {
+	if err := d.lacks(ctx); err != nil {
 		return err
 	}
 	return d.compress()
@@ -82,11 +88,15 @@ func (d *differ) run(ctx context.Context) error {
 // match finds the blocks, each segment of the new file on its own.
 func (d *differ) match(ctx context.Context) error {
 	m := &matcher{old: masked{data: d.old}, new: masked{data: d.new}}
+	if d.variant == Small {
+		m.old.mask, m.new.mask = operandMask(d.old, d.oldImage, d.each), operandMask(d.new, d.newImage, d.each)
+	}
 	m.index = newIndex(ctx, m.old, d.workers)
 	bounds := d.bounds()
 	found := make([][]block, len(bounds)-1)
 	d.each(len(found), func(i int) { found[i] = m.segment(ctx, bounds[i], bounds[i+1]) })
 	d.blocks = join(found)
+	d.blocks = refine(d.old, d.new, d.blocks)
 	return ctx.Err()
 }
 
@@ -128,40 +138,6 @@ func (d *differ) control() {
 		last = b
 	}
 	d.streams[streamSkips], d.streams[streamSizes], d.streams[streamMoves] = skips, sizes, moves
-}
-
-// differences writes down what the blocks lack.
-func (d *differ) differences(ctx context.Context) error {
-	parts := split(d.blocks, 4*d.workers)
-	found := make([]differences, len(parts))
-	d.each(len(parts), func(i int) {
-		for _, b := range parts[i] {
-			found[i].add(d.old[b.old:b.oldEnd()], d.new[b.new:b.newEnd()])
-			if ctx.Err() != nil {
-				return
-			}
-		}
-	})
-	var all differences
-	for _, part := range found {
-		all.join(part)
-	}
-	d.streams[streamGaps], d.streams[streamValues] = all.gaps, all.values
-	return ctx.Err()
-}
-
-// split cuts a list into n parts of about as many bytes.
-func split(blocks []block, n int) (parts [][]block) {
-	each := covered(blocks)/n + 1
-	for len(blocks) > 0 {
-		k, bytes := 0, 0
-		for k < len(blocks) && bytes < each {
-			bytes += blocks[k].n
-			k++
-		}
-		parts, blocks = append(parts, blocks[:k]), blocks[k:]
-	}
-	return parts
 }
 
 // compress replaces the streams by their compressed selves.

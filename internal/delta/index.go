@@ -14,8 +14,6 @@ const (
 	indexStep = 8
 	// maxIndexBits bounds the index to 64 MiB. It is also bounded by the old file.
 	maxIndexBits = 24
-	// indexParts are built by different workers.
-	indexParts = 4
 )
 
 // index finds where in the old file 16 bytes occur. It keeps the last position for
@@ -36,20 +34,17 @@ func newIndex(ctx context.Context, old masked, workers int) *index {
 	}
 	size := min(max(bits.Len(uint(len(old.data)/step)), 10), maxIndexBits)
 	x := &index{table: make([]uint32, 1<<size), shift: uint(64 - size), step: step, old: old}
+	// A part is all hashes with the same highest bits, and a worker's own.
+	partBits := min(bits.Len(uint(workers))-1, 2)
 	var group sync.WaitGroup
-	slots := make(chan struct{}, workers)
-	for part := range uint64(indexParts) {
-		slots <- struct{}{}
-		group.Go(func() {
-			x.fill(ctx, part)
-			<-slots
-		})
+	for part := range uint64(1) << partBits {
+		group.Go(func() { x.fill(ctx, part, 64-partBits) })
 	}
 	group.Wait()
 	return x
 }
 
-func (x *index) fill(ctx context.Context, part uint64) {
+func (x *index) fill(ctx context.Context, part uint64, shift int) {
 	last := len(x.old.data) - anchor
 	for at := 0; at <= last; at += x.step {
 		if at&0xfffff == 0 && ctx.Err() != nil {
@@ -60,7 +55,7 @@ func (x *index) fill(ctx context.Context, part uint64) {
 			continue // padding: anything would match it
 		}
 		h := hash16(a, b)
-		if h>>62 != part {
+		if h>>shift != part {
 			continue
 		}
 		x.table[h>>x.shift] = uint32(at/x.step) + 1

@@ -17,3 +17,37 @@ func (m masked) word(at int) uint64 {
 	}
 	return w
 }
+
+// maskPiece is how much of a section is scanned at once; a multiple of eight, so
+// that no two workers share a byte of the mask.
+const maskPiece = 1 << 20
+
+// operandMask has the bits of all bytes set that are operands of code.
+func operandMask(file []byte, m image, each func(n int, work func(i int))) bitmap {
+	mask := newBitmap(len(file))
+	s := newScanner(m)
+	each(len(file)/maskPiece+1, func(i int) {
+		from := i * maskPiece
+		for end := min(from+maskPiece, len(file)); from < end; {
+			section, n := m.at(int64(from))
+			n = min(n, int64(end-from))
+			if section != nil && section.code {
+				s.mask(mask, file, from, int(n), int64(from)-section.offset+section.address)
+			}
+			from += int(n)
+		}
+	})
+	return mask
+}
+
+func (s *scanner) mask(mask bitmap, file []byte, from, n int, address int64) {
+	code := file[from : from+n]
+	for next := 0; ; {
+		at, _, ok := s.next(code, next, address)
+		if !ok {
+			return
+		}
+		mask.setFour(from + at)
+		next = at + operandSize
+	}
+}

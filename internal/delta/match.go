@@ -6,11 +6,13 @@ const (
 	window = 32 // bytes that are scored at once
 
 	goodScore = 20 // of a window: below, something better is looked for
-	keepScore = 13 // of a window: below, the displacement is given up
-	gain      = 8  // by how much another displacement must be better, of two windows
+	keepScore = 8  // of a window: below, the displacement is given up
+	gain      = 4  // by how much another displacement must be better, of two windows
 
 	// patience is how far past its best a border is looked for.
-	patience = 32
+	patience = 128
+	// refinePatience is the same for the second look, by the bytes as they are.
+	refinePatience = 512
 	// backtrack bounds the search for a border.
 	backtrack = 64 << 10
 )

@@ -18,16 +18,32 @@ type spans struct {
 	last                span
 }
 
-func (a *applier) openBlocks() (*spans, error) {
+// blocks calls f for each block of the patch.
+func (a *applier) blocks(f func(span) error) error {
 	s := &spans{header: a.header}
-	for i, to := range map[int]**decoder{streamSkips: &s.skips, streamSizes: &s.sizes, streamMoves: &s.moves} {
-		var err error
-		if *to, err = a.stream(i); err != nil {
-			s.close()
-			return nil, err
+	defer s.close()
+	var err error
+	if s.skips, err = a.stream(streamSkips); err != nil {
+		return err
+	}
+	if s.sizes, err = a.stream(streamSizes); err != nil {
+		return err
+	}
+	if s.moves, err = a.stream(streamMoves); err != nil {
+		return err
+	}
+	for {
+		b, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(b); err != nil {
+			return err
 		}
 	}
-	return s, nil
 }
 
 // next returns the next block, or io.EOF.

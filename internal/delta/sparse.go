@@ -5,20 +5,25 @@ import (
 	"math/bits"
 )
 
-// differences are what bytes lack to be others: before each value the number of
-// bytes that are right as they are. Sparse and apart from each other, both compress
-// far better than the difference itself.
-type differences struct {
+// sparse are values with, before each, the number of things that need none. Apart
+// from each other, numbers and values compress far better than together.
+type sparse struct {
 	gaps   []byte // uvarints
-	values []byte // each is added to a byte
+	values []byte
 
-	right int // bytes that were right since the last value
+	right int // things that needed none since the last value
 }
 
-// add appends what turns got into want.
-func (d *differences) add(got, want []byte) {
-	at, next := 0, 0 // next is where the current gap began
-	next = -d.right
+// put appends a value after the things counted in right.
+func (s *sparse) put(value ...byte) {
+	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
+	s.values = append(s.values, value...)
+	s.right = 0
+}
+
+// differences appends what turns the bytes of got into those of want.
+func (s *sparse) differences(got, want []byte) {
+	at, next := 0, -s.right // next is where the current gap began
 	for ; at+8 <= len(want); at += 8 {
 		x := load64(got, at) ^ load64(want, at)
 		if x == 0 {
@@ -26,30 +31,30 @@ func (d *differences) add(got, want []byte) {
 		}
 		for high := nonzeroBytes(x); high != 0; high &= high - 1 {
 			k := at + bits.TrailingZeros64(high)>>3
-			d.gaps = binary.AppendUvarint(d.gaps, uint64(k-next))
-			d.values = append(d.values, want[k]-got[k])
+			s.right = k - next
+			s.put(want[k] - got[k])
 			next = k + 1
 		}
 	}
 	for ; at < len(want); at++ {
 		if got[at] != want[at] {
-			d.gaps = binary.AppendUvarint(d.gaps, uint64(at-next))
-			d.values = append(d.values, want[at]-got[at])
+			s.right = at - next
+			s.put(want[at] - got[at])
 			next = at + 1
 		}
 	}
-	d.right = len(want) - next
+	s.right = len(want) - next
 }
 
-// join appends the differences of the bytes that follow.
-func (d *differences) join(following differences) {
+// join appends what follows.
+func (s *sparse) join(following sparse) {
 	if len(following.values) == 0 {
-		d.right += following.right
+		s.right += following.right
 		return
 	}
 	first, n := binary.Uvarint(following.gaps)
-	d.gaps = binary.AppendUvarint(d.gaps, first+uint64(d.right))
-	d.gaps = append(d.gaps, following.gaps[n:]...)
-	d.values = append(d.values, following.values...)
-	d.right = following.right
+	s.gaps = binary.AppendUvarint(s.gaps, first+uint64(s.right))
+	s.gaps = append(s.gaps, following.gaps[n:]...)
+	s.values = append(s.values, following.values...)
+	s.right = following.right
 }

@@ -1,0 +1,86 @@
+package delta
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// lacking is what a run of blocks lacks after they were copied.
+type lacking struct {
+	bytes    sparse
+	operands sparse
+}
+
+// lacks writes down what the blocks lack.
+func (d *differ) lacks(ctx context.Context) error {
+	var moved *blockMap
+	if d.variant == Small {
+		moved = newBlockMap(d.oldImage, d.newImage)
+		for _, b := range d.blocks {
+			moved.add(b.span())
+		}
+		moved.complete()
+		d.streams[streamImages] = d.newImage.append(d.oldImage.append(nil))
+	}
+	parts := split(d.blocks, int64(len(d.new)))
+	found := make([]lacking, len(parts))
+	d.each(len(parts), func(i int) { found[i] = d.lacking(ctx, parts[i], moved) })
+	var all lacking
+	for _, part := range found {
+		all.bytes.join(part.bytes)
+		all.operands.join(part.operands)
+	}
+	d.streams[streamGaps], d.streams[streamValues] = all.bytes.gaps, all.bytes.values
+	d.streams[streamOperandGaps], d.streams[streamOperandErrors] = all.operands.gaps, all.operands.values
+	return ctx.Err()
+}
+
+// split cuts a list into laps.
+func split(blocks []block, newSize int64) (parts [][]block) {
+	for len(blocks) > 0 {
+		k := 1
+		for k < len(blocks) && lap(blocks[k].span(), newSize) == lap(blocks[0].span(), newSize) {
+			k++
+		}
+		parts, blocks = append(parts, blocks[:k]), blocks[k:]
+	}
+	return parts
+}
+
+// lacking works on one lap.
+func (d *differ) lacking(ctx context.Context, blocks []block, moved *blockMap) (l lacking) {
+	if moved == nil {
+		for _, b := range blocks {
+			l.bytes.differences(d.old[b.old:b.oldEnd()], d.new[b.new:b.newEnd()])
+		}
+		return l
+	}
+	p := newPredictor(moved)
+	part := make([]byte, chunk)
+	var want []byte
+	correct := func(at int, predicted uint32) (uint32, error) {
+		actual := binary.LittleEndian.Uint32(want[at:])
+		if actual == predicted {
+			l.operands.right++
+			return actual, nil
+		}
+		var wrong [operandSize]byte
+		binary.LittleEndian.PutUint32(wrong[:], actual-predicted)
+		l.operands.put(wrong[:]...)
+		return actual, nil
+	}
+	for _, b := range blocks {
+		for done := 0; done < b.n; done += chunk {
+			if ctx.Err() != nil {
+				return l
+			}
+			n := min(chunk, b.n-done)
+			copy(part, d.old[b.old+done:][:n])
+			want = d.new[b.new+done:][:n]
+			// correct never fails.
+			_ = p.operands(part[:n], int64(b.old+done), int64(b.new+done), correct)
+			l.bytes.differences(part[:n], want)
+		}
+	}
+	return l
+}
