@@ -57,8 +57,8 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 		return err
 	}
 	options := deploy.Options{
-		Sources: source.NewSet(source.Options{}),
-		Only:    o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
+		Sources: source.NewSet(source.Options{}), Depot: s.depot(),
+		Only: o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
 	}
 	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
 		return deploy.Push(ctx, n, doc, options, r)

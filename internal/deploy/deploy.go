@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -31,6 +32,9 @@ import (
 type Options struct {
 	// Sources obtains binaries; share one between nodes. nil: one of its own.
 	Sources *source.Set
+	// Depot lets differences be sent instead of whole files; share one between
+	// nodes. nil: whole files.
+	Depot *transfer.Depot
 	// Only are the components to push; empty: all of the node file.
 	Only []string
 	// Force restarts a component's service although nothing differs.

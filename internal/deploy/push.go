@@ -45,6 +45,9 @@ func (w *work) push(ctx context.Context) error {
 	}
 	if !w.needed() || w.options.DryRun {
 		w.planned()
+		if !w.options.DryRun {
+			w.keep(ctx)()
+		}
 		return w.tidy(ctx)
 	}
 	if err := w.lock(ctx); err != nil {
@@ -54,6 +57,7 @@ func (w *work) push(ctx context.Context) error {
 		w.unstage(ctx, err)
 		return err
 	}
+	defer w.keep(ctx)()
 	return w.swap(ctx)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
@@ -35,14 +37,10 @@ func (w *work) stageOne(ctx context.Context, c *component) error {
 	w.reporter.Step("sending %s", c.spec.Name)
 	total := transfer.Result{}
 	for try := 1; ; try++ {
-		result, err := transfer.Send(ctx, w.node, transfer.File{
-			Label: c.spec.Name, Path: c.binary.Path, Size: c.binary.Size,
-			SHA256: c.binary.SHA256, Modified: c.binary.Modified,
-		}, c.staged, w.reporter)
-		total.Method, total.SizeBytes = result.Method, result.SizeBytes
-		total.SentBytes += result.SentBytes
-		total.Seconds += result.Seconds
-		total.Compressed = total.Compressed || result.Compressed
+		file := w.file(c)
+		file.Absent = try == 1 && !c.left()
+		result, err := transfer.Send(ctx, w.node, file, c.staged, w.reporter)
+		total = total.And(result)
 		c.result.Transfer, c.result.Seconds.Transfer = &total, total.Seconds
 		if err == nil || !lost(err) || ctx.Err() != nil || try == stageTries {
 			return sendError(err)
@@ -52,6 +50,51 @@ func (w *work) stageOne(ctx context.Context, c *component) error {
 			return err
 		}
 	}
+}
+
+// file is the component's binary, and what on the node it may differ little from.
+func (w *work) file(c *component) transfer.File {
+	file := transfer.File{
+		Label: c.spec.Name, Path: c.binary.Path, Size: c.binary.Size,
+		SHA256: c.binary.SHA256, Modified: c.binary.Modified, Depot: w.options.Depot,
+	}
+	if c.state.GetExists() {
+		file.Bases = append(file.Bases, transfer.Base{
+			Path: c.spec.Destination, SHA256: c.state.GetSha256(), Size: c.state.GetSize(),
+		})
+	}
+	if c.state.GetPreviousPath() != "" {
+		file.Bases = append(file.Bases, transfer.Base{Path: c.state.GetPreviousPath(), SHA256: c.state.GetPreviousSha256()})
+	}
+	return file
+}
+
+// left is whether an earlier push left something of the same binary.
+func (c *component) left() bool {
+	return slices.ContainsFunc(c.state.GetLeftovers(), func(path string) bool {
+		return samePath(path, c.staged) || samePath(path, transfer.Part(c.staged))
+	})
+}
+
+// keep keeps copies of the binaries that are on the node, or are about to be, for
+// the next build to be compared with. It works beside the transaction; the copy
+// is an optimisation, and what goes wrong with it is no failure of the push.
+func (w *work) keep(ctx context.Context) (wait func()) {
+	if w.options.Depot == nil {
+		return func() {}
+	}
+	var copies sync.WaitGroup
+	for _, c := range w.components {
+		if c.change == changeSkipped {
+			continue
+		}
+		copies.Go(func() {
+			if err := w.options.Depot.Keep(ctx, w.file(c)); err != nil {
+				w.reporter.Debug("%s: %v", c.spec.Name, err)
+			}
+		})
+	}
+	return copies.Wait
 }
 
 func sendError(err error) error {

@@ -82,6 +82,15 @@ type sending struct {
 	reporter ui.Reporter
 }
 
+// And is what two tries came to, one after the other.
+func (r Result) And(next Result) Result {
+	next.SentBytes += r.SentBytes
+	next.Seconds += r.Seconds
+	next.DiffSeconds += r.DiffSeconds
+	next.Compressed = next.Compressed || r.Compressed
+	return next
+}
+
 // Send brings the file to destination, in a folder that exists or is made. The
 // bytes go to destination.part first, where the next Send continues after a
 // cut connection; destination itself only ever has the whole file, whose hash
