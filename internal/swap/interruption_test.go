@@ -86,14 +86,32 @@ func interruptions() []interruption {
 }
 
 // TestEveryInterruption runs one transaction, then again with each interruption
-// at each of its operations: none is sampled.
+// at each of its operations: none is sampled. So for one that is committed and
+// for one whose new kubelet crashes.
 func TestEveryInterruption(t *testing.T) {
-	var points []point
+	for fault, result := range map[string]swap.Result{"": swap.Committed, "crash-at-start": swap.RolledBack} {
+		t.Run(string(result), func(t *testing.T) {
+			points := pointsOf(t, fault, result)
+			for _, i := range interruptions() {
+				t.Run(i.name, func(t *testing.T) {
+					for _, p := range points {
+						t.Run(p.String(), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) { interrupt(t, fault, p, i) })
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// pointsOf runs the transaction undisturbed and returns its operations.
+func pointsOf(t *testing.T, fault string, want swap.Result) (points []point) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRun(t)
+		r := newRun(t, fault)
 		r.ForgetOperations()
 		r.transact()
-		if r.outcome.Result != swap.Committed {
+		if r.outcome.Result != want {
 			t.Fatalf("undisturbed: %+v, %v", r.outcome, r.err)
 		}
 		for _, op := range r.Operations() {
@@ -106,19 +124,11 @@ func TestEveryInterruption(t *testing.T) {
 	if len(points) < 40 {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
-	for _, i := range interruptions() {
-		t.Run(i.name, func(t *testing.T) {
-			for _, p := range points {
-				t.Run(p.String(), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { interrupt(t, p, i) })
-				})
-			}
-		})
-	}
+	return points
 }
 
-func interrupt(t *testing.T, p point, i interruption) {
-	r := newRun(t)
+func interrupt(t *testing.T, fault string, p point, i interruption) {
+	r := newRun(t, fault)
 	r.ForgetOperations()
 	var struck atomic.Bool
 	r.OnOperation(func(op simulated.Operation) simulated.Verdict {
@@ -161,11 +171,11 @@ type run struct {
 	told     []swap.Outcome
 }
 
-func newRun(t *testing.T) *run {
+func newRun(t *testing.T, fault string) *run {
 	n := newNode(t)
 	r := &run{node: n, old: map[string]string{}, new: map[string]string{}}
 	r.plan = swap.Plan{Holder: "tester", Components: []swap.Component{
-		n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", ""),
+		n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", fault),
 	}}
 	r.plan.Components[1].CommandLine = `"C:\k\kubelet.exe" --v=6`
 	for _, c := range r.plan.Components {
