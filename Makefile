@@ -43,6 +43,10 @@ test: ## everything: unit tests with -race, the Windows side under Wine, end to 
 unit: ## the quick part of test: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
+.PHONY: bench
+bench: ## swdt beside its peers, into docs/benchmarks.md; takes half an hour
+	scripts/bench.sh
+
 .PHONY: verify
 verify: ## formatting, vet for three systems, lint, layers, generated files, go.mod
 	scripts/verify.sh

@@ -5,6 +5,10 @@
 #   lab/build.sh               everything
 #   lab/build.sh services      the service program in all its versions and faults
 #   lab/build.sh containerd    the real containerd.exe of two versions
+#   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
+#   lab/build.sh bench         kubelet, and all else that benchmarks push
+#
+# "Everything" is without kubelet and bench: a first build of kubelet takes minutes.
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -38,9 +42,9 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 # interactive users. Under Wine 8 neither is so; containerd would run as if in a
 # terminal and never answer the SCM. So it is built with a copy of that module
 # that looks at the parent's name alone; containerd's own code is as published.
-containerd_build() ( # VERSION LDFLAGS
+containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
+	trap 'rm -rf "$work" "$clones"' EXIT
 	cd "containerd/$1"
 	go mod download golang.org/x/sys
 	cp -r --no-preserve=mode "$(go list -m -f '{{.Dir}}' golang.org/x/sys)" "$work/sys"
@@ -51,13 +55,103 @@ containerd_build() ( # VERSION LDFLAGS
 		-e '/^func IsAnInteractiveSession/a if service, err := IsWindowsService(); err != nil || service { return false, err }' "$file"
 	cp go.mod go.sum "$work"
 	echo "replace golang.org/x/sys => $work/sys" >>"$work/go.mod"
+	if (($# > 2)); then
+		clone github.com/containerd/containerd "$3" "$4" >>"$work/go.mod"
+	fi
 	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" github.com/containerd/containerd/cmd/containerd
 )
 
-containerd() { # VERSION
+containerd() { # VERSION [NAME SED-SCRIPT FILE-IN-MODULE]
 	local flags="-X github.com/containerd/containerd/version.Version=$1"
-	build "containerd-$1.exe" "$(go env GOVERSION) 3 $flags $(sha256sum <"containerd/$1/go.mod")" \
-		containerd_build "$1" "$flags"
+	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 3 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
+		containerd_build "$1" "$flags" "${@:3}"
+}
+
+# clone makes a tree of a module in which one file may be another, and prints the
+# line for go.mod that has it built: what somebody does who works on a clone and
+# changes a line. Its path is always the same, as it is theirs.
+clones=$lab/clones
+clone() { # MODULE SED-SCRIPT FILE-IN-MODULE
+	local from to=$clones/$1
+	from=$(go list -m -f '{{.Dir}}' "$1")
+	rm -rf "$to"
+	mkdir -p "$(dirname "$to")"
+	cp -r --no-preserve=mode "$from" "$to"
+	edit "$2" "$from/$3" "$to/$3"
+	echo "replace $1 => $to"
+}
+
+# edit copies a file with an edit, which must fit.
+edit() { # SED-SCRIPT FROM TO
+	rm -f "$3"
+	sed -e "$1" "$2" >"$3"
+	if [[ -n $1 ]] && cmp -s "$2" "$3"; then
+		echo "nothing in $2 fits $1" >&2
+		return 1
+	fi
+}
+
+kubelet_build() ( # SED-SCRIPT FILE-IN-MODULE
+	work=$(mktemp -d)
+	trap 'rm -rf "$work" "$clones"' EXIT
+	cd kubelet
+	go mod download k8s.io/kubernetes
+	cp go.mod go.sum "$work"
+	clone k8s.io/kubernetes "$1" "$2" >>"$work/go.mod"
+	go build -modfile "$work/go.mod" -trimpath -ldflags "-s -w" -o "$OUT" k8s.io/kubernetes/cmd/kubelet
+)
+
+kubelet() { # NAME SED-SCRIPT FILE-IN-MODULE
+	build "kubelet-1.36.3$1.exe" "$(go env GOVERSION) 2 $(sha256sum <kubelet/go.mod) $*" kubelet_build "${@:2}"
+}
+
+kubelets() {
+	kubelet "" "" pkg/kubelet/kubelet.go
+	kubelet -edited '/logger.V(4).Info("SyncPod enter",/a logger.Info("Syncing a pod", "pod", klog.KObj(pod), "node", kl.nodeName, "updateType", updateType)' \
+		pkg/kubelet/kubelet.go
+}
+
+agent_build() ( # [SED-SCRIPT FILE]
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	cd ..
+	echo '{}' >"$work/overlay.json"
+	if (($# > 0)); then
+		edit "$1" "$PWD/$2" "$work/edited.go"
+		printf '{"Replace": {"%s": "%s"}}\n' "$PWD/$2" "$work/edited.go" >"$work/overlay.json"
+	fi
+	go build -tags grpcnotrace -trimpath -overlay "$work/overlay.json" -ldflags "-s -w" -o "$OUT" ./cmd/swdt-agent
+)
+
+agent() { # [NAME SED-SCRIPT FILE]
+	local sources
+	sources=$(cd .. && git ls-files --cached --others --exclude-standard -z 'api/*.go' 'cmd/*.go' 'internal/*.go' go.mod |
+		xargs -0 cat 2>/dev/null | sha256sum)
+	build "agent${1:+-$1}.exe" "$(go env GOVERSION) 1 $sources $*" agent_build "${@:2}"
+}
+
+tiny() { # VERSION
+	local flags="-X main.version=$1"
+	build "tiny-$1.exe" "$(go env GOVERSION) 1 $flags $(cat go.sum tiny/* | sha256sum)" go_build . ./tiny "$flags"
+	build "tiny-$1-100M.exe" "$(sha256sum <"$lab/tiny-$1.exe") 1" pad_build "$lab/tiny-$1.exe" 100M
+}
+
+pad_build() { # FILE SIZE
+	GOOS='' GOARCH='' go run ./pad "$1" "$OUT" "$2"
+}
+
+bench() {
+	kubelets
+	containerd 1.7.11
+	containerd 1.7.12
+	containerd 1.7.12 cloned "" services/images/local.go
+	containerd 1.7.12 edited '/^func (l \*local) Get(/a log.G(ctx).WithField("name", req.Name).Info("an image is asked for")' \
+		services/images/local.go
+	agent
+	agent edited '/^func (s \*machineService) Facts(/a if err := ctx.Err(); err != nil { return nil, fmt.Errorf("facts of this machine: %w", err) }' \
+		internal/agent/machine.go
+	tiny v1.0.0
+	tiny v1.0.1
 }
 
 service() { # NAME VERSION [FAULT]
@@ -94,8 +188,10 @@ containerd)
 	containerd 1.6.27
 	containerd 1.7.12
 	;;
+kubelet) kubelets ;;
+bench) bench ;;
 *)
-	echo "usage: lab/build.sh [services|containerd]" >&2
+	echo "usage: lab/build.sh [services|containerd|kubelet|bench]" >&2
 	exit 2
 	;;
 esac

@@ -19,13 +19,13 @@ func floors() map[string]int {
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
 			"internal/agentbin", "internal/cri", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
-			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config"},
+			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build"},
 		2: {"internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/agent", "internal/node"},
-		4: {"internal/plan", "internal/transfer", "internal/fleet", "internal/node/nodetest"},
+		4: {"internal/plan", "internal/transfer", "internal/fleet", "internal/watch", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/cli"},
-		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion"},
+		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "bench"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {

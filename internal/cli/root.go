@@ -54,7 +54,7 @@ new one does not come up.`,
 	)
 	addTo(root, groupNode, a.setupCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand())
-	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand())
+	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
 	root.SetHelpCommandGroupID(groupAround)

@@ -1,0 +1,150 @@
+//go:build linux
+
+// Command bench measures swdt side by side with what else brings a rebuilt
+// binary to a node, on this machine, in one run:
+//
+//   - sizes: patches of real pairs of builds: bytes, seconds, memory
+//   - pushes: whole pushes through OpenSSH over shaped links
+//   - downtime: how long a service is away, for a small and a large binary
+//
+// `make bench` builds and installs what it needs and runs all of it. Results go to
+// bench/results.json, from which the tables and plots of docs/benchmarks.md are
+// drawn.
+//
+//   - pairs.go, tools.go, sizes.go: the first part
+//   - link.go, sshd.go, sandbox.go, pushes.go: the second
+//   - downtime.go: the third
+//   - results.go, page.go, plot.go: what is kept and shown of it
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// parts in the order in which they run.
+func parts() []string { return []string{"sizes", "pushes", "downtime"} }
+
+type options struct {
+	root, lab, swdt string
+	parts           []string
+	repeat          int
+	pairs, links    []string // empty: all
+	render          bool
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&o.root, "root", ".", "the repository")
+	flags.StringVar(&o.lab, "lab", "", "the folder that lab/build.sh prints")
+	flags.StringVar(&o.swdt, "swdt", "bin/swdt", "the swdt to measure")
+	flags.IntVar(&o.repeat, "repeat", 3, "how often to measure; the median counts")
+	flags.BoolVar(&o.render, "render", false, "only write docs/benchmarks.md again, from the results that are there")
+	var chosen, pairs, links string
+	flags.StringVar(&chosen, "parts", strings.Join(parts(), ","), "which parts to run")
+	flags.StringVar(&pairs, "pairs", "", "which pairs of files to take (default all)")
+	flags.StringVar(&links, "links", "", "which links to push over (default all)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.parts, o.pairs, o.links = split(chosen), split(pairs), split(links)
+	for _, part := range o.parts {
+		if !slices.Contains(parts(), part) {
+			return o, fmt.Errorf("-parts %s: choose from %s", part, strings.Join(parts(), ","))
+		}
+	}
+	if o.repeat < 1 {
+		return o, fmt.Errorf("-repeat %d: use 1 or more", o.repeat)
+	}
+	if o.lab == "" && !o.render {
+		return o, fmt.Errorf("-lab is missing: use `make bench`, or -lab \"$(lab/build.sh bench)\"")
+	}
+	var err error
+	if o.swdt, err = filepath.Abs(o.swdt); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	store := filepath.Join(o.root, "bench", "results.json")
+	results, err := readResults(store)
+	if err != nil {
+		return err
+	}
+	if !o.render {
+		if err := o.measure(ctx, store, &results); err != nil {
+			return err
+		}
+	}
+	return writePages(filepath.Join(o.root, "docs"), results)
+}
+
+// measure runs the parts. What a part found is kept as soon as it ends.
+func (o options) measure(ctx context.Context, store string, results *Results) error {
+	work, err := os.MkdirTemp("", "swdt-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	b := &bench{options: o, work: work}
+	for _, part := range o.parts {
+		var err error
+		machine := describeMachine(ctx)
+		switch part {
+		case "sizes":
+			results.Sizes, err = b.sizes(ctx)
+			results.Sizes.Machine = machine
+		case "pushes":
+			results.Pushes, err = b.pushes(ctx)
+			results.Pushes.Machine = machine
+		case "downtime":
+			results.Downtime, err = b.downtime(ctx)
+			results.Downtime.Machine = machine
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+		if err := results.write(store); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bench is one run.
+type bench struct {
+	options
+	work string // a folder of its own, gone in the end
+}
+
+// say tells on stderr what goes on.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}

@@ -1,0 +1,275 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// way is one way of bringing the new kubelet to the far end.
+type way struct {
+	name string
+	// prepare brings the far end to where it was before; it is not measured.
+	prepare func(ctx context.Context) error
+	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
+}
+
+// farEnds are the far ends behind one link: this machine itself for the tools
+// that need one of their kind there, and the Windows node.
+type farEnds struct {
+	itself, node *proxy
+	nodeFile     string
+}
+
+// pushes brings the rebuilt kubelet to a far end over each link, in each way.
+func (b *bench) pushes(ctx context.Context) (Pushes, error) {
+	pair, err := b.kubelets()
+	if err != nil {
+		return Pushes{}, err
+	}
+	node, err := b.startWineNode(ctx, filepath.Join(b.work, "pushes"))
+	defer node.end(ctx)
+	if err != nil {
+		return Pushes{}, err
+	}
+	itself, err := startSSHD(ctx, node.keys, "Subsystem sftp internal-sftp")
+	if err != nil {
+		return Pushes{}, err
+	}
+	defer itself.stop()
+	p := &pusher{bench: b, pair: pair, node: node, far: filepath.Join(b.work, "far")}
+	if err := p.begin(ctx); err != nil {
+		return Pushes{}, err
+	}
+	results := Pushes{Repeat: b.repeat, Pair: pair}
+	for _, link := range links() {
+		if len(b.links) > 0 && !slices.Contains(b.links, link.Name) {
+			continue
+		}
+		result, err := p.over(ctx, link, itself)
+		if err != nil {
+			return results, err
+		}
+		results.Links = append(results.Links, result)
+	}
+	return results, nil
+}
+
+func (b *bench) kubelets() (Pair, error) {
+	c := *b
+	c.pairs = []string{kubeletPair}
+	pairs, err := c.allPairs(context.Background()) // nothing of this pair is made
+	if err != nil {
+		return Pair{}, err
+	}
+	return pairs[0], nil
+}
+
+// pusher is the second part's state.
+type pusher struct {
+	*bench
+	pair    Pair
+	node    *wineNode
+	far     string // the folder of the far ends that are no Windows
+	oldFile string // a node file that pushes the old binary, over no proxy
+}
+
+const component, destination = "bench-kubelet", `C:\k\kubelet.exe`
+
+// begin puts the old binary on the node, with swdt: so it is known there and here.
+func (p *pusher) begin(ctx context.Context) error {
+	if err := os.MkdirAll(p.far, 0o700); err != nil {
+		return err
+	}
+	var err error
+	p.oldFile, err = p.node.nodeFile("old", p.node.server.address, provisioner(component, p.pair.old, destination))
+	if err != nil {
+		return err
+	}
+	_, _, err = p.node.push(ctx, p.oldFile, component)
+	return err
+}
+
+func (p *pusher) over(ctx context.Context, link Link, itself *sshd) (LinkResult, error) {
+	result := LinkResult{Link: link}
+	ends := &farEnds{}
+	var err error
+	if ends.itself, err = newProxy(ctx, link, itself.address); err != nil {
+		return result, err
+	}
+	defer ends.itself.Close()
+	if ends.node, err = newProxy(ctx, link, p.node.server.address); err != nil {
+		return result, err
+	}
+	defer ends.node.Close()
+	ends.nodeFile, err = p.node.nodeFile("new", ends.node.address(), provisioner(component, p.pair.new, destination))
+	if err != nil {
+		return result, err
+	}
+	for _, w := range p.ways() {
+		cell := p.measure(ctx, w, ends)
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		say("%-15s %-28s %s", link.Name, w.name, cell)
+		result.Ways = append(result.Ways, cell)
+	}
+	return result, nil
+}
+
+func (p *pusher) measure(ctx context.Context, w way, ends *farEnds) Push {
+	type attempt struct {
+		taken
+		push Push
+	}
+	var attempts []attempt
+	cell, err := func() (Push, error) {
+		for range p.repeat {
+			if err := w.prepare(ctx); err != nil {
+				return Push{}, err
+			}
+			t, push, err := w.push(ctx, ends)
+			if err != nil {
+				return Push{}, err
+			}
+			push.Seconds = t.seconds
+			attempts = append(attempts, attempt{t, push})
+			if t.seconds > slow {
+				break
+			}
+		}
+		slices.SortFunc(attempts, func(a, b attempt) int { return int(1e9 * (a.seconds - b.seconds)) })
+		return attempts[(len(attempts)-1)/2].push, nil
+	}()
+	if err != nil {
+		cell.Error = err.Error()
+	}
+	cell.Way = w.name
+	return cell
+}
+
+// Names of the ways, as tables and plots have them.
+const (
+	wayConnect    = "ssh true"
+	wayScp        = "scp"
+	wayRsync      = "rsync -z"
+	wayZstdScp    = "zstd --patch-from + scp"
+	wayZstdStream = "zstd --patch-from \\| ssh"
+	waySwdt       = "swdt kubernetes"
+	waySwdtFirst  = "swdt kubernetes, first push"
+)
+
+func (p *pusher) ways() []way {
+	nothing := func(context.Context) error { return nil }
+	return []way{
+		{wayConnect, nothing, p.connect},
+		{wayScp, p.emptyFar, p.scp},
+		{wayRsync, p.oldFar, p.rsync},
+		{wayZstdScp, p.oldFar, p.zstdScp},
+		{wayZstdStream, p.oldFar, p.zstdStream},
+		{waySwdt, p.oldNode, p.swdtPush},
+		{waySwdtFirst, p.emptyNode, p.swdtPush},
+	}
+}
+
+func (p *pusher) farFile() string { return filepath.Join(p.far, "kubelet.exe") }
+
+func (p *pusher) emptyFar(context.Context) error {
+	return errors.Join(os.RemoveAll(p.far), os.Mkdir(p.far, 0o700))
+}
+
+func (p *pusher) oldFar(ctx context.Context) error {
+	return errors.Join(p.emptyFar(ctx), copyFile(p.pair.old, p.farFile()))
+}
+
+// arrived is that the peer did its work; it is not part of its time.
+func (p *pusher) arrived(t taken, err error) (taken, Push, error) {
+	if err == nil {
+		err = expectSame(p.farFile(), p.pair.new)
+	}
+	return t, Push{}, err
+}
+
+// connect is the time that every other way has in its own: a new connection.
+func (p *pusher) connect(ctx context.Context, l *farEnds) (taken, Push, error) {
+	t, err := words("ssh", append(p.sshOptions(l), "root@127.0.0.1", "true")...).run(ctx)
+	return t, Push{}, err
+}
+
+func (p *pusher) sshOptions(l *farEnds) []string {
+	return append(p.node.keys.clientOptions(), "-p", l.itself.port())
+}
+
+func (p *pusher) scpOptions(l *farEnds) []string {
+	return append(p.node.keys.clientOptions(), "-q", "-P", l.itself.port())
+}
+
+func (p *pusher) scp(ctx context.Context, l *farEnds) (taken, Push, error) {
+	return p.arrived(words("scp", append(p.scpOptions(l), p.pair.new, "root@127.0.0.1:"+p.farFile())...).run(ctx))
+}
+
+func (p *pusher) rsync(ctx context.Context, l *farEnds) (taken, Push, error) {
+	shell := "ssh " + strings.Join(p.sshOptions(l), " ")
+	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+p.farFile()).run(ctx))
+}
+
+// zstdScp is what a short script would do: make a patch, copy it, apply it.
+func (p *pusher) zstdScp(ctx context.Context, l *farEnds) (taken, Push, error) {
+	patch := filepath.Join(p.work, "push.zst")
+	script := fmt.Sprintf(`zstd -q -f -1 --long=27 --patch-from=%[1]s %[2]s -o %[3]s &&
+scp %[4]s %[3]s root@127.0.0.1:%[5]s.zst &&
+ssh %[6]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[5]s %[5]s.zst -o %[5]s.new && mv %[5]s.new %[5]s'`,
+		p.pair.old, p.pair.new, patch, strings.Join(p.scpOptions(l), " "), p.farFile(), strings.Join(p.sshOptions(l), " "))
+	return p.arrived(words("sh", "-c", script).run(ctx))
+}
+
+// zstdStream is a better one: making, sending and applying side by side, on one
+// connection.
+func (p *pusher) zstdStream(ctx context.Context, l *farEnds) (taken, Push, error) {
+	script := fmt.Sprintf(`set -o pipefail; zstd -q -1 --long=27 --patch-from=%[1]s %[2]s -c |
+ssh %[3]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[4]s -o %[4]s.new && mv %[4]s.new %[4]s'`,
+		p.pair.old, p.pair.new, strings.Join(p.sshOptions(l), " "), p.farFile())
+	return p.arrived(words("bash", "-c", script).run(ctx))
+}
+
+// oldNode pushes the old binary, and forgets the new one, which the node keeps
+// for a rollback and could be had for nothing.
+func (p *pusher) oldNode(ctx context.Context) error {
+	if _, _, err := p.node.push(ctx, p.oldFile, component); err != nil {
+		return err
+	}
+	return p.forget(".swdt-old")
+}
+
+// emptyNode is a node that never had the file.
+func (p *pusher) emptyNode(ctx context.Context) error {
+	return p.forget("", ".swdt-old")
+}
+
+func (p *pusher) forget(suffixes ...string) error {
+	for _, suffix := range suffixes {
+		err := os.Remove(p.node.drive("k/kubelet.exe" + suffix))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pusher) swdtPush(ctx context.Context, l *farEnds) (taken, Push, error) {
+	t, told, err := p.node.push(ctx, l.nodeFile, component)
+	if err == nil {
+		err = expectSame(p.node.drive("k/kubelet.exe"), p.pair.new)
+	}
+	return t, Push{
+		TransferSeconds: told.Seconds.Obtain + told.Seconds.Transfer,
+		Method:          told.Transfer.Method, SentBytes: told.Transfer.SentBytes,
+	}, err
+}

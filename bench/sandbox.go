@@ -1,0 +1,154 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// wineNode is a Wine sandbox with OpenSSH in front of it.
+type wineNode struct {
+	b      *bench
+	keys   sshKeys
+	server *sshd
+	name   string
+	state  string
+	prefix string
+	cache  string // swdt's, of this run
+}
+
+const nodeName = "bench"
+
+// startWineNode needs to be ended, also after an error.
+func (b *bench) startWineNode(ctx context.Context, folder string) (*wineNode, error) {
+	n := &wineNode{b: b, name: nodeName, state: filepath.Join(folder, "state"), cache: filepath.Join(folder, "cache")}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return n, err
+	}
+	if err := n.shareTemplate(); err != nil {
+		return n, err
+	}
+	up, err := n.swdt(ctx, "sandbox", "up", "--driver", "wine", "--name", n.name, "--state-dir", n.state, "-o", "json")
+	if err != nil {
+		return n, err
+	}
+	var info struct{ Prefix string }
+	if err := json.Unmarshal(up.stdout, &info); err != nil {
+		return n, fmt.Errorf("swdt sandbox up: %w", err)
+	}
+	n.prefix = info.Prefix
+	if n.keys, err = newSSHKeys(ctx, folder); err != nil {
+		return n, err
+	}
+	script := filepath.Join(folder, "command")
+	text := fmt.Sprintf(`#!/bin/sh
+case "$SSH_ORIGINAL_COMMAND" in
+windows-sftp) exec %[1]s sandbox sftp --prefix %[2]s ;;
+*) exec %[1]s sandbox shell --prefix %[2]s ;;
+esac
+`, b.swdt, n.prefix)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		return n, err
+	}
+	n.server, err = startSSHD(ctx, n.keys, "Subsystem sftp windows-sftp", "ForceCommand "+script)
+	return n, err
+}
+
+// shareTemplate gives the run a cache of its own, where only Wine's template,
+// which is slow to make, is the user's.
+func (n *wineNode) shareTemplate() error {
+	own := filepath.Join(n.cache, "swdt")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return err
+	}
+	users, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	template := filepath.Join(users, "swdt", "wine")
+	if err := os.MkdirAll(template, 0o700); err != nil {
+		return err
+	}
+	return os.Symlink(template, filepath.Join(own, "wine"))
+}
+
+// end removes the sandbox. It has its own time, since the run's may be over.
+func (n *wineNode) end(ctx context.Context) {
+	if n.server != nil {
+		n.server.stop()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if _, err := n.swdt(ctx, "sandbox", "down", "--name", n.name, "--state-dir", n.state); err != nil {
+		say("%v", err)
+	}
+}
+
+func (n *wineNode) swdt(ctx context.Context, args ...string) (taken, error) {
+	c := words(n.b.swdt, args...)
+	c.env = []string{"XDG_CACHE_HOME=" + n.cache}
+	return c.run(ctx)
+}
+
+// drive is drive C: as this machine sees it.
+func (n *wineNode) drive(path string) string {
+	return filepath.Join(n.prefix, "drive_c", filepath.FromSlash(path))
+}
+
+// nodeFile writes a node file for the node behind an address.
+func (n *wineNode) nodeFile(name, address string, provisioners ...string) (string, error) {
+	path := filepath.Join(n.keys.folder, name+".yaml")
+	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata:
+  name: %s
+spec:
+  credentials:
+    username: root
+    hostname: %s
+    privateKey: %s
+    hostKey: %s
+  kubernetes:
+    provisioners:
+%s`, nodeName, address, n.keys.client, n.keys.fingerprint, strings.Join(provisioners, ""))
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
+func provisioner(name, source, destination string) string {
+	return fmt.Sprintf("      - name: %s\n        sourceURL: %s\n        destination: %s\n", name, source, destination)
+}
+
+// pushed is what `swdt kubernetes -o json` tells of one component.
+type pushed struct {
+	Action   string
+	SHA256   string
+	Transfer struct {
+		Method    string
+		SentBytes int64
+	}
+	Seconds struct{ Obtain, Transfer, Down, Healthy float64 }
+}
+
+// push runs `swdt kubernetes` for one component.
+func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken, pushed, error) {
+	t, err := n.swdt(ctx, "kubernetes", "-c", nodeFile, "--only", component, "-o", "json")
+	if err != nil {
+		return t, pushed{}, fmt.Errorf("%w\n%s", err, t.stdout)
+	}
+	var report struct {
+		Nodes []struct{ Components []pushed }
+	}
+	if err := json.Unmarshal(t.stdout, &report); err != nil {
+		return t, pushed{}, fmt.Errorf("swdt kubernetes: %w", err)
+	}
+	if len(report.Nodes) != 1 || len(report.Nodes[0].Components) != 1 {
+		return t, pushed{}, fmt.Errorf("swdt kubernetes told of something else than one component: %s", t.stdout)
+	}
+	return t, report.Nodes[0].Components[0], nil
+}
