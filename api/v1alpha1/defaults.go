@@ -83,6 +83,7 @@ func defaultProvisioner(p *Provisioner) {
 	}
 	p.SHA256 = strings.ToLower(p.SHA256)
 	p.Health = completeHealth(p.Name, p.Health)
+	defaultBuild(p.Build)
 }
 
 // completeHealth joins what the file says of a service's health with what is

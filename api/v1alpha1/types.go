@@ -153,6 +153,9 @@ type Provisioner struct {
 	// is registered with.
 	DependsOn []string `yaml:"dependsOn,omitempty"`
 	Health    *Health  `yaml:"health,omitempty"`
+	// Build is how the binary at sourceURL is made. Unset: it is not swdt that
+	// builds it.
+	Build *Build `yaml:"build,omitempty"`
 }
 
 // Health says when a restarted service counts as healthy. Default for kubelet:

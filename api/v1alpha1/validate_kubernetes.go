@@ -55,6 +55,9 @@ func validateProvisioner(p *problems, field string, pr Provisioner) {
 	if pr.Health != nil {
 		validateHealth(p, field+".health", *pr.Health)
 	}
+	if pr.Build != nil {
+		validateBuild(p, field+".build", pr.SourceURL, *pr.Build)
+	}
 }
 
 func validateServiceName(p *problems, field, name string) {

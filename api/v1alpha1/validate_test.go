@@ -40,6 +40,20 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		"valid": {func(n *Node) {}, nil},
+		"build": {provisioner(func(p *Provisioner) {
+			p.Build = &Build{Command: Command{Args: []string{"make"}}, Watch: []string{"**/*.go", "!x/**", "a?.c"}, Env: map[string]string{"A": ""}}
+		}), nil},
+		"empty build": {provisioner(func(p *Provisioner) { p.Build = &Build{} }), []string{kubelet + ".build.command: is missing"}},
+		"no program":  {provisioner(func(p *Provisioner) { p.Build = &Build{Command: Command{Args: []string{}}} }), []string{kubelet + ".build.command: names no program"}},
+		"build of URL": {provisioner(func(p *Provisioner) {
+			p.SourceURL = "https://h/k.exe"
+			p.Build = &Build{Command: Command{Shell: "make"}}
+		}), []string{kubelet + ".build: is set, but sourceURL is not of this machine"}},
+		"build patterns and environment": {provisioner(func(p *Provisioner) {
+			p.Build = &Build{Command: Command{Shell: "make"}, Watch: []string{"", "/a", `a\b`, "a/../../b", "a**.go", "[a]"}, Env: map[string]string{"A=B": ""}}
+		}), []string{kubelet + ".build.watch[0]: is empty", kubelet + `.build.watch[1]: "/a" is not a pattern below dir`, kubelet + `.build.watch[2]: "a\\b" is not a pattern below dir`,
+			kubelet + `.build.watch[3]: "a/../../b" leads out of dir`, kubelet + `.build.watch[4]: "a**.go" has ** beside other characters`, kubelet + `.build.watch[5]: "[a]" has brackets`,
+			kubelet + ".build.env[A=B]: is not the name of an environment variable"}},
 		"everything at once": {func(n *Node) { *n = Node{} }, []string{
 			`apiVersion: "" is not understood`, `kind: "" is not understood`, "metadata.name: is missing", "spec.credentials.hostname: is missing",
 		}},

@@ -54,6 +54,10 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		d.text(n, text, path)
 		return
 	}
+	if either, ok := v.Addr().Interface().(textOrList); ok {
+		d.textOrList(n, either, path)
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		d.structure(n, v, path)
@@ -192,6 +196,25 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 		}
 		d.value(item, element, field)
 		v.Set(reflect.Append(v, element)) // also when wrong, so that paths keep their numbers
+	}
+}
+
+// textOrList is a value that may be written as one or the other.
+type textOrList interface {
+	SetText(text string)
+	SetList(items []string)
+}
+
+func (d *decoder) textOrList(n *yaml.Node, into textOrList, path string) {
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		list := []string{}
+		d.sequence(n, reflect.ValueOf(&list).Elem(), path)
+		into.SetList(list)
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		into.SetText(n.Value) // a script of several lines
+	case d.isScalar(n, path, "a text or a list (each item begins with - )"):
+		into.SetText(n.Value)
 	}
 }
 

@@ -78,6 +78,10 @@ func schemaCases() map[string]schemaCase {
 		"        destination: c:\\a.exe\n        sha256: abc", "        destination: c:\\a.exe\n        version: [1]", "        destination: c:\\a.exe\n        overwrite: 'true'",
 		"        destination: c:\\a.exe\n        dependsOn: ['a/b']", "        destination: c:\\a.exe\n        health: {settle: 5}", "        destination: c:\\a.exe\n        health: {settle: 5 s}",
 		"        destination: c:\\a.exe\n        health: {httpGet: 'tcp://x'}", "        destination: c:\\a.exe\n        health: {criPipe: 'c:\\pipe'}")
+	build := item + "        destination: c:\\k.exe\n        build: "
+	good(build, "{command: make}", "{command: [make, -j, 2]}", "\n          command: |\n            cd x\n            make", "{dir: ~/src, command: make, env: {A: 1}, watch: ['**/*.go', '!x/**', 'a?.c']}", "")
+	bad(build, "{}", "{command: }", "{command: []}", "{command: ' '}", "{command: {a: b}}", "make", "{command: make, watch: ['/a']}", "{command: make, watch: ['a\\b']}",
+		"{command: make, watch: ['[a]']}", "{command: make, watch: a.go}", "{command: make, environment: {}}")
 	source := head + "  kubernetes:\n    provisioners:\n      - name: kubelet\n        destination: c:\\k.exe\n        sourceURL: "
 	good(source, "k.exe", "./a/k.exe", "/a/k.exe", "~/k.exe", "$OUT/k.exe", "$BASE://x/k.exe", "http://h/k.exe", "HTTPS://h/k.exe", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
 	bad(source, "ftp://h/k.exe", "http:///k.exe", "https://", "''", "", "[a]")

@@ -47,6 +47,7 @@ func rules() map[string]object {
 		"Provisioner.sha256":      {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
 		"Provisioner.destination": destination(),
 		"Provisioner.dependsOn":   {"items": object{"pattern": service}},
+		"Build.watch":             {"items": object{"type": "string", "pattern": `^!?[^/!\\:\[\]][^\\:\[\]]*$`}},
 		"Health.httpGet":          {"type": "string", "pattern": `^(https?://[^/].*)?$`},
 		"Health.criPipe":          {"type": "string", "pattern": `^((npipe://)?[\\/]{2}\.[\\/]pipe[\\/][^\\/:"<>|?*]+)?$`},
 	}

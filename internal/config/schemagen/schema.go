@@ -84,6 +84,11 @@ func (g generator) value(t reflect.Type) object {
 	if t == reflect.TypeFor[v1alpha1.Duration]() {
 		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
 	}
+	if t == reflect.TypeFor[v1alpha1.Command]() {
+		text := g.value(reflect.TypeFor[string]())
+		text["pattern"] = `\S`
+		return object{"anyOf": []any{text, object{"type": "array", "minItems": 1, "items": g.value(reflect.TypeFor[string]())}}}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.value(t.Elem())

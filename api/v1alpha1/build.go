@@ -1,0 +1,108 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Build is how a binary is made on this machine. `swdt kubernetes --build` runs
+// it before a push, --watch whenever a source file changes.
+type Build struct {
+	// Dir is the folder that the command is run in and that is watched for
+	// changes; a relative path is relative to this file. Default: this file's
+	// folder.
+	Dir string `yaml:"dir,omitempty"`
+	// Command builds the binary at sourceURL: a list is run as it is, a text by
+	// the shell (sh, on Windows cmd).
+	Command Command `yaml:"command"`
+	// Env are environment variables of the command, beside those of swdt; $VAR
+	// and ~ are expanded.
+	Env map[string]string `yaml:"env,omitempty"`
+	// Watch are patterns of files under dir whose change starts a build: ** is
+	// any folders, * any part of a name, and ! in front leaves files out.
+	// .git, vendor and node_modules are never watched. Default **/*.go.
+	Watch []string `yaml:"watch,omitempty"`
+}
+
+// DefaultWatch is what a build watches whose file names nothing.
+const DefaultWatch = "**/*.go"
+
+// Command is a command line of this machine; one of its fields is set.
+type Command struct {
+	Shell string   // for the shell to read
+	Args  []string // a program and its arguments, as they are
+}
+
+// SetText takes a text of the node file, SetList a list.
+func (c *Command) SetText(text string)   { *c = Command{Shell: text} }
+func (c *Command) SetList(args []string) { *c = Command{Args: args} }
+
+// MarshalYAML writes it as it was read.
+func (c Command) MarshalYAML() (any, error) {
+	if c.Args != nil {
+		return c.Args, nil
+	}
+	return c.Shell, nil
+}
+
+func (c Command) String() string {
+	if c.Args == nil {
+		return c.Shell
+	}
+	return strings.Join(c.Args, " ")
+}
+
+func defaultBuild(b *Build) {
+	if b == nil {
+		return
+	}
+	if len(b.Watch) == 0 {
+		b.Watch = []string{DefaultWatch}
+	}
+	orElse(&b.Dir, ".")
+}
+
+func validateBuild(p *problems, field, source string, b Build) {
+	switch {
+	case b.Command.Args != nil && (len(b.Command.Args) == 0 || b.Command.Args[0] == ""):
+		p.add(field+".command", "names no program", "write it as the first item")
+	case b.Command.Args == nil && strings.TrimSpace(b.Command.Shell) == "":
+		p.add(field+".command", "is missing", "write what builds the binary, such as make kubelet.exe")
+	}
+	if strings.Contains(b.Command.Shell+strings.Join(b.Command.Args, ""), "\x00") {
+		p.add(field+".command", "has a null character", "remove it")
+	}
+	for i, pattern := range b.Watch {
+		validatePattern(p, at(field+".watch", i, ""), pattern)
+	}
+	if scheme, _, ok := strings.Cut(source, "://"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
+		p.add(field, "is set, but sourceURL is not of this machine", "make sourceURL the path that the command writes")
+	}
+	for name, value := range sorted(b.Env) {
+		item := fmt.Sprintf("%s.env[%s]", field, name)
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			p.add(item, "is not the name of an environment variable", "write the name alone")
+		case strings.Contains(value, "\x00"):
+			p.add(item, "has a null character", "remove it")
+		}
+	}
+}
+
+// validatePattern refuses what could match nothing under dir.
+func validatePattern(p *problems, field, pattern string) {
+	const form = "write it relative to dir, such as **/*.go"
+	bare := strings.TrimPrefix(pattern, "!")
+	switch {
+	case bare == "":
+		p.add(field, "is empty", form)
+	case strings.HasPrefix(bare, "/") || strings.Contains(bare, `\`) || strings.Contains(bare, ":"):
+		p.add(field, fmt.Sprintf("%.60q is not a pattern below dir", pattern), form+", with forward slashes")
+	case strings.HasPrefix(bare, "../") || strings.Contains(bare, "/../"):
+		p.add(field, fmt.Sprintf("%.60q leads out of dir", pattern), "make dir the folder above")
+	case strings.Contains(strings.ReplaceAll("/"+bare+"/", "/**/", "/"), "**"):
+		p.add(field, fmt.Sprintf("%.60q has ** beside other characters", pattern), "write ** between slashes, such as **/*.go")
+	case strings.ContainsAny(bare, "[]"):
+		p.add(field, fmt.Sprintf("%.60q has brackets", pattern), "only * ? and ** are understood")
+	}
+}

@@ -1,0 +1,117 @@
+// Package build runs a provisioner's build command on this machine. Whatever
+// the command starts, compilers and their linkers too, ends with it when it is
+// not wanted any more.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// Request is one build.
+type Request struct {
+	Name    string // for people
+	Dir     string
+	Command v1alpha1.Command
+	Env     []string // NAME=value, beside those of this process; of two, the last one counts
+}
+
+// FailedError is a command that could not be run or did not succeed.
+type FailedError struct {
+	Request  Request
+	ExitCode int    // -1: it did not run, or was ended by a signal
+	Output   string // both streams as they came; the end of it where it is very long
+	Err      error
+}
+
+func (e *FailedError) Error() string {
+	if e.ExitCode < 0 {
+		return fmt.Sprintf("build %s: %v", e.Request.Name, e.Err)
+	}
+	return fmt.Sprintf("build %s: %s ended with exit code %d", e.Request.Name, e.Request.short(), e.ExitCode)
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// short is the command in one line of bearable length.
+func (r Request) short() string {
+	text := strings.Join(strings.Fields(r.Command.String()), " ")
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + "…"
+	}
+	return "`" + text + "`"
+}
+
+const (
+	// grace is how long a command that is not wanted any more may take to end by
+	// itself.
+	grace = 300 * time.Millisecond
+	// longest is how much of the output is kept, bytes.
+	longest = 1 << 20
+)
+
+// Run runs the command to its end. Its output is kept for the error; a build
+// that succeeds says nothing. When ctx ends it returns ctx's error, once nothing
+// of the command runs any more.
+func Run(ctx context.Context, r Request) error {
+	// A file, not a pipe: what the command leaves running, such as a compile
+	// server, may hold it open for as long as it likes.
+	output, err := os.CreateTemp("", "swdt-build-*.log")
+	if err != nil {
+		return fmt.Errorf("build %s: keep the output: %w", r.Name, err)
+	}
+	defer func() {
+		_ = output.Close()
+		_ = os.Remove(output.Name())
+	}()
+	cmd := command(r)
+	cmd.Dir = r.Dir
+	cmd.Env = append(os.Environ(), r.Env...)
+	cmd.Stdout, cmd.Stderr = output, output
+	err = runTree(ctx, cmd)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		failed := &FailedError{Request: r, ExitCode: -1, Output: tail(output), Err: err}
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			failed.ExitCode = exit.ExitCode()
+		}
+		return failed
+	}
+	return nil
+}
+
+// command reads no input: the terminal's is somebody else's.
+func command(r Request) *exec.Cmd {
+	if r.Command.Args != nil {
+		return exec.Command(r.Command.Args[0], r.Command.Args[1:]...)
+	}
+	return shell(r.Command.Shell)
+}
+
+// tail is the end of the output, with a word about what is missing.
+func tail(output *os.File) string {
+	size, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	begin := max(0, size-longest)
+	text, err := io.ReadAll(io.NewSectionReader(output, begin, size-begin))
+	if err != nil && len(text) == 0 {
+		return ""
+	}
+	if begin > 0 {
+		return fmt.Sprintf("(the first %d bytes are left out)\n%s", begin, text)
+	}
+	return string(text)
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package build
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+func shell(line string) *exec.Cmd { return exec.Command("sh", "-c", line) }
+
+// runTree runs the command as a process group of its own. When ctx ends the
+// group is interrupted, which lets go build clean up, and killed a moment later.
+func runTree(ctx context.Context, cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	group := -cmd.Process.Pid
+	_ = syscall.Kill(group, syscall.SIGINT) // none left: it has just ended
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-ended:
+		ended <- err
+	case <-timer.C:
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	return <-ended
+}

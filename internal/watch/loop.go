@@ -1,0 +1,268 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// loop owns all state. Jobs and timers hand it functions, which run one at a
+// time, so that nothing here needs a lock.
+type loop struct {
+	Options
+	binaries []*binary
+	builders []*builder
+	targets  []*target
+
+	inbox    chan func()
+	ended    chan struct{} // closed when the inbox is not read any more
+	jobs     sync.WaitGroup
+	ctx      context.Context // of jobs; set once by run
+	cancel   context.CancelFunc
+	turn     chan struct{} // of builds: one at a time uses the machine best
+	quitting bool
+	notified map[string]bool // folders
+}
+
+func newLoop(o Options) *loop {
+	if o.Tell == nil {
+		o.Tell = func(Event) {}
+	}
+	l := &loop{
+		Options: o, inbox: make(chan func()), ended: make(chan struct{}),
+		turn: make(chan struct{}, 1), notified: map[string]bool{},
+	}
+	byPath := map[*Binary]*binary{}
+	byBuild := map[*Build]*builder{}
+	for _, spec := range o.Binaries {
+		b := &binary{loop: l, spec: spec}
+		if spec.Build != nil {
+			if byBuild[spec.Build] == nil {
+				byBuild[spec.Build] = newBuilder(l, spec.Build)
+				l.builders = append(l.builders, byBuild[spec.Build])
+			}
+			b.builder = byBuild[spec.Build]
+			b.builder.binaries = append(b.builder.binaries, b)
+		}
+		byPath[spec] = b
+		l.binaries = append(l.binaries, b)
+	}
+	for _, spec := range o.Targets {
+		t := &target{loop: l, spec: spec, force: o.Force}
+		for _, c := range spec.Components {
+			p := part{name: c.Name, binary: byPath[c.Binary]}
+			t.parts = append(t.parts, p)
+			if p.binary != nil {
+				p.binary.targets = append(p.binary.targets, t)
+			}
+		}
+		l.targets = append(l.targets, t)
+	}
+	return l
+}
+
+func (l *loop) run(ctx context.Context) error {
+	// Not a child of ctx: a transaction in flight may be left to finish.
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	shutDown := sync.OnceFunc(l.shutDown)
+	defer shutDown()
+	l.begin()
+	files, trees := time.NewTimer(l.fileInterval()), time.NewTimer(treePoll)
+	defer files.Stop()
+	defer trees.Stop()
+	for !l.quitting || l.committed() {
+		select {
+		case <-ctx.Done():
+			shutDown()
+			return errors.Join(append([]error{context.Cause(ctx)}, l.cutShort()...)...)
+		case f := <-l.inbox:
+			f()
+		case path, ok := <-l.events():
+			l.notice(path, ok)
+		case command, ok := <-l.Commands:
+			l.obey(command, ok)
+		case <-files.C:
+			l.lookAtFiles()
+			files.Reset(l.fileInterval())
+		case <-trees.C:
+			l.lookAtTrees()
+			trees.Reset(treePoll)
+		}
+	}
+	return nil
+}
+
+// shutDown ends all jobs and waits for them.
+func (l *loop) shutDown() {
+	l.quitting = true
+	l.cancel()
+	close(l.ended)
+	l.jobs.Wait()
+	for _, t := range l.targets {
+		t.spec.Remote.Close()
+	}
+	if l.Notifier != nil {
+		_ = l.Notifier.Close() // nothing more is expected of it
+	}
+}
+
+// cutShort are the errors of transactions that were not followed to their end.
+func (l *loop) cutShort() []error {
+	var errs []error
+	for _, t := range l.targets {
+		if t.job != nil && t.job.hasCommitted() {
+			errs = append(errs, t.job.err)
+		}
+	}
+	return errs
+}
+
+func (l *loop) begin() {
+	l.tell(Event{Kind: Watching, Message: l.watchFolders()})
+	for _, t := range l.targets {
+		t.begin()
+	}
+	for _, b := range l.builders {
+		b.begin()
+	}
+	for _, b := range l.binaries {
+		b.look()
+	}
+}
+
+func (l *loop) events() <-chan string {
+	if l.Notifier == nil {
+		return nil
+	}
+	return l.Notifier.Events()
+}
+
+// notice takes a notification: it says where to look. A folder that is notified
+// of itself may be gone, and the watch with it.
+func (l *loop) notice(path string, ok bool) {
+	if !ok {
+		l.Notifier, l.notified = nil, map[string]bool{}
+		return
+	}
+	delete(l.notified, path)
+	for _, b := range l.binaries {
+		if path == "" || b.isAt(path) {
+			b.look()
+		}
+	}
+	for _, b := range l.builders {
+		if path == "" || b.tree.concerns(path) {
+			b.stir()
+		}
+	}
+}
+
+func (l *loop) lookAtFiles() {
+	l.watchFolders() // those that came into being since
+	for _, b := range l.binaries {
+		b.look()
+		b.lookAgain()
+	}
+}
+
+func (l *loop) lookAtTrees() {
+	for _, b := range l.builders {
+		b.poll()
+	}
+}
+
+func (l *loop) obey(command Command, ok bool) {
+	if !ok {
+		l.Commands = nil
+		return
+	}
+	switch command {
+	case Quit:
+		l.quitting = true
+		for _, t := range l.targets {
+			t.supersede()
+		}
+	case Again:
+		for _, t := range l.targets {
+			t.again()
+		}
+	case RollBack:
+		for _, t := range l.targets {
+			t.wantRollBack()
+		}
+	}
+}
+
+// committed is whether a node is in the middle of a transaction.
+func (l *loop) committed() bool {
+	for _, t := range l.targets {
+		if t.job != nil && t.job.hasCommitted() {
+			return true
+		}
+	}
+	return false
+}
+
+// watchFolders asks to be notified of the folders of all binaries, and says how
+// changes are noticed.
+func (l *loop) watchFolders() string {
+	how := "by notifications"
+	for _, b := range l.binaries {
+		for _, folder := range b.folders() {
+			if !l.watchFolder(folder) {
+				how = "by looking every " + filePoll.String()
+			}
+		}
+	}
+	return how
+}
+
+func (l *loop) watchFolder(folder string) bool {
+	if l.Notifier == nil {
+		return false
+	}
+	if !l.notified[folder] && l.Notifier.Watch(folder) == nil {
+		l.notified[folder] = true
+	}
+	return l.notified[folder]
+}
+
+// fileInterval is how often files are looked at.
+func (l *loop) fileInterval() time.Duration {
+	for _, b := range l.binaries {
+		for _, folder := range b.folders() {
+			if !l.notified[folder] {
+				return filePoll
+			}
+		}
+	}
+	return fileSafety
+}
+
+func (l *loop) tell(e Event) {
+	e.Time = time.Now()
+	l.Tell(e)
+}
+
+// after runs f in the loop when d has passed.
+func (l *loop) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { l.post(f) })
+}
+
+// post hands f to the loop. After the loop's end nobody is interested.
+func (l *loop) post(f func()) {
+	select {
+	case l.inbox <- f:
+	case <-l.ended:
+	}
+}
+
+// work runs a job beside the loop.
+func (l *loop) work(job func()) { l.jobs.Go(job) }
+
+func stop(timer *time.Timer) {
+	if timer != nil {
+		timer.Stop()
+	}
+}
