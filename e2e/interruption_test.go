@@ -41,6 +41,12 @@ func TestKilledInEveryState(t *testing.T) {
 			strike{"both", []string{agentProcess, guardianProcess}, false},
 			strike{"connection cut", nil, true})
 	}
+	// A kubelet that crashes: the transaction is struck while it is undone.
+	n.wantBroken = true
+	n.strikes(t, "rollingBack",
+		strike{"agent", []string{agentProcess}, true},
+		strike{"guardian", []string{guardianProcess}, false},
+		strike{"both", []string{agentProcess, guardianProcess}, false})
 }
 
 type strike struct {
@@ -63,7 +69,10 @@ type victim struct {
 	proxy   *proxy
 	configs [2]string // node files of the two sets of versions
 	hashes  [2][2]string
-	current int // which set is on the node
+	current int    // which set is on the node
+	broken  string // node file of a kubelet that crashes at its start
+	// wantBroken pushes that one: whatever strikes, the node stays as it is.
+	wantBroken bool
 }
 
 const (
@@ -88,6 +97,7 @@ func newVictim(t *testing.T) *victim {
 				provisioner("kubelet", "", set[1], kubeletExe, "        health: {settle: 100ms}\n"))
 		n.hashes[i] = [2]string{hashFile(t, set[0]), hashFile(t, set[1])}
 	}
+	n.broken = nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"), kubeletExe, "        health: {settle: 100ms}\n"))
 	first := n.configs[0]
 	ok(t, "kubernetes", "-c", first)
 	createService(t, first, "containerd", containerdExe)
@@ -123,11 +133,14 @@ func slowAgent(t *testing.T) agentbin.Agent {
 // interrupt pushes the other set of versions and strikes when the journal says
 // that the transaction is in the state.
 func (n *victim) interrupt(t *testing.T, state string, s strike) {
-	wanted := 1 - n.current
+	wanted, config := 1-n.current, n.configs[1-n.current]
+	if n.wantBroken {
+		wanted, config = n.current, n.broken
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan result, 1)
-	go func() { ended <- n.push(ctx, n.configs[wanted]) }()
+	go func() { ended <- n.push(ctx, config) }()
 
 	id := n.awaitState(t, "", state)
 	if s.victims == nil {
