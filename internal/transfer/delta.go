@@ -65,11 +65,11 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	}
 	fast := make(chan result, 1)
 	go func() {
-		p, err := d.depot.patch(early, d.base.SHA256, d.file, delta.Fast)
+		p, err := d.depot.patch(early, d.key(delta.Fast), d.file)
 		fast <- result{p, err}
 	}()
 	link := d.link(ctx)
-	way := d.depot.costs.choose(d.base.Size, d.file.Size, link)
+	way := d.depot.costs.choose(d.base.Size, d.file.Size, link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	if way.whole {
@@ -77,24 +77,37 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	}
 	if way.variant == delta.Small {
 		giveUp()
-		return d.worth(link)(d.depot.patch(ctx, d.base.SHA256, d.file, delta.Small))
+		return d.small(ctx, link)
 	}
+	d.depot.choose(d.key(delta.Fast))
 	first := <-fast
 	if first.err == nil && d.depot.costs.worthSmall(d.base.Size, d.file.Size, int64(len(first.patch.bytes)), link) {
 		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
-		return d.worth(link)(d.depot.patch(ctx, d.base.SHA256, d.file, delta.Small))
+		return d.small(ctx, link)
 	}
-	return d.worth(link)(first.patch, first.err)
+	if first.err != nil {
+		return patch{}, first.err
+	}
+	return d.worth(first.patch, link)
+}
+
+func (d *difference) key(v delta.Variant) patchKey { return patchKey{d.base.SHA256, d.file.SHA256, v} }
+
+func (d *difference) small(ctx context.Context, link node.Reading) (patch, error) {
+	made, err := d.depot.patch(ctx, d.key(delta.Small), d.file)
+	if err != nil {
+		return patch{}, err
+	}
+	return d.worth(made, link)
 }
 
 // worth refuses a patch that turned out larger than is of any use.
-func (d *difference) worth(link node.Reading) func(patch, error) (patch, error) {
-	return func(p patch, err error) (patch, error) {
-		if err == nil && patchSeconds(int64(len(p.bytes)), d.file.Size, link) > wholeSeconds(d.file.Size, link) {
-			err = fmt.Errorf("a patch of %s: %w", ui.Size(int64(len(p.bytes))), errWhole)
-		}
-		return p, err
+func (d *difference) worth(p patch, link node.Reading) (patch, error) {
+	size := int64(len(p.bytes))
+	if patchSeconds(size, d.file.Size, link) > wholeSeconds(d.file.Size, link) {
+		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errWhole)
 	}
+	return p, nil
 }
 
 // apply sends the patch and has the node make the file of it.

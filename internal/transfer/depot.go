@@ -127,6 +127,7 @@ type patch struct {
 type making struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
+	chosen  bool
 	waiting int // who wants it; nobody: it is given up
 	patch   patch
 	err     error
@@ -134,8 +135,7 @@ type making struct {
 
 // patch gives the patch from a held base to the file. It is made once, for
 // whoever asks first, and given up when nobody waits for it any more.
-func (d *Depot) patch(ctx context.Context, base string, file File, variant delta.Variant) (patch, error) {
-	key := patchKey{base, file.SHA256, variant}
+func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, error) {
 	m := d.join(ctx, key, file)
 	select {
 	case <-m.done:
@@ -150,12 +150,21 @@ func (d *Depot) patch(ctx context.Context, base string, file File, variant delta
 	}
 }
 
-// made is whether the patch is there already, for nothing.
+// made is whether a patch is there already, or is being made whatever happens.
 func (d *Depot) made(key patchKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m, ok := d.patches[key]
-	return ok && m.ended()
+	return ok && (m.chosen || m.ended() && m.err == nil)
+}
+
+// choose says that a patch, which is being made perhaps, is going to be needed.
+func (d *Depot) choose(key patchKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m, ok := d.patches[key]; ok {
+		m.chosen = true
+	}
 }
 
 func (m *making) ended() bool {

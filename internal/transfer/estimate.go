@@ -15,10 +15,9 @@ const (
 	assumedFastDiff  = 600e6 // bytes per second, of both files together
 	assumedSmallDiff = 300e6
 	assumedFastPart  = 1.0 / 200 // of the new file, that a patch is
-	assumedSmallPart = 1.0 / 400
-	assumedApply     = 250e6 // bytes per second that the node makes of a patch
-	assumedCompress  = 250e6 // bytes per second of zstd's fastest level
-	assumedRatio     = 0.35  // of a program that zstd's fastest level leaves
+	assumedApply     = 250e6     // bytes per second that the node makes of a patch
+	assumedCompress  = 250e6     // bytes per second of zstd's fastest level
+	assumedRatio     = 0.35      // of a program that zstd's fastest level leaves
 	// assumedGain is what Small's patch is of Fast's.
 	assumedGain = 0.6
 )
@@ -40,10 +39,13 @@ func (c *costs) of(v delta.Variant) cost {
 	if seen, ok := c.seen[v]; ok {
 		return seen
 	}
-	if v == delta.Small {
-		return cost{assumedSmallDiff, assumedSmallPart}
+	if v == delta.Fast {
+		return cost{assumedFastDiff, assumedFastPart}
 	}
-	return cost{assumedFastDiff, assumedFastPart}
+	if fast, ok := c.seen[delta.Fast]; ok { // the same files, on the same host
+		return cost{fast.rate * assumedSmallDiff / assumedFastDiff, fast.part * assumedGain}
+	}
+	return cost{assumedSmallDiff, assumedFastPart * assumedGain}
 }
 
 // saw notes what a diff cost. What the latest came to says most about the next:
@@ -75,14 +77,20 @@ func (w way) String() string {
 	return fmt.Sprintf("a %s patch, in some %.2fs", w.variant, w.seconds)
 }
 
+// there says which patches cost nothing any more: somebody has them made.
+type there func(delta.Variant) bool
+
 // choose takes the way that should be over first: the whole file on a fast link,
 // a patch that is quickly made on an ordinary one, the smallest on a slow one.
 // Which links are what depends on the files and on this host.
-func (c *costs) choose(oldSize, newSize int64, link node.Reading) way {
+func (c *costs) choose(oldSize, newSize int64, link node.Reading, made there) way {
 	best := way{whole: true, seconds: wholeSeconds(newSize, link)}
 	for _, v := range []delta.Variant{delta.Fast, delta.Small} {
 		cost := c.of(v)
 		diff := float64(oldSize+newSize) / cost.rate
+		if made(v) {
+			diff = 0
+		}
 		seconds := diff + patchSeconds(int64(cost.part*float64(newSize)), newSize, link)
 		if seconds < best.seconds {
 			best = way{variant: v, seconds: seconds}

@@ -42,6 +42,7 @@ type Node struct {
 
 	mutex    sync.Mutex
 	conn     net.Conn
+	link     Link
 	calls    []string
 	sessions int
 	ended    []<-chan struct{} // of each session, when the agent has left it
@@ -81,6 +82,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	client, server := net.Pipe()
 	n.mutex.Lock()
 	n.sessions++
+	client = n.link.over(client)
 	n.conn = client
 	session := n.Machine.Process(fmt.Sprintf("session %d", n.sessions))
 	n.mutex.Unlock()
@@ -133,6 +135,13 @@ func (n *Node) use(stream net.Conn) error {
 	n.Node.Firewall = agentv1.NewFirewallClient(rpc)
 	n.Node.Swap = agentv1.NewSwapClient(rpc)
 	return nil
+}
+
+// Shape makes the way to the node slow, from the next Reconnect on.
+func (n *Node) Shape(link Link) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.link = link
 }
 
 // Cut breaks the connection, as pulled cables do.
