@@ -96,6 +96,7 @@ func (w *workplace) build(version string) {
 
 func (w *workplace) swdt(ctx context.Context, stderr *lines, args ...string) (code int, stdout string) {
 	w.t.Helper()
+	w.t.Setenv("XDG_CACHE_HOME", filepath.Join(w.folder, "cache"))
 	var out bytes.Buffer
 	args = append(args, "-c", filepath.Join(w.folder, "swdt.yaml"))
 	code = cli.Run(ctx, ui.Streams{Out: &out, Err: stderr}, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})

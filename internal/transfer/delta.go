@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -13,6 +15,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
+
+// headStart is how long a link may take to be measured before the patch is begun
+// without waiting: one that answers sooner may be too fast for any patch, and is
+// not to compete with one for this host's processors.
+const headStart = 5 * time.Millisecond
 
 // errWhole says that all bytes are the better way.
 var errWhole = errors.New("the whole file is the faster way")
@@ -59,15 +66,9 @@ func (d *difference) send(ctx context.Context, part, destination string) (Result
 func (d *difference) choose(ctx context.Context) (patch, error) {
 	early, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	type result struct {
-		patch patch
-		err   error
-	}
-	fast := make(chan result, 1)
-	go func() {
-		p, err := d.depot.patch(early, d.key(delta.Fast), d.file)
-		fast <- result{p, err}
-	}()
+	begin, fast := d.fast(early)
+	headStart := time.AfterFunc(headStart, begin)
+	defer headStart.Stop()
 	link := d.link(ctx)
 	way := d.depot.costs.choose(d.base.Size, d.file.Size, link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
@@ -79,6 +80,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 		giveUp()
 		return d.small(ctx, link)
 	}
+	begin()
 	d.depot.choose(d.key(delta.Fast))
 	first := <-fast
 	if first.err == nil && d.depot.costs.worthSmall(d.base.Size, d.file.Size, int64(len(first.patch.bytes)), link) {
@@ -89,6 +91,24 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 		return patch{}, first.err
 	}
 	return d.worth(first.patch, link)
+}
+
+// made is what became of a patch.
+type made struct {
+	patch patch
+	err   error
+}
+
+// fast makes the patch that suits most links, aside, once it is begun.
+func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made) {
+	result := make(chan made, 1)
+	begin = sync.OnceFunc(func() {
+		go func() {
+			p, err := d.depot.patch(ctx, d.key(delta.Fast), d.file)
+			result <- made{p, err}
+		}()
+	})
+	return begin, result
 }
 
 func (d *difference) key(v delta.Variant) patchKey { return patchKey{d.base.SHA256, d.file.SHA256, v} }

@@ -75,6 +75,7 @@ func (p *probe) run(ctx context.Context) node.Reading {
 	if err != nil {
 		return slow()
 	}
+	reading.RoundTrip = min(reading.RoundTrip, took) // the first answer found somebody busy
 	// What is left of a time shorter than the round trip was is no measurement.
 	took = max(took-reading.RoundTrip, took/4, time.Microsecond)
 	reading.BytesPerSecond = float64(size) / took.Seconds()
