@@ -57,7 +57,7 @@ func (d *difference) send(ctx context.Context, part, destination string) (Result
 	}
 	progress := d.reporter.Transfer(d.file.Label, int64(len(made.bytes)))
 	defer progress.End()
-	result.SentBytes, err = d.apply(ctx, made.bytes, part, destination, progress)
+	result.SentBytes, err = d.apply(ctx, made, part, destination, progress)
 	return result, err
 }
 
@@ -124,14 +124,14 @@ func (d *difference) small(ctx context.Context, link node.Reading) (patch, error
 // worth refuses a patch that turned out larger than is of any use.
 func (d *difference) worth(p patch, link node.Reading) (patch, error) {
 	size := int64(len(p.bytes))
-	if patchSeconds(size, d.file.Size, link) > wholeSeconds(d.file.Size, link) {
+	if patchSeconds(size, d.file.Size, link) > d.depot.costs.wholeSeconds(d.file.Size, link) {
 		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errWhole)
 	}
 	return p, nil
 }
 
 // apply sends the patch and has the node make the file of it.
-func (d *difference) apply(ctx context.Context, patch []byte, part, destination string, progress ui.Progress) (sent int64, err error) {
+func (d *difference) apply(ctx context.Context, p patch, part, destination string, progress ui.Progress) (sent int64, err error) {
 	failed := func(err error) error {
 		return fmt.Errorf("send the difference of %s to %s: %w", d.file.Label, d.base.Path, err)
 	}
@@ -146,7 +146,7 @@ func (d *difference) apply(ctx context.Context, patch []byte, part, destination 
 		Path: part, RenameTo: destination, Size: d.file.Size, Sha256: d.file.SHA256,
 		MakeFolder: true, Modified: timestamppb.New(d.file.Modified),
 	}}
-	for rest := patch; ; {
+	for rest := p.bytes; ; {
 		n := min(len(rest), patchChunk)
 		request.Data, rest = rest[:n], rest[n:]
 		if err = stream.Send(request); err != nil {
@@ -170,6 +170,8 @@ func (d *difference) apply(ctx context.Context, patch []byte, part, destination 
 	if reply.GetSha256() != d.file.SHA256 {
 		return sent, failed(fmt.Errorf("the node made another file of it (SHA-256 %.12s)", reply.GetSha256()))
 	}
+	d.reporter.Debug("%s: a %s patch of %s, applied and verified in %s", d.file.Label,
+		p.info.Variant, ui.Size(sent), ui.Seconds(reply.GetApplying().AsDuration()))
 	return sent, nil
 }
 

@@ -282,7 +282,7 @@ func TestTwentyNodesShareOneDiff(t *testing.T) {
 	for i := range 20 {
 		n := nodetest.Start(t, fmt.Sprintf("w%d", i), simulated.Options{Preset: simulated.Minimal})
 		n.Put(live, old)
-		n.Speed.Note(node.Reading{RoundTrip: time.Millisecond, BytesPerSecond: 10e6, At: time.Now()})
+		n.Speed.Note(node.Reading{RoundTrip: time.Millisecond, BytesPerSecond: 1e6, At: time.Now()})
 		one := file
 		one.Depot, one.Bases = d, []transfer.Base{{Path: live, SHA256: hashOf(old), Size: int64(len(old))}}
 		all.Go(func() {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/delta"
 )
@@ -244,16 +246,12 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 		return patch{}, context.Cause(ctx)
 	}
 	begun := time.Now()
-	old, err := d.store.Read(key.old)
+	old, content, err := d.read(key.old, file.Path)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return patch{}, err
-	}
-	content, err := os.ReadFile(file.Path)
-	if err != nil {
-		return patch{}, fmt.Errorf("read %s: %w", file.Path, err)
-	}
-	if ctx.Err() != nil {
-		return patch{}, context.Cause(ctx)
 	}
 	d.diffs.Add(1)
 	var out bytes.Buffer
@@ -270,4 +268,22 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	took := time.Since(begun)
 	d.costs.saw(key.variant, info.OldSize, info.NewSize, int64(out.Len()), took)
 	return patch{bytes: out.Bytes(), took: took, info: info}, nil
+}
+
+// read reads both files at the same time: that is mostly the kernel handing out
+// memory.
+func (d *Depot) read(base, path string) (old, content []byte, err error) {
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		old, err = d.store.Read(base)
+		return err
+	})
+	both.Go(func() (err error) {
+		if content, err = os.ReadFile(path); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		return nil
+	})
+	err = both.Wait()
+	return old, content, err
 }

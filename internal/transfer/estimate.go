@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -15,17 +16,20 @@ const (
 	assumedFastDiff  = 600e6 // bytes per second, of both files together
 	assumedSmallDiff = 300e6
 	assumedFastPart  = 1.0 / 200 // of the new file, that a patch is
-	assumedApply     = 250e6     // bytes per second that the node makes of a patch
-	assumedCompress  = 250e6     // bytes per second of zstd's fastest level
+	assumedGain      = 0.6       // of Fast's patch, that Small's is
+	assumedApply     = 300e6     // bytes per second that the node makes of a patch
+	assumedReceive   = 300e6     // bytes per second that the node takes in, at most
+	assumedCompress  = 200e6     // bytes per second of zstd's fastest level
 	assumedRatio     = 0.35      // of a program that zstd's fastest level leaves
-	// assumedGain is what Small's patch is of Fast's.
-	assumedGain = 0.6
 )
 
-// costs is what making patches cost on this host so far, and what they came to.
+// costs is what sending cost so far, on this host and its nodes, and what patches
+// came to. The zero value assumes.
 type costs struct {
-	mu   sync.Mutex
-	seen map[delta.Variant]cost
+	mu       sync.Mutex
+	seen     map[delta.Variant]cost
+	compress float64 // bytes per second; 0: assumed
+	ratio    float64 // of a file that compression leaves
 }
 
 type cost struct {
@@ -63,6 +67,16 @@ func (c *costs) saw(v delta.Variant, oldSize, newSize, patchSize int64, took tim
 	c.seen[v] = now
 }
 
+// sawCompress notes what compressing a program took and what it was good for.
+func (c *costs) sawCompress(plain, sent int64, took time.Duration) {
+	if plain < probeSize || took <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compress, c.ratio = float64(plain)/took.Seconds(), float64(sent)/float64(plain)
+}
+
 // way is one of the ways to get a file across, and the time it should take.
 type way struct {
 	whole   bool
@@ -84,7 +98,7 @@ type there func(delta.Variant) bool
 // a patch that is quickly made on an ordinary one, the smallest on a slow one.
 // Which links are what depends on the files and on this host.
 func (c *costs) choose(oldSize, newSize int64, link node.Reading, made there) way {
-	best := way{whole: true, seconds: wholeSeconds(newSize, link)}
+	best := way{whole: true, seconds: c.wholeSeconds(newSize, link)}
 	for _, v := range []delta.Variant{delta.Fast, delta.Small} {
 		cost := c.of(v)
 		diff := float64(oldSize+newSize) / cost.rate
@@ -113,10 +127,12 @@ func (c *costs) worthSmall(oldSize, newSize, fastPatch int64, link node.Reading)
 
 // wholeSeconds is how long all bytes need, compressed where that is faster. An
 // unknown link counts as no obstacle.
-func wholeSeconds(size int64, link node.Reading) float64 {
+func (c *costs) wholeSeconds(size int64, link node.Reading) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n := float64(size)
-	compressed := max(over(n*assumedRatio, link), n/assumedCompress)
-	return 2*link.RoundTrip.Seconds() + min(over(n, link), compressed)
+	compressed := max(over(n*cmp.Or(c.ratio, assumedRatio), link), n/cmp.Or(c.compress, assumedCompress))
+	return 2*link.RoundTrip.Seconds() + max(min(over(n, link), compressed), n/assumedReceive)
 }
 
 // patchSeconds is how long a patch that is there needs to become a file.

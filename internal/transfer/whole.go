@@ -179,6 +179,9 @@ func (u *upload) write(ctx context.Context, offset, end int64, compress bool) (m
 	}
 	m.sent, m.total = u.sent-before, time.Since(begun)
 	u.compressed = u.compressed || compress
+	if compress && u.depot != nil {
+		u.depot.costs.sawCompress(m.plain, m.sent, m.compressing)
+	}
 	return m, nil
 }
 
