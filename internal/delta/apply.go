@@ -50,7 +50,8 @@ type applier struct {
 	streams  [streamCount][]byte // compressed
 	literals *decoder
 	changes  changes // of bytes
-	errors   changes // of operands
+	words    changes
+	operands changes
 	predict  *predictor
 	lap      int64
 	buffer   [chunk]byte
@@ -69,17 +70,20 @@ func (a *applier) open(patch *countingReader) (err error) {
 	if err := a.changes.open(a, streamGaps, streamValues); err != nil {
 		return err
 	}
-	if err := a.errors.open(a, streamOperandGaps, streamOperandErrors); err != nil {
+	if err := a.words.open(a, streamWordGaps, streamWordErrors); err != nil {
 		return err
 	}
-	if a.header.Variant == Small {
-		return a.openPredictor()
+	if err := a.operands.open(a, streamOperandGaps, streamOperandErrors); err != nil {
+		return err
 	}
-	return nil
+	if a.header.Variant == Whole {
+		return nil
+	}
+	return a.openPredictor()
 }
 
-// openPredictor reads where addresses are, and maps where the blocks move them:
-// the blocks are read twice.
+// openPredictor reads where addresses are, and for Small maps where the blocks move
+// them: then the blocks are read twice.
 func (a *applier) openPredictor() error {
 	images, err := a.stream(streamImages)
 	if err != nil {
@@ -97,12 +101,16 @@ func (a *applier) openPredictor() error {
 	if err := images.end(); err != nil {
 		return err
 	}
+	if a.header.Variant == Fast {
+		a.predict = newPredictor(from, to, nil)
+		return nil
+	}
 	moved := newBlockMap(from, to)
 	if err := a.blocks(func(b span) error { moved.add(b); return a.ctx.Err() }); err != nil {
 		return err
 	}
 	moved.complete()
-	a.predict = newPredictor(moved)
+	a.predict = newPredictor(from, to, moved)
 	return nil
 }
 
@@ -164,7 +172,7 @@ func (a *applier) literal(until int64) error {
 }
 
 func (a *applier) block(b span) error {
-	if l := lap(b, a.header.NewSize); a.predict != nil && l != a.lap {
+	if l := lap(b, a.header.NewSize); l != a.lap {
 		a.predict.forget()
 		a.lap = l
 	}
@@ -173,10 +181,8 @@ func (a *applier) block(b span) error {
 		if err := a.old.read(part, b.old+done); err != nil {
 			return err
 		}
-		if a.predict != nil {
-			if err := a.predict.operands(part, b.old+done, b.new+done, a.errors.operand); err != nil {
-				return err
-			}
+		if err := a.predict.part(part, b.old+done, b.new+done, a.words.correct, a.operands.correct); err != nil {
+			return err
 		}
 		if err := a.changes.apply(part); err != nil {
 			return err
@@ -203,7 +209,7 @@ func (a *applier) write(part []byte) error {
 
 // finished insists that nothing of the patch is left over.
 func (a *applier) finished() error {
-	if a.changes.more || a.errors.more {
+	if a.changes.more || a.words.more || a.operands.more {
 		return corrupt("it has differences beyond the end of the file")
 	}
 	return a.literals.end()
@@ -212,5 +218,6 @@ func (a *applier) finished() error {
 func (a *applier) close() {
 	a.literals.close()
 	a.changes.close()
-	a.errors.close()
+	a.words.close()
+	a.operands.close()
 }

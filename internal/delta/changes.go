@@ -60,8 +60,8 @@ func (c *changes) apply(part []byte) error {
 	return nil
 }
 
-// operand corrects one operand.
-func (c *changes) operand(_ int, predicted uint32) (uint32, error) {
+// correct is the corrector of words and operands.
+func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
 	if c.gap > 0 {
 		if c.more {
 			c.gap--

@@ -12,7 +12,7 @@ import (
 // decoder reads one compressed stream of a patch.
 type decoder struct {
 	what string
-	zstd *zstd.Decoder
+	zstd *zstd.Decoder // nil when there is nothing to decompress
 	*bufio.Reader
 }
 
@@ -27,13 +27,17 @@ func newDecoder(what string, r io.Reader) (*decoder, error) {
 
 func (a *applier) stream(i int) (*decoder, error) {
 	names := [...]string{"its skips", "its sizes", "its moves", "its gaps", "its values",
-		"its images", "its operands", "its operands' errors"}
-	return newDecoder(names[i], bytes.NewReader(a.streams[i]))
+		"its images", "its words", "its words' errors", "its operands", "its operands' errors"}
+	compressed := bytes.NewReader(a.streams[i])
+	if compressed.Len() == 0 {
+		return &decoder{what: names[i], Reader: bufio.NewReaderSize(compressed, 16)}, nil
+	}
+	return newDecoder(names[i], compressed)
 }
 
 // close may be called on nil.
 func (d *decoder) close() {
-	if d != nil {
+	if d != nil && d.zstd != nil {
 		d.zstd.Close()
 	}
 }

@@ -60,16 +60,15 @@ type differ struct {
 	variant  Variant
 	workers  int
 
-	oldImage, newImage image // of Small
+	oldImage, newImage image // empty unless both are executables
 	blocks             []block
 	streams            [streamCount][]byte
 }
 
 func (d *differ) run(ctx context.Context) error {
-	if d.variant == Small {
-		if d.oldImage, d.newImage = parseImage(d.old), parseImage(d.new); d.oldImage.span == 0 || d.newImage.span == 0 {
-			d.variant = Fast
-		}
+	d.oldImage, d.newImage = parseImage(d.old), parseImage(d.new)
+	if d.oldImage.span == 0 || d.newImage.span == 0 {
+		d.oldImage, d.newImage, d.variant = image{}, image{}, Fast
 	}
 	if err := d.match(ctx); err != nil {
 		return err

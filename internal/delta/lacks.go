@@ -7,8 +7,8 @@ import (
 
 // lacking is what a run of blocks lacks after they were copied.
 type lacking struct {
-	bytes    sparse
-	operands sparse
+	bytes           sparse
+	words, operands sparse
 }
 
 // lacks writes down what the blocks lack.
@@ -20,17 +20,19 @@ func (d *differ) lacks(ctx context.Context) error {
 			moved.add(b.span())
 		}
 		moved.complete()
-		d.streams[streamImages] = d.newImage.append(d.oldImage.append(nil))
 	}
+	d.streams[streamImages] = d.newImage.append(d.oldImage.append(nil))
 	parts := split(d.blocks, int64(len(d.new)))
 	found := make([]lacking, len(parts))
 	d.each(len(parts), func(i int) { found[i] = d.lacking(ctx, parts[i], moved) })
 	var all lacking
 	for _, part := range found {
 		all.bytes.join(part.bytes)
+		all.words.join(part.words)
 		all.operands.join(part.operands)
 	}
 	d.streams[streamGaps], d.streams[streamValues] = all.bytes.gaps, all.bytes.values
+	d.streams[streamWordGaps], d.streams[streamWordErrors] = all.words.gaps, all.words.values
 	d.streams[streamOperandGaps], d.streams[streamOperandErrors] = all.operands.gaps, all.operands.values
 	return ctx.Err()
 }
@@ -49,26 +51,21 @@ func split(blocks []block, newSize int64) (parts [][]block) {
 
 // lacking works on one lap.
 func (d *differ) lacking(ctx context.Context, blocks []block, moved *blockMap) (l lacking) {
-	if moved == nil {
-		for _, b := range blocks {
-			l.bytes.differences(d.old[b.old:b.oldEnd()], d.new[b.new:b.newEnd()])
-		}
-		return l
-	}
-	p := newPredictor(moved)
+	p := newPredictor(d.oldImage, d.newImage, moved)
 	part := make([]byte, chunk)
 	var want []byte
-	correct := func(at int, predicted uint32) (uint32, error) {
-		actual := binary.LittleEndian.Uint32(want[at:])
-		if actual == predicted {
-			l.operands.right++
+	correct := func(into *sparse) corrector {
+		return func(at int, predicted uint32) (uint32, error) {
+			actual := binary.LittleEndian.Uint32(want[at:])
+			if actual == predicted {
+				into.right++
+			} else {
+				into.word(actual - predicted)
+			}
 			return actual, nil
 		}
-		var wrong [operandSize]byte
-		binary.LittleEndian.PutUint32(wrong[:], actual-predicted)
-		l.operands.put(wrong[:]...)
-		return actual, nil
 	}
+	word, operand := correct(&l.words), correct(&l.operands)
 	for _, b := range blocks {
 		for done := 0; done < b.n; done += chunk {
 			if ctx.Err() != nil {
@@ -77,8 +74,8 @@ func (d *differ) lacking(ctx context.Context, blocks []block, moved *blockMap) (
 			n := min(chunk, b.n-done)
 			copy(part, d.old[b.old+done:][:n])
 			want = d.new[b.new+done:][:n]
-			// correct never fails.
-			_ = p.operands(part[:n], int64(b.old+done), int64(b.new+done), correct)
+			// These correctors never fail.
+			_ = p.part(part[:n], int64(b.old+done), int64(b.new+done), word, operand)
 			l.bytes.differences(part[:n], want)
 		}
 	}

@@ -10,43 +10,56 @@ const (
 	learnedBits = 15
 )
 
-// predictor says what addresses in code became when things moved: what the block
-// map says, unless another place was seen for the same target since.
+// predictor says what became of values that depend on where things are, for each
+// part of a block: of words of data, and of operands of code. It is the same walk
+// for who makes a patch and who applies it: all that it depends on is in the old
+// file, the blocks, the images and the corrections so far.
 type predictor struct {
 	old, new image
-	moved    *blockMap
-	scanner  *scanner
-	learned  []learned
+	words    words
+	operands *operands // nil in Fast
 }
 
-type learned struct {
-	target int32 // from one
-	moved  int32
-}
+// corrector turns a prediction into what is right; at is its place in the part.
+type corrector func(at int, predicted uint32) (uint32, error)
 
-func newPredictor(moved *blockMap) *predictor {
-	return &predictor{old: moved.from, new: moved.to, moved: moved, scanner: newScanner(moved.from),
-		learned: make([]learned, 1<<learnedBits)}
+// newPredictor predicts operands if it is told where blocks moved.
+func newPredictor(old, new image, moved *blockMap) *predictor {
+	p := &predictor{old: old, new: new, words: newWords()}
+	if moved != nil {
+		p.operands = newOperands(moved)
+	}
+	return p
 }
 
 // forget begins a lap.
-func (p *predictor) forget() { clear(p.learned) }
+func (p *predictor) forget() {
+	clear(p.words)
+	if p.operands != nil {
+		clear(p.operands.learned)
+	}
+}
 
 // lap returns in which lap a block is.
 func lap(b span, newSize int64) int64 { return b.new * laps / max(newSize, 1) }
 
-// operands replaces the operands in a part of a block by predictions, and those by
-// what correct makes of them. It is the same walk for who makes a patch and who
-// applies it: all that it depends on is in the old file, the blocks and the images.
-func (p *predictor) operands(part []byte, old, new int64, correct func(at int, predicted uint32) (uint32, error)) error {
+// part replaces what it can predict in a part of a block, and that by what is
+// right.
+func (p *predictor) part(part []byte, old, new int64, word, operand corrector) error {
 	for done := int64(0); done < int64(len(part)); {
 		from, n := p.old.at(old + done)
 		to, k := p.new.at(new + done)
 		n = min(n, k, int64(len(part))-done)
-		if from != nil && to != nil && from.code && to.code {
-			code := part[done : done+n]
+		piece := part[done : done+n]
+		switch {
+		case from == nil || to == nil || from.code != to.code:
+		case !from.code:
+			if err := p.words.correct(piece, old+done, int(done), word); err != nil {
+				return err
+			}
+		case p.operands != nil:
 			a, b := old+done-from.offset+from.address, new+done-to.offset+to.address
-			if err := p.piece(code, a, b, int(done), correct); err != nil {
+			if err := p.operands.correct(piece, a, b, int(done), operand); err != nil {
 				return err
 			}
 		}
@@ -55,7 +68,62 @@ func (p *predictor) operands(part []byte, old, new int64, correct func(at int, p
 	return nil
 }
 
-func (p *predictor) piece(code []byte, old, new int64, base int, correct func(at int, predicted uint32) (uint32, error)) error {
+// words predicts aligned words of four bytes in data: addresses and their lower
+// halves, offsets into tables. Things that lie together move together, so a word
+// grows by what the last one grew by whose value was near it; one that is no
+// address learns to stay what it is.
+type words []grown
+
+type grown struct {
+	near uint32 // what is left of the values, from one
+	by   uint32
+}
+
+const (
+	wordBits = 16
+	nearBits = 10 // of a value that do not matter
+)
+
+func newWords() words { return make(words, 1<<wordBits) }
+
+func (w words) correct(data []byte, old int64, base int, word corrector) error {
+	w = w[:1<<wordBits]
+	for at := int(-old & 3); at+4 <= len(data); at += 4 {
+		value := binary.LittleEndian.Uint32(data[at:])
+		near := value>>nearBits + 1
+		slot := &w[near*0x9e3779b1>>(32-wordBits)]
+		predicted := value
+		if slot.near == near {
+			predicted += slot.by
+		}
+		actual, err := word(base+at, predicted)
+		if err != nil {
+			return err
+		}
+		*slot = grown{near: near, by: actual - value}
+		binary.LittleEndian.PutUint32(data[at:], actual)
+	}
+	return nil
+}
+
+// operands predicts what addresses in code became: what the block map says, unless
+// another place was seen for the same target since.
+type operands struct {
+	moved   *blockMap
+	scanner *scanner
+	learned []learned
+}
+
+type learned struct {
+	target int32 // from one
+	moved  int32
+}
+
+func newOperands(moved *blockMap) *operands {
+	return &operands{moved: moved, scanner: newScanner(moved.from), learned: make([]learned, 1<<learnedBits)}
+}
+
+func (p *operands) correct(code []byte, old, new int64, base int, operand corrector) error {
 	for next := 0; ; {
 		at, target, ok := p.scanner.next(code, next, old)
 		if !ok {
@@ -68,7 +136,7 @@ func (p *predictor) piece(code []byte, old, new int64, base int, correct func(at
 		}
 		end := new + int64(at) + operandSize
 		predicted := uint32(target + int64(moved) - end)
-		actual, err := correct(base+at, predicted)
+		actual, err := operand(base+at, predicted)
 		if err != nil {
 			return err
 		}

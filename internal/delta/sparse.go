@@ -14,10 +14,17 @@ type sparse struct {
 	right int // things that needed none since the last value
 }
 
-// put appends a value after the things counted in right.
-func (s *sparse) put(value ...byte) {
+// put appends a byte after the things counted in right.
+func (s *sparse) put(value byte) {
 	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
-	s.values = append(s.values, value...)
+	s.values = append(s.values, value)
+	s.right = 0
+}
+
+// word appends four bytes.
+func (s *sparse) word(value uint32) {
+	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
+	s.values = binary.LittleEndian.AppendUint32(s.values, value)
 	s.right = 0
 }
 

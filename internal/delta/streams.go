@@ -3,14 +3,16 @@ package delta
 // The streams of a patch other than Whole, in the order in which they come. Then
 // come the literals, up to its end.
 const (
-	streamSkips         = iota // literal bytes before each block
-	streamSizes                // of the blocks
-	streamMoves                // changes of displacement between blocks, zigzag
-	streamGaps                 // see differences
-	streamValues               // see differences
-	streamImages               // Small: where addresses are in both files
-	streamOperandGaps          // Small: operands predicted right before each wrong one
-	streamOperandErrors        // Small: what the wrong ones lack
+	streamSkips       = iota // literal bytes before each block
+	streamSizes              // of the blocks
+	streamMoves              // changes of displacement between blocks, zigzag
+	streamGaps               // see differences
+	streamValues             // see differences
+	streamImages             // where both files are loaded
+	streamWordGaps           // words predicted right before each wrong one
+	streamWordErrors         // what the wrong ones lack
+	streamOperandGaps        // the same of operands, in Small
+	streamOperandErrors
 	streamCount
 )
 
