@@ -15,8 +15,8 @@ type Build struct {
 	// Command builds the binary at sourceURL: a list is run as it is, a text by
 	// the shell (sh, on Windows cmd).
 	Command Command `yaml:"command"`
-	// Env are environment variables of the command, beside those of swdt; $VAR
-	// and ~ are expanded.
+	// Env are environment variables of the command, beside those of swdt;
+	// $VARIABLES are expanded.
 	Env map[string]string `yaml:"env,omitempty"`
 	// Watch are patterns of files under dir whose change starts a build: ** is
 	// any folders, * any part of a name, and ! in front leaves files out.

@@ -75,7 +75,7 @@ func (e *InterruptedError) Error() string { return "interrupted (" + e.Signal + 
 // finish prints what went wrong, once, and chooses the exit code.
 func (a *app) finish(ctx context.Context, err error) int {
 	var interrupted *InterruptedError
-	if errors.As(context.Cause(ctx), &interrupted) {
+	if errors.As(context.Cause(ctx), &interrupted) || errors.As(err, &interrupted) {
 		text := "interrupted"
 		var going *deploy.InterruptedError
 		if errors.As(err, &going) {

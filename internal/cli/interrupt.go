@@ -23,7 +23,7 @@ func Interruptible(parent context.Context, exit func(code int)) (ctx context.Con
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go watch(signals, done, cancel, time.After, exit)
+	go obeySignals(signals, done, cancel, time.After, exit)
 	var once sync.Once
 	return ctx, func() {
 		once.Do(func() {
@@ -34,7 +34,7 @@ func Interruptible(parent context.Context, exit func(code int)) (ctx context.Con
 	}
 }
 
-func watch(signals <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc,
+func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc,
 	after func(time.Duration) <-chan time.Time, exit func(code int),
 ) {
 	select {

@@ -13,7 +13,7 @@ func TestFirstSignalCancelsSecondKills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		signals, done, exits := make(chan os.Signal), make(chan struct{}), make(chan int, 1)
-		go watch(signals, done, cancel, time.After, func(code int) { exits <- code })
+		go obeySignals(signals, done, cancel, time.After, func(code int) { exits <- code })
 		signals <- os.Interrupt
 		<-ctx.Done()
 		var interrupted *InterruptedError
@@ -32,7 +32,7 @@ func TestACommandThatDoesNotEndIsEndedWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done, exits := make(chan os.Signal), make(chan struct{}), make(chan int, 1)
-		go watch(signals, done, cancel, time.After, func(code int) { exits <- code })
+		go obeySignals(signals, done, cancel, time.After, func(code int) { exits <- code })
 		begun := time.Now()
 		signals <- os.Interrupt
 		if code := <-exits; code != exitInterrupted || time.Since(begun) >= time.Second {
@@ -45,7 +45,7 @@ func TestNobodyIsKilledAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done := make(chan os.Signal), make(chan struct{})
-		go watch(signals, done, cancel, time.After, func(int) { t.Error("killed a command that had ended") })
+		go obeySignals(signals, done, cancel, time.After, func(int) { t.Error("killed a command that had ended") })
 		signals <- os.Interrupt
 		close(done)
 		time.Sleep(time.Minute)

@@ -19,6 +19,8 @@ type kubernetesOptions struct {
 	only   []string
 	force  bool
 	strict bool
+	build  bool
+	watch  bool
 }
 
 func (a *app) kubernetesCommand() *cobra.Command {
@@ -37,6 +39,8 @@ started, and the exit code is 4. Nothing differs: nothing is touched.`,
 			"push --only kubelet", "only this one",
 			"push --dry-run", "what would be replaced and restarted",
 			"push --force --only containerd", "restart it even though it is the same",
+			"push --build", "run the provisioners' builds first",
+			"push --watch", "and again whenever a binary or its sources change",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKubernetes(cmd.Context(), o) },
@@ -44,6 +48,8 @@ started, and the exit code is 4. Nothing differs: nothing is touched.`,
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
+	cmd.Flags().BoolVar(&o.build, "build", false, "run the build of each component first, as the node file's build: says")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
 	must(cmd.RegisterFlagCompletionFunc("only", a.completeComponents))
 	return cmd
 }
@@ -59,6 +65,19 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	options := deploy.Options{
 		Sources: source.NewSet(source.Options{}), Depot: s.depot(),
 		Only: o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
+	}
+	builds, err := buildsOf(s.documents, o.only)
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return a.runWatch(ctx, s, o, options, builds)
+	}
+	if o.build {
+		if err := a.buildOnce(ctx, s, builds); err != nil {
+			s.story.End()
+			return err
+		}
 	}
 	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
 		return deploy.Push(ctx, n, doc, options, r)

@@ -25,6 +25,9 @@ func (d Document) Resolve(path string) string {
 	return filepath.Join(filepath.Dir(d.File), expanded)
 }
 
+// Expand replaces $VAR and ${VAR} in a text that is no path.
+func (d Document) Expand(text string) string { return expandVariables(text) }
+
 func expandVariables(text string) string {
 	variable := regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 	return variable.ReplaceAllStringFunc(text, func(reference string) string {

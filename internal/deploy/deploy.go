@@ -43,6 +43,9 @@ type Options struct {
 	Strict bool
 	// DryRun says what would be done and changes nothing.
 	DryRun bool
+	// Commit is called once all is on the node, before anything is stopped; false
+	// ends the push with a *SupersededError and the node as it was. nil: go on.
+	Commit func() bool
 	// Holder names who changes the node, for others that want to. Empty: user,
 	// machine and process.
 	Holder string

@@ -62,6 +62,12 @@ func (e *InterruptedError) Error() string {
 
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
+// SupersededError is a push that was given up before the node was changed, since
+// what it was to bring is outdated.
+type SupersededError struct{}
+
+func (*SupersededError) Error() string { return "given up for a newer binary; nothing was changed" }
+
 // VersionError is a binary that is not of the version that the node file names.
 type VersionError struct{ Wanted, Got string }
 

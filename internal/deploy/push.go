@@ -57,6 +57,11 @@ func (w *work) push(ctx context.Context) error {
 		w.unstage(ctx, err)
 		return err
 	}
+	if w.options.Commit != nil && !w.options.Commit() {
+		err := &SupersededError{}
+		w.unstage(ctx, err)
+		return err
+	}
 	defer w.keep(ctx)()
 	return w.swap(ctx)
 }

@@ -29,6 +29,13 @@ func IsLocal(sourceURL string) bool {
 	return !ok || scheme == "file"
 }
 
+// LocalPath is the file of this machine that is requested; local is false for a
+// download.
+func (r Request) LocalPath() (path string, local bool, err error) {
+	where, err := locate(r)
+	return where.path, err == nil && where.url == nil, err
+}
+
 func locate(request Request) (location, error) {
 	if request.URL == "" {
 		return location{}, errors.New("sourceURL is empty: give a path, file:// or http(s):// URL")

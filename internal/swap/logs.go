@@ -53,6 +53,9 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	return logFiles(service, config.CommandLine)
 }
 
+// LogFiles are where a service may log, the likeliest first.
+func LogFiles(service, commandLine string) []string { return logFiles(service, commandLine) }
+
 // logFiles are where a service may log: as its command line says, then where the
 // usual installers put it.
 func logFiles(service, commandLine string) []string {

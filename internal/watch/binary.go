@@ -210,6 +210,7 @@ func (b *binary) built() {
 	b.looked, b.seen = true, info
 	if info != nil && same(info, b.taken) {
 		b.pending = false
+		b.tell(Event{Kind: Unchanged, Names: []string{b.spec.Name}})
 		return
 	}
 	b.settle(0)

@@ -117,6 +117,7 @@ const (
 	Waiting      Kind = "waiting"      // for a binary to be there and whole; Err says what is wrong
 	Building     Kind = "building"     // a build began
 	Built        Kind = "built"        // and succeeded
+	Unchanged    Kind = "unchanged"    // a build made what was there before
 	BuildFailed  Kind = "buildFailed"  // Err has its output
 	BuildStopped Kind = "buildStopped" // for sources that are newer
 	BuildLoops   Kind = "buildLoops"   // the build changes what it is made from: Message names it

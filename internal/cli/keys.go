@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/watch"
+)
+
+const keyHelp = "; r push again, b roll back, l log lines, q quit"
+
+// keys are what a person types while swdt watches. The terminal gives each key
+// at once and does not show it; Ctrl-C and what is printed stay as they are.
+type keys struct {
+	watching *watching
+	terminal *os.File
+	commands chan watch.Command
+	active   atomic.Bool
+	restore  func()
+	stop     context.CancelCauseFunc // ends the watch
+	working  sync.WaitGroup
+	cancel   context.CancelFunc
+}
+
+// newKeys is nil where nobody could type: see prompter.
+func (a *app) newKeys(w *watching, stop context.CancelCauseFunc) *keys {
+	terminal, ok := a.streams.In.(*os.File)
+	if !ok || a.global.logs != "text" || a.global.readsStdin() || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
+		return nil
+	}
+	return &keys{watching: w, terminal: terminal, commands: make(chan watch.Command), stop: stop}
+}
+
+// begin returns what makes the keys work. That is once every node was tried:
+// until then the terminal is for questions.
+func (k *keys) begin(ctx context.Context) func() {
+	ctx, k.cancel = context.WithCancel(ctx)
+	return func() {
+		before, err := term.GetState(int(k.terminal.Fd()))
+		if err == nil {
+			err = keyAtATime(int(k.terminal.Fd()))
+		}
+		if err != nil {
+			k.watching.teller.own.Debug("read keys: %v", err)
+			return
+		}
+		k.active.Store(true)
+		k.restore = sync.OnceFunc(func() { _ = term.Restore(int(k.terminal.Fd()), before) })
+		// At once, for the process may be ended at the second Ctrl-C.
+		context.AfterFunc(ctx, k.restore)
+		go k.read(ctx)
+	}
+}
+
+// end gives the terminal back. A read in flight goes on until the process ends.
+func (k *keys) end() {
+	if k == nil {
+		return
+	}
+	k.cancel()
+	if k.restore != nil {
+		k.restore()
+	}
+	k.working.Wait()
+}
+
+func (k *keys) read(ctx context.Context) {
+	buffer := make([]byte, 64)
+	for {
+		n, err := k.terminal.Read(buffer)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		for _, key := range strings.ToLower(string(buffer[:n])) {
+			k.press(ctx, key)
+		}
+	}
+}
+
+func (k *keys) press(ctx context.Context, key rune) {
+	const ctrlC, ctrlD = 3, 4
+	switch key {
+	case 'r':
+		k.send(ctx, watch.Again)
+	case 'b':
+		k.send(ctx, watch.RollBack)
+	case 'q', ctrlD:
+		k.send(ctx, watch.Quit)
+	case 'l':
+		k.working.Go(func() { k.showLogs(ctx) })
+	case ctrlC: // where the terminal makes no signal of it
+		k.stop(&InterruptedError{Signal: "Ctrl-C"})
+	}
+}
+
+func (k *keys) send(ctx context.Context, command watch.Command) {
+	select {
+	case k.commands <- command:
+	case <-ctx.Done():
+	}
+}
+
+func (k *keys) showLogs(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for _, remote := range k.watching.remotes {
+		lines := remote.logs(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		k.watching.story.Suspend(func() {
+			for _, line := range lines {
+				if len(k.watching.remotes) > 1 {
+					line = remote.name() + ": " + line
+				}
+				fmt.Fprintln(k.watching.app.streams.Err, line)
+			}
+		})
+	}
+}
+
+// early asks only until the keys work: then the terminal is theirs.
+func (k *keys) early(p node.Prompter) node.Prompter {
+	if p == nil {
+		return nil
+	}
+	return &earlyPrompter{p, k}
+}
+
+type earlyPrompter struct {
+	node.Prompter
+	keys *keys
+}
+
+var errNoQuestions = errors.New("it needs an answer, and the terminal is in use: start swdt again")
+
+func (p *earlyPrompter) Confirm(ctx context.Context, question string) (bool, error) {
+	if p.keys.active.Load() {
+		return false, errNoQuestions
+	}
+	return p.Prompter.Confirm(ctx, question)
+}
+
+func (p *earlyPrompter) Secret(ctx context.Context, question string) (string, error) {
+	if p.keys.active.Load() {
+		return "", errNoQuestions
+	}
+	return p.Prompter.Secret(ctx, question)
+}

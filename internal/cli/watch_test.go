@@ -1,0 +1,222 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// transcript is what a command in the background has written so far.
+type transcript struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{}
+}
+
+func newTranscript() *transcript { return &transcript{grown: make(chan struct{}, 1)} }
+
+func (s *transcript) Write(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+	return s.text.Write(p)
+}
+
+func (s *transcript) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.String()
+}
+
+// await waits until the pattern stands n times in what was written.
+func (s *transcript) await(t *testing.T, pattern string, n int) []string {
+	t.Helper()
+	wanted := regexp.MustCompile("(?m)" + pattern)
+	limit := time.After(30 * time.Second)
+	for {
+		if found := wanted.FindAllString(s.String(), -1); len(found) >= n {
+			return found
+		}
+		select {
+		case <-s.grown:
+		case <-limit:
+			t.Fatalf("%q does not stand %d times in:\n%s", pattern, n, s)
+		}
+	}
+}
+
+// watched is a `swdt kubernetes --watch` in the background.
+type watched struct {
+	*workplace
+	stdout, stderr *transcript
+	interrupt      func()
+	code           chan int
+}
+
+func (w *workplace) watch(args ...string) *watched {
+	w.t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background()) // outlives the test: Cleanup ends it
+	run := &watched{workplace: w, stdout: newTranscript(), stderr: newTranscript(), code: make(chan int, 1)}
+	run.interrupt = func() { cancel(&cli.InterruptedError{Signal: "test"}) }
+	args = append([]string{"kubernetes", "--watch", "-c", filepath.Join(w.folder, "swdt.yaml")}, args...)
+	environment := cli.Environment{Agent: agent, Getenv: func(string) string { return "" }}
+	go func() {
+		run.code <- cli.Run(ctx, ui.Streams{Out: run.stdout, Err: run.stderr}, args, environment)
+	}()
+	w.t.Cleanup(func() {
+		run.interrupt()
+		if code := <-run.code; code != 130 {
+			w.t.Errorf("exit code %d: %s", code, run.stderr)
+		}
+	})
+	return run
+}
+
+// replace links a new executable beside the old one and renames it over it, as
+// linkers do.
+func (w *workplace) replace(name string, spec simulated.BinarySpec) {
+	w.t.Helper()
+	w.write(name+".new", simulated.Binary(spec))
+	path := filepath.Join(w.folder, name)
+	if err := os.Rename(path+".new", path); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	run := w.watch()
+	const hash = `[0-9a-f]{6,}`
+	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  .*healthy`, 1)
+	run.stdout.await(t, `^\d\d:\d\d:\d\d containerd  .*healthy`, 1)
+
+	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
+	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  `+hash+` → `+hash+`  .*\(sent .*\)  push \S+  down \S+  healthy \S+$`, 2)
+
+	// What does not come up is rolled back, told once, and not tried again.
+	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.2", Fault: simulated.CrashAtStart})
+	run.stderr.await(t, `failed: kubelet: .*back to the previous binaries`, 1)
+	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.3"})
+	run.stdout.await(t, `kubelet  `+hash+` → `+hash+`  `, 3)
+	if n := strings.Count(run.stderr.String(), "failed: "); n != 1 {
+		t.Errorf("told of %d failures: %s", n, run.stderr)
+	}
+}
+
+func TestWatchBuilds(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	file, err := os.ReadFile(filepath.Join(w.folder, "swdt.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const build = `, build: {dir: src, command: 'if grep bad *.go; then exit 3; fi; echo built; cp next ../kubelet.new && mv ../kubelet.new ../kubelet.exe', env: {A: b}}}`
+	text := strings.Replace(string(file), `'C:\k\kubelet.exe', health: {settle: 5ms}}`, `'C:\k\kubelet.exe', health: {settle: 5ms}`+build, 1)
+	w.write("swdt.yaml", []byte(text))
+	source := func(content, version string) {
+		w.write("src/next", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: version}))
+		w.write("src/main.go", []byte(content))
+	}
+	if err := os.Mkdir(filepath.Join(w.folder, "src"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	source("one", "2.0.0")
+
+	once := &lines{}
+	if code, stdout := w.swdt(t.Context(), once, "push", "--build"); code != 0 || !strings.Contains(stdout, "2.0.0") {
+		t.Fatalf("exit code %d: %s%s", code, once, stdout)
+	}
+	source("bad", "2.0.1")
+	once = &lines{}
+	if code, _ := w.swdt(t.Context(), once, "push", "--build"); code != 1 || strings.Count(once.String(), "bad\n") != 1 || !strings.Contains(once.String(), "exit code 3") {
+		t.Fatalf("exit code %d: %s", code, once)
+	}
+
+	run := w.watch()
+	run.stderr.await(t, `^\d\d:\d\d:\d\d kubelet  build failed after .*: exit code 3\nbad$`, 1)
+	source("three!", "2.0.3")
+	run.stdout.await(t, `kubelet  .*  build \S+  push`, 1)
+	source("four!!", "2.0.4")
+	run.stdout.await(t, `kubelet  .*  build \S+  push`, 2)
+	if strings.Contains(run.stderr.String(), "built") {
+		t.Errorf("shows the output of builds that succeed: %s", run.stderr)
+	}
+}
+
+// The connection breaks while nothing is pushed: it is made again before it is
+// needed.
+func TestWatchReconnects(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	run := w.watch("--log-format", "json")
+	run.stderr.await(t, `"event":"pushed"`, 2)
+	w.machine.PowerCut()
+	run.stderr.await(t, `"event":"lost"`, 1)
+	run.stderr.await(t, `"event":"connected"`, 2)
+	w.build("1.0.1")
+	run.stderr.await(t, `"event":"pushed".*"component":"kubelet"`, 2)
+}
+
+// What swdt itself adds to a rebuild that is pushed: everything from the file's
+// last byte to a healthy service but sending, stopping and starting.
+func TestWatchOverhead(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	run := w.watch("--log-format", "json", "-o", "json")
+	run.stderr.await(t, `"event":"pushed"`, 2)
+	const rounds = 5
+	for i := range rounds {
+		w.write("kubelet.new", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: fmt.Sprintf("1.1.%d", i), Size: 8 << 20}))
+		closed := time.Now()
+		if err := os.Rename(filepath.Join(w.folder, "kubelet.new"), filepath.Join(w.folder, "kubelet.exe")); err != nil {
+			t.Fatal(err)
+		}
+		found := run.stderr.await(t, `.*"event":"pushed".*"component":"kubelet".*"action":"replaced".*`, i+1+1)
+		var event struct {
+			Time    time.Time
+			Seconds map[string]float64
+		}
+		if err := json.Unmarshal([]byte(found[i+1]), &event); err != nil {
+			t.Fatal(err)
+		}
+		all := event.Time.Sub(closed).Seconds()
+		waited := event.Seconds["transfer"] + event.Seconds["down"] + event.Seconds["healthy"]
+		t.Logf("file closed to healthy %.3f s, of which sent %.3f, down %.3f, healthy %.3f: overhead %.3f s",
+			all, event.Seconds["transfer"], event.Seconds["down"], event.Seconds["healthy"], all-waited)
+	}
+	for line := range strings.Lines(strings.TrimSpace(run.stdout.String())) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no line of JSON: %s", line)
+		}
+	}
+}
+
+func TestWatchUsage(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	for _, args := range [][]string{
+		{"push", "--watch", "--dry-run"}, {"push", "--watch", "-o", "yaml"}, {"push", "--build"},
+	} {
+		story := &lines{}
+		if code, _ := w.swdt(t.Context(), story, args...); code != 2 {
+			t.Errorf("%v: exit code %d: %s", args, code, story)
+		}
+	}
+}
+
