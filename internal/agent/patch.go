@@ -47,7 +47,7 @@ func (s *filesService) Patch(stream patchStream) error {
 		return errors.Join(err, s.discard(header.GetPath()))
 	}
 	if err := s.host.Files.Rename(header.GetPath(), header.GetRenameTo(), true); err != nil {
-		return fmt.Errorf("give the patched file its name: %w", err)
+		return errors.Join(fmt.Errorf("give the patched file its name: %w", err), s.discard(header.GetPath()))
 	}
 	return stream.SendAndClose(&agentv1.PatchReply{
 		Size: header.GetSize(), Sha256: sha, Applying: durationpb.New(time.Since(begun)),

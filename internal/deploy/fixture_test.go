@@ -22,6 +22,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -29,6 +30,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/nodetest"
 	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -95,6 +97,16 @@ func (b *bench) source(name string, content []byte) {
 func (b *bench) installed(path, name, version string) {
 	b.node.Put(path, b.swap.program(name, version))
 	b.swap.commandLines[name] = `"` + path + `" --run`
+}
+
+// depot is one whose store is the cache's.
+func (b *bench) depot() *transfer.Depot {
+	b.t.Helper()
+	store, err := blobs.Open(filepath.Join(b.folder, "cache", "blobs"), 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return transfer.NewDepot(store)
 }
 
 func (b *bench) work(options Options) *work {

@@ -430,6 +430,66 @@ func TestLargeMessagesAndStreams(t *testing.T) {
 	}
 }
 
+func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	c := f.connect()
+	before, connections, calls := len(f.ran()), f.ssh.Accepted(), c.Calls()
+	for range 2 { // the second finds it open
+		bulk, err := c.Bulk(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := bulk.Read(t.Context(), &agentv1.ReadRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := f.ran()[before:]; !slices.Equal(got, []string{"agent"}) || f.ssh.Accepted() != connections {
+		t.Errorf("bulk data ran %q on %d more connections", got, f.ssh.Accepted()-connections)
+	}
+	if c.Calls() != calls+2 || c.Connections() != 1 {
+		t.Errorf("%d calls and %d connections counted", c.Calls()-calls, c.Connections())
+	}
+	bootID(t, c)
+
+	// With the connection it ends, and there is another on the next.
+	old, err := c.Bulk(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var lost *node.LostError
+	if _, err := old.Stat(t.Context(), &agentv1.StatRequest{}); !errors.As(err, &lost) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Bulk(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Bulk(t.Context()); !errors.As(err, &lost) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWithoutASecondAgentBulkDataGoesWithTheRest(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	c := f.connect()
+	f.setMute(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := c.Bulk(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	bootID(t, c) // the connection is as good as before
+}
+
 func TestAwaitReboot(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	c := f.connect()
