@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,14 +18,15 @@ import (
 	"time"
 )
 
-// limit bounds any one command: what takes longer is told as such.
+// limit bounds any one command, unless it has its own.
 const limit = 4 * time.Minute
 
 // command is what to run.
 type command struct {
-	name string
-	args []string
-	env  []string // beside this process's own
+	name  string
+	args  []string
+	env   []string // beside this process's own
+	limit time.Duration
 }
 
 func words(name string, args ...string) command { return command{name: name, args: args} }
@@ -40,7 +42,8 @@ type taken struct {
 
 // run runs a command to its end, or ends it and all it started at the limit.
 func (c command) run(ctx context.Context) (taken, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s", limit))
+	most := cmp.Or(c.limit, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, &tooLongError{most})
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.name, c.args...)
 	cmd.Env = append(os.Environ(), c.env...)
@@ -54,7 +57,7 @@ func (c command) run(ctx context.Context) (taken, error) {
 	t := taken{seconds: time.Since(begun).Seconds(), stdout: stdout.Bytes()}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+			return t, cause
 		}
 		return t, fmt.Errorf("%s: %w\n%s", c, err, bytes.TrimSpace(stderr.Bytes()))
 	}
@@ -64,32 +67,19 @@ func (c command) run(ctx context.Context) (taken, error) {
 	return t, nil
 }
 
+// tooLongError is a command that was ended at its limit.
+type tooLongError struct{ limit time.Duration }
+
+func (e *tooLongError) Error() string { return fmt.Sprintf("more than %.0f s", e.limit.Seconds()) }
+
 // output runs a command and returns what it printed.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	t, err := words(name, args...).run(ctx)
 	return strings.TrimSpace(string(t.stdout)), err
 }
 
-// slow is from when on a command is measured only once.
+// slow is from when on something is measured only once.
 const slow = 15.0
-
-// repeated measures several times and returns the run with the median time. It
-// stops after a slow one.
-func repeated(times int, once func() (taken, error)) (taken, error) {
-	var runs []taken
-	for range times {
-		t, err := once()
-		if err != nil {
-			return t, err
-		}
-		runs = append(runs, t)
-		if t.seconds > slow {
-			break
-		}
-	}
-	slices.SortFunc(runs, func(a, b taken) int { return int(1e9 * (a.seconds - b.seconds)) })
-	return runs[(len(runs)-1)/2], nil
-}
 
 func median(values []float64) float64 {
 	if len(values) == 0 {

@@ -105,7 +105,8 @@ func patchTable(p PairResult) string {
 	var rows [][]string
 	for _, c := range p.Patches {
 		if c.Error != "" {
-			rows = append(rows, []string{c.Tool, "failed", "–", "–", "–", "–", "–", "–"})
+			why, _, _ := strings.Cut(c.Error, "\n")
+			rows = append(rows, []string{c.Tool, why, "–", "–", "–", "–", "–", "–"})
 			continue
 		}
 		applies := c.ApplySeconds > 0

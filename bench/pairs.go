@@ -33,22 +33,21 @@ func (b *bench) allPairs(ctx context.Context) ([]Pair, error) {
 		{Name: kubeletPair, What: "kubelet.exe 1.36.3 → the same with one log line more",
 			old: inLab("kubelet-1.36.3"), new: inLab("kubelet-1.36.3-edited")},
 		{Name: "containerd-edit", What: "containerd.exe 1.7.12 → the same with one function changed",
-			old: inLab("containerd-1.7.12"), new: inLab("containerd-1.7.12-edited")},
+			old: inLab("containerd-1.7.12-cloned"), new: inLab("containerd-1.7.12-edited")},
 		{Name: "containerd-version", What: "containerd.exe 1.7.11 → 1.7.12",
 			old: inLab("containerd-1.7.11"), new: inLab("containerd-1.7.12")},
 		{Name: "agent", What: "swdt-agent.exe → the same with one function changed",
 			old: inLab("agent"), new: inLab("agent-edited")},
 	}
-	if b.wanted("cpp") {
+	if b.wanted("cpp") || b.wanted("unrelated") {
 		cpp, err := b.cppPair(ctx)
 		if err != nil {
 			say("no C++ pair: %v", err)
 		} else {
-			pairs = append(pairs, cpp)
+			pairs = append(pairs, cpp, Pair{Name: "unrelated", What: "containerd.exe 1.7.12 → " + cppFile,
+				old: inLab("containerd-1.7.12"), new: cpp.new})
 		}
 	}
-	pairs = append(pairs, Pair{Name: "unrelated", What: "containerd.exe 1.7.12 → swdt-agent.exe",
-		old: inLab("containerd-1.7.12"), new: inLab("agent")})
 	if b.wanted("random") {
 		random, err := b.randomPair()
 		if err != nil {

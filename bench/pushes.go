@@ -113,45 +113,58 @@ func (p *pusher) over(ctx context.Context, link Link, itself *sshd) (LinkResult,
 	if err != nil {
 		return result, err
 	}
-	for _, w := range p.ways() {
-		cell := p.measure(ctx, w, ends)
-		if err := ctx.Err(); err != nil {
-			return result, err
-		}
-		say("%-15s %-28s %s", link.Name, w.name, cell)
-		result.Ways = append(result.Ways, cell)
-	}
-	return result, nil
+	result.Ways, err = p.measure(ctx, link, ends)
+	return result, err
 }
 
-func (p *pusher) measure(ctx context.Context, w way, ends *farEnds) Push {
-	type attempt struct {
-		taken
-		push Push
-	}
-	var attempts []attempt
-	cell, err := func() (Push, error) {
-		for range p.repeat {
-			if err := w.prepare(ctx); err != nil {
-				return Push{}, err
+// measure lets each way have its turn, round by round: what else the machine does
+// meanwhile then hits all of them.
+func (p *pusher) measure(ctx context.Context, link Link, ends *farEnds) ([]Push, error) {
+	ways := p.ways()
+	rounds := make([][]Push, len(ways))
+	for range p.repeat {
+		for i, w := range ways {
+			if n := len(rounds[i]); n > 0 && (rounds[i][n-1].Error != "" || rounds[i][n-1].Seconds > slow) {
+				continue
 			}
-			t, push, err := w.push(ctx, ends)
-			if err != nil {
-				return Push{}, err
+			cell := p.once(ctx, w, ends)
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
-			push.Seconds = t.seconds
-			attempts = append(attempts, attempt{t, push})
-			if t.seconds > slow {
-				break
-			}
+			rounds[i] = append(rounds[i], cell)
 		}
-		slices.SortFunc(attempts, func(a, b attempt) int { return int(1e9 * (a.seconds - b.seconds)) })
-		return attempts[(len(attempts)-1)/2].push, nil
-	}()
+	}
+	var cells []Push
+	for i, w := range ways {
+		cell := medianPush(rounds[i])
+		say("%-15s %-28s %s", link.Name, w.name, cell)
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+func (p *pusher) once(ctx context.Context, w way, ends *farEnds) Push {
+	cell := Push{Way: w.name}
+	err := w.prepare(ctx)
+	if err == nil {
+		var t taken
+		t, cell, err = w.push(ctx, ends)
+		cell.Way, cell.Seconds = w.name, t.seconds
+	}
 	if err != nil {
 		cell.Error = err.Error()
 	}
-	cell.Way = w.name
+	return cell
+}
+
+// medianPush is the median of both times, of the last of the rounds.
+func medianPush(rounds []Push) Push {
+	cell := rounds[len(rounds)-1]
+	var all, transfer []float64
+	for _, r := range rounds {
+		all, transfer = append(all, r.Seconds), append(transfer, r.TransferSeconds)
+	}
+	cell.Seconds, cell.TransferSeconds = median(all), median(transfer)
 	return cell
 }
 

@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"time"
 )
+
+// patchLimit is after how long a patch is no use to anybody.
+const patchLimit = 90 * time.Second
 
 // sizes makes and applies a patch of every pair with every tool.
 func (b *bench) sizes(ctx context.Context) (Sizes, error) {
@@ -17,21 +21,10 @@ func (b *bench) sizes(ctx context.Context) (Sizes, error) {
 	}
 	s := Sizes{Repeat: b.repeat}
 	for _, p := range pairs {
-		result := PairResult{Pair: p}
-		for _, t := range b.tools() {
-			cell := b.patch(ctx, p, t)
-			if err := ctx.Err(); err != nil {
-				return s, err
-			}
-			result.Patches = append(result.Patches, cell)
-			say("%-19s %-22s %s", p.Name, t.name, cell)
+		result := PairResult{Pair: p, Patches: b.patches(ctx, p)}
+		if err := ctx.Err(); err != nil {
+			return s, err
 		}
-		cell := Patch{Tool: "rsync -z"}
-		bytes, took, err := b.rsyncLocal(ctx, p)
-		cell.Bytes, cell.DiffSeconds, cell.DiffMemory = bytes, took.seconds, took.memory
-		cell.fail(err)
-		say("%-19s %-22s %s", p.Name, cell.Tool, cell)
-		result.Patches = append(result.Patches, cell)
 		if result.OneCore, err = b.oneCore(ctx, p); err != nil {
 			say("%-19s applying on one core: %v", p.Name, err)
 		}
@@ -40,16 +33,66 @@ func (b *bench) sizes(ctx context.Context) (Sizes, error) {
 	return s, nil
 }
 
-// patch is one cell of the table: made, applied, compared.
+// patches lets each tool have its turn, round by round: what else the machine
+// does meanwhile then hits all of them.
+func (b *bench) patches(ctx context.Context, p Pair) []Patch {
+	tools := append(b.tools(), tool{name: "rsync -z"})
+	rounds := make([][]Patch, len(tools))
+	for range b.repeat {
+		for i, t := range tools {
+			if ctx.Err() == nil && !done(rounds[i]) {
+				rounds[i] = append(rounds[i], b.patch(ctx, p, t))
+			}
+		}
+	}
+	var cells []Patch
+	for i, t := range tools {
+		cell := medianPatch(rounds[i])
+		say("%-19s %-22s %s", p.Name, t.name, cell)
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+// done is what is not measured again: it failed, or it takes too long.
+func done(rounds []Patch) bool {
+	if len(rounds) == 0 {
+		return false
+	}
+	last := rounds[len(rounds)-1]
+	return last.Error != "" || last.DiffSeconds > slow
+}
+
+func medianPatch(rounds []Patch) Patch {
+	if len(rounds) == 0 {
+		return Patch{Error: "not run"}
+	}
+	cell := rounds[len(rounds)-1]
+	var diff, apply []float64
+	for _, r := range rounds {
+		diff, apply = append(diff, r.DiffSeconds), append(apply, r.ApplySeconds)
+		cell.DiffMemory, cell.ApplyMemory = max(cell.DiffMemory, r.DiffMemory), max(cell.ApplyMemory, r.ApplyMemory)
+	}
+	cell.DiffSeconds, cell.ApplySeconds = median(diff), median(apply)
+	return cell
+}
+
+// patch is made, applied, compared.
 func (b *bench) patch(ctx context.Context, p Pair, t tool) Patch {
 	cell := Patch{Tool: t.name}
-	cell.fail(b.fill(ctx, p, t, &cell))
+	if t.diff == nil {
+		cell.fail(b.rsyncLocal(ctx, p, &cell))
+	} else {
+		cell.fail(b.fill(ctx, p, t, &cell))
+	}
 	return cell
 }
 
 func (b *bench) fill(ctx context.Context, p Pair, t tool, cell *Patch) error {
 	patch, out := filepath.Join(b.work, "patch"), filepath.Join(b.work, "out")
-	made, err := repeated(b.repeat, func() (taken, error) { return t.diff(p.old, p.new, patch).run(ctx) })
+	diff, apply := t.diff(p.old, p.new, patch), t.apply(p.old, patch, out)
+	diff.limit, apply.limit = patchLimit, patchLimit
+	made, err := diff.run(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +100,7 @@ func (b *bench) fill(ctx context.Context, p Pair, t tool, cell *Patch) error {
 	if cell.Bytes, err = sizeOf(patch); err != nil {
 		return err
 	}
-	applied, err := repeated(b.repeat, func() (taken, error) { return t.apply(p.old, patch, out).run(ctx) })
+	applied, err := apply.run(ctx)
 	if err != nil {
 		return err
 	}

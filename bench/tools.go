@@ -75,31 +75,27 @@ func zstdPatch(level string) tool {
 		}}
 }
 
-// rsyncLocal has rsync's two halves talk over a pipe, and returns what went
-// through it both ways. It makes no patch that one could apply later.
-func (b *bench) rsyncLocal(ctx context.Context, p Pair) (int64, taken, error) {
+// rsyncLocal has rsync's two halves talk over a pipe, and counts what goes through
+// it both ways. It makes no patch that one could apply later.
+func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	shell := filepath.Join(b.work, "here")
 	// In place of ssh: the host's name away, the command run here.
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
-		return 0, taken{}, err
+		return err
 	}
 	target := filepath.Join(b.work, "rsynced")
-	var sum int64
-	t, err := repeated(b.repeat, func() (taken, error) {
-		if err := copyFile(p.old, target); err != nil {
-			return taken{}, err
-		}
-		t, err := words("rsync", "-z", "--ignore-times", "--stats", "-e", shell, p.new, "here:"+target).run(ctx)
-		if err != nil {
-			return t, err
-		}
-		sum, err = rsyncBytes(t.stdout)
-		return t, err
-	})
-	if err != nil {
-		return 0, t, err
+	if err := copyFile(p.old, target); err != nil {
+		return err
 	}
-	return sum, t, expectSame(target, p.new)
+	t, err := words("rsync", "-z", "--ignore-times", "--stats", "-e", shell, p.new, "here:"+target).run(ctx)
+	if err != nil {
+		return err
+	}
+	cell.DiffSeconds, cell.DiffMemory = t.seconds, t.memory
+	if cell.Bytes, err = rsyncBytes(t.stdout); err != nil {
+		return err
+	}
+	return expectSame(target, p.new)
 }
 
 // rsyncBytes reads what --stats prints.
