@@ -76,7 +76,8 @@ func (r *remote) Lost() <-chan struct{} {
 
 func (r *remote) Push(ctx context.Context, order watch.Order) (any, error) {
 	options := r.options
-	options.Only, options.Force, options.Commit = order.Names, order.Force, order.Commit
+	options.Only, options.Force = order.Names, order.Force
+	options.Commit, options.Healthy = order.Commit, order.Healthy
 	result, err := r.work(ctx, func(n *node.Node) (deploy.NodeResult, error) {
 		return deploy.Push(ctx, n, r.document, options, r.reporter)
 	})

@@ -46,6 +46,9 @@ type Options struct {
 	// Commit is called once all is on the node, before anything is stopped; false
 	// ends the push with a *SupersededError and the node as it was. nil: go on.
 	Commit func() bool
+	// Healthy is called once all that was replaced is healthy, before the new
+	// binaries are asked for their version. nil: nobody waits for it.
+	Healthy func()
 	// Holder names who changes the node, for others that want to. Empty: user,
 	// machine and process.
 	Holder string

@@ -223,6 +223,9 @@ func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
 		return &RolledBackError{Outcome: outcome}
 	}
 	w.result.Result = Changed
+	if w.options.Healthy != nil {
+		w.options.Healthy()
+	}
 	for _, c := range w.components {
 		if !c.settled {
 			c.result.Action, c.settled = c.change.action(), true

@@ -231,6 +231,9 @@ func (t *target) push() {
 			t.post(func() { t.tell(Event{Kind: Committing, Node: t.spec.Name, Names: order.Names}) })
 			return true
 		}
+		order.Healthy = func() {
+			t.post(func() { t.tell(Event{Kind: Healthy, Node: t.spec.Name, Names: order.Names}) })
+		}
 		result, err = t.spec.Remote.Push(ctx, order)
 		return err
 	}, func(took time.Duration, err error) {

@@ -97,6 +97,8 @@ type Order struct {
 	// false a newer binary is there and nothing must be changed; after true the
 	// push is not cancelled any more, unless swdt ends.
 	Commit func() bool
+	// Healthy may be called when the node is done and what is left is to tell.
+	Healthy func()
 }
 
 // Command is what a person wants.
@@ -125,6 +127,7 @@ const (
 	Lost         Kind = "lost" // the connection; it is made again
 	Pushing      Kind = "pushing"
 	Committing   Kind = "committing" // all is on the node, which begins to replace
+	Healthy      Kind = "healthy"    // it has, and all that was replaced is healthy
 	Superseded   Kind = "superseded" // a push ended for a newer binary; the node is as it was
 	Pushed       Kind = "pushed"     // Result has what Remote.Push returned
 	RolledBack   Kind = "rolledBack" // as somebody wanted
