@@ -17,9 +17,10 @@ import (
 )
 
 // headStart is how long a link may take to be measured before the patch is begun
-// without waiting: one that answers sooner may be too fast for any patch, and is
-// not to compete with one for this host's processors.
-const headStart = 5 * time.Millisecond
+// without waiting. One that answers sooner may be too fast for any patch, and on
+// such a link the comparison would compete with the measurement for this host's
+// processors, and spoil it.
+const headStart = 30 * time.Millisecond
 
 // errWhole says that all bytes are the better way.
 var errWhole = errors.New("the whole file is the faster way")
