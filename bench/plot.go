@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"math"
 	"strings"
 )
@@ -15,8 +16,7 @@ type svg struct {
 }
 
 func (s *svg) text(x, y float64, anchor, class, text string) {
-	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-	fmt.Fprintf(&s.body, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, text)
+	fmt.Fprintf(&s.body, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(text))
 }
 
 func (s *svg) rect(x, y, w, h float64, class string) {
@@ -45,7 +45,7 @@ func (s *svg) bytes(title string) []byte {
 </style>
 <rect width="%.0f" height="%.0f" class="page"/>
 %s</svg>
-`, s.width, s.height, s.width, s.height, title, s.width, s.height, s.body.String())
+`, s.width, s.height, s.width, s.height, html.EscapeString(title), s.width, s.height, s.body.String())
 }
 
 // scale maps values to pixels by their logarithm.
