@@ -151,9 +151,9 @@ func (r *remote) Retry(err error) bool {
 		!errors.As(err, &kind) && !errors.As(err, &machine) && !errors.As(err, &hash)
 }
 
-func (r *remote) Close() {
+func (r *remote) Close(ctx context.Context) {
 	if n := r.connected(); n != nil {
-		closeNode(context.Background(), n)
+		closeNode(ctx, n)
 	}
 }
 

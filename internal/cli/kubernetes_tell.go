@@ -51,7 +51,11 @@ func (t *teller) say(e watch.Event) {
 	what := strings.Join(e.Names, ", ")
 	switch e.Kind {
 	case watch.Watching:
-		t.own.Info("watching %s%s", e.Message, t.help)
+		how := ""
+		if e.Message != "" {
+			how = " (" + e.Message + ")"
+		}
+		t.own.Info("watching %s%s%s", what, how, t.help)
 	case watch.Waiting:
 		t.line(e, what, e.Err.Error())
 	case watch.Building:

@@ -218,6 +218,24 @@ func TestABuildThatChangesItsSourcesEveryTime(t *testing.T) {
 	})
 }
 
+// Patterns that take in what the build writes: it is no source all the same.
+func TestABuildIntoItsOwnFolder(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.write("a.go", "a")
+		f := b.build("**/*")
+		f.Dir = b.folder
+		n := b.target("n", b.binary("kubelet", f.Build))
+		f.patternsWithoutTemporary()
+		b.start()
+		b.pass(time.Hour)
+		n.expect("kubelet=build 1.")
+		b.want("building built pushed")
+	})
+}
+
+// patternsWithoutTemporary leaves out the file that rename leaves for a moment.
+func (f *fakeBuild) patternsWithoutTemporary() { f.Patterns = append(f.Patterns, "!**/*.tmp") }
+
 func TestOneBuildForTwoBinaries(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.write("src/a.go", "a")

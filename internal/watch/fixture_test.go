@@ -289,7 +289,7 @@ func (r *fakeRemote) RollBack(context.Context) (any, error) {
 
 func (r *fakeRemote) Retry(err error) bool { return errors.Is(err, errOften) }
 
-func (r *fakeRemote) Close() {
+func (r *fakeRemote) Close(context.Context) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.closed = true

@@ -44,12 +44,13 @@ func newLoop(o Options) *loop {
 			}
 			b.builder = byBuild[spec.Build]
 			b.builder.binaries = append(b.builder.binaries, b)
+			b.builder.tree.output(spec.Path)
 		}
 		byPath[spec] = b
 		l.binaries = append(l.binaries, b)
 	}
 	for _, spec := range o.Targets {
-		t := &target{loop: l, spec: spec, force: o.Force}
+		t := &target{loop: l, spec: spec, force: o.Force, sent: map[*binary]int{}}
 		for _, c := range spec.Components {
 			p := part{name: c.Name, binary: byPath[c.Binary]}
 			t.parts = append(t.parts, p)
@@ -63,9 +64,8 @@ func newLoop(o Options) *loop {
 }
 
 func (l *loop) run(ctx context.Context) error {
-	// Not a child of ctx: a transaction in flight may be left to finish.
-	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	shutDown := sync.OnceFunc(l.shutDown)
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	shutDown := sync.OnceFunc(func() { l.shutDown(ctx) })
 	defer shutDown()
 	l.begin()
 	files, trees := time.NewTimer(l.fileInterval()), time.NewTimer(treePoll)
@@ -94,14 +94,15 @@ func (l *loop) run(ctx context.Context) error {
 }
 
 // shutDown ends all jobs and waits for them.
-func (l *loop) shutDown() {
+func (l *loop) shutDown(ctx context.Context) {
 	l.quitting = true
 	l.cancel()
 	close(l.ended)
 	l.jobs.Wait()
 	for _, t := range l.targets {
-		t.spec.Remote.Close()
+		l.work(func() { t.spec.Remote.Close(ctx) })
 	}
+	l.jobs.Wait()
 	if l.Notifier != nil {
 		_ = l.Notifier.Close() // nothing more is expected of it
 	}
@@ -119,7 +120,12 @@ func (l *loop) cutShort() []error {
 }
 
 func (l *loop) begin() {
-	l.tell(Event{Kind: Watching, Message: l.watchFolders()})
+	how := l.watchFolders()
+	var names []string
+	for _, b := range l.binaries {
+		names = append(names, b.spec.Name)
+	}
+	l.tell(Event{Kind: Watching, Names: names, Message: how})
 	for _, t := range l.targets {
 		t.begin()
 	}
@@ -207,7 +213,7 @@ func (l *loop) committed() bool {
 // watchFolders asks to be notified of the folders of all binaries, and says how
 // changes are noticed.
 func (l *loop) watchFolders() string {
-	how := "by notifications"
+	how := ""
 	for _, b := range l.binaries {
 		for _, folder := range b.folders() {
 			if !l.watchFolder(folder) {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -22,6 +23,7 @@ type target struct {
 	pause    *time.Timer // until the next try; nil: now
 	stuck    bool        // trying again will not help
 	minded   <-chan struct{}
+	sent     map[*binary]int // the version that was pushed last
 }
 
 // part is one component of a target.
@@ -205,15 +207,16 @@ func (t *target) drop() {
 
 func (t *target) push() {
 	order := Order{Force: t.force, Built: map[string]time.Duration{}}
-	versions := map[*binary]int{}
+	versions := maps.Clone(t.sent)
 	for _, p := range t.parts {
 		switch {
 		case p.binary == nil:
 		case !p.binary.usable():
 			continue
 		default:
-			versions[p.binary] = p.binary.version
-			order.Built[p.name] = p.binary.took()
+			if versions[p.binary] = p.binary.version; versions[p.binary] != t.sent[p.binary] {
+				order.Built[p.name] = p.binary.took()
+			}
 		}
 		order.Names = append(order.Names, p.name)
 	}
@@ -237,6 +240,9 @@ func (t *target) push() {
 		result, err = t.spec.Remote.Push(ctx, order)
 		return err
 	}, func(took time.Duration, err error) {
+		if err == nil {
+			t.sent = versions
+		}
 		t.done(Event{Kind: Pushed, Names: order.Names, Took: took, Err: err, Result: result}, order.Force)
 	})
 }

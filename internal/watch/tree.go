@@ -17,6 +17,7 @@ import (
 type tree struct {
 	folder           string
 	wanted, unwanted []pattern
+	outputs          []string // what the build writes, below the folder with slashes
 	last             snapshot
 }
 
@@ -50,6 +51,17 @@ func newTree(folder string, patterns []string) *tree {
 	return t
 }
 
+// output says that the build writes this file, so that it is no source whatever
+// the patterns say.
+func (t *tree) output(path string) {
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(real, filepath.Base(path))
+	}
+	if segments, ok := t.segments(path); ok {
+		t.outputs = append(t.outputs, strings.Join(segments, "/"))
+	}
+}
+
 // concerns is whether a change at path may be one of the sources, or a folder
 // with some of them.
 func (t *tree) concerns(path string) bool {
@@ -80,7 +92,8 @@ func (t *tree) segments(path string) ([]string, bool) {
 
 func (t *tree) matches(segments []string) bool {
 	fits := func(p pattern) bool { return p.matches(segments) }
-	return slices.ContainsFunc(t.wanted, fits) && !slices.ContainsFunc(t.unwanted, fits)
+	return slices.ContainsFunc(t.wanted, fits) && !slices.ContainsFunc(t.unwanted, fits) &&
+		!slices.Contains(t.outputs, strings.Join(segments, "/"))
 }
 
 func (t *tree) leadsInto(folder []string) bool {

@@ -82,8 +82,8 @@ type Remote interface {
 	RollBack(ctx context.Context) (result any, err error)
 	// Retry is whether waiting a little and trying again may help against err.
 	Retry(err error) bool
-	// Close ends the connection.
-	Close()
+	// Close ends the connection; once ctx has ended, without a goodbye.
+	Close(ctx context.Context)
 }
 
 // Order is one push.
@@ -114,7 +114,7 @@ const (
 type Kind string
 
 const (
-	Watching     Kind = "watching"     // it begins; Message says how changes are noticed
+	Watching     Kind = "watching"     // it begins; Message says so where nobody tells of changes
 	Changed      Kind = "changed"      // a binary is not what it was
 	Waiting      Kind = "waiting"      // for a binary to be there and whole; Err says what is wrong
 	Building     Kind = "building"     // a build began
