@@ -12,7 +12,7 @@ const (
 	// firstProbe is enough to tell a slow link from a fast one, and secondProbe to
 	// tell a fast one from a very fast one, which is asked of fast ones alone.
 	firstProbe  = 64 << 10
-	secondProbe = 1 << 20
+	secondProbe = 512 << 10
 	// againWithin is how long firstProbe may take to be worth a second look: TCP
 	// begins slowly, and a processor may have been busy.
 	againWithin = 25 * time.Millisecond
