@@ -127,7 +127,7 @@ func pushesTables(p Pushes) string {
 		header = append(header, link.Name)
 	}
 	b.WriteString(table(header, pushRows(p)))
-	b.WriteString("\nHow many times as long as swdt, until the whole command ends / until the file is there and verified:\n\n")
+	b.WriteString("\nHow many times as long as swdt: whole command by whole command / each without the time to connect, up to the file that is there (with swdt: and verified):\n\n")
 	b.WriteString(table(header, ratioRows(p)))
 	b.WriteString("\nWhat swdt sent:\n\n")
 	b.WriteString(table(header, sentRows(p)))
@@ -163,9 +163,10 @@ func ratioRows(p Pushes) [][]string {
 		row := []string{way.Way}
 		for _, link := range p.Links {
 			own, ok := find(link, waySwdt)
+			connect, connects := find(link, wayConnect)
 			cell := link.Ways[i]
-			ok = ok && cell.Error == "" && own.Error == ""
-			row = append(row, dash(ok, ratio(cell.Seconds, own.Seconds)+" / "+ratio(cell.Seconds, own.TransferSeconds)))
+			ok = ok && connects && cell.Error == "" && own.Error == ""
+			row = append(row, dash(ok, ratio(cell.Seconds, own.Seconds)+" / "+ratio(cell.Seconds-connect.Seconds, own.TransferSeconds)))
 		}
 		rows = append(rows, row)
 	}

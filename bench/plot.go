@@ -123,6 +123,13 @@ func bars(link LinkResult) []plotBar {
 	return all
 }
 
+// label is where a text stands; it moves down until it is in nobody's way.
+type label struct{ x, y, width float64 }
+
+func (l label) overlaps(other label) bool {
+	return math.Abs(l.y-other.y) < 12 && l.x < other.x+other.width && other.x < l.x+l.width
+}
+
 // patchesPlot has a point for every tool: time across, bytes up.
 func patchesPlot(p PairResult) []byte {
 	s := &svg{width: 860, height: 460}
@@ -148,6 +155,7 @@ func patchesPlot(p PairResult) []byte {
 	}
 	s.text(x.from-60, 22, "start", "head", "bytes of the patch")
 	s.text(x.to, y.from+38, "end", "head", "seconds to make it")
+	var labels []label
 	for _, c := range points {
 		class := "peer"
 		if strings.HasPrefix(c.Tool, "swdt") {
@@ -155,7 +163,14 @@ func patchesPlot(p PairResult) []byte {
 		}
 		px, py := x.at(c.DiffSeconds), y.at(float64(c.Bytes))
 		s.circle(px, py, 6, class)
-		s.text(px+10, py+4, "start", "", c.Tool)
+		l := label{px + 10, py + 4, 6.6 * float64(len(c.Tool))}
+		for _, other := range labels {
+			if l.overlaps(other) {
+				l.y = other.y + 14
+			}
+		}
+		labels = append(labels, l)
+		s.text(l.x, l.y, "start", "", c.Tool)
 	}
 	return s.bytes(p.What + ": bytes and seconds of each tool; logarithmic")
 }
