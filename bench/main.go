@@ -60,8 +60,8 @@ func parseOptions(args []string) (options, error) {
 	flags.BoolVar(&o.render, "render", false, "only write docs/benchmarks.md again, from the results that are there")
 	var chosen, pairs, links string
 	flags.StringVar(&chosen, "parts", strings.Join(parts(), ","), "which parts to run")
-	flags.StringVar(&pairs, "pairs", "", "which pairs of files to take (default all)")
-	flags.StringVar(&links, "links", "", "which links to push over (default all)")
+	flags.StringVar(&pairs, "pairs", "", "which pairs of files to take; fewer than all are only told, not kept")
+	flags.StringVar(&links, "links", "", "which links to push over; fewer than all are only told, not kept")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -103,6 +103,9 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	if o.partial() {
+		return nil
+	}
 	return writePages(filepath.Join(o.root, "docs"), results)
 }
 
@@ -131,12 +134,19 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)
 		}
+		if o.partial() {
+			continue
+		}
 		if err := results.write(store); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// partial is a run that is only looked at: a page with half of the tables from
+// another run would compare what cannot be compared.
+func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 }
 
 // bench is one run.
 type bench struct {

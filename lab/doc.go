@@ -3,8 +3,10 @@
 //
 //   - service: a small Windows service that plays kubelet (or another component)
 //     and misbehaves on demand.
+//   - tiny: the smallest such service.
 //   - pad: makes an executable as large as one wants.
 //   - containerd/VERSION: modules that build the real containerd.exe.
+//   - kubelet: a module that builds the real kubelet.exe.
 //
 // build.sh builds all of it into a cache outside of git.
 package lab
