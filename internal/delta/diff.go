@@ -157,11 +157,20 @@ func compressed(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	e, err := newEncoder(nil, zstd.SpeedBetterCompression, 1)
+	e, err := newEncoder(nil, level(len(raw)), 1)
 	if err != nil {
 		return nil, err
 	}
 	return e.EncodeAll(raw, nil), nil
+}
+
+// level bounds the time that unrelated files take: what is that large is better
+// sent than compressed any further.
+func level(size int) zstd.EncoderLevel {
+	if size > 4<<20 {
+		return zstd.SpeedFastest
+	}
+	return zstd.SpeedBetterCompression
 }
 
 func newEncoder(w io.Writer, level zstd.EncoderLevel, workers int) (*zstd.Encoder, error) {
@@ -191,14 +200,10 @@ func (d *differ) write(ctx context.Context, w io.Writer, h Header) error {
 
 // writeLiterals compresses what no block makes.
 func (d *differ) writeLiterals(ctx context.Context, w io.Writer) error {
-	if h := len(d.new); h == 0 {
-		return nil
-	}
-	level := zstd.SpeedBetterCompression
 	if d.variant == Whole {
-		d.blocks, level = nil, zstd.SpeedFastest
+		d.blocks = nil
 	}
-	e, err := newEncoder(w, level, d.workers)
+	e, err := newEncoder(w, level(len(d.new)-covered(d.blocks)), d.workers)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,10 @@ const (
 	patience = 128
 	// refinePatience is the same for the second look, by the bytes as they are.
 	refinePatience = 512
+	// A look into the index is eight of its lines that are in no cache.
+	minimumLooks = 4096
+	bytesPerLook = 256
+
 	// backtrack bounds the search for a border.
 	backtrack = 64 << 10
 )
@@ -26,7 +30,7 @@ type matcher struct {
 // segment walks the new file from one position to another along a displacement
 // into the old one, and changes it where another fits better.
 func (m *matcher) segment(ctx context.Context, from, to int) []block {
-	w := walk{matcher: m, floor: from, to: to}
+	w := walk{matcher: m, from: from, floor: from, to: to}
 	missed := 0 // bytes since anything was found
 	for rounds, at := 0, from; at < to; rounds++ {
 		if rounds&0xfff == 0 && ctx.Err() != nil {
@@ -44,10 +48,12 @@ func (m *matcher) segment(ctx context.Context, from, to int) []block {
 				continue
 			}
 		}
-		if hit, displacement, ok := w.better(at); ok {
-			w.change(hit, displacement)
-			at, missed = hit+anchor, 0
-			continue
+		if w.mayLook(at) {
+			if hit, displacement, ok := w.better(at); ok {
+				w.change(hit, displacement)
+				at, missed = hit+anchor, 0
+				continue
+			}
 		}
 		if w.open && score >= keepScore {
 			at += window
@@ -59,6 +65,9 @@ func (m *matcher) segment(ctx context.Context, from, to int) []block {
 		// What resembles nothing is passed ever faster; what is skipped is found
 		// from behind when something matches again.
 		step := indexStep + missed>>8
+		if !w.mayLook(at) {
+			step = max(step, 2*window)
+		}
 		missed += step
 		at += step
 	}
@@ -101,6 +110,8 @@ func (m *matcher) same(new, old int) bool {
 type walk struct {
 	*matcher
 	done         []block
+	from         int
+	looks        int // in the index
 	floor        int // end of the last block made
 	to           int
 	open         bool
@@ -127,9 +138,16 @@ func (w *walk) equal(at int) int {
 	return at
 }
 
+// mayLook bounds the time that files take which have little in common. Versions of
+// a program need a quarter of it.
+func (w *walk) mayLook(at int) bool {
+	return w.looks < minimumLooks+(at-w.from)/bytesPerLook
+}
+
 // better looks for a displacement that fits better than the current one, at the
 // next positions of the new file.
 func (w *walk) better(at int) (hit, displacement int, ok bool) {
+	w.looks++
 	best := -1
 	for k := at; k < at+w.index.step && k+anchor <= w.to; k++ {
 		old, found := w.index.find(w.new.word(k), w.new.word(k+8))
