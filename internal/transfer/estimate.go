@@ -14,9 +14,9 @@ import (
 // battery: too slow rather than too fast, since whole files are the safe choice.
 const (
 	assumedFastDiff  = 600e6 // bytes per second, of both files together
-	assumedSmallDiff = 300e6
+	assumedSmallDiff = 450e6
 	assumedFastPart  = 1.0 / 200 // of the new file, that a patch is
-	assumedGain      = 0.6       // of Fast's patch, that Small's is
+	assumedGain      = 0.4       // of Fast's patch, that Small's is
 	assumedApply     = 300e6     // bytes per second that the node makes of a patch
 	assumedReceive   = 300e6     // bytes per second that the node takes in, at most
 	assumedCompress  = 200e6     // bytes per second of zstd's fastest level

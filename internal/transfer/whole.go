@@ -25,6 +25,8 @@ const (
 	probeSize = 2 << 20
 	// longTime is how long bytes may take on the channel of all other calls.
 	longTime = 2 * time.Second
+	// longRest is what may take that long on a link that was not measured.
+	longRest = 16 << 20
 	// window of the compressor; it bounds the memory of both sides.
 	window = 4 << 20
 )
@@ -99,6 +101,11 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	size := u.sending.file.Size
 	u.progress.Add(offset)
 	if offset > 0 || size < 2*probeSize {
+		if size-offset > longRest {
+			if err := u.bulk(ctx); err != nil {
+				return err
+			}
+		}
 		_, err := u.write(ctx, offset, size, offset < size)
 		return err
 	}
@@ -108,12 +115,20 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	}
 	compress := probe.compressionPays()
 	if probe.rest(size-probeSize, compress) > longTime {
-		if u.files, err = u.node.Bulk(ctx); err != nil {
-			return u.failed(err)
+		if err := u.bulk(ctx); err != nil {
+			return err
 		}
 	}
 	_, err = u.write(ctx, probeSize, size, compress)
 	return err
+}
+
+// bulk leaves the channel that all other calls share.
+func (u *upload) bulk(ctx context.Context) (err error) {
+	if u.files, err = u.node.Bulk(ctx); err != nil {
+		return u.failed(err)
+	}
+	return nil
 }
 
 // measure is what a write took.
