@@ -120,11 +120,16 @@ func exists(files host.Files, path string) (bool, error) {
 
 // retry repeats what a virus scanner or a late process can spoil for a moment.
 func retry(ctx context.Context, action func() error) error {
+	return retryWhile(ctx, func(error) bool { return true }, action)
+}
+
+// retryWhile repeats it only after errors that may pass.
+func retryWhile(ctx context.Context, passing func(error) bool, action func() error) error {
 	const attempts = 5
 	wait := 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {
 		err := action()
-		if err == nil || attempt == attempts {
+		if err == nil || attempt == attempts || !passing(err) {
 			return err
 		}
 		timer := time.NewTimer(wait)

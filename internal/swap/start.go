@@ -45,10 +45,22 @@ func (t *transaction) startNew(ctx context.Context, service string) error {
 	if err != nil || !old {
 		return err
 	}
-	if err := t.stop(ctx, service); err != nil {
+	if err := t.stopUpTo(ctx, service); err != nil {
 		return err
 	}
 	return t.start(ctx, service)
+}
+
+// stopUpTo stops a service and, before it, those that are started after it: the
+// SCM starts what a service depends on along with it, so that it was one of them
+// that brought the old process back.
+func (t *transaction) stopUpTo(ctx context.Context, service string) error {
+	for _, name := range t.journal.before().Running {
+		if err := t.stop(ctx, name); err != nil || name == service {
+			return err
+		}
+	}
+	return nil
 }
 
 // startedBefore is whether the process of a service that this process started is

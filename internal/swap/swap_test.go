@@ -422,3 +422,59 @@ func TestTimesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A virus scanner opens a new executable as soon as it is there, and Windows may
+// take a moment to let go of one whose process has just ended.
+func TestAFileThatIsBusyForAMomentIsWaitedFor(t *testing.T) {
+	for _, busy := range []error{host.ErrInUse, host.ErrPermission} {
+		for _, target := range []string{kubeletExe, layout.Undo(kubeletExe)} {
+			t.Run(busy.Error()+" "+target, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := newNode(t)
+					kubelet := n.stageKubelet(t, "v1.30.0", "")
+					n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+						if op.Kind == simulated.OpRename && op.Target == target && op.Phase == simulated.Before && op.Occurrence <= 3 {
+							return simulated.Fail(busy)
+						}
+						return simulated.Continue()
+					})
+
+					outcome, _ := n.push(t, kubelet)
+
+					if outcome.Result != swap.Committed {
+						t.Fatalf("outcome: %+v", outcome)
+					}
+					equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.30.0", ""))
+				})
+			})
+		}
+	}
+}
+
+// Somebody, be it the SCM's recovery, starts the kubelet after the last stop, and
+// with it the containerd that it depends on: both from their old binaries.
+func TestWhatIsStartedBeforeTheSwapIsStartedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet, containerd := n.stageKubelet(t, "v1.30.0", ""), n.stageContainerd(t, "1.6.28", "")
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Kind == simulated.OpRename && op.Target == layout.Undo(kubeletExe) && op.Phase == simulated.Before {
+				if err := n.Process("scm").Services.Start(context.Background(), "kubelet"); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(10 * time.Millisecond) // of the bubble's: the swap is later than the start
+			}
+			return simulated.Continue()
+		})
+
+		outcome, _ := n.push(t, kubelet, containerd)
+
+		if outcome.Result != swap.Committed {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		log := string(n.read(t, `C:\var\log\kubelet\kubelet.log`))
+		if _, last, _ := lastCut(log, `"starting" version="`); !strings.HasPrefix(last, "v1.30.0") {
+			t.Errorf("what runs is %.8s, after\n%s", last, log)
+		}
+	})
+}

@@ -243,11 +243,11 @@ func (t *transaction) swapFiles(ctx context.Context) error {
 func (t *transaction) swap(ctx context.Context, c Component) error {
 	if c.swaps() {
 		if !c.creates() {
-			if err := t.Host.Files.Rename(c.Destination, c.undo(), false); err != nil {
+			if err := t.rename(ctx, c.Destination, c.undo()); err != nil {
 				return fmt.Errorf("set the old binary aside: %w", err)
 			}
 		}
-		if err := t.Host.Files.Rename(c.Staged, c.Destination, false); err != nil {
+		if err := t.rename(ctx, c.Staged, c.Destination); err != nil {
 			return fmt.Errorf("put the new binary in place: %w", err)
 		}
 	}
@@ -257,6 +257,13 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 		}
 	}
 	return nil
+}
+
+// rename is patient with whoever has the file open for a moment: a virus scanner
+// looks at an executable when it is new and when a program that it ran has ended.
+func (t *transaction) rename(ctx context.Context, from, to string) error {
+	busy := func(err error) bool { return errors.Is(err, host.ErrInUse) || errors.Is(err, host.ErrPermission) }
+	return retryWhile(ctx, busy, func() error { return t.Host.Files.Rename(from, to, false) })
 }
 
 func (t *transaction) setCommandLine(ctx context.Context, service, commandLine string) error {
