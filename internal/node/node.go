@@ -11,7 +11,8 @@ import (
 )
 
 // Node is a connected Windows node. Its clients' errors are already those of
-// package host (errors.Is works) and name the node.
+// package host (errors.Is works). They leave the node's name to whoever tells of
+// them, save a *LostError, which is about the node.
 type Node struct {
 	Name string
 

@@ -316,10 +316,10 @@ func TestSecretsComeFromWhereTheNodeFileSays(t *testing.T) {
 
 // ------------------------------------------------------------------- calls
 
-func TestErrorsAreThoseOfTheHostAndNameTheNode(t *testing.T) {
+func TestErrorsAreThoseOfTheHost(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	_, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{})
-	if !errors.Is(err, host.ErrPermission) || err.Error() != "win1: reboot: "+host.ErrPermission.Error() {
+	if !errors.Is(err, host.ErrPermission) || err.Error() != "reboot: "+host.ErrPermission.Error() {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

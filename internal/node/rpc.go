@@ -18,7 +18,7 @@ import (
 
 // caller makes calls on the connection that is current, so that clients outlive
 // a connection. It counts calls and turns errors back into those of package
-// host, with the node's name.
+// host.
 type caller struct {
 	node  string
 	calls *atomic.Int64
@@ -96,7 +96,7 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 		code == codes.Canceled && ctx.Err() == nil: // our own Close or Reconnect
 		return c.lost(l, err)
 	}
-	return fmt.Errorf("%s: %w", c.node, rpcerror.FromStatus(err))
+	return rpcerror.FromStatus(err)
 }
 
 // lost waits a moment for the agent's end to become known, with its last words.
