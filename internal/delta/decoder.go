@@ -82,7 +82,7 @@ func (d *decoder) failed(err error) error { return readError(d.what, err) }
 
 var errNumberTooLong = errors.New("a number has too many bytes")
 
-// readUvarint is binary.ReadUvarint with one way to write each number.
+// readUvarint is binary.ReadUvarint for numbers below 2^63.
 func readUvarint(r io.ByteReader) (uint64, error) {
 	var v uint64
 	for shift := 0; shift < 63; shift += 7 {
