@@ -63,6 +63,10 @@ func OpenDefault() (*Store, error) {
 // ErrNotHeld says that the store does not have a file, or no longer has it whole.
 var ErrNotHeld = errors.New("not in the cache")
 
+// Folder is where the store is. Beside its files, whoever works with them may keep
+// what is no hash of anything.
+func (s *Store) Folder() string { return s.folder }
+
 func (s *Store) path(hash string) string { return filepath.Join(s.folder, hash) }
 
 // valid is whether a hash is one, and so no path to anywhere else.

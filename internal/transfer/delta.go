@@ -75,6 +75,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	if way.whole {
+		d.depot.remember()
 		return patch{}, errWhole
 	}
 	if way.variant == delta.Small {

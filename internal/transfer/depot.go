@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,8 @@ const (
 	largestDiff = 1 << 30
 	// smallestDiff is the size below which nobody can wait less than for all of it.
 	smallestDiff = 256 << 10
+	// costsFile is where the store's folder has what sending cost.
+	costsFile = "costs.json"
 	// patchesKept bounds the patches that are remembered for more nodes.
 	patchesKept = 16
 )
@@ -51,11 +54,13 @@ type Depot struct {
 
 // NewDepot makes a Depot on a store.
 func NewDepot(store *blobs.Store) *Depot {
-	return &Depot{
+	d := &Depot{
 		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
 		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{},
 		noise: noise(),
 	}
+	d.costs.load(filepath.Join(store.Folder(), costsFile))
+	return d
 }
 
 // noise is what no compression on the way makes smaller.
@@ -67,6 +72,9 @@ func noise() []byte {
 
 // Diffs is how many patches were computed so far.
 func (d *Depot) Diffs() int { return int(d.diffs.Load()) }
+
+// remember keeps what sending cost for the next run.
+func (d *Depot) remember() { d.costs.save(filepath.Join(d.store.Folder(), costsFile)) }
 
 // Keep keeps a copy of a file in the store: it, or what is made of it, is on a
 // node, and is what the next build will differ little from. Several nodes' wishes
@@ -266,6 +274,7 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 		return patch{}, &ChangedError{Path: file.Path}
 	}
 	took := time.Since(begun)
+	defer d.remember()
 	d.costs.saw(key.variant, info.OldSize, info.NewSize, int64(out.Len()), took)
 	return patch{bytes: out.Bytes(), took: took, info: info}, nil
 }

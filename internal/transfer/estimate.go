@@ -16,6 +16,7 @@ const (
 	assumedFastDiff  = 600e6 // bytes per second, of both files together
 	assumedSmallDiff = 450e6
 	assumedFastPart  = 1.0 / 200 // of the new file, that a patch is
+	largestPart      = 0.03      // that is believed: one odd build says little of the next
 	assumedGain      = 0.4       // of Fast's patch, that Small's is
 	assumedApply     = 300e6     // bytes per second that the node makes of a patch
 	assumedReceive   = 300e6     // bytes per second that the node takes in, at most
@@ -33,8 +34,8 @@ type costs struct {
 }
 
 type cost struct {
-	rate float64 // bytes per second, of both files together
-	part float64 // of the new file, that the patch was
+	Rate float64 `json:"rate"` // bytes per second, of both files together
+	Part float64 `json:"part"` // of the new file, that the patch was
 }
 
 func (c *costs) of(v delta.Variant) cost {
@@ -44,25 +45,35 @@ func (c *costs) of(v delta.Variant) cost {
 		return seen
 	}
 	if v == delta.Fast {
-		return cost{assumedFastDiff, assumedFastPart}
+		return assumed(v)
 	}
 	if fast, ok := c.seen[delta.Fast]; ok { // the same files, on the same host
-		return cost{fast.rate * assumedSmallDiff / assumedFastDiff, fast.part * assumedGain}
+		return cost{fast.Rate * assumedSmallDiff / assumedFastDiff, fast.Part * assumedGain}
 	}
-	return cost{assumedSmallDiff, assumedFastPart * assumedGain}
+	return assumed(v)
+}
+
+func assumed(v delta.Variant) cost {
+	if v == delta.Small {
+		return cost{assumedSmallDiff, assumedFastPart * assumedGain}
+	}
+	return cost{assumedFastDiff, assumedFastPart}
 }
 
 // saw notes what a diff cost. What the latest came to says most about the next:
 // in an inner loop they are alike.
 func (c *costs) saw(v delta.Variant, oldSize, newSize, patchSize int64, took time.Duration) {
-	now := cost{rate: float64(oldSize+newSize) / max(took.Seconds(), 1e-6), part: float64(patchSize) / float64(max(newSize, 1))}
+	now := cost{
+		Rate: float64(oldSize+newSize) / max(took.Seconds(), 1e-6),
+		Part: min(float64(patchSize)/float64(max(newSize, 1)), largestPart),
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil {
 		c.seen = map[delta.Variant]cost{}
 	}
 	if before, ok := c.seen[v]; ok {
-		now.rate, now.part = (now.rate+before.rate)/2, (now.part+before.part)/2
+		now.Rate, now.Part = (now.Rate+before.Rate)/2, (now.Part+before.Part)/2
 	}
 	c.seen[v] = now
 }
@@ -101,16 +112,30 @@ func (c *costs) choose(oldSize, newSize int64, link node.Reading, made there) wa
 	best := way{whole: true, seconds: c.wholeSeconds(newSize, link)}
 	for _, v := range []delta.Variant{delta.Fast, delta.Small} {
 		cost := c.of(v)
-		diff := float64(oldSize+newSize) / cost.rate
+		diff := float64(oldSize+newSize) / cost.Rate
 		if made(v) {
 			diff = 0
 		}
-		seconds := diff + patchSeconds(int64(cost.part*float64(newSize)), newSize, link)
+		seconds := diff + patchSeconds(int64(cost.Part*float64(newSize)), newSize, link)
 		if seconds < best.seconds {
 			best = way{variant: v, seconds: seconds}
 		}
 	}
+	if best.whole {
+		c.fade()
+	}
 	return best
+}
+
+// fade believes a little less of what was seen: a host that was busy once must not
+// send whole files for ever, which tell it nothing new.
+func (c *costs) fade() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v, seen := range c.seen {
+		seen.Rate += (assumed(v).Rate - seen.Rate) / 4
+		c.seen[v] = seen
+	}
 }
 
 // worthSmall is whether to make the smaller patch after all, now that the size of
@@ -120,7 +145,7 @@ func (c *costs) worthSmall(oldSize, newSize, fastPatch int64, link node.Reading)
 	if link.BytesPerSecond == 0 {
 		return false
 	}
-	diff := float64(oldSize+newSize) / c.of(delta.Small).rate
+	diff := float64(oldSize+newSize) / c.of(delta.Small).Rate
 	saved := float64(fastPatch) * (1 - assumedGain) / link.BytesPerSecond
 	return saved > 1.2*diff
 }

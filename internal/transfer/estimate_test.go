@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -78,10 +80,46 @@ func TestWhatIsSeenCounts(t *testing.T) {
 	before := c.of(delta.Fast)
 	c.saw(delta.Fast, 1000, 1000, 100, time.Second)
 	after := c.of(delta.Fast)
-	if after.rate >= before.rate || after.part != 0.1 {
+	if after.Rate >= before.Rate || after.Part != largestPart {
 		t.Errorf("%+v", after)
 	}
-	if small := c.of(delta.Small); small.rate >= after.rate || small.part >= after.part {
+	if small := c.of(delta.Small); small.Rate >= after.Rate || small.Part >= after.Part {
 		t.Errorf("what was never made goes by its sister: %+v", small)
+	}
+}
+
+func TestABusyHostIsForgotten(t *testing.T) {
+	c, link := &costs{}, reading(40, time.Millisecond)
+	c.saw(delta.Fast, 83_500_000, 83_500_000, 230_000, 20*time.Second)
+	if w := c.choose(83_500_000, 83_500_000, link, none); !w.whole {
+		t.Fatalf("%s on a host that takes 20 s to compare", w)
+	}
+	for range 20 {
+		if w := c.choose(83_500_000, 83_500_000, link, none); !w.whole {
+			return
+		}
+	}
+	t.Error("whole files for ever")
+}
+
+func TestCostsOutliveARun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "costs.json")
+	(&costs{}).load(path) // nothing there
+	c := kubelet()
+	c.save(path)
+	next := &costs{}
+	next.load(path)
+	if next.of(delta.Small) != c.of(delta.Small) || next.of(delta.Fast) != c.of(delta.Fast) || next.compress != c.compress || next.ratio != c.ratio {
+		t.Errorf("%+v became %+v", c, next)
+	}
+	for _, nonsense := range []string{"", "{", `{"fast":{"rate":-1,"part":0.1}}`, `{"fast":{"rate":1e6,"part":2}}`, `{"compress":-1}`} {
+		if err := os.WriteFile(path, []byte(nonsense), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		none := &costs{}
+		none.load(path)
+		if none.of(delta.Fast) != assumed(delta.Fast) || none.compress != 0 {
+			t.Errorf("%s was believed: %+v", nonsense, none)
+		}
 	}
 }

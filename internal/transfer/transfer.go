@@ -4,7 +4,7 @@
 //   - transfer.go: one binary to its staged name, by the method that suits it
 //   - whole.go: the method that sends every byte, compressed where that pays
 //   - delta.go: the method that sends the difference to what the node has
-//   - estimate.go, probe.go: which of them is faster on this link
+//   - estimate.go, remember.go, probe.go: which of them is faster on this link
 //   - depot.go: what the sends of a run share
 //   - upload.go, download.go: files and folders for `swdt cp`
 package transfer

@@ -196,6 +196,9 @@ func (u *upload) write(ctx context.Context, offset, end int64, compress bool) (m
 	u.compressed = u.compressed || compress
 	if compress && u.depot != nil {
 		u.depot.costs.sawCompress(m.plain, m.sent, m.compressing)
+		if end == u.sending.file.Size {
+			u.depot.remember()
+		}
 	}
 	return m, nil
 }
