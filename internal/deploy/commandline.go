@@ -45,6 +45,29 @@ func endOfProgram(commandLine, destination string) int {
 	return -1
 }
 
+// sameNameElsewhere is the file in a command line that is called like the one at
+// destination and stands in another folder; empty where destination itself
+// occurs, or none of its name does, as with a wrapper that has its own
+// configuration. Paths that only the node can resolve are not judged.
+func sameNameElsewhere(commandLine, destination string) string {
+	if endOfProgram(commandLine, destination) >= 0 || strings.ContainsAny(commandLine, "%~") {
+		return ""
+	}
+	for from := 0; from < len(commandLine); {
+		start, end, next := token(commandLine, from)
+		if strings.EqualFold(fileName(commandLine[start:end]), fileName(destination)) {
+			if !strings.Contains(commandLine[start:end], ":") {
+				start = 0 // an unquoted path with spaces
+			}
+			return strings.Trim(commandLine[start:end], `"`)
+		}
+		from = next
+	}
+	return ""
+}
+
+func fileName(p string) string { return path.Base(strings.ReplaceAll(strings.Trim(p, `"`), `\`, "/")) }
+
 // token finds the next argument at or after from: its bounds, and where to go on.
 func token(line string, from int) (start, end, next int) {
 	for from < len(line) && (line[from] == ' ' || line[from] == '\t') {

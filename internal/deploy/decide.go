@@ -115,6 +115,19 @@ func (c *component) decide(force bool) error {
 	return nil
 }
 
+// otherFile says that the service runs another file than the one at the
+// destination, which is then changed for nothing.
+func (c *component) otherFile() string {
+	if !c.state.GetServiceExists() {
+		return ""
+	}
+	runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination)
+	if runs == "" {
+		return ""
+	}
+	return fmt.Sprintf("the service %s runs %s, not this file: correct destination, or register the service anew", c.spec.Name, runs)
+}
+
 // usable refuses a destination that cannot be replaced.
 func (c *component) usable() error {
 	if c.state.GetFolder() {

@@ -126,6 +126,10 @@ func (w *work) decideAll(reply *agentv1.InspectReply) error {
 		if err := c.fail(c.decide(w.options.Force)); err != nil {
 			return err
 		}
+		if text := c.otherFile(); text != "" {
+			w.reporter.Warn("%s: %s", c.spec.Name, text)
+			c.say(text)
+		}
 		if err := c.fail(w.checkVersionInPlace(c)); err != nil {
 			return err
 		}

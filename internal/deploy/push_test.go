@@ -196,6 +196,23 @@ func TestForceRestartsWithoutSending(t *testing.T) {
 	}
 }
 
+func TestAServiceThatRunsAnotherFileIsToldOf(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.commandLines["kubelet"] = `C:\elsewhere\kubelet.exe --run`
+	result, err := b.push(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `the service kubelet runs C:\elsewhere\kubelet.exe, not this file`
+	if got := result.Components[1].Message; !strings.Contains(got, want) || result.Components[0].Message != "" {
+		t.Errorf("kubelet: %q, containerd: %q", got, result.Components[0].Message)
+	}
+	status, err := Status(t.Context(), b.node.Node, b.doc, StatusOptions{}, b.story)
+	if err != nil || !strings.Contains(status.Components[1].Message, want) {
+		t.Errorf("status: %+v, %v", status.Components, err)
+	}
+}
+
 func TestArgsChangeTheServicesCommandLine(t *testing.T) {
 	b := twoPrograms(t)
 	if _, err := b.push(t.Context(), Options{}); err != nil {

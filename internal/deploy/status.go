@@ -136,6 +136,8 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 		var err error
 		if status.Drift, err = w.drift(ctx, c); err != nil {
 			status.Message = err.Error()
+		} else {
+			status.Message = c.otherFile()
 		}
 	}
 	return status
