@@ -36,7 +36,8 @@ func (c command) String() string { return c.name + " " + strings.Join(c.args, " 
 // taken is what a command took.
 type taken struct {
 	seconds float64
-	memory  int64 // at most, of the largest process
+	cpu     float64 // seconds of all processors together
+	memory  int64   // at most, of the largest process
 	stdout  []byte
 }
 
@@ -61,6 +62,7 @@ func (c command) run(ctx context.Context) (taken, error) {
 		}
 		return t, fmt.Errorf("%s: %w\n%s", c, err, bytes.TrimSpace(stderr.Bytes()))
 	}
+	t.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		t.memory = usage.Maxrss << 10
 	}

@@ -106,17 +106,17 @@ func patchTable(p PairResult) string {
 	for _, c := range p.Patches {
 		if c.Error != "" {
 			why, _, _ := strings.Cut(c.Error, "\n")
-			rows = append(rows, []string{c.Tool, why, "–", "–", "–", "–", "–", "–"})
+			rows = append(rows, []string{c.Tool, why, "–", "–", "–", "–", "–", "–", "–"})
 			continue
 		}
 		applies := c.ApplySeconds > 0
 		rows = append(rows, []string{
 			c.Tool, grouped(c.Bytes), dash(known, ratio(float64(c.Bytes), float64(bsdiff.Bytes))),
 			seconds(c.DiffSeconds), dash(known, ratio(c.DiffSeconds, bsdiff.DiffSeconds)),
-			megabytes(c.DiffMemory), dash(applies, seconds(c.ApplySeconds)), dash(applies, megabytes(c.ApplyMemory)),
+			dash(c.DiffCPU > 0, seconds(c.DiffCPU)), megabytes(c.DiffMemory), dash(applies, seconds(c.ApplySeconds)), dash(applies, megabytes(c.ApplyMemory)),
 		})
 	}
-	return table([]string{"", "bytes", "÷ bsdiff", "diff s", "÷ bsdiff", "diff MB", "apply s", "apply MB"}, rows)
+	return table([]string{"", "bytes", "÷ bsdiff", "diff s", "÷ bsdiff", "processor s", "diff MB", "apply s", "apply MB"}, rows)
 }
 
 func pushesTables(p Pushes) string {

@@ -18,7 +18,7 @@ func someResults() Results {
 		Sizes: Sizes{Repeat: 3, Pairs: []PairResult{{
 			Pair: Pair{Name: "kubelet", What: "old → new & <more>", OldBytes: 1_234_567, NewBytes: 1_234_568},
 			Patches: []Patch{
-				{Tool: swdtFast, Bytes: 200, DiffSeconds: 0.25, DiffMemory: 3e6, ApplySeconds: 0.1, ApplyMemory: 1e6},
+				{Tool: swdtFast, Bytes: 200, DiffSeconds: 0.25, DiffCPU: 0.4, DiffMemory: 3e6, ApplySeconds: 0.1, ApplyMemory: 1e6},
 				{Tool: "bsdiff", Bytes: 100, DiffSeconds: 25, DiffMemory: 9e6, ApplySeconds: 0.2, ApplyMemory: 2e6},
 				{Tool: "rsync -z", Bytes: 5000, DiffSeconds: 0.5, DiffMemory: 1e6},
 				{Tool: "xdelta3", Error: "more than 90 s"},
@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 		}
 		got := read(t, page)
 		for _, want := range []string{
-			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 3 | 0.100 | 1 |", "| rsync -z | 5,000 | 50 × |",
+			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 0.400 | 3 | 0.100 | 1 |", "| rsync -z | 5,000 | 50 × |",
 			"| xdelta3 | more than 90 s |", "| kubelet | 250 MB/s | – |",
 			"| scp | 8.00 × / 16 × |", "| swdt kubernetes | 200 (delta) |", "| swdt kubernetes, first push | – |",
 			"median is 2.00 × of", "# Mine\n",

@@ -50,6 +50,7 @@ type Patch struct {
 	Tool         string  `json:"tool"`
 	Bytes        int64   `json:"bytes"`
 	DiffSeconds  float64 `json:"diffSeconds"`
+	DiffCPU      float64 `json:"diffProcessorSeconds"` // of all processors together
 	DiffMemory   int64   `json:"diffMemoryBytes"`
 	ApplySeconds float64 `json:"applySeconds,omitempty"`
 	ApplyMemory  int64   `json:"applyMemoryBytes,omitempty"`
@@ -66,8 +67,8 @@ func (p Patch) String() string {
 	if p.Error != "" {
 		return "FAILED: " + p.Error
 	}
-	return fmt.Sprintf("%11d bytes  diff %7.3fs %5d MB  apply %6.3fs %4d MB",
-		p.Bytes, p.DiffSeconds, p.DiffMemory>>20, p.ApplySeconds, p.ApplyMemory>>20)
+	return fmt.Sprintf("%11d bytes  diff %7.3fs (%7.3fs of processors) %5d MB  apply %6.3fs %4d MB",
+		p.Bytes, p.DiffSeconds, p.DiffCPU, p.DiffMemory>>20, p.ApplySeconds, p.ApplyMemory>>20)
 }
 
 // Pushes is the second part.

@@ -68,12 +68,12 @@ func medianPatch(rounds []Patch) Patch {
 		return Patch{Error: "not run"}
 	}
 	cell := rounds[len(rounds)-1]
-	var diff, apply []float64
+	var diff, cpu, apply []float64
 	for _, r := range rounds {
-		diff, apply = append(diff, r.DiffSeconds), append(apply, r.ApplySeconds)
+		diff, cpu, apply = append(diff, r.DiffSeconds), append(cpu, r.DiffCPU), append(apply, r.ApplySeconds)
 		cell.DiffMemory, cell.ApplyMemory = max(cell.DiffMemory, r.DiffMemory), max(cell.ApplyMemory, r.ApplyMemory)
 	}
-	cell.DiffSeconds, cell.ApplySeconds = median(diff), median(apply)
+	cell.DiffSeconds, cell.DiffCPU, cell.ApplySeconds = median(diff), median(cpu), median(apply)
 	return cell
 }
 
@@ -96,7 +96,7 @@ func (b *bench) fill(ctx context.Context, p Pair, t tool, cell *Patch) error {
 	if err != nil {
 		return err
 	}
-	cell.DiffSeconds, cell.DiffMemory = made.seconds, made.memory
+	cell.DiffSeconds, cell.DiffCPU, cell.DiffMemory = made.seconds, made.cpu, made.memory
 	if cell.Bytes, err = sizeOf(patch); err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	if err != nil {
 		return err
 	}
-	cell.DiffSeconds, cell.DiffMemory = t.seconds, t.memory
+	cell.DiffSeconds, cell.DiffCPU, cell.DiffMemory = t.seconds, t.cpu, t.memory
 	if cell.Bytes, err = rsyncBytes(t.stdout); err != nil {
 		return err
 	}
