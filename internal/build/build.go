@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
@@ -50,13 +49,8 @@ func (r Request) short() string {
 	return "`" + text + "`"
 }
 
-const (
-	// grace is how long a command that is not wanted any more may take to end by
-	// itself.
-	grace = 300 * time.Millisecond
-	// longest is how much of the output is kept, bytes.
-	longest = 1 << 20
-)
+// longest is how much of the output is kept, bytes.
+const longest = 1 << 20
 
 // Run runs the command to its end. Its output is kept for the error; a build
 // that succeeds says nothing. When ctx ends it returns ctx's error, once nothing

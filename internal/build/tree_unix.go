@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// grace is how long a command that is not wanted any more may take to end by
+// itself.
+const grace = 300 * time.Millisecond
+
 func shell(line string) *exec.Cmd { return exec.Command("sh", "-c", line) }
 
 // runTree runs the command as a process group of its own. When ctx ends the

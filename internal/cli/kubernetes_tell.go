@@ -91,23 +91,29 @@ func (t *teller) fail(e watch.Event) {
 		return
 	}
 	t.failure[e.Node] = text
+	what := ""
+	var back *deploy.RolledBackError
+	if errors.As(e.Err, &back) && back.Outcome.GetFailedComponent() != "" {
+		what = back.Outcome.GetFailedComponent()
+		text = strings.TrimPrefix(text, what+": ")
+	}
 	first, rest, more := strings.Cut(text, "\n")
 	if more {
 		rest = "\n" + rest
 	}
-	t.line(e, "", "failed: "+first+again+rest)
+	t.line(e, what, "failed: "+first+again+rest)
 }
 
 // line is one on stderr, in the form of those on stdout.
 func (t *teller) line(e watch.Event, what, text string) {
-	parts := []string{e.Time.Format(time.TimeOnly)}
+	prefix := e.Time.Format(time.TimeOnly)
 	if e.Node != "" && len(t.documents) > 1 {
-		parts = append(parts, e.Node)
+		prefix += " " + e.Node
 	}
 	if what != "" {
-		parts[len(parts)-1] += " " + what
+		prefix += " " + what + " "
 	}
-	t.own.Info("%s  %s", strings.Join(parts, " "), text)
+	t.own.Info("%s %s", prefix, text)
 }
 
 func exitText(err error) string {
@@ -133,12 +139,8 @@ func (t *teller) result(e watch.Event) {
 		if len(t.documents) > 1 {
 			prefix += e.Node + " "
 		}
-		back := ""
-		if e.Kind == watch.RolledBack {
-			back = "  (rolled back)"
-		}
 		for _, c := range told(result.Components) {
-			fmt.Fprintln(t.app.streams.Out, prefix+c.Line(result.order.Built[c.Name])+back)
+			fmt.Fprintln(t.app.streams.Out, prefix+c.Line(result.order.Built[c.Name]))
 		}
 	})
 }

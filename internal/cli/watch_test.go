@@ -111,7 +111,7 @@ func TestWatch(t *testing.T) {
 
 	// What does not come up is rolled back, told once, and not tried again.
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.2", Fault: simulated.CrashAtStart})
-	run.stderr.await(t, `failed: kubelet: .*back to the previous binaries`, 1)
+	run.stderr.await(t, `^\d\d:\d\d:\d\d kubelet  failed: .*back to the previous binaries`, 1)
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.3"})
 	run.stdout.await(t, `kubelet  `+hash+` → `+hash+`  `, 3)
 	if n := strings.Count(run.stderr.String(), "failed: "); n != 1 {
@@ -156,6 +156,44 @@ func TestWatchBuilds(t *testing.T) {
 	run.stdout.await(t, `kubelet  .*  build \S+  push`, 2)
 	if strings.Contains(run.stderr.String(), "built") {
 		t.Errorf("shows the output of builds that succeed: %s", run.stderr)
+	}
+}
+
+// A newer binary is there while one is being sent: the older one never gets to
+// the services, and nothing of it stays on the node.
+func TestWatchSupersedes(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	run := w.watch("--log-format", "json")
+	run.stderr.await(t, `"event":"pushed"`, 2)
+
+	superseded, sending := make(chan struct{}), sync.OnceFunc(func() {
+		w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.2"})
+	})
+	w.machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpWrite && strings.Contains(op.Target, ".exe.swdt-") {
+			sending()
+			<-superseded
+		}
+		return simulated.Continue()
+	})
+	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
+	run.stderr.await(t, `"event":"superseded"`, 1)
+	close(superseded)
+	run.stderr.await(t, `"event":"pushed".*"component":"kubelet"`, 2)
+
+	log := run.stderr.String()
+	if n := strings.Count(log, `"event":"committing","node":"win","component":"kubelet"`); n != 2 {
+		t.Errorf("%d transactions with kubelet: %s", n, log)
+	}
+	if strings.Contains(log, `"event":"failed"`) {
+		t.Errorf("told of a failure: %s", log)
+	}
+	w.consistent("superseded")
+	for path := range w.machine.Snapshot(`C:\k`) {
+		if strings.Contains(path, ".part") || strings.Count(path, ".swdt-") > 0 && !strings.Contains(path, ".swdt-old") {
+			t.Errorf("left behind: %s", path)
+		}
 	}
 }
 

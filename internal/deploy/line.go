@@ -17,7 +17,7 @@ func (c *ComponentResult) Line(built time.Duration) string {
 	cells := []string{c.Name, c.hashes()}
 	switch c.Action {
 	case ActionReplaced, ActionCreated, ActionRestarted:
-		cells = append(cells, c.sent())
+		cells = append(cells, c.how())
 		if built > 0 {
 			cells = append(cells, "build "+ui.Seconds(built))
 		}
@@ -34,4 +34,13 @@ func (c *ComponentResult) Line(built time.Duration) string {
 		line.WriteString(cell)
 	}
 	return line.String()
+}
+
+// how is what was sent; a binary that replaced another without that came back
+// from where the node had kept it.
+func (c *ComponentResult) how() string {
+	if c.Transfer == nil && c.Action == ActionReplaced {
+		return actionText(ActionRolledBack)
+	}
+	return c.sent()
 }
