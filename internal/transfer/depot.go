@@ -30,7 +30,7 @@ const (
 	// costsFile is where the store's folder has what sending cost.
 	costsFile = "costs.json"
 	// patchesKept bounds the patches that are remembered for more nodes.
-	patchesKept = 16
+	patchesKept = 6
 )
 
 // Depot is what the sends of a run share, to however many nodes they go: the
