@@ -2,7 +2,9 @@ package v1alpha1
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 )
 
@@ -21,7 +23,11 @@ type PathError struct {
 }
 
 func (e *PathError) Error() string {
-	return fmt.Sprintf("path %q %s; %s", e.Path, e.What, e.Remedy)
+	quoted := `"` + e.Path + `"` // as it was written: %q would double every backslash
+	if strings.ContainsFunc(e.Path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		quoted = strconv.Quote(e.Path)
+	}
+	return fmt.Sprintf("path %s %s; %s", quoted, e.What, e.Remedy)
 }
 
 // CleanWindowsPath returns the absolute path of a file or folder on a Windows

@@ -31,8 +31,12 @@ func DefaultSource() (string, error) {
 			return candidate, nil
 		}
 	}
+	what := "there is no node file swdt.yaml here"
+	if len(candidates) > 1 {
+		what = "there is no node file: neither " + strings.Join(candidates, " nor ")
+	}
 	return "", &Error{[]Problem{{
-		What:   "there is no node file: neither " + strings.Join(candidates, " nor "),
+		What:   what,
 		Remedy: "name one with --config, or write one with `swdt config init > swdt.yaml`",
 	}}}
 }

@@ -343,6 +343,13 @@ func TestDefaultSource(t *testing.T) {
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
 		t.Errorf("without a file: got %v, want an *Error", err)
 	}
+	t.Setenv("HOME", "")
+	t.Setenv("USERPROFILE", "")
+	if _, err := DefaultSource(); err == nil || strings.Contains(err.Error(), "neither") {
+		t.Errorf("without a home: %v", err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	inHome := filepath.Join(home, ".config", "swdt", "config.yaml")
 	for _, file := range []string{inHome, "swdt.yaml"} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -106,6 +106,9 @@ func labelled(documents []Document) string {
 			labels = append(labels, key+"="+value)
 		}
 		slices.Sort(labels)
+		if len(labels) == 0 {
+			labels = []string{"no labels"}
+		}
 		nodes = append(nodes, fmt.Sprintf("%s (%s)", document.Node.Metadata.Name, strings.Join(labels, ",")))
 	}
 	return strings.Join(nodes, ", ")

@@ -31,7 +31,7 @@ func TestSelect(t *testing.T) {
 		{"", "gpu=", "a"},
 		{"a c", "!os", "c"},
 		{"d", "", `--node: there is no node "d"; there are: a, b, c`},
-		{"", "os=2025", `--selector: no node has the labels "os=2025"; there are: a (gpu=,os=2019), b (os=2022), c ()`},
+		{"", "os=2025", `--selector: no node has the labels "os=2025"; there are: a (gpu=,os=2019), b (os=2022), c (no labels)`},
 		{"", "os in (a)", `--selector: "os in (a)" is not understood; write k=v, k!=v, k or !k, several with commas`},
 		{"", "os,", `--selector: "" is not understood; write k=v, k!=v, k or !k, several with commas`},
 		{"", "=x", `--selector: "=x" is not understood; write k=v, k!=v, k or !k, several with commas`},
