@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -73,10 +74,8 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 	case a.global.dryRun:
 		return usagef("cp has no --dry-run")
 	}
-	if !from.remote() {
-		if _, err := os.Stat(from.path); err != nil {
-			return usagef("%v", err)
-		}
+	if err := checkPlaces(from, to); err != nil {
+		return err
 	}
 	documents, err := a.documents()
 	if err != nil {
@@ -100,6 +99,26 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 		return transfer.Download(ctx, n, from.path, local, r)
 	})
 	return a.printCopies(results)
+}
+
+// checkPlaces finds what is wrong before any node is contacted.
+func checkPlaces(from, to place) error {
+	remote := to.path
+	if from.remote() {
+		remote = from.path
+	} else {
+		info, err := os.Stat(from.path)
+		switch {
+		case err != nil:
+			return usagef("%v", err)
+		case !info.IsDir() && !info.Mode().IsRegular(): // a device has no size, and perhaps no end
+			return usagef("%s is neither a file nor a folder: save what it gives to a file first", from.path)
+		}
+	}
+	if _, err := v1alpha1.CleanWindowsPath(remote); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
 }
 
 // onNode keeps the node that is named before the colon, or all.

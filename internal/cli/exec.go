@@ -65,6 +65,7 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 	if a.global.dryRun {
 		return usagef("swdt cannot know what a command would change: exec has no --dry-run")
 	}
+	args = forCommandShell(args)
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
 		if o.noStdin {
 			streams.Stdin = nil
@@ -109,6 +110,25 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 		return &exitError{code: code} // the program has said why
 	}
 	return nil
+}
+
+// forCommandShell gives arguments of cmd the quotes back that the shell here has
+// taken: cmd cuts its command line up by itself, at every space. What has cmd's
+// own syntax in it stays as it is, and so does what follows /c or /k, which may
+// be a whole command line.
+func forCommandShell(args []string) []string {
+	program := strings.ToLower(args[0][strings.LastIndexAny(args[0], `\/`)+1:])
+	first := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "/c") || strings.EqualFold(arg, "/k") })
+	if program != "cmd" && program != "cmd.exe" || first < 0 {
+		return args
+	}
+	quoted := slices.Clone(args)
+	for i := first + 2; i < len(args); i++ {
+		if strings.ContainsAny(args[i], " \t") && !strings.ContainsAny(args[i], `"&|<>^`) {
+			quoted[i] = `"` + args[i] + `"`
+		}
+	}
+	return quoted
 }
 
 // localCode fits a Windows exit code (32 bits, perhaps an NTSTATUS) into what

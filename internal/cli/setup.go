@@ -109,7 +109,11 @@ func newSetupReport(results []fleet.Result[[]plan.StepResult]) setupReport {
 func (r setupReport) writeText(w io.Writer, dryRun bool) error {
 	for _, n := range r.Nodes {
 		if len(r.Nodes) > 1 {
-			if _, err := fmt.Fprintf(w, "%s:\n", n.Name); err != nil {
+			headline := n.Name + ":"
+			if len(n.Steps) == 0 && n.Result == "failed" {
+				headline += " failed"
+			}
+			if _, err := fmt.Fprintln(w, headline); err != nil {
 				return err
 			}
 		}

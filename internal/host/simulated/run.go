@@ -130,7 +130,7 @@ func (v processesView) prepare(c host.Command) (execution, error) {
 			}
 		}
 	}
-	return e, fmt.Errorf("run %s: not found: %w", c.Path, host.ErrNotExist)
+	return e, fmt.Errorf("find %s on the machine's PATH: %w", c.Path, host.ErrNotExist)
 }
 
 // searchPath is the machine's PATH.
