@@ -197,6 +197,35 @@ func TestWatchSupersedes(t *testing.T) {
 	}
 }
 
+// Two nodes get the same binary; one that cannot be reached does not hold the
+// other up.
+func TestWatchSeveralNodes(t *testing.T) {
+	w := &workplace{t: t, folder: t.TempDir()}
+	var file strings.Builder
+	for _, name := range []string{"win-1", "win-2", "win-3"} {
+		_, document, unplug := simulatedNode(t, name, w.folder)
+		file.WriteString(document + "---\n")
+		if name == "win-3" {
+			unplug()
+		}
+	}
+	w.write("swdt.yaml", []byte(file.String()))
+	w.build("1.0.0")
+	run := w.watch("--only", "kubelet")
+	for i, version := range []string{"1.0.0", "1.0.1"} {
+		w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: version})
+		run.stdout.await(t, `^\d\d:\d\d:\d\d win-1 kubelet  .*healthy`, i+1)
+		run.stdout.await(t, `^\d\d:\d\d:\d\d win-2 kubelet  .*healthy`, i+1)
+	}
+	run.stderr.await(t, `^\d\d:\d\d:\d\d win-3 failed: .*connection refused.*; trying again`, 1)
+	if n := strings.Count(run.stderr.String(), "win-3 failed"); n != 1 {
+		t.Errorf("told of the same failure %d times: %s", n, run.stderr)
+	}
+	if strings.Contains(run.stdout.String(), "containerd") {
+		t.Errorf("pushed what was not asked for: %s", run.stdout)
+	}
+}
+
 // The connection breaks while nothing is pushed: it is made again before it is
 // needed.
 func TestWatchReconnects(t *testing.T) {
