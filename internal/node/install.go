@@ -35,7 +35,7 @@ func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentEr
 	defer context.AfterFunc(ctx, func() { files.Close() })()
 
 	i := &installation{files: files, client: client, node: n, path: layout.Agent(n.opts.Agent.Hash)}
-	err = i.run(ctx, silent)
+	err = i.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("install the agent: %w", ctx.Err())
 	}
@@ -69,11 +69,9 @@ type installation struct {
 	path   string // of the agent, as Windows spells it
 }
 
-func (i *installation) run(ctx context.Context, silent *silentError) error {
-	if there, err := i.alreadyThere(); err != nil {
-		return err
-	} else if there {
-		return &AgentBlockedError{Path: i.path, ExitCode: silent.exitCode, Output: silent.output}
+func (i *installation) run(ctx context.Context) error {
+	if there, err := i.alreadyThere(); err != nil || there {
+		return err // another swdt put it there since, or the next start tells what is wrong
 	}
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
 	for _, folder := range []string{layout.Root, layout.Agents, parent(i.path)} {
@@ -88,8 +86,7 @@ func (i *installation) run(ctx context.Context, silent *silentError) error {
 	return i.place(temporary)
 }
 
-// alreadyThere reports whether exactly this agent is on the node; then it is
-// something else that kept it from starting.
+// alreadyThere reports whether exactly this agent is on the node.
 func (i *installation) alreadyThere() (bool, error) {
 	sum, err := i.hash(sftpPath(i.path))
 	switch {
