@@ -61,6 +61,7 @@ func simulatedDriver() driver {
 			m := simulated.New(simulated.Options{
 				Hostname: r.Name,
 				Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
+				Programs: []simulated.Program{otherAgent(agent.Hash)},
 				Internet: true, // Chocolatey's packages are made up, but can be installed
 				Log:      log,
 			})

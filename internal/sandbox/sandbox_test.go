@@ -1,9 +1,13 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
@@ -59,11 +65,16 @@ func up(t *testing.T, o sandbox.Options) sandbox.Info {
 
 func connect(t *testing.T, info sandbox.Info) error {
 	t.Helper()
+	return connectWith(t, info, standIn())
+}
+
+func connectWith(t *testing.T, info sandbox.Info, agent agentbin.Agent) error {
+	t.Helper()
 	docs, err := config.Load([]string{info.Config}, nil)
 	if err != nil {
 		return err
 	}
-	n, err := node.Connect(t.Context(), docs[0], node.Options{Agent: standIn(), HomeDir: t.TempDir()})
+	n, err := node.Connect(t.Context(), docs[0], node.Options{Agent: agent, HomeDir: t.TempDir()})
 	if err != nil {
 		return err
 	}
@@ -96,6 +107,19 @@ func TestUpUseDown(t *testing.T) {
 	}
 	if err := sandbox.Down(t.Context(), o); !errors.Is(err, sandbox.ErrNotRunning) {
 		t.Errorf("a second down: %v", err)
+	}
+}
+
+func TestASandboxOfAnotherBuildSaysSo(t *testing.T) {
+	info := up(t, options(t))
+	executable := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent", Version: "another"})
+	sum := sha256.Sum256(executable)
+	err := connectWith(t, info, agentbin.Agent{
+		Hash: hex.EncodeToString(sum[:]), Size: int64(len(executable)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(executable)), nil },
+	})
+	if err == nil || !strings.Contains(err.Error(), "another build of swdt: end it with swdt sandbox down") {
+		t.Errorf("got %v", err)
 	}
 }
 

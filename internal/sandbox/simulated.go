@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
 )
 
 // AgentMain makes a simulated machine run the real agent's code for the
@@ -20,6 +21,22 @@ func AgentMain(hash string) simulated.AgentMain {
 	return func(ctx context.Context, h *host.Host, executable string, args []string,
 		stdin io.Reader, stdout, stderr io.Writer) int {
 		return agent.Main(ctx, agent.Machine{Host: h, Executable: executable, Hash: hash}, args, stdin, stdout, stderr)
+	}
+}
+
+// otherAgent answers for agents that are not this build's, which a simulated
+// machine cannot run: it has the agent's code within itself.
+func otherAgent(hash string) simulated.Program {
+	return simulated.Program{
+		Name: "another swdt-agent",
+		Match: func(image *simulated.Image) bool {
+			ours := strings.EqualFold(image.SHA256(), hash)
+			return !ours && strings.HasSuffix(strings.ToLower(image.Path), `\`+strings.ToLower(layout.AgentName))
+		},
+		Main: func(_ context.Context, p *simulated.Process) int {
+			fmt.Fprintln(p.Stderr, "this sandbox was started by another build of swdt: end it with swdt sandbox down, and start it anew")
+			return 1
+		},
 	}
 }
 
