@@ -139,29 +139,27 @@ func (d *differ) control() {
 	d.streams[streamSkips], d.streams[streamSizes], d.streams[streamMoves] = skips, sizes, moves
 }
 
-// compress replaces the streams by their compressed selves.
+// compress replaces the streams by their compressed selves. The workers share
+// encoders, which have tables of many megabytes.
 func (d *differ) compress() error {
-	failed := make([]error, streamCount)
-	d.each(streamCount, func(i int) {
-		d.streams[i], failed[i] = compressed(d.streams[i])
-	})
-	for _, err := range failed {
+	encoders := map[zstd.EncoderLevel]*zstd.Encoder{}
+	for _, stream := range d.streams {
+		l := level(len(stream))
+		if encoders[l] != nil {
+			continue
+		}
+		e, err := newEncoder(nil, l, d.workers)
 		if err != nil {
 			return err
 		}
+		encoders[l] = e
 	}
+	d.each(streamCount, func(i int) {
+		if raw := d.streams[i]; len(raw) > 0 {
+			d.streams[i] = encoders[level(len(raw))].EncodeAll(raw, nil)
+		}
+	})
 	return nil
-}
-
-func compressed(raw []byte) ([]byte, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	e, err := newEncoder(nil, level(len(raw)), 1)
-	if err != nil {
-		return nil, err
-	}
-	return e.EncodeAll(raw, nil), nil
 }
 
 // level bounds the time that unrelated files take: what is that large is better
