@@ -99,22 +99,39 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	return l, fresh, nil
 }
 
-// runAgent starts the agent, and installs it where that shows it to be missing:
-// the usual case costs one channel and no question.
+// installTries bounds installations that other swdt, at their first contact with
+// the same node, take away again.
+const installTries = 3
+
+// runAgent starts the agent. On a machine that this user knows, it is installed
+// where that shows it to be missing: the usual case costs one channel and no
+// question. On any other, it is installed whatever stands there.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
-	agent, err = n.startAgent(ctx, client)
-	var silent *silentError
-	if !errors.As(err, &silent) {
-		return agent, false, err
+	machines := newRestricted(n.opts.StateFile)
+	known := machines.has(client.HostKey())
+	silent := &silentError{}
+	if known {
+		agent, err = n.startAgent(ctx, client)
+		if !errors.As(err, &silent) {
+			return agent, false, err
+		}
 	}
-	if err := n.install(ctx, client, silent); err != nil {
-		return nil, false, err
+	for range installTries {
+		if err := n.install(ctx, client, silent, known); err != nil {
+			return nil, false, err
+		}
+		if !known {
+			if err := machines.add(client.HostKey()); err != nil {
+				n.opts.Reporter.Debug("remember this machine: %v", err)
+			}
+			known = true
+		}
+		agent, err = n.startAgent(ctx, client)
+		if !errors.As(err, &silent) {
+			return agent, true, err
+		}
 	}
-	agent, err = n.startAgent(ctx, client)
-	if errors.As(err, &silent) {
-		return nil, false, n.blocked(ctx, client, silent)
-	}
-	return agent, true, err
+	return nil, false, n.blocked(ctx, client, silent)
 }
 
 func (o Options) complete() Options {

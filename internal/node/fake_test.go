@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,7 @@ func newFakeNode(t *testing.T, f faults) *fakeNode {
 		Agent:      n.agent,
 		HomeDir:    t.TempDir(),
 		KnownHosts: sshtest.Trust(t, n.ssh),
+		StateFile:  filepath.Join(t.TempDir(), "machines.json"),
 		LookupEnv:  func(string) (string, bool) { return "", false },
 	}
 	return n
@@ -135,6 +137,8 @@ func (n *fakeNode) run(s server.Session) {
 			fmt.Fprintln(s.Stderr(), "Access is denied.")
 			s.Exit(5)
 		}
+	case command == "cmd /c ver":
+		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
 	case command == path:
 		n.runAgent(s, path)
 	default:

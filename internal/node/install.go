@@ -24,9 +24,10 @@ func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, 
 
 func parent(windows string) string { return windows[:strings.LastIndex(windows, `\`)] }
 
-// install brings the agent to the node. silent is how its start failed, which
-// may have another cause than that it is missing.
-func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError) error {
+// install brings the agent to the node. silent is how its start failed, if it was
+// tried, which may have another cause than that it is missing; known says that
+// the folder is safe, and so what stands in it.
+func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError, known bool) error {
 	files, err := n.sftp(ctx, client, silent)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentEr
 	defer files.Close()
 	defer context.AfterFunc(ctx, func() { files.Close() })()
 
-	i := &installation{files: files, client: client, node: n, path: layout.Agent(n.opts.Agent.Hash)}
+	i := &installation{files: files, client: client, node: n, path: layout.Agent(n.opts.Agent.Hash), known: known}
 	err = i.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("install the agent: %w", ctx.Err())
@@ -44,21 +45,44 @@ func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentEr
 
 // sftp opens SFTP and looks for drive C:, by which a Windows node is known.
 func (n *Node) sftp(ctx context.Context, client *ssh.Client, silent *silentError) (*sftp.Client, error) {
-	const noSuchCommand = 127 // of every POSIX shell, and of no Windows one
-	notWindows := &NotWindowsError{Address: client.Address(), Output: silent.output}
 	files, err := client.SFTP(ctx)
 	var missing *ssh.NoSFTPError
-	if errors.As(err, &missing) && silent.exitCode == noSuchCommand {
-		return nil, notWindows
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &missing):
+		if other := notWindows(ctx, client, silent); other.exitCode == noSuchCommand {
+			return nil, other.err
+		}
+		return nil, err
+	case err != nil:
 		return nil, err
 	}
 	if _, err := files.Stat("/C:/"); errors.Is(err, fs.ErrNotExist) {
 		files.Close()
-		return nil, notWindows
+		return nil, notWindows(ctx, client, silent).err
 	}
 	return files, nil
+}
+
+// noSuchCommand is the exit code of every POSIX shell, and of no Windows one, for
+// a command that does not exist.
+const noSuchCommand = 127
+
+// otherMachine is how a machine that may not be Windows answers.
+type otherMachine struct {
+	exitCode int
+	err      error
+}
+
+// notWindows says what the machine answered to the agent's start, or, where that
+// was not tried, to a question that only Windows understands.
+func notWindows(ctx context.Context, client *ssh.Client, silent *silentError) otherMachine {
+	output, exitCode := silent.output, silent.exitCode
+	if silent.err == nil {
+		if out, err := client.Run(ctx, "cmd /c ver"); err == nil {
+			output, exitCode = out.Stdout+out.Stderr, out.ExitCode
+		}
+	}
+	return otherMachine{exitCode, &NotWindowsError{Address: client.Address(), Output: output}}
 }
 
 // installation is one attempt to put the agent in its place.
@@ -67,11 +91,14 @@ type installation struct {
 	client *ssh.Client
 	node   *Node
 	path   string // of the agent, as Windows spells it
+	known  bool   // what stands there is to be trusted
 }
 
 func (i *installation) run(ctx context.Context) error {
-	if there, err := i.alreadyThere(); err != nil || there {
-		return err // another swdt put it there since, or the next start tells what is wrong
+	if i.known {
+		if there, err := i.alreadyThere(); err != nil || there {
+			return err // another swdt put it there since, or the next start tells what is wrong
+		}
 	}
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
 	for _, folder := range []string{layout.Root, layout.Agents, parent(i.path)} {
@@ -83,7 +110,7 @@ func (i *installation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return i.place(temporary)
+	return i.place(ctx, temporary)
 }
 
 // alreadyThere reports whether exactly this agent is on the node.
@@ -133,14 +160,19 @@ func (i *installation) secureFolder(ctx context.Context, folder string) error {
 		commands = append(commands, `/reset`)
 	}
 	commands = append(commands, `/inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F`)
+	return i.icacls(ctx, folder, commands...)
+}
+
+// icacls changes the owner and access list of a file or folder.
+func (i *installation) icacls(ctx context.Context, path string, commands ...string) error {
 	for _, c := range commands {
-		out, err := i.client.Run(ctx, "icacls "+folder+" "+c)
+		out, err := i.client.Run(ctx, "icacls "+path+" "+c)
 		if err != nil {
-			return &InstallError{Attempt: "restrict " + folder + " to administrators", Err: err}
+			return &InstallError{Attempt: "restrict " + path + " to administrators", Err: err}
 		}
 		if out.ExitCode != 0 {
 			return &NotAdministratorError{
-				Attempt: fmt.Sprintf("restrict %s to administrators (icacls %s: exit code %d)", folder, c, out.ExitCode),
+				Attempt: fmt.Sprintf("restrict %s to administrators (icacls %s: exit code %d)", path, c, out.ExitCode),
 				Output:  out.Stdout + out.Stderr,
 			}
 		}
@@ -242,29 +274,48 @@ func (i *installation) diskFull(err error) bool {
 	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
 }
 
-// place renames the uploaded agent. Another swdt may have put the same there
-// since, and be using it already; anything else that stands there is damaged.
-func (i *installation) place(temporary string) error {
-	final := sftpPath(i.path)
-	err := i.files.Rename(temporary, final)
-	if err == nil {
-		return nil
+// place renames the uploaded agent over whatever stands there, again where other
+// swdt do the same at this moment.
+func (i *installation) place(ctx context.Context, temporary string) error {
+	for try := 1; ; try++ {
+		err := i.files.Rename(temporary, sftpPath(i.path))
+		if err == nil {
+			return nil
+		}
+		if _, statErr := i.files.Lstat(temporary); errors.Is(statErr, fs.ErrNotExist) {
+			return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
+		}
+		kept, clearErr := i.keepOrRemove(ctx)
+		if kept || clearErr != nil || try == placeTries {
+			i.files.Remove(temporary) // best effort: it goes with this version's folder
+		}
+		switch {
+		case kept:
+			return nil
+		case clearErr != nil:
+			return clearErr
+		case try == placeTries:
+			return &InstallError{Attempt: "put the agent in its place as " + i.path, Err: err}
+		}
 	}
-	if there, hashErr := i.hash(final); hashErr == nil && there == i.node.opts.Agent.Hash {
-		i.files.Remove(temporary) // best effort: it goes with this version's folder
-		return nil
+}
+
+// placeTries bounds the renames that others spoil.
+const placeTries = 10
+
+// keepOrRemove clears the agent's place, unless this very agent stands there and
+// is to be trusted. What cannot be removed runs, in somebody's session, and what
+// runs nobody has open for writing: if it is this agent, it stays, for
+// administrators only.
+func (i *installation) keepOrRemove(ctx context.Context) (kept bool, err error) {
+	there, err := i.alreadyThere()
+	if err != nil || there && i.known {
+		return there, err
 	}
-	if _, statErr := i.files.Lstat(temporary); errors.Is(statErr, fs.ErrNotExist) {
-		return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
+	if i.files.Remove(sftpPath(i.path)) == nil || !there {
+		return false, nil
 	}
-	if removeErr := i.files.Remove(final); removeErr == nil {
-		err = i.files.Rename(temporary, final)
-	}
-	if err != nil {
-		i.files.Remove(temporary)
-		return &InstallError{Attempt: "put the agent in its place as " + i.path, Err: err}
-	}
-	return nil
+	return true, i.icacls(ctx, i.path, `/setowner *S-1-5-32-544`, `/reset`)
 }
 
 // blocked says what became of an agent that was just installed and does not start.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -66,8 +67,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	root := layout.Root
-	want := []string{
-		"agent",
+	want := []string{ // what stood there before must not be run
 		"icacls " + root + " /setowner *S-1-5-32-544",
 		"icacls " + root + " /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F",
 		"agent",
@@ -160,8 +160,31 @@ func TestDamagedAgentIsReplaced(t *testing.T) {
 	bootID(t, f.connect())
 }
 
+// Everybody on a node can make the agent's folder first and put a program there,
+// even one with the right bytes and open hands.
+func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	right := strings.Repeat(agentContent, 5000)
+	for name, planted := range map[string]string{"another program": "MZ another agent, which runs", "the agent itself": right} {
+		t.Run(name, func(t *testing.T) {
+			f.opts.StateFile = filepath.Join(t.TempDir(), "machines.json")
+			before := len(f.ran())
+			f.write(slashed(layout.Agent(f.agent.Hash)), planted)
+
+			bootID(t, f.connect())
+
+			commands := f.ran()[before:]
+			restricted := slices.Index(commands, "icacls "+layout.Root+" /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F")
+			if started := slices.Index(commands, "agent"); restricted < 0 || started < restricted {
+				t.Errorf("ran\n%s", strings.Join(commands, "\n"))
+			}
+		})
+	}
+}
+
 func TestAgentOfAnotherHashIsReplaced(t *testing.T) {
 	f := newFakeNode(t, faults{})
+	f.connect().Close()
 	f.write(slashed(layout.Agent(f.agent.Hash)), "MZ another agent, which runs")
 	bootID(t, f.connect())
 }

@@ -32,6 +32,9 @@ type Options struct {
 	SSHConfig  string
 	// HomeDir holds .ssh; empty: the user's.
 	HomeDir string
+	// StateFile remembers on which machines this user has restricted the agent's
+	// folder to administrators; empty: in the user's cache folder.
+	StateFile string
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// DialTimeout bounds the TCP connection and the SSH handshake, each, on

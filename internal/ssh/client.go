@@ -21,6 +21,7 @@ const (
 // Client is a connection to the target.
 type Client struct {
 	address string
+	hostKey string // SHA256:…
 	client  *ssh.Client
 	chain   []*ssh.Client
 	done    chan struct{} // closed when the connection has ended
@@ -29,8 +30,8 @@ type Client struct {
 	err error // why it ended
 }
 
-func newClient(chain []*ssh.Client, address string) *Client {
-	c := &Client{address: address, client: chain[len(chain)-1], chain: chain, done: make(chan struct{})}
+func newClient(chain []*ssh.Client, address, hostKey string) *Client {
+	c := &Client{address: address, hostKey: hostKey, client: chain[len(chain)-1], chain: chain, done: make(chan struct{})}
 	go func() {
 		c.end(c.client.Wait())
 		closeAll(chain[:len(chain)-1])
@@ -39,6 +40,9 @@ func newClient(chain []*ssh.Client, address string) *Client {
 	go c.keepAlive()
 	return c
 }
+
+// HostKey is the fingerprint of the machine's host key, which was trusted.
+func (c *Client) HostKey() string { return c.hostKey }
 
 // Address is the host:port that the connection leads to.
 func (c *Client) Address() string { return c.address }

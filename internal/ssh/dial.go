@@ -39,7 +39,7 @@ func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 		}
 		chain = append(chain, client)
 	}
-	return newClient(chain, hops[len(hops)-1].address()), nil
+	return newClient(chain, hops[len(hops)-1].address(), d.hostKey), nil
 }
 
 // blame names the jump host, unless err does.
@@ -68,6 +68,7 @@ type dialer struct {
 	key      ssh.Signer
 	keyName  string
 	password *string
+	hostKey  string // fingerprint of the last hop's key, once it is trusted
 	closers  []func() error
 }
 
@@ -237,6 +238,7 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 		HostKeyAlgorithms: algorithms,
 		HostKeyCallback: func(address string, remote net.Addr, key ssh.PublicKey) error {
 			untrusted = keys.check(ctx, address, remote, key)
+			d.hostKey = ssh.FingerprintSHA256(key)
 			return untrusted
 		},
 	})

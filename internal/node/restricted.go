@@ -1,0 +1,62 @@
+package node
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// restricted remembers, by host key, the machines on which this user has
+// restricted the agent's folder to administrators. Everybody may create folders
+// in C:\ProgramData, and the agent's hash is no secret: on any other machine,
+// what stands at the agent's path may be somebody's trap, and must not be run.
+type restricted struct{ file string }
+
+// mostRestricted bounds the file: sandboxes come and go with keys of their own.
+const mostRestricted = 1000
+
+func newRestricted(file string) restricted {
+	if file == "" {
+		if cache, err := os.UserCacheDir(); err == nil {
+			file = filepath.Join(cache, "swdt", "machines.json")
+		}
+	}
+	return restricted{file}
+}
+
+func (r restricted) has(hostKey string) bool { return slices.Contains(r.read(), hostKey) }
+
+func (r restricted) read() (hostKeys []string) {
+	text, err := os.ReadFile(r.file)
+	if err != nil || json.Unmarshal(text, &hostKeys) != nil {
+		return nil // then the folder is restricted once more
+	}
+	return hostKeys
+}
+
+// add appends a machine. Of two swdt that do so at once one may be forgotten,
+// which costs its next contact an installation.
+func (r restricted) add(hostKey string) error {
+	hostKeys := append(r.read(), hostKey)
+	text, err := json.Marshal(hostKeys[max(0, len(hostKeys)-mostRestricted):])
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(r.file), filepath.Base(r.file)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // does nothing after the rename
+	_, err = temporary.Write(text)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), r.file)
+}
