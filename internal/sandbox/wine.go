@@ -92,17 +92,36 @@ func (m *wineMachine) boot(ctx context.Context) error {
 		<-down
 		m.mu.Lock()
 		m.current = nil
-		again := !m.closed
 		m.mu.Unlock()
 		end()
-		if again {
-			m.log.Info("the prefix went down: booting it again")
-			if err := m.boot(context.Background()); err != nil {
-				m.log.Error("boot the prefix", "err", err)
-			}
-		}
+		m.bootAgain()
 	}()
 	return nil
+}
+
+// bootLimit bounds one boot. Wine sometimes hangs for ever when it is started at
+// the moment in which its server ends; then the next attempt succeeds.
+const bootLimit = 15 * time.Second
+
+func (m *wineMachine) bootAgain() {
+	for !m.isClosed() {
+		m.log.Info("the prefix went down: booting it again")
+		ctx, cancel := context.WithTimeout(context.Background(), bootLimit)
+		err := m.boot(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		m.log.Error("boot the prefix", "err", err)
+		pause := time.NewTimer(100 * time.Millisecond)
+		<-pause.C
+	}
+}
+
+func (m *wineMachine) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
 }
 
 func (m *wineMachine) close() {

@@ -61,7 +61,10 @@ func (p *Prefix) Keep(ctx context.Context, pipes ...string) (down <-chan struct{
 	}()
 	stop = func() { stdin.Close(); <-gone }
 	if readErr != nil || ctx.Err() != nil {
-		stop()
+		// Not stop: what a hanging start has begun may hold its output open.
+		_ = cmd.Process.Kill()
+		_ = stdin.Close()
+		_ = stdout.Close()
 		return nil, nil, fmt.Errorf("boot Wine prefix %s: %w", p.folder, errors.Join(ctx.Err(), readErr))
 	}
 	return gone, stop, nil
