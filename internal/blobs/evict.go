@@ -33,8 +33,7 @@ func (s *Store) evict(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	all, total, err := s.list()
-	if err != nil || total <= s.limit {
+	if _, total, err := s.list(); err != nil || total <= s.limit {
 		return err
 	}
 	// One at a time: two would remove twice what is too much. Nobody holds this
@@ -44,7 +43,8 @@ func (s *Store) evict(ctx context.Context) error {
 		return fmt.Errorf("lock the cache: %w", err)
 	}
 	defer unlock()
-	if all, total, err = s.list(); err != nil {
+	all, total, err := s.list()
+	if err != nil {
 		return err
 	}
 	slices.SortFunc(all, func(a, b held) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.hash, b.hash)) })

@@ -43,7 +43,12 @@ started, and the exit code is 4. Nothing differs: nothing is touched.`,
 			"push --watch", "and again whenever a binary or its sources change",
 		),
 		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKubernetes(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("only") && len(o.only) == 0 {
+				return usagef("--only is empty: name the components to push, or leave it out for all")
+			}
+			return a.runKubernetes(cmd.Context(), o)
+		},
 	})
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
@@ -107,12 +112,12 @@ func componentsExist(documents []config.Document, names []string) error {
 			}
 		}
 	}
+	if len(known) == 0 {
+		return usagef("the node file has nothing to push: its spec.kubernetes.provisioners are empty")
+	}
 	for _, name := range names {
 		if has[strings.ToLower(name)] {
 			continue
-		}
-		if len(known) == 0 {
-			return usagef("the node file has no component %q: its spec.kubernetes.provisioners are empty", name)
 		}
 		if similar := closest(name, known); similar != "" {
 			return usagef("the node file has no component %q; did you mean %s?", name, similar)

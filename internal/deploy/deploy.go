@@ -96,9 +96,6 @@ func defaultHolder() string {
 // choose makes the components that are named, all if none is.
 func (w *work) choose(names []string) error {
 	provisioners := w.doc.Node.Spec.Kubernetes.Provisioners
-	if len(provisioners) == 0 {
-		return errors.New("the node file has no spec.kubernetes.provisioners: add the binaries to push")
-	}
 	for _, name := range names {
 		if !slices.ContainsFunc(provisioners, func(p v1alpha1.Provisioner) bool { return strings.EqualFold(p.Name, name) }) {
 			return &UnknownComponentError{Name: name, Known: componentNames(provisioners)}
