@@ -142,6 +142,12 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	ended := make(chan result, 1)
 	go func() { ended <- n.push(ctx, config) }()
 
+	defer func() {
+		if t.Failed() && len(ended) == 0 {
+			cancel()
+			t.Logf("the push: %s", <-ended)
+		}
+	}()
 	id := n.awaitState(t, "", state)
 	if s.victims == nil {
 		n.proxy.cut()
@@ -153,6 +159,7 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 		cancel() // whoever pushed has gone, too
 	}
 	r := <-ended
+	ended <- r
 	t.Logf("the push that was struck: %s", r)
 	if s.unattended {
 		n.awaitState(t, id, "done")
