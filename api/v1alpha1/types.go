@@ -122,6 +122,14 @@ type OpenSSH struct {
 
 // Kubernetes is what the node runs.
 type Kubernetes struct {
+	// Version of Kubernetes that `swdt join` installs, with or without v.
+	Version string `yaml:"version,omitempty"`
+	// Containerd is the container runtime that `swdt join` installs.
+	Containerd Containerd `yaml:"containerd,omitempty"`
+	// Kubelet is the kubelet that `swdt join` installs.
+	Kubelet Kubelet `yaml:"kubelet,omitempty"`
+	// Join says how `swdt join` makes the machine a node of a cluster.
+	Join Join `yaml:"join,omitempty"`
 	// Provisioners are the binaries that `swdt kubernetes` brings to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`

@@ -44,6 +44,7 @@ func Validate(n *Node) []Problem {
 	validateMetadata(&p, n.Metadata)
 	validateCredentials(&p, "spec.credentials", n.Spec.Credentials)
 	validateSetup(&p, "spec.setup", n.Spec.Setup)
+	validateKubernetes(&p, "spec.kubernetes", n.Spec.Kubernetes)
 	validateProvisioners(&p, "spec.kubernetes.provisioners", n.Spec.Kubernetes.Provisioners)
 	return p
 }
@@ -55,6 +56,10 @@ func Warnings(n *Node) []Problem {
 		p.add("spec.credentials.password", "the password stands in the file in clear text",
 			"use passwordFrom with env or file, or a key")
 	}
+	if n.Spec.Kubernetes.Join.Token != "" {
+		p.add("spec.kubernetes.join.token", "the token stands in the file in clear text",
+			"leave it out: swdt makes one and deletes it after use, or use tokenFrom")
+	}
 	for i, provisioner := range n.Spec.Kubernetes.Provisioners {
 		if hasUserInfo(provisioner.SourceURL) {
 			p.add(at("spec.kubernetes.provisioners", i, "sourceURL"), "the URL holds a user or password in clear text",
@@ -64,6 +69,12 @@ func Warnings(n *Node) []Problem {
 	return p
 }
 
+// Patterns of a label's two halves, as Kubernetes has them.
+const (
+	labelKey   = `([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
+	labelValue = `([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`
+)
+
 func validateMetadata(p *problems, m Metadata) {
 	if p.required("metadata.name", m.Name, "name the node, as used with --node") && !matches(`[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?`, m.Name) {
 		p.add("metadata.name", fmt.Sprintf("%.60q is not a name", m.Name),
@@ -71,10 +82,10 @@ func validateMetadata(p *problems, m Metadata) {
 	}
 	for key, value := range sorted(m.Labels) {
 		field := fmt.Sprintf("metadata.labels[%s]", key)
-		if !matches(`([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`, key) {
+		if !matches(labelKey, key) {
 			p.add(field, "is not a label's key", "use letters, digits, and - _ . between them; a prefix ends in /")
 		}
-		if !matches(`([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`, value) {
+		if !matches(labelValue, value) {
 			p.add(field, fmt.Sprintf("%.70q is not a label's value", value), "use at most 63 letters, digits, and - _ . between them")
 		}
 	}

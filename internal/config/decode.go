@@ -65,6 +65,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		d.mapping(n, v, path)
 	case reflect.Slice:
 		d.sequence(n, v, path)
+	case reflect.Interface:
+		d.anything(n, v, path)
 	case reflect.Bool:
 		d.boolean(n, v, path)
 	case reflect.String:
@@ -215,6 +217,19 @@ func (d *decoder) textOrList(n *yaml.Node, into textOrList, path string) {
 		into.SetText(n.Value) // a script of several lines
 	case d.isScalar(n, path, "a text or a list (each item begins with - )"):
 		into.SetText(n.Value)
+	}
+}
+
+// anything is a value whose form somebody else knows, such as a field of
+// KubeletConfiguration.
+func (d *decoder) anything(n *yaml.Node, v reflect.Value, path string) {
+	var value any
+	if err := n.Decode(&value); err != nil {
+		d.problem(n, path, "cannot be read as YAML", "write it as in a YAML file of its own")
+		return
+	}
+	if value != nil {
+		v.Set(reflect.ValueOf(value))
 	}
 }
 

@@ -60,7 +60,11 @@ func TestLoadSample(t *testing.T) {
 		Spec: v1alpha1.NodeSpec{
 			Credentials: v1alpha1.Credentials{Username: "Administrator", Hostname: "192.168.122.220:22"},
 			Setup:       v1alpha1.Setup{EnableRDP: &yes, ChocoPackages: []string{"vim", "grep"}},
-			Kubernetes: v1alpha1.Kubernetes{Provisioners: []v1alpha1.Provisioner{
+			Kubernetes: v1alpha1.Kubernetes{Containerd: v1alpha1.Containerd{
+				CNI:      v1alpha1.ContainerdCNI{BinDirectory: `c:\opt\cni\bin`, ConfigDirectory: `c:\etc\cni\net.d`},
+				LogFile:  `c:\var\log\containerd\containerd.log`,
+				LogLevel: "info",
+			}, Provisioners: []v1alpha1.Provisioner{
 				{
 					Name: "containerd", Version: "1.7.11", SourceURL: "http://xyz/containerd.exe",
 					Destination: `c:\Program Files\containerd\bin\containerd.exe`, Overwrite: &yes,
@@ -109,7 +113,7 @@ func TestLoadProblems(t *testing.T) {
 		"fields of another place": {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
 			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
-				"-:4: name: unknown field; name belongs under metadata or spec.setup.firewall[] or spec.kubernetes.provisioners[]: check the indentation\n" +
+				"-:4: name: unknown field; name belongs under metadata or spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: check the indentation\n" +
 				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
 		},
 		"a joined line": {

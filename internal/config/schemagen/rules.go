@@ -7,6 +7,7 @@ import "github.com/swdt-dev/swdt/api/v1alpha1"
 func rules() map[string]object {
 	const (
 		host    = `^[^\s@/]+$`
+		release = `^(v?[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?)?$`
 		service = `^[^/\\:"\s]([^/\\:"]*[^/\\:"\s])?$`
 	)
 	return map[string]object{
@@ -40,6 +41,18 @@ func rules() map[string]object {
 		"FirewallRule.profiles":  {"type": "string", "pattern": `^(any|( *(domain|private|public) *,)* *(domain|private|public) *)?$`},
 		"FirewallRule.addresses": {"type": "string"},
 		"OpenSSH.authorizedKeys": {"items": object{"type": "string", "minLength": 1}},
+
+		"Kubernetes.version":            {"pattern": release},
+		"Containerd.version":            {"pattern": release},
+		"Containerd.sha256":             {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
+		"Containerd.config":             {"type": "string"},
+		"Containerd.logLevel":           choice("trace", "debug", "info", "warn", "error", "fatal", "panic"),
+		"Kubelet.extraArgs":             {"propertyNames": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9.-]*$`}},
+		"Kubelet.registerWithTaints":    {"items": object{"type": "string", "pattern": `:(NoSchedule|PreferNoSchedule|NoExecute)$`}},
+		"Join.nodeName":                 {"pattern": `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`},
+		"Join.controlPlaneEndpoint":     {"pattern": `^[^\s@/]*$`},
+		"Join.token":                    {"type": "string", "pattern": `^([a-z0-9]{6}\.[a-z0-9]{16})?$`},
+		"Join.discoveryTokenCACertHash": {"type": "string", "pattern": `^(sha256:[0-9a-f]{64})?$`},
 
 		"Provisioner.name":        {"pattern": service},
 		"Provisioner.version":     {"pattern": `^([A-Za-z0-9][A-Za-z0-9._+-]*)?$`},

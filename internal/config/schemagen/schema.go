@@ -100,6 +100,8 @@ func (g generator) value(t reflect.Type) object {
 		values := g.value(t.Elem())
 		allowNull(values)
 		return object{"type": "object", "additionalProperties": values}
+	case reflect.Interface:
+		return object{}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:

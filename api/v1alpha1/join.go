@@ -1,0 +1,122 @@
+package v1alpha1
+
+import "strings"
+
+// Where `swdt join` puts things on a node, as the published scripts and images
+// of SIG Windows do.
+const (
+	ContainerdFolder = `C:\Program Files\containerd`
+	ContainerdPipe   = `\\.\pipe\containerd-containerd`
+	KubernetesFolder = `C:\k`
+	// KubeletConfigFolder has the drop-ins that kubelet merges over its config.
+	KubeletConfigFolder = `C:\var\lib\kubelet\config.d`
+)
+
+// Containerd is the container runtime of a node.
+type Containerd struct {
+	// Version of containerd, with or without v. Unset with a source: whatever
+	// the source is.
+	Version string `yaml:"version,omitempty"`
+	// Source is where containerd comes from: the path or URL of an executable,
+	// a folder with executables, or a release's .tar.gz. Default: the project's
+	// published release of this version.
+	Source string `yaml:"source,omitempty"`
+	// SHA256 of the file at source, 64 hexadecimal digits. Default for a
+	// published release: its published checksum.
+	SHA256 string `yaml:"sha256,omitempty"`
+	// Config is TOML that is merged over the configuration that this containerd
+	// generates by itself.
+	Config string `yaml:"config,omitempty"`
+	// PauseImage is the image of pod sandboxes. Default: containerd's own.
+	PauseImage string        `yaml:"pauseImage,omitempty"`
+	CNI        ContainerdCNI `yaml:"cni,omitempty"`
+	// LogFile of the service on the node. Default
+	// c:\var\log\containerd\containerd.log.
+	LogFile string `yaml:"logFile,omitempty"`
+	// LogLevel is trace, debug, info (default), warn, error, fatal or panic.
+	LogLevel string `yaml:"logLevel,omitempty"`
+}
+
+// ContainerdCNI is where containerd finds the pod network's plugins.
+type ContainerdCNI struct {
+	// BinDirectory has the plugins. Default c:\opt\cni\bin.
+	BinDirectory string `yaml:"binDirectory,omitempty"`
+	// ConfigDirectory has the network configuration. Default c:\etc\cni\net.d.
+	ConfigDirectory string `yaml:"configDirectory,omitempty"`
+}
+
+// Kubelet is the kubelet of a node and what comes with it.
+type Kubelet struct {
+	// Source is the path or URL of kubelet.exe. Default: dl.k8s.io, verified by
+	// its published checksum.
+	Source string `yaml:"source,omitempty"`
+	// KubeadmSource is the path or URL of kubeadm.exe. Default as for source.
+	KubeadmSource string `yaml:"kubeadmSource,omitempty"`
+	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
+	// kubelet's log file. Default as for source.
+	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
+	// ExtraArgs are flags of kubelet, without the dashes. They win over those
+	// that swdt and kubeadm set.
+	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
+	// ConfigPatch are fields of KubeletConfiguration that win over the
+	// cluster's. Needs kubelet 1.30 or newer.
+	ConfigPatch map[string]any `yaml:"configPatch,omitempty"`
+	// RegisterWithTaints are taints that the node is registered with, each
+	// key=value:Effect, key:Effect.
+	RegisterWithTaints []string `yaml:"registerWithTaints,omitempty"`
+	// NodeLabels are labels of the Node object.
+	NodeLabels map[string]string `yaml:"nodeLabels,omitempty"`
+}
+
+// Join says how the machine becomes a node of a cluster.
+type Join struct {
+	// NodeName is the name of the Node object. Default: the machine's host
+	// name in lower case.
+	NodeName string `yaml:"nodeName,omitempty"`
+	// NodeIP is the address that the node gives itself. Default: kubelet's own
+	// choice.
+	NodeIP string `yaml:"nodeIP,omitempty"`
+	// ControlPlaneEndpoint is host or host:port (6443) of the API server, as the
+	// node reaches it. Default: the kubeconfig's server.
+	ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint,omitempty"`
+	// ControlPlaneAlias is an entry of the node's hosts file for the API
+	// server's name.
+	ControlPlaneAlias *ControlPlaneAlias `yaml:"controlPlaneAlias,omitempty"`
+	// Token is a bootstrap token in clear text. Unset: swdt makes one that
+	// lives a few minutes, and deletes it after use.
+	Token string `yaml:"token,omitempty"`
+	// TokenFrom says where a bootstrap token comes from.
+	TokenFrom *SecretSource `yaml:"tokenFrom,omitempty"`
+	// DiscoveryTokenCACertHash pins the cluster's CA, sha256:…. Default: that
+	// of the kubeconfig.
+	DiscoveryTokenCACertHash string `yaml:"discoveryTokenCACertHash,omitempty"`
+	// IgnorePreflightErrors are checks (of swdt or kubeadm) whose errors are
+	// only warnings, or all.
+	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
+}
+
+// ControlPlaneAlias makes a name resolve to the API server's address.
+type ControlPlaneAlias struct {
+	// Name as in the kubeconfig's server or controlPlaneEndpoint.
+	Name string `yaml:"name"`
+	// IP is the address that the node reaches it at.
+	IP string `yaml:"ip"`
+}
+
+// defaultKubernetes fills in what `swdt join` uses; a node file that is not for
+// joining is not touched.
+func defaultKubernetes(k *Kubernetes) {
+	k.Containerd.SHA256 = strings.ToLower(k.Containerd.SHA256)
+	defaultPath(&k.Containerd.CNI.BinDirectory, `c:\opt\cni\bin`)
+	defaultPath(&k.Containerd.CNI.ConfigDirectory, `c:\etc\cni\net.d`)
+	defaultPath(&k.Containerd.LogFile, `c:\var\log\containerd\containerd.log`)
+	orElse(&k.Containerd.LogLevel, "info")
+}
+
+// defaultPath gives a path its usual form, or the default where there is none.
+func defaultPath(path *string, fallback string) {
+	orElse(path, fallback)
+	if clean, err := CleanWindowsPath(*path); err == nil {
+		*path = clean
+	}
+}

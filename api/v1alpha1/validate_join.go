@@ -1,0 +1,135 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+const releaseForm = "write a release such as 1.36.3"
+
+// validateKubernetes is about what `swdt join` uses.
+func validateKubernetes(p *problems, field string, k Kubernetes) {
+	validateRelease(p, field+".version", k.Version)
+	validateContainerd(p, field+".containerd", k.Containerd)
+	validateKubelet(p, field+".kubelet", k.Kubelet)
+	validateJoin(p, field+".join", k.Join)
+}
+
+func validateRelease(p *problems, field, version string) {
+	if version != "" && !matches(`v?[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?`, version) {
+		p.add(field, fmt.Sprintf("%.60q is not a release", version), releaseForm)
+	}
+}
+
+func validateContainerd(p *problems, field string, c Containerd) {
+	validateRelease(p, field+".version", c.Version)
+	validateOptionalSource(p, field+".source", c.Source)
+	if c.SHA256 != "" && !matches(`[0-9a-f]{64}`, c.SHA256) {
+		p.add(field+".sha256", "is not a SHA-256 hash", "write 64 hexadecimal digits, as sha256sum prints them")
+	}
+	validateOptionalPath(p, field+".cni.binDirectory", c.CNI.BinDirectory)
+	validateOptionalPath(p, field+".cni.configDirectory", c.CNI.ConfigDirectory)
+	validateOptionalPath(p, field+".logFile", c.LogFile)
+	levels := []string{"", "trace", "debug", "info", "warn", "error", "fatal", "panic"}
+	if !slices.Contains(levels, c.LogLevel) {
+		p.add(field+".logLevel", fmt.Sprintf("%.60q is not a level of containerd's log", c.LogLevel), "write one of "+strings.Join(levels[1:], ", "))
+	}
+	if c.PauseImage != "" && !matches(`[a-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?`, c.PauseImage) {
+		p.add(field+".pauseImage", fmt.Sprintf("%.60q is not an image", c.PauseImage), "write it such as registry.k8s.io/pause:3.10")
+	}
+}
+
+func validateKubelet(p *problems, field string, k Kubelet) {
+	validateOptionalSource(p, field+".source", k.Source)
+	validateOptionalSource(p, field+".kubeadmSource", k.KubeadmSource)
+	validateOptionalSource(p, field+".logRunnerSource", k.LogRunnerSource)
+	for name, value := range sorted(k.ExtraArgs) {
+		item := fmt.Sprintf("%s.extraArgs[%s]", field, name)
+		switch {
+		case strings.HasPrefix(name, "-"):
+			p.add(item, "begins with a dash", "write the flag's name alone, "+strings.TrimLeft(name, "-"))
+		case !matches(`[A-Za-z0-9][A-Za-z0-9.-]*`, name):
+			p.add(item, "is not a flag's name", "write it as kubelet --help does, without the dashes")
+		case hasControl(value):
+			p.add(item, "has a control character", "remove it")
+		}
+	}
+	taints := newSeen(p)
+	for i, taint := range k.RegisterWithTaints {
+		item := at(field+".registerWithTaints", i, "")
+		if !matches(labelKey+`(=[A-Za-z0-9._-]{0,63})?:(NoSchedule|PreferNoSchedule|NoExecute)`, taint) {
+			p.add(item, fmt.Sprintf("%.80q is not a taint", taint), "write it such as os=windows:NoSchedule")
+			continue
+		}
+		taints.add(item, taint)
+	}
+	for key, value := range sorted(k.NodeLabels) {
+		item := fmt.Sprintf("%s.nodeLabels[%s]", field, key)
+		if !matches(labelKey, key) {
+			p.add(item, "is not a label's key", "use letters, digits, and - _ . between them; a prefix ends in /")
+		}
+		if !matches(labelValue, value) {
+			p.add(item, fmt.Sprintf("%.70q is not a label's value", value), "use at most 63 letters, digits, and - _ . between them")
+		}
+	}
+}
+
+func validateJoin(p *problems, field string, j Join) {
+	if j.NodeName != "" && !matches(`[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?`, j.NodeName) {
+		p.add(field+".nodeName", fmt.Sprintf("%.60q is not the name of a node", j.NodeName),
+			"use at most 63 lower-case letters, digits, and - . between them")
+	}
+	if _, err := netip.ParseAddr(j.NodeIP); j.NodeIP != "" && err != nil {
+		p.add(field+".nodeIP", fmt.Sprintf("%.60q is not an IP address", j.NodeIP), "write an IPv4 or IPv6 address")
+	}
+	if j.ControlPlaneEndpoint != "" {
+		validateHostname(p, field+".controlPlaneEndpoint", j.ControlPlaneEndpoint)
+	}
+	validateAlias(p, field+".controlPlaneAlias", j.ControlPlaneAlias)
+	validateToken(p, field, j)
+	if j.DiscoveryTokenCACertHash != "" && !matches(`sha256:[0-9a-f]{64}`, j.DiscoveryTokenCACertHash) {
+		p.add(field+".discoveryTokenCACertHash", "is not the hash of a CA", "write sha256: and 64 hexadecimal digits, as kubeadm prints it")
+	}
+	for i, check := range j.IgnorePreflightErrors {
+		if !matches(`[A-Za-z0-9][A-Za-z0-9-]*`, check) {
+			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check), "write the id that --preflight shows, or all")
+		}
+	}
+}
+
+func validateAlias(p *problems, field string, alias *ControlPlaneAlias) {
+	if alias == nil {
+		return
+	}
+	if p.required(field+".name", alias.Name, "write the name that the API server is reached by") && checkHost(alias.Name) != nil {
+		p.add(field+".name", fmt.Sprintf("%.60q is not a host name", alias.Name), "use letters, digits, - and .")
+	}
+	if _, err := netip.ParseAddr(alias.IP); p.required(field+".ip", alias.IP, "write the API server's address as the node reaches it") && err != nil {
+		p.add(field+".ip", fmt.Sprintf("%.60q is not an IP address", alias.IP), "write an IPv4 or IPv6 address")
+	}
+}
+
+// validateToken does not show the token: it is a secret.
+func validateToken(p *problems, field string, j Join) {
+	if j.Token != "" && !matches(`[a-z0-9]{6}\.[a-z0-9]{16}`, j.Token) {
+		p.add(field+".token", "is not a bootstrap token", "write it as kubeadm token create prints it, or leave it out: swdt makes one")
+	}
+	if j.Token != "" && j.TokenFrom != nil {
+		p.add(field+".tokenFrom", "is set beside token", "keep one of them")
+	}
+	validateSecretSource(p, field+".tokenFrom", j.TokenFrom)
+}
+
+func validateOptionalSource(p *problems, field, source string) {
+	if source != "" {
+		validateSource(p, field, source)
+	}
+}
+
+func validateOptionalPath(p *problems, field, path string) {
+	if _, err := CleanWindowsPath(path); path != "" && err != nil {
+		p.addPath(field, err)
+	}
+}
