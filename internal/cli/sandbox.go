@@ -59,6 +59,7 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver, "what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "cmd", "default shell of its SSH server: cmd or powershell")
+	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(), cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"}, cobra.ShellCompDirectiveNoFileComp)))
@@ -92,6 +93,9 @@ func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
 	}
 	return ui.Print(a.streams.Out, a.global.output, info, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  swdt status -c %s\n", info.Name, info.Driver, info.Hostname, info.Config)
+		if err == nil && info.Kubeconfig != "" {
+			_, err = fmt.Fprintf(w, "  swdt join -c %s --kubeconfig %s\n", info.Config, info.Kubeconfig)
+		}
 		return err
 	})
 }

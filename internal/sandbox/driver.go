@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,8 +15,8 @@ import (
 // driver makes the Windows behind a sandbox.
 type driver struct {
 	name string
-	// check says early what this machine lacks for the driver.
-	check func() error
+	// check says early what this machine lacks for what is asked of the driver.
+	check func(request) error
 	// start makes the machine, within the background process.
 	start func(context.Context, folder, request, agentbin.Agent, *slog.Logger) (running, error)
 	// clean ends what a crashed background process may have left running.
@@ -24,9 +25,10 @@ type driver struct {
 
 // running is a driver's machine.
 type running struct {
-	machine machine
-	prefix  string
-	close   func()
+	machine    machine
+	prefix     string
+	kubeconfig string // of the cluster that was asked for
+	close      func()
 }
 
 func drivers() []driver { return []driver{simulatedDriver(), wineDriver()} }
@@ -51,7 +53,7 @@ func driverNamed(name string) (driver, error) {
 func simulatedDriver() driver {
 	return driver{
 		name:  DefaultDriver,
-		check: func() error { return nil },
+		check: checkSimulated,
 		clean: func(context.Context, folder) error { return nil },
 		start: func(_ context.Context, _ folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
 			shell, err := parseShell(r.Shell)
@@ -68,4 +70,11 @@ func simulatedDriver() driver {
 			return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil
 		},
 	}
+}
+
+func checkSimulated(r request) error {
+	if r.Cluster {
+		return errors.New("the simulated driver has no cluster yet: use --driver wine")
+	}
+	return nil
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Shell string
 	// Port to listen on; 0 chooses a free one.
 	Port int
+	// Cluster asks for a control plane that the node can join, too.
+	Cluster bool
 	// Executable is the swdt that runs in the background; default: this one.
 	Executable string
 }
@@ -48,6 +50,8 @@ type Info struct {
 	Config string `json:"config"`
 	// Prefix is the Wine prefix, of a sandbox that has one.
 	Prefix string `json:"prefix,omitempty"`
+	// Kubeconfig is the administrator's, of a sandbox with a cluster.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// PID, Started and Log tell about the background process.
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
@@ -154,6 +158,9 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	down := fmt.Sprintf("end it with `swdt sandbox down --name %s`", f.name)
 	if info.Driver != o.Driver {
 		return Info{}, fmt.Errorf("sandbox %s runs already, with driver %s: %s, or use another --name", f.name, info.Driver, down)
+	}
+	if o.Cluster && info.Kubeconfig == "" {
+		return Info{}, fmt.Errorf("sandbox %s runs already, without a cluster: %s, or use another --name", f.name, down)
 	}
 	if err := f.answers(ctx, info); err != nil {
 		// It may have ended at this moment.

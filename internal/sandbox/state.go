@@ -46,10 +46,11 @@ func (f folder) isSandbox() bool {
 
 // request is what Up asks the background process for.
 type request struct {
-	Name   string `json:"name"`
-	Driver string `json:"driver"`
-	Shell  string `json:"shell,omitempty"`
-	Port   int    `json:"port,omitempty"`
+	Name    string `json:"name"`
+	Driver  string `json:"driver"`
+	Shell   string `json:"shell,omitempty"`
+	Port    int    `json:"port,omitempty"`
+	Cluster bool   `json:"cluster,omitempty"`
 }
 
 // manage makes the caller the only one who starts, ends or cleans this sandbox.
@@ -135,7 +136,8 @@ func (f folder) prepare(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := driver.check(); err != nil {
+	asked := request{o.Name, o.Driver, o.Shell, o.Port, o.Cluster}
+	if err := driver.check(asked); err != nil {
 		return err
 	}
 	if err := f.clean(ctx); err != nil {
@@ -153,7 +155,7 @@ func (f folder) prepare(ctx context.Context, o Options) error {
 			return fmt.Errorf("write the sandbox's keys: %w", err)
 		}
 	}
-	return writeJSON(f.file(requestFile), request{o.Name, o.Driver, o.Shell, o.Port})
+	return writeJSON(f.file(requestFile), asked)
 }
 
 // clean removes what is left of a sandbox that does not run.

@@ -26,7 +26,7 @@ const prefixFolder = "prefix"
 func wineDriver() driver {
 	return driver{
 		name:  "wine",
-		check: wine.Check,
+		check: func(request) error { return wine.Check() },
 		start: startWine,
 		clean: func(_ context.Context, f folder) error {
 			prefix, err := wine.Open(f.file(prefixFolder))
