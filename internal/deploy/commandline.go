@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/commandline"
 )
 
 // withArgs replaces the arguments that a service hands to the binary at
@@ -17,7 +19,7 @@ func withArgs(commandLine, destination string, args []string) (string, error) {
 	}
 	out := commandLine[:end]
 	for _, arg := range args {
-		out += " " + quote(arg)
+		out += " " + commandline.Quote(arg)
 	}
 	if strings.TrimRight(commandLine, " ") == out {
 		return commandLine, nil
@@ -88,32 +90,4 @@ func token(line string, from int) (start, end, next int) {
 func samePath(a, b string) bool {
 	clean := func(p string) string { return path.Clean(strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")) }
 	return strings.EqualFold(clean(a), clean(b))
-}
-
-// quote writes an argument so that a Windows program reads it as it is:
-// backslashes before a quote are doubled, the quote is escaped.
-// https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments
-func quote(arg string) string {
-	if arg != "" && !strings.ContainsAny(arg, " \t\n\v\"") {
-		return arg
-	}
-	var out strings.Builder
-	out.WriteByte('"')
-	backslashes := 0
-	for i := 0; i < len(arg); i++ {
-		switch arg[i] {
-		case '\\':
-			backslashes++
-			continue
-		case '"':
-			out.WriteString(strings.Repeat(`\`, 2*backslashes+1))
-		default:
-			out.WriteString(strings.Repeat(`\`, backslashes))
-		}
-		backslashes = 0
-		out.WriteByte(arg[i])
-	}
-	out.WriteString(strings.Repeat(`\`, 2*backslashes))
-	out.WriteByte('"')
-	return out.String()
 }

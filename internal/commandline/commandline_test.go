@@ -1,0 +1,38 @@
+package commandline_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+func TestQuote(t *testing.T) {
+	for _, c := range []struct{ arg, want string }{
+		{`C:\k\kubelet.exe`, `C:\k\kubelet.exe`},
+		{`C:\Program Files\k.exe`, `"C:\Program Files\k.exe"`},
+		{`--resolv-conf=`, `--resolv-conf=`},
+		{``, `""`},
+		{`say "hi"`, `"say \"hi\""`},
+		{`C:\a b\`, `"C:\a b\\"`},
+		{`a\"b`, `"a\\\"b"`},
+	} {
+		if got := commandline.Quote(c.arg); got != c.want {
+			t.Errorf("Quote(%s) = %s, want %s", c.arg, got, c.want)
+		}
+	}
+}
+
+// What is written is what a Windows program reads.
+func TestJoinIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		args := rapid.SliceOfN(rapid.StringMatching(`[a-z =\\"\t]{0,8}`), 0, 5).Draw(t, "args")
+		line := commandline.Join(append([]string{`C:\a b\x.exe`}, args...)...)
+		if got := simulated.SplitCommandLine(line); !slices.Equal(got[1:], args) {
+			t.Fatalf("%q became %s, read as %q", args, line, got)
+		}
+	})
+}
