@@ -52,6 +52,8 @@ type Options struct {
 	// Holder names who changes the node, for others that want to. Empty: user,
 	// machine and process.
 	Holder string
+	// Locked is set by a caller that holds the node's lock itself, and keeps it.
+	Locked bool
 }
 
 // work is one push or rollback on one node.
@@ -65,6 +67,7 @@ type work struct {
 	components []*component
 	result     *NodeResult
 	locked     bool
+	lost       bool // the session that held the lock, if it did
 	underway   bool // a transaction began whose outcome is not known
 }
 

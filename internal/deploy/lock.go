@@ -21,7 +21,7 @@ const (
 
 // lock makes this the one that may change the node.
 func (w *work) lock(ctx context.Context) error {
-	if w.locked {
+	if w.locked || w.options.Locked && !w.lost {
 		return nil
 	}
 	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
@@ -49,10 +49,10 @@ func (w *work) connectAgain(ctx context.Context) error {
 	if err := w.reconnect(ctx); err != nil {
 		return err
 	}
-	if !w.locked {
+	if !w.locked && !w.options.Locked {
 		return nil
 	}
-	w.locked = false
+	w.locked, w.lost = false, true
 	return w.lockAgain(ctx)
 }
 
@@ -71,7 +71,7 @@ func (w *work) lockAgain(ctx context.Context) error {
 
 // unlock is a courtesy: the lock ends with the session anyway.
 func (w *work) unlock(ctx context.Context) {
-	if !w.locked {
+	if !w.locked || w.options.Locked {
 		return
 	}
 	w.locked = false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ type Options struct {
 	DryRun bool
 	// AllowReboot lets a step that needs it reboot the node.
 	AllowReboot bool
+	// Ordered is set where each step needs all before it. Otherwise steps are
+	// tried even though one before them failed, save those it Needs.
+	Ordered bool
 	// Holder is who changes the node, for the error that another swdt gets
 	// meanwhile. Empty: the user and host that this program runs on.
 	Holder string
@@ -53,10 +57,6 @@ type Options struct {
 // rebootTimeout is long enough for a Windows that finishes features while it
 // boots.
 const rebootTimeout = 20 * time.Minute
-
-// Needs is implemented by steps that make no sense unless others, by name, have
-// done their work. All other steps are tried even though one before them failed.
-type Needs interface{ Needs() []string }
 
 // FailedError says which steps of a node failed; the first one's cause is
 // wrapped.
@@ -115,7 +115,7 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 	run.reporter.Step("comparing with what is wanted")
 	for i, step := range run.steps {
 		run.reporter.Debug("comparing %s", step.Name())
-		change, planErr := step.Plan(ctx, run.node)
+		change, planErr := run.compare(ctx, step)
 		switch {
 		case planErr != nil:
 			run.fail(i, fmt.Errorf("compare with the node: %w", planErr))
@@ -147,10 +147,14 @@ func (run *runner) applyAll(ctx context.Context) error {
 		}
 		if err := run.apply(ctx, i); err != nil {
 			run.fail(i, err)
-			if ctx.Err() != nil || connectionLost(err) {
+			if ctx.Err() != nil || connectionLost(err) || run.opts.Ordered {
 				run.skipRest(i+1, "not tried")
 				break
 			}
+		}
+		if run.opts.Ordered && run.results[i].State == RebootRequired {
+			run.skipRest(i+1, "not tried before the reboot")
+			break
 		}
 	}
 	if err := run.failures(); err != nil {
@@ -164,6 +168,11 @@ func (run *runner) applyAll(ctx context.Context) error {
 
 func (run *runner) apply(ctx context.Context, i int) error {
 	step, result := run.steps[i], &run.results[i]
+	if following, ok := step.(Follows); ok && len(following.Follows()) > 0 {
+		if needed, err := run.stillNeeded(ctx, i); err != nil || !needed {
+			return err
+		}
+	}
 	run.reporter.Step("%s: %s", step.Name(), result.Change)
 	outcome, err := step.Apply(ctx, run.node, run.reporter)
 	if err != nil {
@@ -182,6 +191,20 @@ func (run *runner) apply(ctx context.Context, i int) error {
 		return nil
 	}
 	return run.rebootAfter(ctx, i)
+}
+
+// stillNeeded compares a step anew right before its turn.
+func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
+	change, err := run.steps[i].Plan(ctx, run.node)
+	if err != nil {
+		return false, fmt.Errorf("compare with the node: %w", err)
+	}
+	if !change.Needed {
+		run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
+		return false, nil
+	}
+	run.results[i].Change = change.Summary
+	return true, nil
 }
 
 // rebootAfter reboots and makes sure that the step has nothing left to do.
@@ -213,7 +236,7 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 		if state := run.results[i].State; state != Skipped && state != OK {
 			continue
 		}
-		change, err := run.steps[i].Plan(ctx, run.node)
+		change, err := run.compare(ctx, run.steps[i])
 		switch {
 		case err != nil:
 			run.fail(i, fmt.Errorf("compare with the node after the reboot: %w", err))
@@ -344,6 +367,21 @@ func (run *runner) named(state State) []string {
 		}
 	}
 	return names
+}
+
+// compare is the step's plan, or what it will have to do because of another's.
+func (run *runner) compare(ctx context.Context, step Step) (Change, error) {
+	change, err := step.Plan(ctx, run.node)
+	if following, ok := step.(Follows); ok && err == nil && !change.Needed && run.anyNeeded(following.Follows()) {
+		return Change{Needed: true, Summary: following.FollowUp()}, nil
+	}
+	return change, err
+}
+
+func (run *runner) anyNeeded(names []string) bool {
+	return slices.ContainsFunc(run.results, func(result StepResult) bool {
+		return result.State == Skipped && slices.Contains(names, result.Name)
+	})
 }
 
 // missing is the first of the step's needs that has not succeeded.

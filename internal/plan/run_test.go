@@ -64,6 +64,9 @@ type step struct {
 	err     error
 	needs   []string
 	boot    int
+
+	follows []string
+	follow  func() bool // whether, right before its turn, it has something to do
 }
 
 func (s *step) Name() string    { return s.name }
@@ -74,7 +77,25 @@ func (s *step) Plan(context.Context, *node.Node) (plan.Change, error) {
 	if s.planErr != nil {
 		return plan.Change{}, s.planErr
 	}
+	if s.follow != nil {
+		return plan.Change{Needed: s.follow(), Summary: "restart"}, nil
+	}
 	return plan.Change{Needed: s.needed && (s.stays || !s.after || s.m.boots == s.boot), Summary: "do " + s.name}, nil
+}
+
+func (s *step) Follows() []string { return s.follows }
+func (s *step) FollowUp() string {
+	return "restart, since " + strings.Join(s.follows, " or ") + " changes"
+}
+
+func (s *step) PlanUndo(context.Context, *node.Node) (plan.Change, error) {
+	s.m.log = append(s.m.log, "plan undo "+s.name)
+	return plan.Change{Needed: s.needed, Summary: "undo " + s.name}, nil
+}
+
+func (s *step) Undo(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
+	s.m.log = append(s.m.log, "undo "+s.name)
+	return plan.Outcome{}, s.err
 }
 
 func (s *step) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
@@ -267,3 +288,71 @@ func TestCtrlCStopsBetweenSteps(t *testing.T) {
 	}
 	check(t, m, results, "failed skipped", "plan a")
 }
+
+func TestAStepThatFollowsAnother(t *testing.T) {
+	changed := false
+	config := func(needed bool) *step { return &step{name: "config", needed: needed} }
+	service := func() *step {
+		return &step{name: "service", follows: []string{"config"}, follow: func() bool { return changed }}
+	}
+
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{DryRun: true}, config(true), service())
+	if err != nil || results[1].Change != "restart, since config changes" || results[1].State != plan.Skipped {
+		t.Errorf("a dry run does not tell what follows: %+v, %v", results, err)
+	}
+
+	m = &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{}, config(false), service())
+	if err != nil || stateOf(results) != "ok ok" {
+		t.Errorf("nothing changes, and yet: %+v, %v", results, err)
+	}
+
+	// It is asked again when its turn comes: what it follows may have left it nothing.
+	m = &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{}, config(true), service())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One plan more than usual: those that follow are compared again.
+	check(t, m, results, "changed ok", "plan config, plan service, lock, apply config, plan service, unlock")
+
+	changed, m = true, &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{}, config(true), service())
+	if err != nil || results[1].Change != "restart" {
+		t.Errorf("%+v, %v", results, err)
+	}
+	check(t, m, results, "changed changed", "plan config, plan service, lock, apply config, plan service, apply service, unlock")
+}
+
+func TestInAnOrderedPlanAFailureEndsIt(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{Ordered: true},
+		&step{name: "a", needed: true, err: errors.New("no")}, &step{name: "b", needed: true})
+	if err == nil || results[1].Message != "not tried" {
+		t.Errorf("%+v, %v", results, err)
+	}
+	check(t, m, results, "failed skipped", "plan a, plan b, lock, apply a, unlock")
+
+	m = &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{Ordered: true},
+		&step{name: "a", needed: true, after: true}, &step{name: "b", needed: true})
+	var reboot *plan.RebootRequiredError
+	if !errors.As(err, &reboot) {
+		t.Errorf("error: %v", err)
+	}
+	check(t, m, results, "rebootRequired skipped", "plan a, plan b, lock, apply a, unlock")
+}
+
+func TestUndoTakesStepsBackLastFirst(t *testing.T) {
+	m := &machine{}
+	steps := []plan.Step{&step{m: m, name: "a", needed: true}, onlyForward{}, &step{m: m, name: "b"}, &step{m: m, name: "c", needed: true}}
+	results, err := plan.Run(t.Context(), &node.Node{Name: "win", Machine: m}, plan.Undo(steps), plan.Options{}, ui.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed ok changed", "plan undo c, plan undo b, plan undo a, lock, undo c, undo a, unlock")
+}
+
+// onlyForward is a step that cannot be taken back.
+type onlyForward struct{ plan.Step }
