@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Options say which cluster, by kubectl's rules.
+type Options struct {
+	// Kubeconfig is a path. Default: the files of KUBECONFIG, merged, else
+	// ~/.kube/config.
+	Kubeconfig string
+	// Context of the kubeconfig. Default: its current one.
+	Context string
+	// Timeout bounds each request. Default 15 s.
+	Timeout time.Duration
+}
+
+// Cluster is an API server and who we are to it. It keeps no connection that
+// has to be closed.
+type Cluster struct {
+	server  string
+	config  *rest.Config // nil where there are only clients, as in tests
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+// Open reads the kubeconfig. It contacts nobody yet.
+func Open(o Options) (*Cluster, error) {
+	config, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = o.Timeout
+	if config.Timeout == 0 {
+		config.Timeout = 15 * time.Second
+	}
+	return FromConfig(config)
+}
+
+// load merges kubeconfigs as kubectl does.
+func load(o Options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	rules.WarnIfAllMissing = false
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, &ConfigError{Files: files(rules), Context: o.Context, Err: err}
+	}
+	return config, nil
+}
+
+func files(rules *clientcmd.ClientConfigLoadingRules) []string {
+	if rules.ExplicitPath != "" {
+		return []string{rules.ExplicitPath}
+	}
+	return rules.Precedence
+}
+
+// FromConfig is a Cluster of a configuration that is there already.
+func FromConfig(config *rest.Config) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "swdt"
+	config.QPS, config.Burst = 50, 100
+	config.Wrap(evictionsAnswerAtOnce)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	custom, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	return &Cluster{server: config.Host, config: config, client: client, dynamic: custom}, nil
+}
+
+// FromClients is a Cluster of clients that are there already, client-go's fakes
+// among them. What needs HTTP itself (ClockSkew, CACertHashes) is not supported.
+func FromClients(server string, client kubernetes.Interface, custom dynamic.Interface) *Cluster {
+	return &Cluster{server: server, client: client, dynamic: custom}
+}
+
+// Server is the API server's URL as in the kubeconfig.
+func (c *Cluster) Server() string { return c.server }
+
+// Endpoint is the API server's host:port.
+func (c *Cluster) Endpoint() string { return endpoint(c.server) }
+
+// Clientset is client-go's client, for what this package does not ask.
+func (c *Cluster) Clientset() kubernetes.Interface { return c.client }
+
+// Version is the API server's, v1.36.3.
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	const doing = "ask the API server for its version"
+	v, err := discovery.ToServerVersionInterfaceWithContext(c.client.Discovery()).ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", c.fail(doing, Permission{Verb: "get", Resource: "/version"}, err)
+	}
+	return v.GitVersion, nil
+}
+
+func endpoint(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" { // the short form, host:port
+		return server
+	}
+	if u.Port() != "" {
+		return u.Host
+	}
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

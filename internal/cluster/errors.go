@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// ConfigError: there is no kubeconfig that says which API server and as whom.
+type ConfigError struct {
+	Files   []string // where it was looked for
+	Context string   // the one asked for
+	Err     error
+}
+
+func (e *ConfigError) Error() string {
+	what := "read the kubeconfig"
+	if len(e.Files) > 0 {
+		what += " (" + strings.Join(e.Files, ", ") + ")"
+	}
+	if e.Context != "" {
+		what += fmt.Sprintf(", context %q", e.Context)
+	}
+	return fmt.Sprintf("%s: %v; name one with --kubeconfig or KUBECONFIG, a context with --context", what, e.Err)
+}
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// UnreachableError: no answer of the API server, or one that cannot be trusted.
+type UnreachableError struct {
+	Doing  string
+	Server string
+	Err    error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("%s: no usable answer from the API server %s: %v; %s", e.Doing, e.Server, e.Err, e.remedy())
+}
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// remedy tells a server that is somebody else's from one that is not there.
+func (e *UnreachableError) remedy() string {
+	var (
+		authority   x509.UnknownAuthorityError
+		name        x509.HostnameError
+		certificate x509.CertificateInvalidError
+		resolve     *net.DNSError
+	)
+	switch {
+	case errors.As(e.Err, &authority):
+		return "is the kubeconfig of this cluster, or of an earlier one at the same address?"
+	case errors.As(e.Err, &name):
+		return "use an address that the API server's certificate names, or set tls-server-name in the kubeconfig"
+	case errors.As(e.Err, &certificate):
+		return "compare this machine's clock with the certificate's dates"
+	case errors.As(e.Err, &resolve):
+		return "check the server's name in the kubeconfig"
+	}
+	return "is the cluster running, and the address in the kubeconfig right?"
+}
+
+// UnauthorizedError: the API server does not know who we are.
+type UnauthorizedError struct {
+	Doing  string
+	Server string
+	Err    error
+}
+
+func (e *UnauthorizedError) Error() string {
+	return fmt.Sprintf("%s: the API server %s does not accept the kubeconfig's credentials: %v; "+
+		"have they expired, or is it another cluster's kubeconfig?", e.Doing, e.Server, e.Err)
+}
+func (e *UnauthorizedError) Unwrap() error { return e.Err }
+
+// Permission is one thing that RBAC allows or does not.
+type Permission struct {
+	Verb      string `json:"verb"`
+	Group     string `json:"group,omitempty"` // "" is the core group
+	Resource  string `json:"resource"`        // pods, pods/eviction, or a path as /version
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// String is what kubectl auth can-i takes: create secrets -n kube-system.
+func (p Permission) String() string {
+	resource := p.Resource
+	if p.Group != "" {
+		kind, sub, _ := strings.Cut(resource, "/")
+		resource = kind + "." + p.Group
+		if sub != "" {
+			resource += "/" + sub
+		}
+	}
+	s := p.Verb + " " + resource
+	if p.Name != "" {
+		s += "/" + p.Name
+	}
+	if p.Namespace != "" {
+		s += " -n " + p.Namespace
+	}
+	return s
+}
+
+// ForbiddenError: the API server knows who we are, and we may not.
+type ForbiddenError struct {
+	Doing   string
+	Missing Permission
+	Err     error
+}
+
+func (e *ForbiddenError) Error() string {
+	return fmt.Sprintf("%s: the kubeconfig's user may not %s: %v; "+
+		"use an administrator's kubeconfig, or grant that permission", e.Doing, e.Missing, e.Err)
+}
+func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+// fail gives err its kind. The permission is what doing it takes.
+func (c *Cluster) fail(doing string, needs Permission, err error) error {
+	var (
+		transport *url.Error
+		network   net.Error
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", doing, err)
+	case apierrors.IsUnauthorized(err):
+		return &UnauthorizedError{Doing: doing, Server: c.server, Err: err}
+	case apierrors.IsForbidden(err):
+		return &ForbiddenError{Doing: doing, Missing: needs, Err: err}
+	case errors.As(err, &transport), errors.As(err, &network), apierrors.IsServiceUnavailable(err):
+		return &UnreachableError{Doing: doing, Server: c.server, Err: err}
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
