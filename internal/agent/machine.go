@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
@@ -40,6 +41,7 @@ func factsReply(f host.Facts) *agentv1.FactsReply {
 		PendingReboot:   f.PendingReboot,
 		Elevated:        f.Elevated,
 		Simulated:       f.Simulated,
+		Time:            timestamppb.New(f.Time),
 	}
 }
 

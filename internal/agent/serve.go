@@ -106,6 +106,7 @@ func newServer(s *session) *grpc.Server {
 	agentv1.RegisterProcessesServer(server, &processesService{session: s})
 	agentv1.RegisterFeaturesServer(server, &featuresService{session: s})
 	agentv1.RegisterFirewallServer(server, &firewallService{session: s})
+	agentv1.RegisterNetworkServer(server, &networkService{session: s})
 	agentv1.RegisterSwapServer(server, &swapService{session: s, cache: cache})
 	return server
 }

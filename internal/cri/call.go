@@ -17,9 +17,9 @@ const (
 	maxReply = 1 << 20 // bytes of an answer
 )
 
-// call makes one gRPC call with an empty request on a new connection. gRPC is
-// HTTP/2 with the outcome in a trailer and five bytes before each message.
-func call(conn net.Conn, method string) ([]byte, error) {
+// call makes one gRPC call on a new connection. gRPC is HTTP/2 with the outcome
+// in a trailer and five bytes before each message.
+func call(conn net.Conn, method string, message []byte) ([]byte, error) {
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	answered := make(chan outcome, 1)
@@ -30,7 +30,7 @@ func call(conn net.Conn, method string) ([]byte, error) {
 		o.err = o.read(framer)
 		answered <- o
 	}()
-	if err := request(conn, method); err != nil {
+	if err := request(conn, method, message); err != nil {
 		return nil, err
 	}
 	o := <-answered
@@ -41,7 +41,7 @@ func call(conn net.Conn, method string) ([]byte, error) {
 }
 
 // request writes the whole call at once: nothing in it waits for an answer.
-func request(conn net.Conn, method string) error {
+func request(conn net.Conn, method string, message []byte) error {
 	var block, frames bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
@@ -55,8 +55,8 @@ func request(conn net.Conn, method string) error {
 	frames.WriteString(http2.ClientPreface)
 	framer := http2.NewFramer(&frames, nil)
 	headers := http2.HeadersFrameParam{StreamID: streamID, BlockFragment: block.Bytes(), EndHeaders: true}
-	emptyMessage := make([]byte, 5)
-	if err := errors.Join(framer.WriteSettings(), framer.WriteHeaders(headers), framer.WriteData(streamID, true, emptyMessage)); err != nil {
+	prefixed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...) // 0: not compressed
+	if err := errors.Join(framer.WriteSettings(), framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
 		return err
 	}
 	if _, err := conn.Write(frames.Bytes()); err != nil {

@@ -1,6 +1,6 @@
-// Package cri asks a container runtime for its version over the Container
-// Runtime Interface (runtime.v1). It speaks the few bytes of that one call
-// itself: the generated API and a gRPC or HTTP client would add
+// Package cri asks a container runtime for its version and its status over the
+// Container Runtime Interface (runtime.v1). It speaks the few bytes of such a
+// call itself: the generated API and a gRPC or HTTP client would add
 // megabytes to the agent.
 package cri
 
@@ -13,8 +13,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MethodVersion is the full gRPC method name of RuntimeService.Version.
-const MethodVersion = "/runtime.v1.RuntimeService/Version"
+// Full gRPC method names.
+const (
+	MethodVersion = "/runtime.v1.RuntimeService/Version"
+	MethodStatus  = "/runtime.v1.RuntimeService/Status"
+)
 
 // VersionInfo is runtime.v1.VersionResponse.
 type VersionInfo struct {
@@ -26,20 +29,36 @@ type VersionInfo struct {
 
 // Version asks the runtime at the other end of dial's connection.
 func Version(ctx context.Context, dial func(context.Context) (net.Conn, error)) (VersionInfo, error) {
-	conn, err := dial(ctx)
-	if err != nil {
-		return VersionInfo{}, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	reply, err := call(conn, MethodVersion)
-	if ctx.Err() != nil {
-		return VersionInfo{}, ctx.Err()
-	}
+	reply, err := ask(ctx, dial, MethodVersion, nil)
 	if err != nil {
 		return VersionInfo{}, err
 	}
 	return decodeVersion(reply)
+}
+
+// Status asks the runtime for its status, with its own configuration where
+// verbose is set, and returns the runtime.v1.StatusResponse as it came.
+func Status(ctx context.Context, dial func(context.Context) (net.Conn, error), verbose bool) ([]byte, error) {
+	var request []byte
+	if verbose {
+		request = protowire.AppendTag(request, 1, protowire.VarintType)
+		request = protowire.AppendVarint(request, 1)
+	}
+	return ask(ctx, dial, MethodStatus, request)
+}
+
+func ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string, message []byte) ([]byte, error) {
+	conn, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	reply, err := call(conn, method, message)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return reply, err
 }
 
 // EncodeVersion is the wire form of a version, for runtimes that are simulated.

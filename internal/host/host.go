@@ -12,10 +12,8 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"io/fs"
-	"net"
 )
 
 // Host is one Windows machine, seen by one process that runs on it.
@@ -59,13 +57,3 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string { return e.Path + " is locked by another process" }
-
-// Network reaches what listens on the machine itself.
-type Network interface {
-	// HTTPGet performs one GET without following redirects and returns the
-	// status code and at most the first 64 KiB of the body.
-	HTTPGet(ctx context.Context, url string) (status int, body []byte, err error)
-	// DialPipe connects to a named pipe such as \\.\pipe\containerd-containerd.
-	// A pipe that nobody serves is ErrNotExist.
-	DialPipe(ctx context.Context, path string) (net.Conn, error)
-}

@@ -16,11 +16,12 @@ type Facts struct {
 	CPUs          int
 	Memory        uint64
 	MemoryFree    uint64
-	SystemDrive   string   // C:
-	DiskFree      uint64   // on the system drive
-	PendingReboot []string // why a reboot is pending; empty when none is
-	Elevated      bool     // the agent may change the machine
-	Simulated     string   // "" on Windows, "wine" under Wine, "simulated" in memory
+	SystemDrive   string    // C:
+	DiskFree      uint64    // on the system drive
+	PendingReboot []string  // why a reboot is pending; empty when none is
+	Elevated      bool      // the agent may change the machine
+	Simulated     string    // "" on Windows, "wine" under Wine, "simulated" in memory
+	Time          time.Time // the machine's clock
 }
 
 // Machine is the computer as a whole.

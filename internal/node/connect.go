@@ -30,6 +30,7 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	n.Processes = agentv1.NewProcessesClient(n.caller)
 	n.Features = agentv1.NewFeaturesClient(n.caller)
 	n.Firewall = agentv1.NewFirewallClient(n.caller)
+	n.Network = agentv1.NewNetworkClient(n.caller)
 	n.Swap = agentv1.NewSwapClient(n.caller)
 	if err := n.Reconnect(ctx); err != nil {
 		return nil, err

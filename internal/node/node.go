@@ -24,6 +24,7 @@ type Node struct {
 	Processes agentv1.ProcessesClient
 	Features  agentv1.FeaturesClient
 	Firewall  agentv1.FirewallClient
+	Network   agentv1.NetworkClient
 	Swap      agentv1.SwapClient
 
 	// Speed of the way to the node, as far as transfers have measured it.

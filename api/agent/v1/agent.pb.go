@@ -82,6 +82,7 @@ type FactsReply struct {
 	PendingReboot   []string               `protobuf:"bytes,12,rep,name=pending_reboot,json=pendingReboot,proto3" json:"pending_reboot,omitempty"` // reasons; empty: none pending
 	Elevated        bool                   `protobuf:"varint,13,opt,name=elevated,proto3" json:"elevated,omitempty"`
 	Simulated       string                 `protobuf:"bytes,14,opt,name=simulated,proto3" json:"simulated,omitempty"` // "" on Windows, else "wine" or "simulated"
+	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`           // the node's clock, as the reply is made
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -212,6 +213,13 @@ func (x *FactsReply) GetSimulated() string {
 		return x.Simulated
 	}
 	return ""
+}
+
+func (x *FactsReply) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
 }
 
 type RebootRequest struct {
@@ -4418,6 +4426,666 @@ func (*EnableFirewallGroupReply) Descriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{84}
 }
 
+type ReachRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // host:port
+	Timeout       *durationpb.Duration   `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"` // 0: 5 s
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachRequest) Reset() {
+	*x = ReachRequest{}
+	mi := &file_agent_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachRequest) ProtoMessage() {}
+
+func (x *ReachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
+func (*ReachRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *ReachRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ReachRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+type ReachReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       string                 `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`     // host.ReachOutcome: reached, refused, timedOut, …
+	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port that the connection went to
+	Took          *durationpb.Duration   `protobuf:"bytes,3,opt,name=took,proto3" json:"took,omitempty"`
+	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's words, where it failed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachReply) Reset() {
+	*x = ReachReply{}
+	mi := &file_agent_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachReply) ProtoMessage() {}
+
+func (x *ReachReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
+func (*ReachReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *ReachReply) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *ReachReply) GetConnected() string {
+	if x != nil {
+		return x.Connected
+	}
+	return ""
+}
+
+func (x *ReachReply) GetTook() *durationpb.Duration {
+	if x != nil {
+		return x.Took
+	}
+	return nil
+}
+
+func (x *ReachReply) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+type ResolveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveRequest) Reset() {
+	*x = ResolveRequest{}
+	mi := &file_agent_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveRequest) ProtoMessage() {}
+
+func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveRequest.ProtoReflect.Descriptor instead.
+func (*ResolveRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{87}
+}
+
+func (x *ResolveRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResolveReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Addresses     []string               `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveReply) Reset() {
+	*x = ResolveReply{}
+	mi := &file_agent_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveReply) ProtoMessage() {}
+
+func (x *ResolveReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveReply.ProtoReflect.Descriptor instead.
+func (*ResolveReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *ResolveReply) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+type HTTPGetRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HTTPGetRequest) Reset() {
+	*x = HTTPGetRequest{}
+	mi := &file_agent_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HTTPGetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HTTPGetRequest) ProtoMessage() {}
+
+func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HTTPGetRequest.ProtoReflect.Descriptor instead.
+func (*HTTPGetRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *HTTPGetRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+type HTTPGetReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Status        int32                  `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HTTPGetReply) Reset() {
+	*x = HTTPGetReply{}
+	mi := &file_agent_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HTTPGetReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HTTPGetReply) ProtoMessage() {}
+
+func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HTTPGetReply.ProtoReflect.Descriptor instead.
+func (*HTTPGetReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *HTTPGetReply) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *HTTPGetReply) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+type ListenersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListenersRequest) Reset() {
+	*x = ListenersRequest{}
+	mi := &file_agent_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListenersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListenersRequest) ProtoMessage() {}
+
+func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenersRequest.ProtoReflect.Descriptor instead.
+func (*ListenersRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{91}
+}
+
+type ListenersReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Listeners     []*Listener            `protobuf:"bytes,1,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListenersReply) Reset() {
+	*x = ListenersReply{}
+	mi := &file_agent_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListenersReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListenersReply) ProtoMessage() {}
+
+func (x *ListenersReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenersReply.ProtoReflect.Descriptor instead.
+func (*ListenersReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *ListenersReply) GetListeners() []*Listener {
+	if x != nil {
+		return x.Listeners
+	}
+	return nil
+}
+
+type Listener struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // 0.0.0.0:10250, [::]:10250
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	Pid           uint32                 `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`
+	Process       string                 `protobuf:"bytes,4,opt,name=process,proto3" json:"process,omitempty"` // kubelet.exe; empty: unknown
+	Image         string                 `protobuf:"bytes,5,opt,name=image,proto3" json:"image,omitempty"`     // full path of its executable; empty: unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listener) Reset() {
+	*x = Listener{}
+	mi := &file_agent_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listener) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listener) ProtoMessage() {}
+
+func (x *Listener) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listener.ProtoReflect.Descriptor instead.
+func (*Listener) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *Listener) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Listener) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Listener) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Listener) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Listener) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+type CRIVersionRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipe          string                 `protobuf:"bytes,1,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CRIVersionRequest) Reset() {
+	*x = CRIVersionRequest{}
+	mi := &file_agent_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CRIVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CRIVersionRequest) ProtoMessage() {}
+
+func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CRIVersionRequest.ProtoReflect.Descriptor instead.
+func (*CRIVersionRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *CRIVersionRequest) GetPipe() string {
+	if x != nil {
+		return x.Pipe
+	}
+	return ""
+}
+
+type CRIVersionReply struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	RuntimeName       string                 `protobuf:"bytes,1,opt,name=runtime_name,json=runtimeName,proto3" json:"runtime_name,omitempty"`
+	RuntimeVersion    string                 `protobuf:"bytes,2,opt,name=runtime_version,json=runtimeVersion,proto3" json:"runtime_version,omitempty"`
+	RuntimeApiVersion string                 `protobuf:"bytes,3,opt,name=runtime_api_version,json=runtimeApiVersion,proto3" json:"runtime_api_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *CRIVersionReply) Reset() {
+	*x = CRIVersionReply{}
+	mi := &file_agent_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CRIVersionReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CRIVersionReply) ProtoMessage() {}
+
+func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CRIVersionReply.ProtoReflect.Descriptor instead.
+func (*CRIVersionReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *CRIVersionReply) GetRuntimeName() string {
+	if x != nil {
+		return x.RuntimeName
+	}
+	return ""
+}
+
+func (x *CRIVersionReply) GetRuntimeVersion() string {
+	if x != nil {
+		return x.RuntimeVersion
+	}
+	return ""
+}
+
+func (x *CRIVersionReply) GetRuntimeApiVersion() string {
+	if x != nil {
+		return x.RuntimeApiVersion
+	}
+	return ""
+}
+
+type CRIStatusRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipe          string                 `protobuf:"bytes,1,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	Verbose       bool                   `protobuf:"varint,2,opt,name=verbose,proto3" json:"verbose,omitempty"` // with the runtime's own configuration in `info`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CRIStatusRequest) Reset() {
+	*x = CRIStatusRequest{}
+	mi := &file_agent_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CRIStatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CRIStatusRequest) ProtoMessage() {}
+
+func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CRIStatusRequest.ProtoReflect.Descriptor instead.
+func (*CRIStatusRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{96}
+}
+
+func (x *CRIStatusRequest) GetPipe() string {
+	if x != nil {
+		return x.Pipe
+	}
+	return ""
+}
+
+func (x *CRIStatusRequest) GetVerbose() bool {
+	if x != nil {
+		return x.Verbose
+	}
+	return false
+}
+
+type CRIStatusReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Status        []byte                 `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CRIStatusReply) Reset() {
+	*x = CRIStatusReply{}
+	mi := &file_agent_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CRIStatusReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CRIStatusReply) ProtoMessage() {}
+
+func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CRIStatusReply.ProtoReflect.Descriptor instead.
+func (*CRIStatusReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *CRIStatusReply) GetStatus() []byte {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
 type InspectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Components    []*InspectComponent    `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`
@@ -4427,7 +5095,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +5107,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +5120,7 @@ func (x *InspectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectRequest.ProtoReflect.Descriptor instead.
 func (*InspectRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{85}
+	return file_agent_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *InspectRequest) GetComponents() []*InspectComponent {
@@ -4474,7 +5142,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4486,7 +5154,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4499,7 +5167,7 @@ func (x *InspectComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectComponent.ProtoReflect.Descriptor instead.
 func (*InspectComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{86}
+	return file_agent_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *InspectComponent) GetName() string {
@@ -4541,7 +5209,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +5221,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +5234,7 @@ func (x *InspectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectReply.ProtoReflect.Descriptor instead.
 func (*InspectReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{87}
+	return file_agent_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *InspectReply) GetComponents() []*ComponentState {
@@ -4613,7 +5281,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +5293,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +5306,7 @@ func (x *ComponentState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentState.ProtoReflect.Descriptor instead.
 func (*ComponentState) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{88}
+	return file_agent_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ComponentState) GetName() string {
@@ -4760,7 +5428,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +5440,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +5453,7 @@ func (x *Transaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transaction.ProtoReflect.Descriptor instead.
 func (*Transaction) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{89}
+	return file_agent_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Transaction) GetId() string {
@@ -4840,7 +5508,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4852,7 +5520,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4865,7 +5533,7 @@ func (x *SwapPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapPlan.ProtoReflect.Descriptor instead.
 func (*SwapPlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{90}
+	return file_agent_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *SwapPlan) GetHolder() string {
@@ -4902,7 +5570,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +5582,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +5595,7 @@ func (x *SwapComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapComponent.ProtoReflect.Descriptor instead.
 func (*SwapComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{91}
+	return file_agent_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *SwapComponent) GetName() string {
@@ -5025,7 +5693,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5705,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5718,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{92}
+	return file_agent_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Health) GetHttpGet() string {
@@ -5088,7 +5756,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5100,7 +5768,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5113,7 +5781,7 @@ func (x *SwapEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapEvent.ProtoReflect.Descriptor instead.
 func (*SwapEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{93}
+	return file_agent_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SwapEvent) GetTime() *timestamppb.Timestamp {
@@ -5171,7 +5839,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5183,7 +5851,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5196,7 +5864,7 @@ func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapOutcome.ProtoReflect.Descriptor instead.
 func (*SwapOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{94}
+	return file_agent_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *SwapOutcome) GetResult() string {
@@ -5250,7 +5918,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5930,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5943,7 @@ func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentOutcome.ProtoReflect.Descriptor instead.
 func (*ComponentOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{95}
+	return file_agent_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ComponentOutcome) GetName() string {
@@ -5342,7 +6010,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5354,7 +6022,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5367,7 +6035,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{96}
+	return file_agent_proto_rawDescGZIP(), []int{109}
 }
 
 type AcknowledgeRequest struct {
@@ -5379,7 +6047,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5391,7 +6059,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5404,7 +6072,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{97}
+	return file_agent_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *AcknowledgeRequest) GetId() string {
@@ -5422,7 +6090,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5434,7 +6102,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5447,7 +6115,7 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeReply.ProtoReflect.Descriptor instead.
 func (*AcknowledgeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{98}
+	return file_agent_proto_rawDescGZIP(), []int{111}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -5455,7 +6123,7 @@ var File_agent_proto protoreflect.FileDescriptor
 const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"\vagent.proto\x12\rswdt.agent.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0e\n" +
-	"\fFactsRequest\"\xd7\x03\n" +
+	"\fFactsRequest\"\x87\x04\n" +
 	"\n" +
 	"FactsReply\x12\x1a\n" +
 	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x18\n" +
@@ -5472,7 +6140,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x0fdisk_free_bytes\x18\v \x01(\x04R\rdiskFreeBytes\x12%\n" +
 	"\x0epending_reboot\x18\f \x03(\tR\rpendingReboot\x12\x1a\n" +
 	"\belevated\x18\r \x01(\bR\belevated\x12\x1c\n" +
-	"\tsimulated\x18\x0e \x01(\tR\tsimulated\"'\n" +
+	"\tsimulated\x18\x0e \x01(\tR\tsimulated\x12.\n" +
+	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"'\n" +
 	"\rRebootRequest\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\r\n" +
 	"\vRebootReply\"%\n" +
@@ -5722,7 +6391,45 @@ const file_agent_proto_rawDesc = "" +
 	"\x1aEnableFirewallGroupRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aenabled\x18\x02 \x01(\bR\aenabled\"\x1a\n" +
-	"\x18EnableFirewallGroupReply\"Q\n" +
+	"\x18EnableFirewallGroupReply\"]\n" +
+	"\fReachRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x123\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x8b\x01\n" +
+	"\n" +
+	"ReachReply\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1c\n" +
+	"\tconnected\x18\x02 \x01(\tR\tconnected\x12-\n" +
+	"\x04took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04took\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\"$\n" +
+	"\x0eResolveRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\",\n" +
+	"\fResolveReply\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\"\"\n" +
+	"\x0eHTTPGetRequest\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\":\n" +
+	"\fHTTPGetReply\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\"\x12\n" +
+	"\x10ListenersRequest\"G\n" +
+	"\x0eListenersReply\x125\n" +
+	"\tlisteners\x18\x01 \x03(\v2\x17.swdt.agent.v1.ListenerR\tlisteners\"z\n" +
+	"\bListener\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\x12\x18\n" +
+	"\aprocess\x18\x04 \x01(\tR\aprocess\x12\x14\n" +
+	"\x05image\x18\x05 \x01(\tR\x05image\"'\n" +
+	"\x11CRIVersionRequest\x12\x12\n" +
+	"\x04pipe\x18\x01 \x01(\tR\x04pipe\"\x8d\x01\n" +
+	"\x0fCRIVersionReply\x12!\n" +
+	"\fruntime_name\x18\x01 \x01(\tR\vruntimeName\x12'\n" +
+	"\x0fruntime_version\x18\x02 \x01(\tR\x0eruntimeVersion\x12.\n" +
+	"\x13runtime_api_version\x18\x03 \x01(\tR\x11runtimeApiVersion\"@\n" +
+	"\x10CRIStatusRequest\x12\x12\n" +
+	"\x04pipe\x18\x01 \x01(\tR\x04pipe\x12\x18\n" +
+	"\averbose\x18\x02 \x01(\bR\averbose\"(\n" +
+	"\x0eCRIStatusReply\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\fR\x06status\"Q\n" +
 	"\x0eInspectRequest\x12?\n" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x1f.swdt.agent.v1.InspectComponentR\n" +
@@ -5862,7 +6569,15 @@ const file_agent_proto_rawDesc = "" +
 	"\x04List\x12'.swdt.agent.v1.ListFirewallRulesRequest\x1a%.swdt.agent.v1.ListFirewallRulesReply\x12G\n" +
 	"\x03Add\x12\x1b.swdt.agent.v1.FirewallRule\x1a#.swdt.agent.v1.AddFirewallRuleReply\x12Z\n" +
 	"\x06Remove\x12(.swdt.agent.v1.RemoveFirewallRuleRequest\x1a&.swdt.agent.v1.RemoveFirewallRuleReply\x12a\n" +
-	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\xa0\x02\n" +
+	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\xc2\x03\n" +
+	"\aNetwork\x12?\n" +
+	"\x05Reach\x12\x1b.swdt.agent.v1.ReachRequest\x1a\x19.swdt.agent.v1.ReachReply\x12E\n" +
+	"\aResolve\x12\x1d.swdt.agent.v1.ResolveRequest\x1a\x1b.swdt.agent.v1.ResolveReply\x12E\n" +
+	"\aHTTPGet\x12\x1d.swdt.agent.v1.HTTPGetRequest\x1a\x1b.swdt.agent.v1.HTTPGetReply\x12K\n" +
+	"\tListeners\x12\x1f.swdt.agent.v1.ListenersRequest\x1a\x1d.swdt.agent.v1.ListenersReply\x12N\n" +
+	"\n" +
+	"CRIVersion\x12 .swdt.agent.v1.CRIVersionRequest\x1a\x1e.swdt.agent.v1.CRIVersionReply\x12K\n" +
+	"\tCRIStatus\x12\x1f.swdt.agent.v1.CRIStatusRequest\x1a\x1d.swdt.agent.v1.CRIStatusReply2\xa0\x02\n" +
 	"\x04Swap\x12E\n" +
 	"\aInspect\x12\x1d.swdt.agent.v1.InspectRequest\x1a\x1b.swdt.agent.v1.InspectReply\x12:\n" +
 	"\x03Run\x12\x17.swdt.agent.v1.SwapPlan\x1a\x18.swdt.agent.v1.SwapEvent0\x01\x12B\n" +
@@ -5881,7 +6596,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 112)
 var file_agent_proto_goTypes = []any{
 	(*FactsRequest)(nil),               // 0: swdt.agent.v1.FactsRequest
 	(*FactsReply)(nil),                 // 1: swdt.agent.v1.FactsReply
@@ -5968,167 +6683,196 @@ var file_agent_proto_goTypes = []any{
 	(*RemoveFirewallRuleReply)(nil),    // 82: swdt.agent.v1.RemoveFirewallRuleReply
 	(*EnableFirewallGroupRequest)(nil), // 83: swdt.agent.v1.EnableFirewallGroupRequest
 	(*EnableFirewallGroupReply)(nil),   // 84: swdt.agent.v1.EnableFirewallGroupReply
-	(*InspectRequest)(nil),             // 85: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 86: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 87: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 88: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 89: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 90: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 91: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 92: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 93: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 94: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 95: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 96: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 97: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 98: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 99: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 100: google.protobuf.Timestamp
+	(*ReachRequest)(nil),               // 85: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 86: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 87: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 88: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 89: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 90: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 91: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 92: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 93: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 94: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 95: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 96: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 97: swdt.agent.v1.CRIStatusReply
+	(*InspectRequest)(nil),             // 98: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 99: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 100: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 101: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 102: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 103: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 104: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 105: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 106: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 107: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 108: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 109: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 110: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 111: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 112: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 113: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	99,  // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	100, // 1: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	99,  // 2: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	99,  // 3: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
-	9,   // 4: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
-	8,   // 5: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
-	8,   // 6: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 7: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	99,  // 8: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	99,  // 9: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	20,  // 10: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	20,  // 11: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	100, // 12: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	28,  // 13: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	37,  // 14: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	100, // 15: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	40,  // 16: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	100, // 17: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	99,  // 18: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	54,  // 19: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	54,  // 20: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	59,  // 21: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	59,  // 22: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	100, // 23: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	99,  // 24: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	64,  // 25: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	70,  // 26: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	72,  // 27: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	77,  // 28: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	86,  // 29: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	88,  // 30: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	89,  // 31: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	1,   // 32: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	8,   // 33: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 34: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	100, // 35: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	94,  // 36: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	91,  // 37: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	92,  // 38: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	99,  // 39: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	99,  // 40: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	99,  // 41: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	99,  // 42: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	100, // 43: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	94,  // 44: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	95,  // 45: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	99,  // 46: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 47: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	99,  // 48: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	99,  // 49: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	0,   // 50: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	2,   // 51: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	4,   // 52: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	6,   // 53: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	11,  // 54: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	13,  // 55: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	10,  // 56: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	10,  // 57: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	15,  // 58: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	17,  // 59: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	18,  // 60: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	21,  // 61: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	22,  // 62: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	24,  // 63: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	26,  // 64: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	29,  // 65: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	30,  // 66: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	32,  // 67: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	34,  // 68: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	36,  // 69: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	39,  // 70: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	42,  // 71: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	44,  // 72: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	46,  // 73: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	48,  // 74: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	50,  // 75: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	52,  // 76: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	55,  // 77: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	57,  // 78: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	60,  // 79: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	62,  // 80: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	65,  // 81: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	67,  // 82: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	69,  // 83: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	73,  // 84: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	75,  // 85: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	78,  // 86: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	77,  // 87: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	81,  // 88: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	83,  // 89: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	85,  // 90: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	90,  // 91: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	96,  // 92: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	97,  // 93: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,   // 94: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,   // 95: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,   // 96: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,   // 97: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12,  // 98: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14,  // 99: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 100: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 101: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16,  // 102: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14,  // 103: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 104: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20,  // 105: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23,  // 106: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25,  // 107: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27,  // 108: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28,  // 109: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31,  // 110: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33,  // 111: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35,  // 112: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	38,  // 113: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	41,  // 114: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	43,  // 115: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	45,  // 116: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	47,  // 117: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	49,  // 118: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	51,  // 119: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	53,  // 120: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	56,  // 121: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	58,  // 122: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	61,  // 123: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	63,  // 124: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	66,  // 125: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	68,  // 126: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	71,  // 127: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	74,  // 128: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	76,  // 129: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	79,  // 130: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	80,  // 131: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	82,  // 132: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	84,  // 133: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	87,  // 134: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	93,  // 135: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	93,  // 136: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	98,  // 137: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	94,  // [94:138] is the sub-list for method output_type
-	50,  // [50:94] is the sub-list for method input_type
-	50,  // [50:50] is the sub-list for extension type_name
-	50,  // [50:50] is the sub-list for extension extendee
-	0,   // [0:50] is the sub-list for field type_name
+	112, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	113, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	113, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	112, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	112, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	9,   // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
+	8,   // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
+	8,   // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
+	112, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	112, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	20,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	20,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	113, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	28,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	37,  // 15: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	113, // 16: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	40,  // 17: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	113, // 18: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	112, // 19: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	54,  // 20: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	54,  // 21: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	59,  // 22: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	59,  // 23: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	113, // 24: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	112, // 25: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	64,  // 26: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	70,  // 27: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	72,  // 28: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	77,  // 29: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	112, // 30: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	112, // 31: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	93,  // 32: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	99,  // 33: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	101, // 34: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	102, // 35: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	1,   // 36: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	8,   // 37: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 38: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	113, // 39: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	107, // 40: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	104, // 41: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	105, // 42: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	112, // 43: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	112, // 44: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	112, // 45: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	112, // 46: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	113, // 47: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	107, // 48: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	108, // 49: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	112, // 50: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 51: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	112, // 52: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	112, // 53: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	0,   // 54: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	2,   // 55: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	4,   // 56: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	6,   // 57: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	11,  // 58: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	13,  // 59: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	10,  // 60: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	10,  // 61: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	15,  // 62: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	17,  // 63: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	18,  // 64: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	21,  // 65: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	22,  // 66: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	24,  // 67: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	26,  // 68: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	29,  // 69: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	30,  // 70: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	32,  // 71: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	34,  // 72: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	36,  // 73: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	39,  // 74: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	42,  // 75: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	44,  // 76: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	46,  // 77: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	48,  // 78: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	50,  // 79: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	52,  // 80: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	55,  // 81: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	57,  // 82: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	60,  // 83: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	62,  // 84: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	65,  // 85: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	67,  // 86: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	69,  // 87: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	73,  // 88: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	75,  // 89: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	78,  // 90: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	77,  // 91: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	81,  // 92: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	83,  // 93: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	85,  // 94: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	87,  // 95: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	89,  // 96: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	91,  // 97: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	94,  // 98: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	96,  // 99: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	98,  // 100: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	103, // 101: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	109, // 102: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	110, // 103: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	1,   // 104: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	3,   // 105: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	5,   // 106: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	7,   // 107: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	12,  // 108: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	14,  // 109: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 110: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 111: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	16,  // 112: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	14,  // 113: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 114: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	20,  // 115: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	23,  // 116: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	25,  // 117: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	27,  // 118: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	28,  // 119: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	31,  // 120: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	33,  // 121: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	35,  // 122: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	38,  // 123: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	41,  // 124: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	43,  // 125: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	45,  // 126: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	47,  // 127: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	49,  // 128: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	51,  // 129: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	53,  // 130: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	56,  // 131: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	58,  // 132: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	61,  // 133: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	63,  // 134: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	66,  // 135: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	68,  // 136: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	71,  // 137: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	74,  // 138: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	76,  // 139: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	79,  // 140: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	80,  // 141: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	82,  // 142: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	84,  // 143: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	86,  // 144: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	88,  // 145: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	90,  // 146: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	92,  // 147: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	95,  // 148: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	97,  // 149: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	100, // 150: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	106, // 151: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	106, // 152: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	111, // 153: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	104, // [104:154] is the sub-list for method output_type
+	54,  // [54:104] is the sub-list for method input_type
+	54,  // [54:54] is the sub-list for extension type_name
+	54,  // [54:54] is the sub-list for extension extendee
+	0,   // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -6142,9 +6886,9 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   99,
+			NumMessages:   112,
 			NumExtensions: 0,
-			NumServices:   9,
+			NumServices:   10,
 		},
 		GoTypes:           file_agent_proto_goTypes,
 		DependencyIndexes: file_agent_proto_depIdxs,

@@ -2089,6 +2089,320 @@ var Firewall_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Network_Reach_FullMethodName      = "/swdt.agent.v1.Network/Reach"
+	Network_Resolve_FullMethodName    = "/swdt.agent.v1.Network/Resolve"
+	Network_HTTPGet_FullMethodName    = "/swdt.agent.v1.Network/HTTPGet"
+	Network_Listeners_FullMethodName  = "/swdt.agent.v1.Network/Listeners"
+	Network_CRIVersion_FullMethodName = "/swdt.agent.v1.Network/CRIVersion"
+	Network_CRIStatus_FullMethodName  = "/swdt.agent.v1.Network/CRIStatus"
+)
+
+// NetworkClient is the client API for Network service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Network is the network as the node sees it. It changes nothing.
+type NetworkClient interface {
+	// Reach connects to an address by TCP and hangs up. That it could not is an
+	// outcome, not an error.
+	Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error)
+	// Resolve asks the node's resolver, hosts file included. A name that is not
+	// found: NotFound.
+	Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveReply, error)
+	// HTTPGet performs one GET by plain http, following no redirects; it is meant
+	// for health checks on loopback. The body's first 64 KiB are returned.
+	HTTPGet(ctx context.Context, in *HTTPGetRequest, opts ...grpc.CallOption) (*HTTPGetReply, error)
+	// Listeners are all TCP ports that somebody listens on.
+	Listeners(ctx context.Context, in *ListenersRequest, opts ...grpc.CallOption) (*ListenersReply, error)
+	// CRIVersion and CRIStatus ask the container runtime behind a named pipe. A
+	// pipe that nobody serves: NotFound.
+	CRIVersion(ctx context.Context, in *CRIVersionRequest, opts ...grpc.CallOption) (*CRIVersionReply, error)
+	CRIStatus(ctx context.Context, in *CRIStatusRequest, opts ...grpc.CallOption) (*CRIStatusReply, error)
+}
+
+type networkClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewNetworkClient(cc grpc.ClientConnInterface) NetworkClient {
+	return &networkClient{cc}
+}
+
+func (c *networkClient) Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReachReply)
+	err := c.cc.Invoke(ctx, Network_Reach_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkClient) Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResolveReply)
+	err := c.cc.Invoke(ctx, Network_Resolve_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkClient) HTTPGet(ctx context.Context, in *HTTPGetRequest, opts ...grpc.CallOption) (*HTTPGetReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HTTPGetReply)
+	err := c.cc.Invoke(ctx, Network_HTTPGet_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkClient) Listeners(ctx context.Context, in *ListenersRequest, opts ...grpc.CallOption) (*ListenersReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListenersReply)
+	err := c.cc.Invoke(ctx, Network_Listeners_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkClient) CRIVersion(ctx context.Context, in *CRIVersionRequest, opts ...grpc.CallOption) (*CRIVersionReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CRIVersionReply)
+	err := c.cc.Invoke(ctx, Network_CRIVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkClient) CRIStatus(ctx context.Context, in *CRIStatusRequest, opts ...grpc.CallOption) (*CRIStatusReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CRIStatusReply)
+	err := c.cc.Invoke(ctx, Network_CRIStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// NetworkServer is the server API for Network service.
+// All implementations must embed UnimplementedNetworkServer
+// for forward compatibility.
+//
+// Network is the network as the node sees it. It changes nothing.
+type NetworkServer interface {
+	// Reach connects to an address by TCP and hangs up. That it could not is an
+	// outcome, not an error.
+	Reach(context.Context, *ReachRequest) (*ReachReply, error)
+	// Resolve asks the node's resolver, hosts file included. A name that is not
+	// found: NotFound.
+	Resolve(context.Context, *ResolveRequest) (*ResolveReply, error)
+	// HTTPGet performs one GET by plain http, following no redirects; it is meant
+	// for health checks on loopback. The body's first 64 KiB are returned.
+	HTTPGet(context.Context, *HTTPGetRequest) (*HTTPGetReply, error)
+	// Listeners are all TCP ports that somebody listens on.
+	Listeners(context.Context, *ListenersRequest) (*ListenersReply, error)
+	// CRIVersion and CRIStatus ask the container runtime behind a named pipe. A
+	// pipe that nobody serves: NotFound.
+	CRIVersion(context.Context, *CRIVersionRequest) (*CRIVersionReply, error)
+	CRIStatus(context.Context, *CRIStatusRequest) (*CRIStatusReply, error)
+	mustEmbedUnimplementedNetworkServer()
+}
+
+// UnimplementedNetworkServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedNetworkServer struct{}
+
+func (UnimplementedNetworkServer) Reach(context.Context, *ReachRequest) (*ReachReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reach not implemented")
+}
+func (UnimplementedNetworkServer) Resolve(context.Context, *ResolveRequest) (*ResolveReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resolve not implemented")
+}
+func (UnimplementedNetworkServer) HTTPGet(context.Context, *HTTPGetRequest) (*HTTPGetReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method HTTPGet not implemented")
+}
+func (UnimplementedNetworkServer) Listeners(context.Context, *ListenersRequest) (*ListenersReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Listeners not implemented")
+}
+func (UnimplementedNetworkServer) CRIVersion(context.Context, *CRIVersionRequest) (*CRIVersionReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method CRIVersion not implemented")
+}
+func (UnimplementedNetworkServer) CRIStatus(context.Context, *CRIStatusRequest) (*CRIStatusReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method CRIStatus not implemented")
+}
+func (UnimplementedNetworkServer) mustEmbedUnimplementedNetworkServer() {}
+func (UnimplementedNetworkServer) testEmbeddedByValue()                 {}
+
+// UnsafeNetworkServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to NetworkServer will
+// result in compilation errors.
+type UnsafeNetworkServer interface {
+	mustEmbedUnimplementedNetworkServer()
+}
+
+func RegisterNetworkServer(s grpc.ServiceRegistrar, srv NetworkServer) {
+	// If the following call panics, it indicates UnimplementedNetworkServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Network_ServiceDesc, srv)
+}
+
+func _Network_Reach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReachRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).Reach(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_Reach_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).Reach(ctx, req.(*ReachRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Network_Resolve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).Resolve(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_Resolve_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).Resolve(ctx, req.(*ResolveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Network_HTTPGet_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HTTPGetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).HTTPGet(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_HTTPGet_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).HTTPGet(ctx, req.(*HTTPGetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Network_Listeners_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListenersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).Listeners(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_Listeners_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).Listeners(ctx, req.(*ListenersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Network_CRIVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CRIVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).CRIVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_CRIVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).CRIVersion(ctx, req.(*CRIVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Network_CRIStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CRIStatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServer).CRIStatus(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Network_CRIStatus_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServer).CRIStatus(ctx, req.(*CRIStatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Network_ServiceDesc is the grpc.ServiceDesc for Network service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Network_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "swdt.agent.v1.Network",
+	HandlerType: (*NetworkServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Reach",
+			Handler:    _Network_Reach_Handler,
+		},
+		{
+			MethodName: "Resolve",
+			Handler:    _Network_Resolve_Handler,
+		},
+		{
+			MethodName: "HTTPGet",
+			Handler:    _Network_HTTPGet_Handler,
+		},
+		{
+			MethodName: "Listeners",
+			Handler:    _Network_Listeners_Handler,
+		},
+		{
+			MethodName: "CRIVersion",
+			Handler:    _Network_CRIVersion_Handler,
+		},
+		{
+			MethodName: "CRIStatus",
+			Handler:    _Network_CRIStatus_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "agent.proto",
+}
+
+const (
 	Swap_Inspect_FullMethodName     = "/swdt.agent.v1.Swap/Inspect"
 	Swap_Run_FullMethodName         = "/swdt.agent.v1.Swap/Run"
 	Swap_Resume_FullMethodName      = "/swdt.agent.v1.Swap/Resume"

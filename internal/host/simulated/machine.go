@@ -40,7 +40,7 @@ func (v machineView) Facts(ctx context.Context) (host.Facts, error) {
 	if k, err := m.registry.find(currentVersionKey); err == nil {
 		ubr = k.values["ubr"].Integer
 	}
-	return host.Facts{
+	facts := host.Facts{
 		Hostname:      m.options.Hostname,
 		Product:       text("ProductName"),
 		Build:         fmt.Sprintf("%s.%d", text("CurrentBuildNumber"), ubr),
@@ -55,7 +55,12 @@ func (v machineView) Facts(ctx context.Context) (host.Facts, error) {
 		PendingReboot: m.pendingReboot(),
 		Elevated:      true,
 		Simulated:     "simulated",
-	}, nil
+		Time:          time.Now(),
+	}
+	if m.alterFacts != nil {
+		m.alterFacts(&facts)
+	}
+	return facts, nil
 }
 
 func (m *Machine) pendingReboot() []string {

@@ -47,11 +47,20 @@ const (
 
 	// These change nothing: Seq is 0, and Operations leaves them out. The hook
 	// sees them so that a health check can be made to fail.
-	OpHTTPGet  Kind = "http.get"
-	OpPipeDial Kind = "pipe.dial"
+	OpHTTPGet   Kind = "http.get"
+	OpPipeDial  Kind = "pipe.dial"
+	OpReach     Kind = "reach"
+	OpResolve   Kind = "resolve"
+	OpListeners Kind = "listeners"
 )
 
-func (k Kind) changes() bool { return k != OpHTTPGet && k != OpPipeDial }
+func (k Kind) changes() bool {
+	switch k {
+	case OpHTTPGet, OpPipeDial, OpReach, OpResolve, OpListeners:
+		return false
+	}
+	return true
+}
 
 // Phase says when the hook is called.
 type Phase string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -61,6 +62,7 @@ func (m machine) Facts(ctx context.Context) (host.Facts, error) {
 		PendingReboot: pending,
 		Elevated:      windows.GetCurrentProcessToken().IsElevated(),
 		Simulated:     simulated(),
+		Time:          time.Now(),
 	}, nil
 }
 

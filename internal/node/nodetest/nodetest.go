@@ -133,6 +133,7 @@ func (n *Node) use(stream net.Conn) error {
 	n.Node.Processes = agentv1.NewProcessesClient(rpc)
 	n.Node.Features = agentv1.NewFeaturesClient(rpc)
 	n.Node.Firewall = agentv1.NewFirewallClient(rpc)
+	n.Node.Network = agentv1.NewNetworkClient(rpc)
 	n.Node.Swap = agentv1.NewSwapClient(rpc)
 	return nil
 }

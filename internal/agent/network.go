@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// reachTimeout is how long Reach waits where the request does not say.
+const reachTimeout = 5 * time.Second
+
+type networkService struct {
+	agentv1.UnimplementedNetworkServer
+	*session
+}
+
+func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachRequest) (*agentv1.ReachReply, error) {
+	timeout := request.GetTimeout().AsDuration()
+	if timeout <= 0 {
+		timeout = reachTimeout
+	}
+	reach, err := s.host.Network.Reach(ctx, request.GetAddress(), timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.ReachReply{
+		Outcome: string(reach.Outcome), Connected: reach.Address, Took: durationpb.New(reach.Took), Detail: reach.Detail,
+	}, nil
+}
+
+func (s *networkService) Resolve(ctx context.Context, request *agentv1.ResolveRequest) (*agentv1.ResolveReply, error) {
+	addresses, err := s.host.Network.Resolve(ctx, request.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.ResolveReply{Addresses: addresses}, nil
+}
+
+func (s *networkService) HTTPGet(ctx context.Context, request *agentv1.HTTPGetRequest) (*agentv1.HTTPGetReply, error) {
+	status, body, err := s.host.Network.HTTPGet(ctx, request.GetUrl())
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.HTTPGetReply{Status: int32(status), Body: body}, nil
+}
+
+func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequest) (*agentv1.ListenersReply, error) {
+	listeners, err := s.host.Network.Listeners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	processes, err := s.host.Processes.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("name who listens: %w", err)
+	}
+	byPID := map[uint32]host.Process{}
+	for _, p := range processes {
+		byPID[p.PID] = p
+	}
+	reply := &agentv1.ListenersReply{}
+	for _, l := range listeners {
+		owner := byPID[l.PID]
+		reply.Listeners = append(reply.Listeners, &agentv1.Listener{
+			Address: l.Address, Port: uint32(l.Port), Pid: l.PID, Process: owner.Name, Image: owner.Image,
+		})
+	}
+	return reply, nil
+}
+
+func (s *networkService) CRIVersion(ctx context.Context, request *agentv1.CRIVersionRequest) (*agentv1.CRIVersionReply, error) {
+	version, err := cri.Version(ctx, s.pipe(request.GetPipe()))
+	if err != nil {
+		return nil, fmt.Errorf("ask the container runtime for its version: %w", err)
+	}
+	return &agentv1.CRIVersionReply{
+		RuntimeName: version.RuntimeName, RuntimeVersion: version.RuntimeVersion, RuntimeApiVersion: version.RuntimeAPIVersion,
+	}, nil
+}
+
+func (s *networkService) CRIStatus(ctx context.Context, request *agentv1.CRIStatusRequest) (*agentv1.CRIStatusReply, error) {
+	status, err := cri.Status(ctx, s.pipe(request.GetPipe()), request.GetVerbose())
+	if err != nil {
+		return nil, fmt.Errorf("ask the container runtime for its status: %w", err)
+	}
+	return &agentv1.CRIStatusReply{Status: status}, nil
+}
+
+func (s *networkService) pipe(path string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return s.host.Network.DialPipe(ctx, path) }
+}
