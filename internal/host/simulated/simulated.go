@@ -65,9 +65,6 @@ type Options struct {
 	Disk int64
 	// Internet lets Chocolatey's installer and packages be downloaded.
 	Internet bool
-	// Dial is how the machine reaches what is outside of it, such as an API
-	// server; nil: nothing answers. DialLoopback reaches servers of this process.
-	Dial DialFunc
 	// StartDelay and StopDelay are how long a service is start or stop pending,
 	// ExitDelay how long its process outlives SCM's "stopped", RebootDelay how
 	// long a requested reboot waits (default 200 ms: the answer to who asked for
@@ -128,10 +125,9 @@ type Machine struct {
 
 	processes map[uint32]*process
 	lastPID   uint32
-	listeners map[string]*listener // by 127.0.0.1:10248
-	pipes     map[string]*pipe     // by lower-case path
-	names     map[string][]string  // of the DNS outside, by lower-case name
-	around    surroundings
+	listeners map[string]*listener         // by 127.0.0.1:10248
+	pipes     map[string]*pipe             // by lower-case path
+	outcomes  map[string]host.ReachOutcome // of SetReach
 
 	alterFacts func(*host.Facts)
 
@@ -169,8 +165,7 @@ func New(o Options) *Machine {
 		processes: map[uint32]*process{},
 		listeners: map[string]*listener{},
 		pipes:     map[string]*pipe{},
-		names:     map[string][]string{},
-		around:    surroundings{names: map[string][]string{}, outcomes: map[string]host.ReachOutcome{}},
+		outcomes:  map[string]host.ReachOutcome{},
 		choco:     newChocoState(),
 		seen:      map[string]int{},
 		lastPID:   4,
