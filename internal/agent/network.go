@@ -64,6 +64,7 @@ func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequ
 	for _, p := range processes {
 		byPID[p.PID] = p
 	}
+	delete(byPID, 0) // the idle process; as an owner it is no process that is known
 	reply := &agentv1.ListenersReply{}
 	for _, l := range listeners {
 		owner := byPID[l.PID]

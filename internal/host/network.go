@@ -50,5 +50,5 @@ type Reach struct {
 type Listener struct {
 	Address string // 0.0.0.0:10250, [::]:10250
 	Port    uint16
-	PID     uint32 // 4: the kernel, for http.sys
+	PID     uint32 // 4: the kernel, for http.sys; 0: unknown
 }

@@ -81,6 +81,7 @@ type Capabilities struct {
 	RunningReplace    bool // replacing a running executable by a rename is refused
 	SpecificExit      bool // 1066 and the service's own code are kept
 	Respelling        bool // a rename may change a name's case alone
+	PortOwner         bool // it is known which process listens on a port
 }
 
 // Run runs the whole suite; every test gets a fixture of its own.

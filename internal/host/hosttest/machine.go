@@ -2,8 +2,6 @@ package hosttest
 
 import (
 	"errors"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -29,70 +27,10 @@ func testMachine(t *testing.T, f Fixture) {
 	if again.BootID != facts.BootID || again.Uptime < facts.Uptime {
 		t.Errorf("without a reboot: %+v, then %+v", facts, again)
 	}
+	if facts.Time.IsZero() || again.Time.Before(facts.Time) {
+		t.Errorf("the clock says %s, then %s", facts.Time, again.Time)
+	}
 	check(t, f.Host.Machine.BroadcastEnvironment(t.Context()))
-}
-
-func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
-	t.Run("HTTPGet", func(t *testing.T) {
-		f := fixture(t)
-		need(t, f.ServeHTTP != nil, "an HTTP server for the test")
-		mux := http.NewServeMux()
-		mux.HandleFunc("GET /ok", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-		mux.HandleFunc("GET /bad", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, "not ok")
-		})
-		mux.HandleFunc("GET /away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
-		mux.HandleFunc("GET /much", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
-		})
-		root := f.ServeHTTP(t, mux)
-		get := func(path string) (int, string) {
-			t.Helper()
-			status, body, err := f.Host.Network.HTTPGet(t.Context(), root+path)
-			check(t, err)
-			return status, string(body)
-		}
-		if status, body := get("/ok"); status != 200 || body != "ok" {
-			t.Errorf("%d %q", status, body)
-		}
-		if status, body := get("/bad"); status != 500 || body != "not ok" {
-			t.Errorf("%d %q", status, body)
-		}
-		if status, _ := get("/away"); status != 302 {
-			t.Errorf("a redirect was followed: %d", status)
-		}
-		if _, body := get("/much"); len(body) != 64<<10 {
-			t.Errorf("%d bytes", len(body))
-		}
-	})
-	t.Run("NobodyAnswers", func(t *testing.T) {
-		f := fixture(t)
-		if _, _, err := f.Host.Network.HTTPGet(t.Context(), "http://127.0.0.1:1/"); err == nil {
-			t.Error("port 1 answered")
-		}
-		if _, err := f.Host.Network.DialPipe(t.Context(), `\\.\pipe\swdt-nobody`); !errors.Is(err, host.ErrNotExist) {
-			t.Errorf("pipe: %v", err)
-		}
-	})
-	t.Run("DialPipe", func(t *testing.T) {
-		f := fixture(t)
-		need(t, f.ServePipe != nil, "a pipe server for the test")
-		path := f.ServePipe(t)
-		for range 3 {
-			conn, err := f.Host.Network.DialPipe(t.Context(), path)
-			check(t, err)
-			_, err = conn.Write([]byte("hello"))
-			check(t, err)
-			answer := make([]byte, 5)
-			_, err = io.ReadFull(conn, answer)
-			check(t, err)
-			if string(answer) != "hello" {
-				t.Errorf("got %q", answer)
-			}
-			check(t, conn.Close())
-		}
-	})
 }
 
 func testFeatures(t *testing.T, f Fixture) {

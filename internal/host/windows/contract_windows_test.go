@@ -51,6 +51,7 @@ func capabilities() hosttest.Capabilities {
 		RunningReplace:    true,
 		SpecificExit:      true,
 		Respelling:        onWindows,
+		PortOwner:         onWindows,
 	}
 }
 
