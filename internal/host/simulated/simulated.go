@@ -128,7 +128,8 @@ type Machine struct {
 	listeners map[string]*listener         // by 127.0.0.1:10248
 	pipes     map[string]*pipe             // by lower-case path
 	outcomes  map[string]host.ReachOutcome // of SetReach
-
+	around    surroundings
+	// alterFacts is what SetFacts was given; nil: nothing.
 	alterFacts func(*host.Facts)
 
 	programs []Program
@@ -165,6 +166,7 @@ func New(o Options) *Machine {
 		processes: map[uint32]*process{},
 		listeners: map[string]*listener{},
 		pipes:     map[string]*pipe{},
+		around:    surroundings{names: map[string][]string{}, outcomes: map[string]host.ReachOutcome{}},
 		outcomes:  map[string]host.ReachOutcome{},
 		choco:     newChocoState(),
 		seen:      map[string]int{},
