@@ -7,8 +7,11 @@
 #   lab/build.sh containerd    the real containerd.exe of two versions
 #   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
 #   lab/build.sh bench         kubelet, and all else that benchmarks push
+#   lab/build.sh node          what a Windows node joins a cluster with: kubelet, kubeadm, …
+#   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #
-# "Everything" is without kubelet and bench: a first build of kubelet takes minutes.
+# "Everything" is without kubelet, bench, node and cluster: their first builds take
+# minutes (cluster: about ten on two cores; what is built is not built again).
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -27,6 +30,7 @@ build() {
 	if [[ -f $output && $(cat "$output.key" 2>/dev/null) == "$key" ]]; then
 		return
 	fi
+	mkdir -p "$(dirname "$output")"
 	echo "building $(basename "$output")" >&2
 	OUT=$output.$$ "$@"
 	mv "$output.$$" "$output"
@@ -42,6 +46,13 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 # interactive users. Under Wine 8 neither is so; containerd would run as if in a
 # terminal and never answer the SCM. So it is built with a copy of that module
 # that looks at the parent's name alone; containerd's own code is as published.
+containerd_module() { # VERSION
+	case $1 in
+	1.*) echo github.com/containerd/containerd ;;
+	*) echo "github.com/containerd/containerd/v${1%%.*}" ;;
+	esac
+}
+
 containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	work=$(mktemp -d)
 	trap 'rm -rf "$work" "$clones"' EXIT
@@ -56,13 +67,14 @@ containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	cp go.mod go.sum "$work"
 	echo "replace golang.org/x/sys => $work/sys" >>"$work/go.mod"
 	if (($# > 2)); then
-		clone github.com/containerd/containerd "$3" "$4" >>"$work/go.mod"
+		clone "$(containerd_module "$1")" "$3" "$4" >>"$work/go.mod"
 	fi
-	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" github.com/containerd/containerd/cmd/containerd
+	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" "$(containerd_module "$1")/cmd/containerd"
 )
 
 containerd() { # VERSION [NAME SED-SCRIPT FILE-IN-MODULE]
-	local flags="-X github.com/containerd/containerd/version.Version=$1"
+	local flags
+	flags="-X $(containerd_module "$1")/version.Version=$1"
 	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 3 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
 		containerd_build "$1" "$flags" "${@:3}"
 }
@@ -109,6 +121,85 @@ kubelets() {
 	kubelet "" "" pkg/kubelet/kubelet.go
 	kubelet -edited '/logger.V(4).Info("SyncPod enter",/a logger.Info("Syncing a pod", "pod", klog.KObj(pod), "node", kl.nodeName, "updateType", updateType)' \
 		pkg/kubelet/kubelet.go
+}
+
+# What Kubernetes' own build says of itself in its executables; kubeadm and the
+# checks of version skew go by it.
+kubernetes_version() { # VERSION
+	local package
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		printf -- '-X %s.gitVersion=v%s -X %s.gitMajor=%s -X %s.gitMinor=%s ' \
+			$package "$1" $package "${1%%.*}" $package "$(cut -d. -f2 <<<"$1")"
+	done
+}
+
+kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}…
+	work=$(mktemp -d)
+	clones=$work/clones
+	trap 'rm -rf "$work"' EXIT
+	cd "$1"
+	local package=$2 flags
+	flags="-s -w $(kubernetes_version "$3")"
+	go mod download k8s.io/kubernetes k8s.io/client-go
+	cp go.mod go.sum "$work"
+	shift 3
+	while (($# > 0)); do
+		if [[ -d $clones/$1 ]]; then
+			edit "$2" "$(go list -m -f '{{.Dir}}' "$1")/$3" "$clones/$1/$3"
+		else
+			sed -i "\\,^\s*$1 => ,d" "$work/go.mod"
+			clone "$1" "$2" "$3" >>"$work/go.mod"
+		fi
+		shift 3
+	done
+	# With -trimpath the path of a clone is not part of what is built from it: what
+	# is not edited comes from Go's cache.
+	go build -modfile "$work/go.mod" -trimpath -ldflags "$flags" -o "$OUT" "$package"
+)
+
+# The kubelet of a node under Wine is the real one but for two edits:
+# - Wine has no AF_UNIX sockets, which the container manager must have: here it is
+#   the one that kubelet's own tests use.
+# - Wine's CreateSymbolicLink says that it made a link and makes none, so that the
+#   current client certificate is a hard link.
+node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
+	local edits=(
+		k8s.io/kubernetes 's/^\(\s*ContainerManager: *\)nil,$/\1cm.NewFakeContainerManager(),/' cmd/kubelet/app/server.go
+		k8s.io/client-go 's/fi.Mode()&os.ModeSymlink != os.ModeSymlink/!fi.Mode().IsRegular()/; s/os\.Symlink(/os.Link(/'
+		util/certificate/certificate_store.go
+	)
+	build "node/kubelet-$2.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \
+		kubernetes_build kubelet k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
+}
+
+node() {
+	local package version=1.36.3
+	for package in k8s.io/component-base/logs/kube-log-runner k8s.io/kubernetes/cmd/kubeadm; do
+		build "node/${package##*/}-$version.exe" "$(go env GOVERSION) 1 $version $(sha256sum <kubernetes/go.mod)" \
+			kubernetes_build kubernetes "$package" "$version"
+	done
+	node_kubelet "$version" "$version"
+	# What a developer pushes to a node that runs the first: another version, and
+	# a line in the log that tells it.
+	node_kubelet "$version-edited" "$version-edited" \
+		k8s.io/kubernetes '/^func (kl \*Kubelet) Run(/a klog.InfoS("This kubelet was edited")' pkg/kubelet/kubelet.go
+	containerd 1.7.11
+	containerd 1.7.12
+	containerd 2.4.2
+}
+
+# The control plane runs beside swdt, not on the node: it is for Linux and this
+# machine's processor, in a folder of its own.
+cluster() {
+	local package version=1.36.3
+	local -x GOOS=linux GOARCH
+	GOARCH=$(go env GOHOSTARCH)
+	for package in go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubeadm,kubectl}; do
+		local name=${package##*/}
+		if [[ $name == v3 ]]; then name=etcd; fi
+		build "linux/$name" "$(go env GOVERSION) 1 $GOARCH $version $(sha256sum <kubernetes/go.mod)" \
+			go_build kubernetes "$package" "$(kubernetes_version $version)"
+	done
 }
 
 agent_build() ( # [SED-SCRIPT FILE]
@@ -174,7 +265,11 @@ services() {
 }
 
 mkdir -p "$lab"
-exec 9>"$lab/.lock"
+# The cluster shares nothing with the others, and takes long.
+case ${1:-all} in
+cluster | node) exec 9>"$lab/.lock-$1" ;;
+*) exec 9>"$lab/.lock" ;;
+esac
 if command -v flock >/dev/null; then flock 9; fi
 
 case ${1:-all} in
@@ -190,8 +285,10 @@ containerd)
 	;;
 kubelet) kubelets ;;
 bench) bench ;;
+node) node ;;
+cluster) cluster ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|kubelet|bench]" >&2
+	echo "usage: lab/build.sh [services|containerd|kubelet|bench|node|cluster]" >&2
 	exit 2
 	;;
 esac

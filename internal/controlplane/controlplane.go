@@ -1,0 +1,184 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// startTimeout is for the whole start, which takes some 4 s of an idle machine
+// with two cores.
+const startTimeout = 3 * time.Minute
+
+// ErrNotHere says that this machine cannot run a control plane, or lacks the
+// programs for it.
+var ErrNotHere = errors.New("no control plane can be started here")
+
+// Options are what a control plane is started with.
+type Options struct {
+	// Binaries is the folder of etcd, kube-apiserver, kube-controller-manager,
+	// kube-scheduler and kubeadm: see DefaultBinaries.
+	Binaries string
+	// State is a folder that does not exist yet or is empty: certificates,
+	// kubeconfigs, etcd's data and the logs go there. Whoever gave it removes it,
+	// after Stop.
+	State string
+	// Name is the cluster's name, "swdt" if empty.
+	Name string
+}
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	layout    layout
+	ports     *ports
+	stop      context.CancelFunc // ends all processes
+	processes []*process
+	died      chan struct{} // closed when a process has ended by itself
+	dieOnce   sync.Once
+	deathErr  error // set before died is closed
+}
+
+// DefaultBinaries is where lab/build.sh puts the programs: the folder linux of the
+// lab's cache, which SWDT_LAB moves.
+func DefaultBinaries() (string, error) {
+	if lab := os.Getenv("SWDT_LAB"); lab != "" {
+		return filepath.Join(lab, "linux"), nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the lab's programs: %w: set SWDT_LAB to their folder", err)
+	}
+	return filepath.Join(cache, "swdt", "lab", "linux"), nil
+}
+
+// Check says what keeps this machine from running a control plane, before anything
+// is begun. Its errors are ErrNotHere.
+func Check(binaries string) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("%w: the lab's control plane is for Linux, and this is %s", ErrNotHere, runtime.GOOS)
+	}
+	var missing []string
+	for _, name := range append(componentNames(), kubeadm) {
+		if _, err := os.Stat(filepath.Join(binaries, name)); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: %s has no %s: run `lab/build.sh cluster` in a clone of swdt (about ten minutes the first time)",
+			ErrNotHere, binaries, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// Start starts a control plane and returns when it can be joined: the API server
+// is ready, its controllers work, and cluster-info and the configuration that
+// `kubeadm join` reads are there. ctx is for the start alone; then it runs until
+// Stop, or, where the system can arrange that, until this process ends.
+func Start(ctx context.Context, o Options) (*ControlPlane, error) {
+	if err := Check(o.Binaries); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if o.Name == "" {
+		o.Name = "swdt"
+	}
+	layout, err := makeLayout(o)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := reservePorts()
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{layout: layout, ports: ports, died: make(chan struct{})}
+	if err := c.start(ctx, o.Name); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err), c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *ControlPlane) start(ctx context.Context, name string) error {
+	if err := c.layout.writeKubeadmConfig(ctx, name, c.ports); err != nil {
+		return err
+	}
+	if err := c.layout.makeCredentials(ctx); err != nil {
+		return err
+	}
+	if err := c.startComponents(name); err != nil {
+		return err
+	}
+	return c.configure(ctx)
+}
+
+func (c *ControlPlane) startComponents(name string) error {
+	running, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	for _, component := range c.layout.components(name, c.ports) {
+		p, err := startProcess(running, component.name, c.layout.binary(component.name), component.args, c.layout.log(component.name))
+		if err != nil {
+			return err
+		}
+		c.processes = append(c.processes, p)
+		context.AfterFunc(p.ended, func() {
+			if running.Err() == nil {
+				c.die(p.death())
+			}
+		})
+	}
+	return nil
+}
+
+func (c *ControlPlane) die(err error) {
+	c.dieOnce.Do(func() {
+		c.deathErr = err
+		close(c.died)
+	})
+}
+
+// Server is the URL of the API server.
+func (c *ControlPlane) Server() string { return c.layout.server(c.ports) }
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (c *ControlPlane) Kubeconfig() string { return c.layout.kubeconfig("admin") }
+
+// Logs is the folder with a log file of each process.
+func (c *ControlPlane) Logs() string { return c.layout.logs() }
+
+// Died is closed when a process of the control plane has ended by itself; Err then
+// says which, and its last words.
+func (c *ControlPlane) Died() <-chan struct{} { return c.died }
+
+// Err is nil until Died is closed.
+func (c *ControlPlane) Err() error {
+	select {
+	case <-c.died:
+		return c.deathErr
+	default:
+		return nil
+	}
+}
+
+// Stop ends the control plane at once, and returns when no process of it is left.
+// Nothing of it is kept, so nothing is given time to finish. Stopping twice is
+// fine.
+func (c *ControlPlane) Stop(ctx context.Context) error {
+	if c.stop != nil {
+		c.stop()
+	}
+	defer c.ports.release()
+	for _, p := range c.processes {
+		select {
+		case <-p.ended.Done():
+		case <-ctx.Done():
+			return fmt.Errorf("stop the control plane: %s (process %d) has not ended: %w", p.name, p.pid(), ctx.Err())
+		}
+	}
+	return nil
+}

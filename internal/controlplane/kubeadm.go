@@ -1,0 +1,87 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+const kubeadm = "kubeadm"
+
+const (
+	serviceSubnet = "10.96.0.0/12"
+	podSubnet     = "10.244.0.0/16"
+	// advertised is what the Service "kubernetes" leads to. kubeadm and the API
+	// server refuse a loopback address there, and nothing uses it: the programs
+	// and nodes of this cluster are told the endpoint on loopback. So it is an
+	// address of nobody (RFC 5737, TEST-NET-2), and works without a network.
+	advertised = "198.51.100.1"
+)
+
+// configuration is what kubeadm is given. Its etcd and control-plane manifests are
+// not used, so it says what concerns certificates, kubeconfigs and what nodes that
+// join are told. Elliptic-curve keys are made in no time, RSA's are not.
+const configuration = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint:
+  advertiseAddress: %[1]s
+  bindPort: %[2]d
+nodeRegistration:
+  name: control-plane
+  criSocket: unix:///none
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+clusterName: %[3]q
+kubernetesVersion: %[4]s
+certificatesDir: %[5]q
+controlPlaneEndpoint: %[6]s
+encryptionAlgorithm: ECDSA-P256
+networking:
+  serviceSubnet: %[7]s
+  podSubnet: %[8]s
+apiServer:
+  certSANs: [127.0.0.1, localhost]
+`
+
+func (l layout) writeKubeadmConfig(ctx context.Context, name string, p *ports) error {
+	// Without a version, kubeadm asks the internet for the newest.
+	version, err := l.kubeadm(ctx, "version", "--output", "short")
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf(configuration, advertised, p.apiServer, name, strings.TrimSpace(version), l.pki(), l.endpoint(p),
+		serviceSubnet, podSubnet)
+	if err := os.WriteFile(l.kubeadmConfig(), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write kubeadm's configuration: %w", err)
+	}
+	return nil
+}
+
+// makeCredentials makes all certificates, then the kubeconfigs, which are signed
+// with them.
+func (l layout) makeCredentials(ctx context.Context) error {
+	if _, err := l.initPhase(ctx, "certs", "all"); err != nil {
+		return err
+	}
+	_, err := l.initPhase(ctx, "kubeconfig", "all", "--kubeconfig-dir", l.state)
+	return err
+}
+
+// initPhase runs a part of `kubeadm init`.
+func (l layout) initPhase(ctx context.Context, args ...string) (string, error) {
+	return l.kubeadm(ctx, append(append([]string{"init", "phase"}, args...), "--config", l.kubeadmConfig())...)
+}
+
+func (l layout) kubeadm(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, l.binary(kubeadm), args...)
+	cmd.Dir = l.state
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kubeadm %s: %w:\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}

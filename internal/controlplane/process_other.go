@@ -1,0 +1,7 @@
+//go:build !linux
+
+package controlplane
+
+import "os/exec"
+
+func endWithParent(*exec.Cmd) {}
