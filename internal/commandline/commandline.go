@@ -40,3 +40,51 @@ func Quote(arg string) string {
 	out.WriteByte('"')
 	return out.String()
 }
+
+// Split is what a Windows program gets as its arguments, its own name first, by
+// the rules of CommandLineToArgvW.
+func Split(line string) []string {
+	var args []string
+	for line = strings.TrimLeft(line, " \t"); line != ""; line = strings.TrimLeft(line, " \t") {
+		var arg string
+		arg, line = nextArgument(line, len(args) == 0)
+		args = append(args, arg)
+	}
+	return args
+}
+
+func nextArgument(line string, program bool) (arg, rest string) {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(line); {
+		slashes := 0
+		for !program && i < len(line) && line[i] == '\\' {
+			slashes++
+			i++
+		}
+		if i < len(line) && line[i] == '"' {
+			b.WriteString(strings.Repeat(`\`, slashes/2))
+			switch {
+			case slashes%2 == 1:
+				b.WriteByte('"')
+			case quoted && !program && i+1 < len(line) && line[i+1] == '"':
+				b.WriteByte('"')
+				i++
+			default:
+				quoted = !quoted
+			}
+			i++
+			continue
+		}
+		b.WriteString(strings.Repeat(`\`, slashes))
+		if i == len(line) {
+			break
+		}
+		if !quoted && (line[i] == ' ' || line[i] == '\t') {
+			return b.String(), line[i:]
+		}
+		b.WriteByte(line[i])
+		i++
+	}
+	return b.String(), ""
+}

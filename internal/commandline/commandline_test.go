@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 )
 
 func TestQuote(t *testing.T) {
@@ -31,7 +30,7 @@ func TestJoinIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOfN(rapid.StringMatching(`[a-z =\\"\t]{0,8}`), 0, 5).Draw(t, "args")
 		line := commandline.Join(append([]string{`C:\a b\x.exe`}, args...)...)
-		if got := simulated.SplitCommandLine(line); !slices.Equal(got[1:], args) {
+		if got := commandline.Split(line); !slices.Equal(got[1:], args) {
 			t.Fatalf("%q became %s, read as %q", args, line, got)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/commandline"
 )
 
 func TestWithArgs(t *testing.T) {
@@ -66,7 +66,7 @@ func TestArgsSurviveTheCommandLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := simulated.SplitCommandLine(line)
+		got := commandline.Split(line)
 		at := slices.Index(got, `C:\a b\x.exe`)
 		if at < 0 || !slices.Equal(got[at+1:], args) {
 			t.Fatalf("%q became %s, read as %q", args, line, got)

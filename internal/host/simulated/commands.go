@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -111,7 +112,7 @@ func (s *cmdShell) run(ctx context.Context, line string) int {
 	if rest, ok := strings.CutSuffix(line, stderrMark); ok {
 		line, out = strings.TrimSpace(rest), errOut
 	}
-	argv := SplitCommandLine(line)
+	argv := commandline.Split(line)
 	if len(argv) == 0 {
 		return 0
 	}

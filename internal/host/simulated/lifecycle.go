@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -169,7 +170,7 @@ func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err 
 // startProcess runs the service's executable and waits until it has connected.
 func (m *Machine) startProcess(ctx context.Context, s *service) error {
 	m.mu.Lock()
-	argv, args := SplitCommandLine(m.expand(s.config.CommandLine)), slices.Clone(s.args)
+	argv, args := commandline.Split(m.expand(s.config.CommandLine)), slices.Clone(s.args)
 	m.mu.Unlock()
 	if len(argv) == 0 {
 		return m.startFailed(ctx, s, errorFileNotFound, host.ErrNotExist)

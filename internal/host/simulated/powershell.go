@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/swdt-dev/swdt/internal/commandline"
 )
 
 // powershellMain is no PowerShell. It knows Chocolatey's installer, and the
@@ -154,7 +156,7 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 		case strings.HasPrefix(line, "'") || strings.HasPrefix(line, `"`):
 			fmt.Fprintf(p.Stdout, "%s\r\n", literal(line))
 		case strings.EqualFold(word, "hostname"), strings.EqualFold(word, "whoami"), strings.EqualFold(word, "cmd"):
-			if code := shell.external(ctx, SplitCommandLine(line)); code != 0 {
+			if code := shell.external(ctx, commandline.Split(line)); code != 0 {
 				return code
 			}
 		default:

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 )
@@ -46,7 +47,7 @@ func TestSplitCommandLineUndoesEscape(t *testing.T) {
 			line += " " + escape(arg)
 		}
 		want := append([]string{`C:\Program Files\x.exe`}, args...)
-		if got := simulated.SplitCommandLine(line); !slices.Equal(got, want) {
+		if got := commandline.Split(line); !slices.Equal(got, want) {
 			t.Fatalf("%s\ngot  %q\nwant %q", line, got, want)
 		}
 	})
