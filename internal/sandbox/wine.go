@@ -26,7 +26,7 @@ const prefixFolder = "prefix"
 func wineDriver() driver {
 	return driver{
 		name:  "wine",
-		check: func(request) error { return wine.Check() },
+		check: checkWine,
 		start: startWine,
 		clean: func(_ context.Context, f folder) error {
 			prefix, err := wine.Open(f.file(prefixFolder))
@@ -40,6 +40,13 @@ func wineDriver() driver {
 			return prefix.Close()
 		},
 	}
+}
+
+func checkWine(r request) error {
+	if err := wine.Check(); err != nil || !r.Cluster {
+		return err
+	}
+	return checkCluster()
 }
 
 func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *slog.Logger) (running, error) {
@@ -59,7 +66,18 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 	if err := m.boot(ctx); err != nil {
 		return running{}, errors.Join(err, prefix.Close())
 	}
-	return running{machine: m, prefix: prefix.Folder(), close: m.close}, nil
+	if !r.Cluster {
+		return running{machine: m, prefix: prefix.Folder(), close: m.close}, nil
+	}
+	cluster, err := startCluster(ctx, f, r.Name, log)
+	if err != nil {
+		m.close()
+		return running{}, err
+	}
+	return running{
+		machine: m, prefix: prefix.Folder(), kubeconfig: cluster.Kubeconfig(),
+		close: func() { m.close(); stopCluster(cluster, log) },
+	}, nil
 }
 
 // wineMachine is a Wine prefix behind the SSH server. A reboot is played: when

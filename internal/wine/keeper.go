@@ -6,31 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 )
 
+// keeper is the program that keeps a prefix up, see recipe/keeper.c.
 const keeper = "keeper"
 
 // ContainerdPipes are the named pipes of containerd.
 func ContainerdPipes() []string {
 	return []string{`\\.\pipe\containerd-containerd`, `\\.\pipe\containerd-containerd.ttrpc`}
-}
-
-// buildKeeper builds keeper.exe, see recipe/keeper.c.
-func (p *Prefix) buildKeeper(ctx context.Context, system32 string) error {
-	source := filepath.Join(p.folder, keeper+".c")
-	content, err := recipe.ReadFile("recipe/" + keeper + ".c")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(source, content, 0o644); err != nil {
-		return err
-	}
-	defer os.Remove(source)
-	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
-		"-o", filepath.Join(system32, keeper+".exe"), source, "-lntdll"), p.folder)
 }
 
 // Keep boots the prefix and keeps it up, with its services, until the returned

@@ -21,13 +21,16 @@ var recipe embed.FS
 
 const (
 	// recipeVersion changes with what build does, so that old templates are not used.
-	recipeVersion = "2"
+	recipeVersion = "3"
 	registryFile  = "node.reg"
 	lockInterval  = 200 * time.Millisecond
 )
 
-// shims are DLLs that Wine lacks, each built from recipe/NAME.c.
-func shims() []string { return []string{"bcryptprimitives"} }
+// shims are DLLs that Wine lacks, or has in name only, each built from
+// recipe/NAME.c.
+func shims() []string {
+	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork"}
+}
 
 // template is the folder of the finished template, which is made if it is not
 // there yet. One process makes it, the others wait for that one.
@@ -90,12 +93,7 @@ func (p *Prefix) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, shim := range shims() {
-		if err := p.buildShim(ctx, shim, system32); err != nil {
-			return err
-		}
-	}
-	if err := p.buildKeeper(ctx, system32); err != nil {
+	if err := p.compile(ctx, system32); err != nil {
 		return err
 	}
 	if err := p.importRegistry(ctx); err != nil {
@@ -140,18 +138,25 @@ func (p *Prefix) run(cmd *exec.Cmd, folder string) error {
 	return nil
 }
 
-func (p *Prefix) buildShim(ctx context.Context, name, system32 string) error {
-	source := filepath.Join(p.folder, name+".c")
-	content, err := recipe.ReadFile("recipe/" + name + ".c")
+// compile builds what the prefix has beside Wine's own.
+func (p *Prefix) compile(ctx context.Context, system32 string) error {
+	sources := filepath.Join(p.folder, "sources")
+	files, err := fs.Sub(recipe, "recipe")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(source, content, 0o644); err != nil {
+	if err := os.CopyFS(sources, files); err != nil {
 		return err
 	}
-	defer os.Remove(source)
-	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-shared", "-O2", "-s",
-		"-o", filepath.Join(system32, name+".dll"), source, "-ladvapi32"), p.folder)
+	defer os.RemoveAll(sources)
+	for _, shim := range shims() {
+		if err := p.run(exec.CommandContext(ctx, p.tools.compiler, "-shared", "-O2", "-s",
+			"-o", filepath.Join(system32, shim+".dll"), shim+".c", "-ladvapi32", "-lole32"), sources); err != nil {
+			return err
+		}
+	}
+	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
+		"-o", filepath.Join(system32, keeper+".exe"), keeper+".c", "-lntdll"), sources)
 }
 
 func (p *Prefix) importRegistry(ctx context.Context) error {

@@ -1,0 +1,98 @@
+/* What both of HNS's DLLs answer with: the files of C:\ProgramData\swdt-hns, where
+ * who uses the prefix may plant what a node has, one object a file:
+ *
+ *   networks\ID.json endpoints\ID.json namespaces\ID.json loadbalancers\ID.json
+ *   endpointstats\ID.json globals\version.json
+ *
+ * There is nothing there at first. The names of an object's fields are read by
+ * clients without regard to case, and unknown ones passed over, so that one file
+ * can have those of the old interface (vmcompute.dll) and of the new one
+ * (computenetwork.dll). */
+#include <windows.h>
+#include <objbase.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#define HNS_FOLDER L"C:\\ProgramData\\swdt-hns"
+#define HNS_PATH 512
+#define HNS_NOT_FOUND ((HRESULT)0x803B0002)     /* HCN_E_ENDPOINT_NOT_FOUND */
+#define HNS_NOT_SUPPORTED ((HRESULT)0x80070032) /* ERROR_NOT_SUPPORTED */
+
+/* A text that grows. */
+typedef struct {
+    char *bytes;
+    size_t length;
+} TEXT_;
+
+static void add(TEXT_ *text, const char *more, size_t length)
+{
+    text->bytes = realloc(text->bytes, text->length + length + 1);
+    memcpy(text->bytes + text->length, more, length);
+    text->length += length;
+    text->bytes[text->length] = 0;
+}
+
+static void add_string(TEXT_ *text, const char *more) { add(text, more, strlen(more)); }
+
+static BOOL add_file(TEXT_ *text, const wchar_t *path)
+{
+    char buffer[4096];
+    DWORD count;
+    HANDLE file = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return FALSE;
+    while (ReadFile(file, buffer, sizeof buffer, &count, NULL) && count > 0)
+        add(text, buffer, count);
+    CloseHandle(file);
+    return TRUE;
+}
+
+/* The objects of a kind as a JSON list: themselves, or their IDs. */
+static void add_list(TEXT_ *text, const wchar_t *kind, BOOL only_ids)
+{
+    wchar_t path[HNS_PATH];
+    WIN32_FIND_DATAW found;
+    HANDLE search;
+    int number = 0;
+    add_string(text, "[");
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\*.json", kind);
+    search = FindFirstFileW(path, &found);
+    if (search != INVALID_HANDLE_VALUE) {
+        do {
+            if (number++ > 0)
+                add_string(text, ",");
+            if (only_ids) {
+                char id[HNS_PATH];
+                snprintf(id, sizeof id, "\"%.*ls\"", (int)(wcslen(found.cFileName) - wcslen(L".json")), found.cFileName);
+                add_string(text, id);
+            } else {
+                swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls", kind, found.cFileName);
+                add_file(text, path);
+            }
+        } while (FindNextFileW(search, &found));
+        FindClose(search);
+    }
+    add_string(text, "]");
+}
+
+static BOOL add_object(TEXT_ *text, const wchar_t *kind, const wchar_t *id)
+{
+    wchar_t path[HNS_PATH];
+    if (!*id || wcschr(id, L'\\') || wcsstr(id, L".."))
+        return FALSE;
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls.json", kind, id);
+    return add_file(text, path);
+}
+
+/* The text for a caller, who frees it with CoTaskMemFree. */
+static wchar_t *give(TEXT_ *text)
+{
+    int length = MultiByteToWideChar(CP_UTF8, 0, text->bytes, -1, NULL, 0);
+    wchar_t *wide = CoTaskMemAlloc(length * sizeof *wide);
+    if (wide)
+        MultiByteToWideChar(CP_UTF8, 0, text->bytes, -1, wide, length);
+    free(text->bytes);
+    return wide;
+}
