@@ -5,6 +5,7 @@
 //
 //   - push.go: the story of `swdt kubernetes`; decide.go: what differs
 //   - stage.go: new binaries to the node; follow.go: the transaction
+//   - cluster.go: the node as the API server sees it, before and after
 //   - pending.go: what an earlier, interrupted push left
 //   - rollback.go, status.go: the commands of those names
 //   - result.go, text.go: what is printed
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/source"
@@ -49,6 +51,13 @@ type Options struct {
 	// Healthy is called once all that was replaced is healthy, before the new
 	// binaries are asked for their version. nil: nobody waits for it.
 	Healthy func()
+	// Cluster is asked, after the swap, whether the node is Ready with a lease
+	// that its new kubelet renewed; where it is not, the previous binaries come
+	// back. nil: nobody is asked.
+	Cluster Cluster
+	// Drain has the node's pods leave before anything is stopped, and lets them
+	// back after. nil: they stay.
+	Drain *cluster.DrainOptions
 	// Holder names who changes the node, for others that want to. Empty: user,
 	// machine and process.
 	Holder string

@@ -63,7 +63,7 @@ func (w *work) push(ctx context.Context) error {
 		return err
 	}
 	defer w.keep(ctx)()
-	return w.swap(ctx)
+	return w.swapInCluster(ctx)
 }
 
 // obtainAndInspect reads the sources here while the node looks at itself.

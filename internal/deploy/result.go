@@ -57,6 +57,9 @@ type NodeResult struct {
 	DryRun     bool               `json:"dryRun,omitempty"`
 	Message    string             `json:"message,omitempty"`
 	Components []*ComponentResult `json:"components"`
+	// ReadySeconds is how long, once all services were healthy, the node took to
+	// be Ready for its cluster; 0 where no cluster was asked.
+	ReadySeconds float64 `json:"readySeconds,omitempty"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome is
 	// told here.
 	Recovered []Recovered `json:"recovered,omitempty"`
