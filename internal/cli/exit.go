@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -99,6 +100,7 @@ func exitCode(err error) int {
 		exit        *exitError
 		usage       *usageError
 		badConfig   *config.Error
+		kubeconfig  *cluster.ConfigError
 		several     *fleet.Error
 		unreachable *node.UnreachableError
 		rolledBack  *deploy.RolledBackError
@@ -108,7 +110,7 @@ func exitCode(err error) int {
 		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &usage), errors.As(err, &badConfig):
+	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
 		return exitUsage
 	case errors.As(err, &rolledBack):
 		return exitRolledBack

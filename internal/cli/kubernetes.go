@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -21,6 +23,10 @@ type kubernetesOptions struct {
 	strict bool
 	build  bool
 	watch  bool
+
+	cluster      clusterOptions
+	drain        bool
+	drainTimeout time.Duration
 }
 
 func (a *app) kubernetesCommand() *cobra.Command {
@@ -33,7 +39,13 @@ func (a *app) kubernetesCommand() *cobra.Command {
 transaction. What differs, by its SHA-256, is sent while the services still run;
 then they are stopped, the files are swapped by renaming, and the services are
 started and checked. If one does not come up, the old binaries are put back and
-started, and the exit code is 4. Nothing differs: nothing is touched.`,
+started, and the exit code is 4. Nothing differs: nothing is touched.
+
+Where --kubeconfig or KUBECONFIG names the node's cluster, the node must also be
+Ready there, with a lease that the new kubelet renewed, or the old binaries come
+back. --drain has its pods leave before anything is stopped, and lets pods come
+back after; where a PodDisruptionBudget keeps them from leaving in time, nothing
+is changed.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
 			"push --only kubelet", "only this one",
@@ -41,6 +53,7 @@ started, and the exit code is 4. Nothing differs: nothing is touched.`,
 			"push --force --only containerd", "restart it even though it is the same",
 			"push --build", "run the provisioners' builds first",
 			"push --watch", "and again whenever a binary or its sources change",
+			"push --drain --kubeconfig admin.conf", "have the node's pods leave before",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,9 +68,16 @@ started, and the exit code is 4. Nothing differs: nothing is touched.`,
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
 	cmd.Flags().BoolVar(&o.build, "build", false, "run the build of each component first, as the node file's build: says")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
+	cmd.Flags().BoolVar(&o.drain, "drain", false, "cordon the node and evict its pods before anything is stopped, uncordon it after")
+	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
+	o.cluster.addFlags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("drain", "watch")
 	must(cmd.RegisterFlagCompletionFunc("only", a.completeComponents))
 	return cmd
 }
+
+// defaultDrainTimeout is long enough for pods that end in an orderly way.
+const defaultDrainTimeout = 5 * time.Minute
 
 func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	s, err := a.begin()
@@ -70,6 +90,9 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	options := deploy.Options{
 		Sources: source.NewSet(source.Options{}), Depot: s.depot(),
 		Only: o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
+	}
+	if err := a.clusterOf(ctx, s, o, &options); err != nil {
+		return err
 	}
 	builds, err := buildsOf(s.documents, o.only)
 	if err != nil {
@@ -87,6 +110,27 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
 		return deploy.Push(ctx, n, doc, options, r)
 	}))
+}
+
+// clusterOf fills in the cluster that the nodes are of, where one is at hand.
+func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, options *deploy.Options) error {
+	if o.drainTimeout <= 0 {
+		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
+	}
+	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""))
+	switch {
+	case err != nil:
+		return err
+	case found == nil && o.drain:
+		return usagef("--drain needs the node's cluster: name its kubeconfig with --kubeconfig or KUBECONFIG")
+	case found == nil:
+		return nil
+	}
+	options.Cluster = found
+	if o.drain {
+		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
+	}
+	return nil
 }
 
 // printDeploy prints what a push or a rollback came to.

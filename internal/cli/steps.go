@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// printSteps prints what became of each node's plan; noSteps says why a node has
+// none.
+func (a *app) printSteps(results []fleet.Result[[]plan.StepResult], noSteps string) error {
+	report := newStepsReport(results)
+	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error {
+		return report.writeText(w, a.global.dryRun, noSteps)
+	})
+	if err != nil {
+		return err
+	}
+	return fleet.Failures(results)
+}
+
+// stepsReport is the result of a command that runs a plan on each node.
+type stepsReport struct {
+	Nodes   []stepsNode  `json:"nodes"`
+	Summary stepsSummary `json:"summary"`
+}
+
+type stepsNode struct {
+	Name    string            `json:"name"`
+	Result  string            `json:"result"` // changed, unchanged or failed
+	Message string            `json:"message,omitempty"`
+	Steps   []plan.StepResult `json:"steps"`
+}
+
+type stepsSummary struct {
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+}
+
+func newStepsReport(results []fleet.Result[[]plan.StepResult]) stepsReport {
+	report := stepsReport{Nodes: []stepsNode{}}
+	for _, result := range results {
+		n := stepsNode{Name: result.Name(), Result: "unchanged", Steps: result.Value}
+		if n.Steps == nil {
+			n.Steps = []plan.StepResult{}
+		}
+		for _, step := range n.Steps {
+			if step.State == plan.Changed {
+				n.Result = "changed"
+			}
+		}
+		switch {
+		case result.Err != nil:
+			n.Result, n.Message = "failed", result.Err.Error()
+			report.Summary.Failed++
+		case n.Result == "changed":
+			report.Summary.Changed++
+		default:
+			report.Summary.Unchanged++
+		}
+		report.Nodes = append(report.Nodes, n)
+	}
+	return report
+}
+
+func (r stepsReport) writeText(w io.Writer, dryRun bool, noSteps string) error {
+	for _, n := range r.Nodes {
+		if len(r.Nodes) > 1 {
+			headline := n.Name + ":"
+			if len(n.Steps) == 0 && n.Result == "failed" {
+				headline += " failed"
+			}
+			if _, err := fmt.Fprintln(w, headline); err != nil {
+				return err
+			}
+		}
+		var rows [][]string
+		for _, step := range n.Steps {
+			rows = append(rows, stepRow(step, dryRun))
+		}
+		if err := ui.Lines(w, rows); err != nil {
+			return err
+		}
+		if line := n.closing(dryRun, noSteps); line != "" {
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func stepRow(step plan.StepResult, dryRun bool) []string {
+	state, what := string(step.State), step.Change
+	switch {
+	case step.State == plan.RebootRequired:
+		state = "reboot required"
+	case step.State == plan.Skipped && dryRun && step.Change != "":
+		return []string{step.Name, "would change", what}
+	}
+	if what == "" {
+		what = step.Message
+	} else if step.Message != "" {
+		what += " (" + step.Message + ")"
+	}
+	if what == "" {
+		return []string{step.Name, state}
+	}
+	return []string{step.Name, state, what}
+}
+
+// closing is the line that sums a node up.
+func (n stepsNode) closing(dryRun bool, noSteps string) string {
+	var changed, needed int
+	for _, step := range n.Steps {
+		switch step.State {
+		case plan.Changed:
+			changed++
+		case plan.Skipped:
+			needed++
+		}
+	}
+	switch {
+	case n.Result == "failed":
+		return "" // the error says it
+	case len(n.Steps) == 0:
+		return "nothing to do: " + noSteps
+	case dryRun && needed > 0:
+		return fmt.Sprintf("%d of %d would change", needed, len(n.Steps))
+	case changed > 0:
+		return fmt.Sprintf("%d of %d changed", changed, len(n.Steps))
+	}
+	return "nothing to do"
+}
