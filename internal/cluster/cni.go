@@ -2,7 +2,14 @@ package cluster
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CNI is the pod network as far as it shows in the API: each network that was
@@ -13,31 +20,6 @@ type CNI struct {
 	Antrea  *Antrea  `json:"antrea,omitempty"`
 	// KubeProxyWindows names the DaemonSets that run kube-proxy on Windows nodes.
 	KubeProxyWindows []string `json:"kubeProxyWindows,omitempty"`
-}
-
-// Calico, installed by its operator or by manifests.
-type Calico struct {
-	Operator bool   `json:"operator"`
-	BGP      string `json:"bgp,omitempty"` // Enabled, Disabled; "" where it is not said
-	// WindowsDataplane is HNS or Disabled; "" where it is not said, which is Disabled.
-	WindowsDataplane string   `json:"windowsDataplane,omitempty"`
-	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
-	// StrictAffinity as Windows needs it; a cluster that says nothing has it off.
-	StrictAffinity bool     `json:"strictAffinity"`
-	Pools          []IPPool `json:"pools,omitempty"`
-	// ServicesEndpoint is whether ConfigMap kubernetes-services-endpoint tells
-	// Calico on Windows where the API server is.
-	ServicesEndpoint bool `json:"servicesEndpoint"`
-	// WindowsDaemonSets are its DaemonSets for Windows nodes.
-	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
-}
-
-// IPPool is a range of pod addresses.
-type IPPool struct {
-	Name  string `json:"name"`
-	CIDR  string `json:"cidr"`
-	IPIP  string `json:"ipip,omitempty"`  // Always, CrossSubnet, Never; Windows cannot
-	VXLAN string `json:"vxlan,omitempty"` // Always, CrossSubnet, Never
 }
 
 // Flannel's settings, of its ConfigMap.
@@ -51,11 +33,129 @@ type Flannel struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
-// Antrea.
+// Antrea is known by its DaemonSets.
 type Antrea struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
 // CNI looks for the networks that are known to work with Windows nodes. A
 // resource that the cluster does not have is no error.
-func (c *Cluster) CNI(ctx context.Context) (CNI, error) { return CNI{}, errors.ErrUnsupported }
+func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
+	list, err := c.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return CNI{}, c.fail("look for the pod network", Permission{Verb: "list", Group: appsv1.GroupName, Resource: "daemonsets"}, err)
+	}
+	sets := list.Items
+	found := CNI{KubeProxyWindows: onWindows(sets, "kube-proxy")}
+	if found.Calico, err = c.calico(ctx, sets); err != nil {
+		return CNI{}, err
+	}
+	if found.Flannel, err = c.flannel(ctx, sets); err != nil {
+		return CNI{}, err
+	}
+	if anyNamed(sets, "antrea-agent") {
+		found.Antrea = &Antrea{WindowsDaemonSets: onWindows(sets, "antrea-agent")}
+	}
+	return found, nil
+}
+
+// flannel is known by its ConfigMap, in the namespace of its manifest, an older
+// one's, or wherever its DaemonSet is.
+func (c *Cluster) flannel(ctx context.Context, sets []appsv1.DaemonSet) (*Flannel, error) {
+	namespaces := []string{"kube-flannel", metav1.NamespaceSystem}
+	for _, d := range sets {
+		if isNamed(d, "kube-flannel") && !slices.Contains(namespaces, d.Namespace) {
+			namespaces = append(namespaces, d.Namespace)
+		}
+	}
+	for _, namespace := range namespaces {
+		data, exists, err := c.configMap(ctx, namespace, "kube-flannel-cfg")
+		if err != nil {
+			return nil, err
+		}
+		if !exists {
+			continue
+		}
+		f := &Flannel{Namespace: namespace, WindowsDaemonSets: onWindows(sets, "kube-flannel")}
+		if err := f.read(data["net-conf.json"]); err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	return nil, nil
+}
+
+// Flannel's own defaults on Linux, which hold where its ConfigMap says nothing.
+const (
+	flannelVNI  = 1
+	flannelPort = 8472
+)
+
+func (f *Flannel) read(document string) error {
+	var conf struct {
+		Network string
+		Backend struct {
+			Type string
+			VNI  int
+			Port int
+		}
+	}
+	if err := json.Unmarshal([]byte(document), &conf); err != nil {
+		return fmt.Errorf("read net-conf.json in ConfigMap %s/kube-flannel-cfg: %w", f.Namespace, err)
+	}
+	f.Network, f.Backend = conf.Network, conf.Backend.Type
+	if !strings.EqualFold(f.Backend, "vxlan") {
+		return nil
+	}
+	f.VNI, f.Port = conf.Backend.VNI, conf.Backend.Port
+	if f.VNI == 0 {
+		f.VNI = flannelVNI
+	}
+	if f.Port == 0 {
+		f.Port = flannelPort
+	}
+	return nil
+}
+
+// onWindows are the DaemonSets of a name that Windows nodes run, namespace/name.
+func onWindows(sets []appsv1.DaemonSet, name string) []string {
+	var found []string
+	for _, d := range sets {
+		if isNamed(d, name) && forWindows(d.Spec.Template.Spec) {
+			found = append(found, d.Namespace+"/"+d.Name)
+		}
+	}
+	return found
+}
+
+// forWindows is whether a pod is meant for Windows nodes: by its operating
+// system, its node selector, or its node affinity.
+func forWindows(p corev1.PodSpec) bool {
+	if p.OS != nil {
+		return p.OS.Name == corev1.Windows
+	}
+	if p.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) {
+		return true
+	}
+	if p.Affinity == nil || p.Affinity.NodeAffinity == nil || p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, e := range term.MatchExpressions {
+			if e.Key == corev1.LabelOSStable && e.Operator == corev1.NodeSelectorOpIn && slices.Contains(e.Values, string(corev1.Windows)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNamed is whether a DaemonSet is called so, with whatever a variant adds
+// (kube-flannel-ds-windows-amd64), or its app label is.
+func isNamed(d appsv1.DaemonSet, name string) bool {
+	return strings.HasPrefix(d.Name, name) || d.Labels["k8s-app"] == name || d.Labels["app"] == name
+}
+
+func anyNamed(sets []appsv1.DaemonSet, name string) bool {
+	return slices.ContainsFunc(sets, func(d appsv1.DaemonSet) bool { return isNamed(d, name) })
+}

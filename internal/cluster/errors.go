@@ -77,35 +77,6 @@ func (e *UnauthorizedError) Error() string {
 }
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
 
-// Permission is one thing that RBAC allows or does not.
-type Permission struct {
-	Verb      string `json:"verb"`
-	Group     string `json:"group,omitempty"` // "" is the core group
-	Resource  string `json:"resource"`        // pods, pods/eviction, or a path as /version
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name,omitempty"`
-}
-
-// String is what kubectl auth can-i takes: create secrets -n kube-system.
-func (p Permission) String() string {
-	resource := p.Resource
-	if p.Group != "" {
-		kind, sub, _ := strings.Cut(resource, "/")
-		resource = kind + "." + p.Group
-		if sub != "" {
-			resource += "/" + sub
-		}
-	}
-	s := p.Verb + " " + resource
-	if p.Name != "" {
-		s += "/" + p.Name
-	}
-	if p.Namespace != "" {
-		s += " -n " + p.Namespace
-	}
-	return s
-}
-
 // ForbiddenError: the API server knows who we are, and we may not.
 type ForbiddenError struct {
 	Doing   string
@@ -115,7 +86,7 @@ type ForbiddenError struct {
 
 func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("%s: the kubeconfig's user may not %s: %v; "+
-		"use an administrator's kubeconfig, or grant that permission", e.Doing, e.Missing, e.Err)
+		"use an administrator's kubeconfig, or have that granted (kubectl auth can-i %s)", e.Doing, e.Missing, e.Err, e.Missing)
 }
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 

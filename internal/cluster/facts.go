@@ -2,8 +2,22 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
-	"time"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
 )
 
 // ClusterInfo is what a joining node reads of the cluster before it trusts it:
@@ -20,6 +34,66 @@ type ClusterInfo struct {
 	Anonymous bool `json:"anonymous"`
 }
 
+func (i ClusterInfo) signedFor(token string) bool { return slices.Contains(i.SignedFor, token) }
+
+// ClusterInfo reads cluster-info.
+func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
+	info, err := c.clusterInfo(ctx)
+	if err != nil || !info.Exists {
+		return info, err
+	}
+	info.Anonymous, err = c.anonymousReads(ctx)
+	return info, err
+}
+
+func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
+	data, exists, err := c.configMap(ctx, metav1.NamespacePublic, bootstrap.ConfigMapClusterInfo)
+	if err != nil || !exists {
+		return ClusterInfo{}, err
+	}
+	info := ClusterInfo{Exists: true}
+	for key := range data {
+		if token, ok := strings.CutPrefix(key, bootstrap.JWSSignatureKeyPrefix); ok {
+			info.SignedFor = append(info.SignedFor, token)
+		}
+	}
+	slices.Sort(info.SignedFor)
+	config, err := clientcmd.Load([]byte(data[bootstrap.KubeConfigKey]))
+	if err != nil {
+		return ClusterInfo{}, fmt.Errorf("read the kubeconfig in ConfigMap %s: %w", bootstrap.ConfigMapClusterInfo, err)
+	}
+	for _, cluster := range config.Clusters { // it has one
+		info.Server = cluster.Server
+		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm says what it thinks of that
+			continue
+		}
+		info.CACertHashes, err = hashes(cluster.CertificateAuthorityData)
+		if err != nil {
+			return ClusterInfo{}, fmt.Errorf("read the CA in ConfigMap %s: %w", bootstrap.ConfigMapClusterInfo, err)
+		}
+	}
+	return info, nil
+}
+
+// anonymousReads is whether somebody without credentials can read cluster-info.
+// Where there are only clients to ask with, it is taken for granted.
+func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
+	if c.config == nil {
+		return true, nil
+	}
+	nobody := rest.AnonymousClientConfig(c.config)
+	nobody.Timeout = c.config.Timeout
+	client, err := kubernetes.NewForConfig(nobody)
+	if err != nil {
+		return false, &ConfigError{Err: err}
+	}
+	_, err = client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrap.ConfigMapClusterInfo, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return false, nil
+	}
+	return err == nil, c.fail("read ConfigMap cluster-info without credentials", Permission{}, err)
+}
+
 // KubeletConfig is ConfigMap kubelet-config in kube-system, which kubeadm join
 // reads.
 type KubeletConfig struct {
@@ -27,41 +101,66 @@ type KubeletConfig struct {
 	Content string `json:"content,omitempty"` // a KubeletConfiguration
 }
 
-// Skew is the API server's clock against ours.
-type Skew struct {
-	// Offset is what has to be added to our clock to get the server's.
-	Offset time.Duration `json:"offset"`
-	// Uncertainty is how far the offset may be off: half of the round trip, and
-	// the half second that a Date header hides.
-	Uncertainty time.Duration `json:"uncertainty"`
+// KubeletConfig reads kubelet-config.
+func (c *Cluster) KubeletConfig(ctx context.Context) (KubeletConfig, error) {
+	data, _, err := c.configMap(ctx, metav1.NamespaceSystem, "kubelet-config")
+	content, ok := data["kubelet"]
+	return KubeletConfig{Exists: ok, Content: content}, err
+}
+
+// configMap is a ConfigMap's data, and whether there is one.
+func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[string]string, bool, error) {
+	m, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, c.fail("read ConfigMap "+namespace+"/"+name,
+			Permission{Verb: "get", Resource: string(corev1.ResourceConfigMaps), Namespace: namespace, Name: name}, err)
+	}
+	return m.Data, true, nil
 }
 
 // CACertHashes are the hashes of the cluster's CA certificates as kubeadm's
-// discovery takes them, sha256:…: of the kubeconfig's CA, else of cluster-info's.
+// discovery takes them, sha256:…. They come from cluster-info, with which
+// kubeadm compares them, read over the connection that the kubeconfig trusts:
+// the kubeconfig's own CA may be that of a proxy before the API server. Where
+// there is no cluster-info, it is the kubeconfig's CA.
 func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
-	return nil, errors.ErrUnsupported
+	info, err := c.clusterInfo(ctx)
+	if err != nil || len(info.CACertHashes) > 0 {
+		return info.CACertHashes, err
+	}
+	if c.config == nil {
+		return nil, &NoClusterInfoError{}
+	}
+	config := rest.CopyConfig(c.config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	found, err := hashes(config.CAData)
+	if err != nil {
+		return nil, &ConfigError{Err: fmt.Errorf("read the cluster's CA: %w", err)}
+	}
+	return found, nil
 }
 
-// ClusterInfo reads cluster-info.
-func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
-	return ClusterInfo{}, errors.ErrUnsupported
+// hashes are those of the public keys of PEM certificates.
+func hashes(bundle []byte) ([]string, error) {
+	var found []string
+	for block, others := pem.Decode(bundle); block != nil; block, others = pem.Decode(others) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+		found = append(found, "sha256:"+hex.EncodeToString(sum[:]))
+	}
+	if len(found) == 0 {
+		return nil, errors.New("no PEM certificate in it")
+	}
+	return found, nil
 }
-
-// KubeletConfig reads kubelet-config.
-func (c *Cluster) KubeletConfig(ctx context.Context) (KubeletConfig, error) {
-	return KubeletConfig{}, errors.ErrUnsupported
-}
-
-// ClockSkew compares the API server's clock with ours.
-func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) { return Skew{}, errors.ErrUnsupported }
-
-// Missing are those of the permissions that the kubeconfig's user does not have.
-func (c *Cluster) Missing(ctx context.Context, needed []Permission) ([]Permission, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// JoinNeeds are the permissions that joining a node takes.
-func JoinNeeds() []Permission { return nil }
-
-// DrainNeeds are the permissions that draining a node takes.
-func DrainNeeds() []Permission { return nil }

@@ -2,16 +2,20 @@ package cluster
 
 import (
 	"context"
-	"errors"
+	"slices"
+	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Node is a Node object and its lease, as the API server has them.
 type Node struct {
 	Name    string    `json:"name"`
-	Exists  bool      `json:"exists"` // the zero Node does not
+	Exists  bool      `json:"exists"`
 	UID     string    `json:"uid,omitempty"`
 	Created time.Time `json:"created,omitzero"`
 
@@ -54,59 +58,107 @@ type Resources struct {
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
-// Wanted is what AwaitNode waits for: all of it.
-type Wanted struct {
-	Registered  bool
-	Ready       bool
-	LeaseAfter  time.Time // a lease renewed after this, by the node's clock
-	Allocatable bool      // CPU and memory for pods, more than none
-	Labels      map[string]string
-	Taints      []corev1.Taint
-}
-
 // Node reads a Node object and its lease. One that does not exist is no error:
 // see Exists.
 func (c *Cluster) Node(ctx context.Context, name string) (Node, error) {
-	return Node{}, errors.ErrUnsupported
+	doing := "read node " + name
+	object, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Node{Name: name}, nil
+	}
+	if err != nil {
+		return Node{}, c.nodeError(doing, "get", name, err)
+	}
+	n := nodeOf(object)
+	lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return Node{}, c.fail(doing+"'s lease", leasePermission(), err)
+	}
+	if err == nil && lease.Spec.RenewTime != nil {
+		n.LeaseRenewed = lease.Spec.RenewTime.Time
+	}
+	return n, nil
 }
 
-// AwaitNode waits until the node is as wanted, as long as ctx lasts, and returns
-// it. It tells report each new state of what it waits for. The error of a wait
-// in vain is a *NodeWaitError.
-func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, report func(state string)) (Node, error) {
-	return Node{}, errors.ErrUnsupported
+func leasePermission() Permission {
+	return Permission{Verb: "get", Group: coordinationv1.GroupName, Resource: "leases", Namespace: corev1.NamespaceNodeLease}
 }
 
-// NodeWaitError: the node did not become as wanted in time.
-type NodeWaitError struct {
-	Name    string
-	Missing []string // what of the wanted is not so
-	Last    Node     // as last seen
-	After   time.Duration
-	Err     error
+func nodeOf(o *corev1.Node) Node {
+	n := Node{
+		Name: o.Name, Exists: true, UID: string(o.UID), Created: o.CreationTimestamp.Time,
+		Cordoned:       o.Spec.Unschedulable,
+		KubeletVersion: o.Status.NodeInfo.KubeletVersion,
+		OS:             o.Status.NodeInfo.OperatingSystem,
+		OSImage:        o.Status.NodeInfo.OSImage,
+		KernelVersion:  o.Status.NodeInfo.KernelVersion,
+		Runtime:        o.Status.NodeInfo.ContainerRuntimeVersion,
+		MachineID:      o.Status.NodeInfo.MachineID,
+		SystemUUID:     o.Status.NodeInfo.SystemUUID,
+		BootID:         o.Status.NodeInfo.BootID,
+		Addresses:      o.Status.Addresses, Labels: o.Labels, Annotations: o.Annotations, Taints: o.Spec.Taints,
+		Allocatable: Resources{
+			MilliCPU:    o.Status.Allocatable.Cpu().MilliValue(),
+			MemoryBytes: o.Status.Allocatable.Memory().Value(),
+		},
+	}
+	for _, c := range o.Status.Conditions {
+		n.Conditions = append(n.Conditions, Condition{
+			Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time,
+		})
+		if c.Type == corev1.NodeReady {
+			n.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return n
 }
 
-func (e *NodeWaitError) Error() string { return "" }
-func (e *NodeWaitError) Unwrap() error { return e.Err }
-
-// SetLabels gives a node these labels and leaves its others. It returns whether
-// any was missing or different.
-func (c *Cluster) SetLabels(ctx context.Context, name string, labels map[string]string) (bool, error) {
-	return false, errors.ErrUnsupported
+// Condition finds one of the node's conditions by its type.
+func (n Node) Condition(kind string) (Condition, bool) {
+	at := slices.IndexFunc(n.Conditions, func(c Condition) bool { return c.Type == kind })
+	if at < 0 {
+		return Condition{}, false
+	}
+	return n.Conditions[at], true
 }
 
-// SetTaints gives a node these taints and leaves its others. It returns whether
-// any was missing or different.
-func (c *Cluster) SetTaints(ctx context.Context, name string, taints []corev1.Taint) (bool, error) {
-	return false, errors.ErrUnsupported
+// State is the node in one line: Ready, or what it says of why not. A pressure
+// is told of too.
+func (n Node) State() string {
+	if !n.Exists {
+		return "not registered"
+	}
+	state := []string{n.readiness()}
+	if n.Cordoned {
+		state = append(state, "cordoned")
+	}
+	for _, c := range n.Conditions {
+		if c.Type != string(corev1.NodeReady) && c.Status == string(corev1.ConditionTrue) {
+			state = append(state, c.Type+because(c))
+		}
+	}
+	return strings.Join(state, "; ")
 }
 
-// KubeletMaySet is whether a kubelet may give its own node this label: as a
-// flag, and past the API server's NodeRestriction. Others have to be set with
-// SetLabels.
-func KubeletMaySet(label string) bool { return true }
+func (n Node) readiness() string {
+	ready, ok := n.Condition(string(corev1.NodeReady))
+	switch {
+	case !ok:
+		return "registered, with no word of its kubelet yet"
+	case n.Ready:
+		return "Ready"
+	}
+	return "NotReady" + because(ready)
+}
 
-// DeleteNode removes a Node object. It returns whether there was one.
-func (c *Cluster) DeleteNode(ctx context.Context, name string) (bool, error) {
-	return false, errors.ErrUnsupported
+// because is a condition's reason and message, as far as it gives any.
+func because(c Condition) string {
+	s := ""
+	if c.Reason != "" {
+		s = " (" + c.Reason + ")"
+	}
+	if c.Message != "" {
+		s += ": " + c.Message
+	}
+	return s
 }

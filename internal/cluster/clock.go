@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Skew is the API server's clock against ours.
+type Skew struct {
+	// Offset is what has to be added to our clock to get the server's.
+	Offset time.Duration `json:"offset"`
+	// Uncertainty is how far the offset may be off: half of the round trip, and
+	// the half second that a Date header hides.
+	Uncertainty time.Duration `json:"uncertainty"`
+}
+
+// ClockSkew compares the API server's clock with ours, by the Date header of an
+// answer: whatever it answers.
+func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
+	const doing = "ask the API server for the time"
+	if c.config == nil {
+		return Skew{}, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
+	}
+	client, err := rest.HTTPClientFor(c.config)
+	if err != nil {
+		return Skew{}, &ConfigError{Err: err}
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.baseURL()+"/version", nil)
+	if err != nil {
+		return Skew{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	// Twice: the first makes the connection, whose handshakes are part of its
+	// round trip, so that the second's is the shorter and tells more.
+	var skew Skew
+	for range 2 {
+		if skew, err = askTime(client, request); err != nil {
+			return Skew{}, c.fail(doing, Permission{}, err)
+		}
+	}
+	return skew, nil
+}
+
+// dateResolution is how much of the time a Date header leaves out.
+const dateResolution = time.Second
+
+func askTime(client *http.Client, request *http.Request) (Skew, error) {
+	sent := time.Now()
+	answer, err := client.Do(request)
+	if err != nil {
+		return Skew{}, err
+	}
+	trip := time.Since(sent)
+	if err := answer.Body.Close(); err != nil {
+		return Skew{}, err
+	}
+	date, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return Skew{}, fmt.Errorf("its answer has no usable Date: %w", err)
+	}
+	server, local := date.Add(dateResolution/2), sent.Add(trip/2)
+	return Skew{Offset: server.Sub(local), Uncertainty: dateResolution/2 + trip/2}, nil
+}
+
+// baseURL is the server's URL, also where the kubeconfig has only host:port.
+func (c *Cluster) baseURL() string {
+	if strings.Contains(c.server, "://") {
+		return strings.TrimSuffix(c.server, "/")
+	}
+	scheme := "http://"
+	if c.config.CAFile != "" || len(c.config.CAData) > 0 || c.config.Insecure {
+		scheme = "https://"
+	}
+	return scheme + c.server
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Permission is one thing that RBAC allows or does not.
+type Permission struct {
+	Verb      string `json:"verb"`
+	Group     string `json:"group,omitempty"` // "" is the core group
+	Resource  string `json:"resource"`        // pods, pods/eviction, or a path as /version
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// String is what kubectl auth can-i takes: create secrets -n kube-system.
+func (p Permission) String() string {
+	resource, sub, _ := strings.Cut(p.Resource, "/")
+	if p.Group != "" {
+		resource += "." + p.Group
+	}
+	if p.isPath() {
+		resource, sub = p.Resource, ""
+	}
+	s := p.Verb + " " + resource
+	if p.Name != "" {
+		s += "/" + p.Name
+	}
+	if sub != "" {
+		s += " --subresource=" + sub
+	}
+	if p.Namespace != "" {
+		s += " -n " + p.Namespace
+	}
+	return s
+}
+
+func (p Permission) isPath() bool { return strings.HasPrefix(p.Resource, "/") }
+
+// Missing are those of the permissions that the kubeconfig's user does not have.
+func (c *Cluster) Missing(ctx context.Context, needed []Permission) ([]Permission, error) {
+	var missing []Permission
+	for _, p := range needed {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: p.spec()}
+		answer, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, c.fail("ask what the kubeconfig's user may do", Permission{
+				Verb: "create", Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}, err)
+		}
+		if !answer.Status.Allowed {
+			missing = append(missing, p)
+		}
+	}
+	return missing, nil
+}
+
+func (p Permission) spec() authorizationv1.SelfSubjectAccessReviewSpec {
+	if p.isPath() {
+		return authorizationv1.SelfSubjectAccessReviewSpec{
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: p.Resource, Verb: p.Verb}}
+	}
+	resource, sub, _ := strings.Cut(p.Resource, "/")
+	return authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace, Name: p.Name}}
+}
+
+// JoinNeeds are the permissions that joining a node takes.
+func JoinNeeds() []Permission {
+	secrets := Permission{Resource: "secrets", Namespace: metav1.NamespaceSystem}
+	nodes := Permission{Resource: "nodes"}
+	configMaps := Permission{Resource: "configmaps"}
+	return []Permission{
+		secrets.to("create"), secrets.to("list"), secrets.to("delete"),
+		configMaps.in(metav1.NamespacePublic).to("get"), configMaps.in(metav1.NamespaceSystem).to("get"),
+		nodes.to("get"), nodes.to("patch"), leasePermission(),
+	}
+}
+
+// DrainNeeds are the permissions that draining a node takes.
+func DrainNeeds() []Permission {
+	nodes := Permission{Resource: "nodes"}
+	return []Permission{
+		nodes.to("get"), nodes.to("patch"), podsPermission(),
+		{Verb: "get", Group: "apps", Resource: "daemonsets"},
+		evictionPermission(corev1.NamespaceAll),
+		{Verb: "list", Group: policyv1.GroupName, Resource: "poddisruptionbudgets"},
+	}
+}
+
+func (p Permission) to(verb string) Permission {
+	p.Verb = verb
+	return p
+}
+
+func (p Permission) in(namespace string) Permission {
+	p.Namespace = namespace
+	return p
+}
+
+func podsPermission() Permission { return Permission{Verb: "list", Resource: "pods"} }
+
+func evictionPermission(namespace string) Permission {
+	return Permission{Verb: "create", Resource: "pods/eviction", Namespace: namespace}
+}

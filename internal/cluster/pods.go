@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Pod names a pod.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (p Pod) String() string { return p.Namespace + "/" + p.Name }
+
+func podOf(p *corev1.Pod) Pod { return Pod{Namespace: p.Namespace, Name: p.Name} }
+
+// BlockedPod is a pod that does not leave, and why.
+type BlockedPod struct {
+	Pod
+	Budgets []string `json:"budgets,omitempty"` // the PodDisruptionBudgets that cover it
+	Message string   `json:"message"`
+}
+
+func listed(pods []BlockedPod) string {
+	var each []string
+	for _, p := range pods {
+		s := "pod " + p.String() + " ("
+		if len(p.Budgets) > 0 {
+			s += "PodDisruptionBudget " + strings.Join(p.Budgets, ", ") + ": "
+		}
+		each = append(each, s+p.Message+")")
+	}
+	return strings.Join(each, ", ")
+}
+
+// podsOn are all pods that are bound to a node.
+func (c *Cluster) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
+	list, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return nil, c.fail("list the pods of node "+node, podsPermission(), err)
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		if p := &list.Items[i]; p.Spec.NodeName == node {
+			pods = append(pods, p)
+		}
+	}
+	return pods, nil
+}
+
+// podsToEvict are those that a drain has to move, or a *DrainRefusedError where
+// some of them would be lost by it.
+func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) ([]*corev1.Pod, error) {
+	pods, err := c.podsOn(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	refused := &DrainRefusedError{Node: node}
+	var toEvict []*corev1.Pod
+	for _, p := range pods {
+		staying, err := c.stays(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if staying {
+			continue
+		}
+		if loss := wouldLose(p, o); loss != "" {
+			refused.Pods = append(refused.Pods, BlockedPod{Pod: podOf(p), Message: loss})
+			continue
+		}
+		toEvict = append(toEvict, p)
+	}
+	if len(refused.Pods) > 0 {
+		return nil, refused
+	}
+	return toEvict, nil
+}
+
+// stays is whether evicting a pod would be pointless: a DaemonSet's would be
+// made again at once on the same node, cordoned or not; a mirror pod is not the
+// API server's to end.
+func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
+	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true, nil
+	}
+	if ended(p) {
+		return true, nil
+	}
+	owner := metav1.GetControllerOf(p)
+	if owner == nil || owner.Kind != "DaemonSet" {
+		return false, nil
+	}
+	_, err := c.client.AppsV1().DaemonSets(p.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) { // an orphan, which nothing would make anew
+		return false, nil
+	}
+	return true, c.fail("look for the DaemonSet of pod "+podOf(p).String(),
+		Permission{Verb: "get", Group: "apps", Resource: "daemonsets", Namespace: p.Namespace, Name: owner.Name}, err)
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// wouldLose is what an eviction would lose for good, where that was not asked for.
+func wouldLose(p *corev1.Pod, o DrainOptions) string {
+	if p.DeletionTimestamp != nil { // somebody ended it already
+		return ""
+	}
+	owner := metav1.GetControllerOf(p)
+	if !o.Force && (owner == nil || owner.Kind == "DaemonSet") {
+		return "no controller would make it anew"
+	}
+	emptyDir := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
+	if emptyDir && !o.DeleteEmptyDir {
+		return "the data in its emptyDir volumes"
+	}
+	return ""
+}
+
+// budgets names the PodDisruptionBudgets that cover a pod; none where they
+// cannot be read, since this only adds to another error.
+func (c *Cluster) budgets(ctx context.Context, p *corev1.Pod) []string {
+	list, err := c.client.PolicyV1().PodDisruptionBudgets(p.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, b := range list.Items {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(p.Labels)) {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
