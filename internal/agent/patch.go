@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -101,29 +102,20 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	write := &agentv1.WriteHeader{
 		Path: h.GetPath(), Size: h.GetSize(), Sha256: h.GetSha256(), MakeFolder: h.GetMakeFolder(), Modified: h.GetModified(),
 	}
-	file, err := s.openForWrite(write)
-	if err != nil {
-		return "", err
-	}
-	info, err := delta.Apply(ctx, base, size, body, &bounded{to: file, left: h.GetSize()})
-	if err == nil && info.NewSize != h.GetSize() {
-		err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, %d were declared", h.GetPath(), info.NewSize, h.GetSize())
-	}
-	if err == nil {
-		err = expectEnd(body)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", patchError(h.GetPath(), err)
-	}
-	if h.GetModified() != nil {
-		if err := s.host.Files.SetModified(h.GetPath(), h.GetModified().AsTime()); err != nil {
-			return "", err
+	return s.write(ctx, write, func(to io.Writer) error {
+		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
+		info, err := delta.Apply(ctx, base, size, body, buffer)
+		if err == nil {
+			err = buffer.Flush()
 		}
-	}
-	return s.verify(ctx, write, nil)
+		if err == nil && info.NewSize != h.GetSize() {
+			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, %d were declared", h.GetPath(), info.NewSize, h.GetSize())
+		}
+		if err != nil {
+			return patchError(h.GetPath(), err)
+		}
+		return expectEnd(body)
+	})
 }
 
 // patchError tells a patch that is damaged from a disk that is full.

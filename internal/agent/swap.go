@@ -24,7 +24,7 @@ type swapService struct {
 }
 
 func (s *swapService) swapMachine() swap.Machine {
-	return swap.Machine{Host: s.host, Executable: s.machine.Executable}
+	return swap.Machine{Host: s.host, Executable: s.machine.Executable, Hashes: s.cache}
 }
 
 func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*agentv1.InspectReply, error) {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 
@@ -46,19 +45,18 @@ func (s *filesService) Write(stream writeStream) error {
 	if err := checkHeader(header); err != nil {
 		return err
 	}
-	file, err := s.openForWrite(header)
-	if err != nil {
-		return err
-	}
 	body := &writeBody{stream: stream, data: first.GetData()}
-	reply, err := s.receive(stream.Context(), header, file, body)
-	if err != nil {
-		if body.broken == nil {
-			err = errors.Join(err, s.discard(header.GetPath()))
-		}
+	sha, err := s.write(stream.Context(), header, func(to io.Writer) error { return copyBody(to, header, body) })
+	var unopened *openError
+	switch {
+	case errors.As(err, &unopened):
+		return unopened.err // what is there is somebody else's
+	case err != nil && body.broken == nil:
+		return errors.Join(err, s.discard(header.GetPath()))
+	case err != nil:
 		return err
 	}
-	return stream.SendAndClose(reply)
+	return stream.SendAndClose(&agentv1.WriteReply{Size: header.GetSize(), Sha256: sha})
 }
 
 func checkHeader(h *agentv1.WriteHeader) error {
@@ -120,34 +118,37 @@ func parentFolder(path string) string {
 	return path[:i+1]
 }
 
-// receive writes the body and checks what is on the disk afterwards.
-func (s *filesService) receive(ctx context.Context, h *agentv1.WriteHeader, file host.WriteFile, body *writeBody) (*agentv1.WriteReply, error) {
-	sum := sha256.New()
-	var to io.Writer = file
-	if h.GetSha256() == "" {
-		to = io.MultiWriter(file, sum) // else it is read back, which says more
+// openError is a file that was not touched, since it could not be opened.
+type openError struct{ err error }
+
+func (e *openError) Error() string { return e.err.Error() }
+func (e *openError) Unwrap() error { return e.err }
+
+// write has a file filled, and compares what can be read back of it with what was
+// announced. It returns the hash of what is on the disk.
+func (s *filesService) write(ctx context.Context, h *agentv1.WriteHeader, fill func(io.Writer) error) (string, error) {
+	opened, err := s.openForWrite(h)
+	if err != nil {
+		return "", &openError{err}
 	}
-	err := copyBody(to, h, body)
+	file, err := newReadBack(ctx, s.host.Files, h.GetPath(), h.GetOffset(), opened)
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("write %s: %w", h.GetPath(), err), opened.Close())
+	}
+	err = fill(file)
 	if err == nil {
 		err = file.Sync()
 	}
-	err = errors.Join(err, file.Close())
-	if err != nil {
+	if err == nil && h.GetModified() != nil {
+		err = file.SetModified(h.GetModified().AsTime())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
 		if _, ok := status.FromError(err); ok {
-			return nil, err
+			return "", err
 		}
-		return nil, fmt.Errorf("write %s: %w", h.GetPath(), err)
+		return "", fmt.Errorf("write %s: %w", h.GetPath(), err)
 	}
-	if h.GetModified() != nil {
-		if err := s.host.Files.SetModified(h.GetPath(), h.GetModified().AsTime()); err != nil {
-			return nil, err
-		}
-	}
-	sha, err := s.verify(ctx, h, sum)
-	if err != nil {
-		return nil, err
-	}
-	return &agentv1.WriteReply{Size: h.GetSize(), Sha256: sha}, nil
+	return s.verify(h, file)
 }
 
 // copyBody writes exactly the bytes that the header announces.
@@ -209,22 +210,16 @@ func (r *zstdReader) Read(p []byte) (int, error) {
 	}
 }
 
-// verify compares what can be read back with what was announced, and returns
-// the file's hash.
-func (s *filesService) verify(ctx context.Context, h *agentv1.WriteHeader, sum hash.Hash) (string, error) {
-	if h.GetSha256() == "" {
-		s.cache.Forget(h.GetPath())
-		return hex.EncodeToString(sum.Sum(nil)), nil
-	}
-	sha, size, err := s.cache.Rehash(ctx, h.GetPath())
-	if err != nil {
-		return "", err
-	}
-	if size != h.GetSize() || !strings.EqualFold(sha, h.GetSha256()) {
+// verify compares a closed file with what was announced. What it is is remembered:
+// it is asked for again when it is swapped in.
+func (s *filesService) verify(h *agentv1.WriteHeader, file *readBack) (string, error) {
+	sha, size := file.hash()
+	if size != h.GetSize() || h.GetSha256() != "" && !strings.EqualFold(sha, h.GetSha256()) {
 		return "", status.Errorf(codes.DataLoss,
 			"write %s: %d bytes with SHA-256 %.12s are on the disk, %d with %.12s were sent; send it again",
 			h.GetPath(), size, sha, h.GetSize(), h.GetSha256())
 	}
+	s.cache.Learn(h.GetPath(), sha, size, h.GetModified().AsTime())
 	return sha, nil
 }
 

@@ -25,6 +25,8 @@ const (
 	// settled is how old a change must be before its time can be relied on: a
 	// second change within one tick of Windows's clock (16 ms) has the same time.
 	settled = 50 * time.Millisecond
+	// tick is the unit of a file's times on Windows.
+	tick = 100 * time.Nanosecond
 )
 
 // Cache gives hashes of files. It is safe for concurrent use.
@@ -58,24 +60,30 @@ func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, 
 	return c.compute(ctx, path, info)
 }
 
-// Rehash is Hash for a file that was just written: it always reads the file.
-func (c *Cache) Rehash(ctx context.Context, path string) (sha string, size int64, err error) {
+// Learn notes what a caller read back of a file that it wrote and that nobody else
+// could write before it was closed, with that time of change. It believes it where
+// the file looks so now, and forgets what was known of it where not.
+func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	info, err := c.stat(path)
-	if err != nil {
-		return "", 0, err
-	}
-	return c.compute(ctx, path, info)
-}
-
-// Forget drops what is known of a file that was just written.
-func (c *Cache) Forget(path string) {
-	info, err := c.files.Stat(path)
 	if err != nil {
 		return // then there is nothing to look up either
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.entries, info.ID)
+	same := info.Size == size && info.Modified.Equal(modified.Truncate(tick)) && !info.Link
+	if !same || c.now().Sub(info.Modified) < settled {
+		delete(c.entries, info.ID)
+		return
+	}
+	c.note(info, entry{path: path, size: size, modified: info.Modified, sha: sha})
+}
+
+// note is called with the lock held.
+func (c *Cache) note(info host.FileInfo, e entry) {
+	c.used++
+	e.used = c.used
+	c.entries[info.ID] = e
+	c.dirty = true
 }
 
 func (c *Cache) stat(path string) (host.FileInfo, error) {
@@ -123,9 +131,7 @@ func (c *Cache) compute(ctx context.Context, path string, before host.FileInfo) 
 		delete(c.entries, after.ID)
 		return sha, size, nil
 	}
-	c.used++
-	c.entries[after.ID] = entry{path, size, after.Modified, sha, c.used}
-	c.dirty = true
+	c.note(after, entry{path: path, size: size, modified: after.Modified, sha: sha})
 	return sha, size, nil
 }
 

@@ -135,20 +135,52 @@ func TestAFileThatChangesWhileItIsReadIsNotRemembered(t *testing.T) {
 	want(t, c, `C:\a`, "two")
 }
 
-func TestRehashAndForget(t *testing.T) {
+// What was read back while it was written need not be read again; what does not
+// look like that file any more must be.
+func TestWhatACallerReadBack(t *testing.T) {
 	_, files := machine(t)
-	put(t, files, `C:\a`, "one")
 	c := hashcache.Load(files)
+	hour := time.Now().Add(-time.Hour)
+	sum := sha256.Sum256([]byte("one"))
+	learn := func(modified time.Time) {
+		put(t, files, `C:\a`, "one")
+		if err := files.SetModified(`C:\a`, modified); err != nil {
+			t.Fatal(err)
+		}
+		c.Learn(`C:\a`, hex.EncodeToString(sum[:]), 3, hour)
+		files.opened[`C:\a`] = 0
+	}
+	learn(hour)
 	want(t, c, `C:\a`, "one")
-	if _, _, err := c.Rehash(t.Context(), `C:\a`); err != nil {
+	if files.opened[`C:\a`] != 0 {
+		t.Error("what was read back is read again")
+	}
+	put(t, files, `C:\a`, "two") // of the same size
+	want(t, c, `C:\a`, "two")
+
+	learn(hour.Add(time.Second)) // somebody else wrote it since
+	want(t, c, `C:\a`, "one")
+	if files.opened[`C:\a`] != 1 {
+		t.Error("a file with another time of change was believed")
+	}
+
+	c.Learn(`C:\a`, hex.EncodeToString(sum[:]), 4, hour.Add(time.Second))
+	files.opened[`C:\a`] = 0
+	want(t, c, `C:\a`, "one")
+	if files.opened[`C:\a`] != 1 {
+		t.Error("a file of another size was believed")
+	}
+
+	now := time.Now().Add(time.Minute) // not settled
+	if err := files.SetModified(`C:\a`, now); err != nil {
 		t.Fatal(err)
 	}
-	c.Forget(`C:\a`)
-	c.Forget(`C:\nothing`)
+	c.Learn(`C:\a`, hex.EncodeToString(sum[:]), 3, now)
 	want(t, c, `C:\a`, "one")
-	if files.opened[`C:\a`] != 3 {
-		t.Fatalf("read %v", files.opened)
+	if files.opened[`C:\a`] != 2 {
+		t.Error("a file that has just changed was believed")
 	}
+	c.Learn(`C:\nothing`, "", 0, hour)
 }
 
 func TestHashFails(t *testing.T) {

@@ -66,12 +66,15 @@ type Files interface {
 	Lock(path string, holder []byte) (Unlocker, error)
 }
 
-// WriteFile is a file open for writing. What was written is on the disk, not
-// just in the cache, when Sync returns nil.
+// WriteFile is a file open for writing, which nobody else can write until it is
+// closed. What was written is on the disk, not just in the cache, when Sync
+// returns nil. SetModified, after the last write, sets the time of the last
+// change that the file has when it is closed.
 type WriteFile interface {
 	io.Writer
 	io.Closer
 	Sync() error
+	SetModified(t time.Time) error
 }
 
 // Unlocker gives a lock back.

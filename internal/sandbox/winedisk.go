@@ -80,8 +80,17 @@ func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, e
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenFile(local, flags, 0o755)
+	file, err := os.OpenFile(local, flags, 0o755)
+	if err != nil {
+		return nil, err
+	}
+	return prefixFile{file}, nil
 }
+
+// prefixFile is a file of the prefix that is being written.
+type prefixFile struct{ *os.File }
+
+func (f prefixFile) SetModified(t time.Time) error { return os.Chtimes(f.Name(), time.Time{}, t) }
 
 func (d prefixDisk) Rename(from, to string, replace bool) error {
 	source, err := d.local(from)

@@ -26,12 +26,15 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	if err := nothingUnfinished(m.Host.Files); err != nil {
 		return "", err
 	}
-	hashes := hashcache.Load(m.Host.Files)
+	hashes := m.hashes()
 	for _, c := range plan.Components {
 		if err := checkFiles(ctx, m.Host.Files, hashes, c); err != nil {
 			return "", fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
+	// For the guardian, which has files of many megabytes to look at again while
+	// somebody waits. Without it, it reads them.
+	_ = hashes.Save()
 	facts, err := m.Host.Machine.Facts(ctx)
 	if err != nil {
 		return "", fmt.Errorf("ask for the boot id: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
 )
@@ -14,6 +15,16 @@ type Machine struct {
 	Host *host.Host
 	// Executable is the agent's own path on the node: what the guardian runs.
 	Executable string
+	// Hashes are what the session knows of the node's files already; nil: what
+	// the node has saved of them.
+	Hashes *hashcache.Cache
+}
+
+func (m Machine) hashes() *hashcache.Cache {
+	if m.Hashes != nil {
+		return m.Hashes
+	}
+	return hashcache.Load(m.Host.Files)
 }
 
 // Plan is what a transaction is to do.

@@ -114,6 +114,44 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 			t.Errorf("got %v", info.Modified)
 		}
 	})
+	t.Run("SetModifiedOfAnOpenFile", func(t *testing.T) {
+		f := fixture(t)
+		want := time.Date(2024, 2, 29, 23, 59, 58, 123_456_700, time.UTC)
+		file, err := f.Host.Files.Create(f.path("file"), host.CreateTruncate)
+		check(t, err)
+		_, err = file.Write([]byte("x"))
+		check(t, err)
+		check(t, file.Sync())
+		check(t, file.SetModified(want))
+		if _, err := f.Host.Files.Create(f.path("file"), host.CreateAppend); err == nil {
+			t.Error("two can write one file")
+		}
+		check(t, file.Close())
+		info, err := f.Host.Files.Stat(f.path("file"))
+		check(t, err)
+		if !info.Modified.Equal(want) {
+			t.Errorf("got %v", info.Modified)
+		}
+	})
+	t.Run("ReadWhileItIsWritten", func(t *testing.T) {
+		f := fixture(t)
+		file, err := f.Host.Files.Create(f.path("file"), host.CreateTruncate)
+		check(t, err)
+		defer file.Close()
+		reader, err := f.Host.Files.Open(f.path("file"))
+		check(t, err)
+		defer reader.Close()
+		for _, text := range []string{"one", "two"} {
+			_, err := file.Write([]byte(text))
+			check(t, err)
+			got := make([]byte, len(text))
+			_, err = io.ReadFull(reader, got)
+			check(t, err)
+			if string(got) != text {
+				t.Errorf("%q was written and %q read", text, got)
+			}
+		}
+	})
 	t.Run("ListIsSorted", func(t *testing.T) {
 		f := fixture(t)
 		for _, name := range []string{"b", "c", "a"} {

@@ -338,6 +338,20 @@ func (w *writeHandle) Sync() error {
 	})
 }
 
+func (w *writeHandle) SetModified(t time.Time) error {
+	h := (*handle)(w)
+	return h.p.do(OpModified, h.path, func() error {
+		if err := h.usable(); err != nil {
+			return err
+		}
+		if err := h.p.m.disk.writable(); err != nil {
+			return fmt.Errorf("set the time of %s: %w", h.path, err)
+		}
+		h.file.modified = fileTime(t)
+		return nil
+	})
+}
+
 func (w *writeHandle) Close() error { return (*handle)(w).close() }
 
 // fileLock is the lock that a file stands for.
