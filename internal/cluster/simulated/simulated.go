@@ -77,9 +77,10 @@ type Cluster struct {
 	server   *http.Server
 	ctx      context.Context
 	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	running  sync.WaitGroup // requests too
 
 	mu        sync.Mutex
+	closed    bool
 	version   string
 	clock     time.Duration // how much the server's clock is ahead
 	hook      func(Request) Verdict
@@ -131,6 +132,9 @@ func (c *Cluster) prepare() error {
 
 // Close ends the control plane: every connection is cut.
 func (c *Cluster) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.cancel()
 	_ = c.server.Close()
 	c.running.Wait()
@@ -181,4 +185,16 @@ func (c *Cluster) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.clock)
+}
+
+// begin counts a request or a goroutine that Close waits for; false: there are
+// no more.
+func (c *Cluster) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.running.Add(1)
+	return true
 }

@@ -1,0 +1,125 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	taintNotReady      = "node.kubernetes.io/not-ready"
+	taintUnreachable   = "node.kubernetes.io/unreachable"
+	taintUnschedulable = "node.kubernetes.io/unschedulable"
+	noSchedule         = "NoSchedule"
+	leaseResource      = "leases.coordination.k8s.io"
+)
+
+// taintNewNode is what admission does to a node that registers.
+func taintNewNode(o object) {
+	setTaint(o, taintNotReady, true)
+}
+
+// setTaint adds or takes away a taint.
+func setTaint(o object, name string, wanted bool) {
+	spec, ok := o["spec"].(object)
+	if !ok {
+		spec = object{}
+		o["spec"] = spec
+	}
+	taints, _ := spec["taints"].([]any)
+	i := slices.IndexFunc(taints, func(t any) bool {
+		fields, _ := t.(object)
+		return fields["key"] == name && fields["effect"] == noSchedule
+	})
+	switch {
+	case wanted && i < 0:
+		taints = append(slices.Clone(taints), object{"key": name, "effect": noSchedule})
+	case !wanted && i >= 0:
+		taints = slices.Delete(slices.Clone(taints), i, i+1)
+	}
+	if len(taints) == 0 {
+		delete(spec, "taints")
+		return
+	}
+	spec["taints"] = taints
+}
+
+// ready is the status of a node's Ready condition; empty: it has none.
+func ready(o object) string {
+	if condition := condition(o, "Ready"); condition != nil {
+		return text(condition, "status")
+	}
+	return ""
+}
+
+func condition(o object, kind string) object {
+	conditions, _ := field(o, "status", "conditions").([]any)
+	for _, one := range conditions {
+		if fields, ok := one.(object); ok && fields["type"] == kind {
+			return fields
+		}
+	}
+	return nil
+}
+
+// taintNode keeps a node's taints as its conditions and spec.unschedulable are.
+func (c *Cluster) taintNode(event change) {
+	if event.key.resource != "nodes" || event.kind == "DELETED" {
+		return
+	}
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, event.key, func(o object) (object, error) {
+		state := ready(o)
+		setTaint(o, taintNotReady, state == "False" || state == "")
+		setTaint(o, taintUnreachable, state == "Unknown")
+		setTaint(o, taintUnschedulable, field(o, "spec", "unschedulable") == true)
+		return o, nil
+	})
+}
+
+// watchNodes is the node lifecycle controller: a node that does not renew its
+// lease is not known to be ready.
+func (c *Cluster) watchNodes(ctx context.Context) {
+	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		nodes, _ := c.store.list("nodes", "")
+		for _, o := range nodes {
+			if state := ready(o); state != "Unknown" && state != "" && c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
+				c.lost(text(o, "metadata", "name"))
+			}
+		}
+	}
+}
+
+// lastSign is when a node was last heard of: by its lease or its status.
+func (c *Cluster) lastSign(o object) time.Time {
+	parse := func(text string) time.Time {
+		when, _ := time.Parse(time.RFC3339, text)
+		return when
+	}
+	last := parse(text(condition(o, "Ready"), "lastHeartbeatTime"))
+	lease, _ := c.store.get(key{leaseResource, "kube-node-lease", text(o, "metadata", "name")})
+	if renewed := parse(text(lease, "spec", "renewTime")); renewed.After(last) {
+		last = renewed
+	}
+	created := parse(text(o, "metadata", "creationTimestamp"))
+	return slices.MaxFunc([]time.Time{last, created}, func(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) })
+}
+
+func (c *Cluster) lost(name string) {
+	c.options.Log.Info("a node has not renewed its lease", "node", name)
+	now := timestamp(c.now())
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name}, func(o object) (object, error) {
+		if fields := condition(o, "Ready"); fields != nil {
+			fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
+			fields["message"] = "Kubelet stopped posting node status."
+		}
+		return o, nil
+	})
+}
