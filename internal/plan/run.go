@@ -46,6 +46,9 @@ type Options struct {
 	// Ordered is set where each step needs all before it. Otherwise steps are
 	// tried even though one before them failed, save those it Needs.
 	Ordered bool
+	// Around is called once something is needed and the node is locked, with what
+	// does it: to have pods leave before and come back after. nil: it is just done.
+	Around func(ctx context.Context, apply func(context.Context) error) error
 	// Holder is who changes the node, for the error that another swdt gets
 	// meanwhile. Empty: the user and host that this program runs on.
 	Holder string
@@ -53,6 +56,9 @@ type Options struct {
 	// given one. Nil: node.AwaitReboot.
 	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }
+
+// dryRun is said of what is needed until something is done about it.
+const dryRun = "dry run"
 
 // rebootTimeout is long enough for a Windows that finishes features while it
 // boots.
@@ -97,7 +103,12 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 		return run.results, err
 	}
 	defer run.unlock(ctx)
-	return run.results, run.applyAll(ctx)
+	if opts.Around == nil {
+		return run.results, run.applyAll(ctx)
+	}
+	err = opts.Around(ctx, run.applyAll)
+	run.explain("not tried") // where applyAll was never called
+	return run.results, err
 }
 
 type runner struct {
@@ -125,7 +136,7 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 			}
 		case change.Needed:
 			needed++
-			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, State: Skipped, Message: "dry run"}
+			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, State: Skipped, Message: dryRun}
 		default:
 			run.results[i] = StepResult{Name: step.Name(), State: OK, Message: change.Summary}
 		}
@@ -346,6 +357,15 @@ func (run *runner) failures() error {
 func (run *runner) skipRest(from int, why string) {
 	for i := from; i < len(run.steps); i++ {
 		if run.results[i].State == Skipped {
+			run.results[i].Message = why
+		}
+	}
+}
+
+// explain says why steps were not tried that nobody has said anything about.
+func (run *runner) explain(why string) {
+	for i := range run.results {
+		if run.results[i].State == Skipped && run.results[i].Message == dryRun {
 			run.results[i].Message = why
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -356,3 +357,38 @@ func TestUndoTakesStepsBackLastFirst(t *testing.T) {
 
 // onlyForward is a step that cannot be taken back.
 type onlyForward struct{ plan.Step }
+
+func TestAroundAllThatIsApplied(t *testing.T) {
+	m := &machine{}
+	around := func(refuse error) func(context.Context, func(context.Context) error) error {
+		return func(ctx context.Context, apply func(context.Context) error) error {
+			m.log = append(m.log, "before")
+			if refuse != nil {
+				return refuse
+			}
+			defer func() { m.log = append(m.log, "after") }()
+			return apply(ctx)
+		}
+	}
+	results, err := run(t, t.Context(), m, plan.Options{Around: around(nil)}, &step{name: "a", needed: true})
+	if err != nil {
+		t.Error(err)
+	}
+	check(t, m, results, "changed", "plan a, lock, before, apply a, after, unlock")
+
+	*m = machine{}
+	refusal := errors.New("a budget forbids it")
+	results, err = run(t, t.Context(), m, plan.Options{Around: around(refusal)}, &step{name: "a", needed: true})
+	if !errors.Is(err, refusal) || results[0].Message != "not tried" {
+		t.Errorf("%+v, %v", results, err)
+	}
+	check(t, m, results, "skipped", "plan a, lock, before, unlock")
+
+	*m = machine{}
+	if _, err = run(t, t.Context(), m, plan.Options{Around: around(nil)}, &step{name: "a"}); err != nil {
+		t.Error(err)
+	}
+	if slices.Contains(m.log, "before") {
+		t.Error("something is done around nothing")
+	}
+}
