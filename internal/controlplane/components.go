@@ -2,35 +2,26 @@ package controlplane
 
 import "fmt"
 
-// component is a program of the control plane.
+// component is a program of the control plane, with the arguments that kubeadm
+// writes into its static pod's manifest, but for what binding to loopback asks for.
 type component struct {
 	name string
 	args []string
 }
 
+func programs() []string {
+	return []string{"etcd", apiServer, controllerManager, scheduler, kubeadm}
+}
+
 const (
-	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
 )
 
-func componentNames() []string { return []string{etcd, apiServer, controllerManager, scheduler} }
-
-// components are the programs with their arguments: those that kubeadm writes into
-// its static pods' manifests, but for what binding to loopback asks for.
-func (l layout) components(name string, p *ports) []component {
-	return []component{
-		{etcd, l.etcdArgs(p)},
-		{apiServer, l.apiServerArgs(p)},
-		{controllerManager, l.controllerManagerArgs(name, p)},
-		{scheduler, l.schedulerArgs(p)},
-	}
-}
-
-func (l layout) etcdArgs(p *ports) []string {
+func (l layout) etcd(p *ports) component {
 	url := fmt.Sprintf("https://127.0.0.1:%d", p.etcd)
-	return []string{
+	return component{"etcd", []string{
 		"--name=control-plane",
 		"--data-dir=" + l.file("etcd"),
 		"--listen-client-urls=" + url,
@@ -48,11 +39,11 @@ func (l layout) etcdArgs(p *ports) []string {
 		"--peer-trusted-ca-file=" + l.certificate("etcd/ca"),
 		// All of it is thrown away in the end.
 		"--unsafe-no-fsync=true",
-	}
+	}}
 }
 
-func (l layout) apiServerArgs(p *ports) []string {
-	return []string{
+func (l layout) apiServer(p *ports) component {
+	return component{apiServer, []string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.apiServer),
 		"--permit-port-sharing=true",
@@ -82,11 +73,11 @@ func (l layout) apiServerArgs(p *ports) []string {
 		"--service-cluster-ip-range=" + serviceSubnet,
 		"--tls-cert-file=" + l.certificate("apiserver"),
 		"--tls-private-key-file=" + l.key("apiserver"),
-	}
+	}}
 }
 
-func (l layout) controllerManagerArgs(name string, p *ports) []string {
-	return append(l.clientArgs("controller-manager", p),
+func (l layout) controllerManager(name string, p *ports) component {
+	return component{controllerManager, append(l.clientArgs("controller-manager", p),
 		"--allocate-node-cidrs=true",
 		"--client-ca-file="+l.certificate("ca"),
 		"--cluster-cidr="+podSubnet,
@@ -101,20 +92,25 @@ func (l layout) controllerManagerArgs(name string, p *ports) []string {
 		"--service-account-private-key-file="+l.key("sa"),
 		"--service-cluster-ip-range="+serviceSubnet,
 		"--use-service-account-credentials=true",
-	)
+	)}
 }
 
-func (l layout) schedulerArgs(p *ports) []string { return l.clientArgs("scheduler", p) }
+func (l layout) scheduler(p *ports) component {
+	return component{scheduler, l.clientArgs("scheduler", p)}
+}
 
 // clientArgs are of a program that talks to the API server. kubeadm points its
 // kubeconfig at the advertised address.
 func (l layout) clientArgs(name string, p *ports) []string {
-	config := l.kubeconfig(name)
 	return []string{
-		"--kubeconfig=" + config,
+		"--kubeconfig=" + l.kubeconfig(name),
 		"--master=" + l.server(p),
 		// They serve nothing: whether they work is seen by what they do.
 		"--secure-port=0",
 		"--leader-elect=true",
+		// The limits are for a cluster that others use, too: the controllers ask for
+		// a service account each before the first of them starts.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
 	}
 }

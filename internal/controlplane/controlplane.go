@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // startTimeout is for the whole start, which takes some 4 s of an idle machine
@@ -37,7 +39,8 @@ type Options struct {
 type ControlPlane struct {
 	layout    layout
 	ports     *ports
-	stop      context.CancelFunc // ends all processes
+	running   context.Context // its end ends all processes
+	stop      context.CancelFunc
 	processes []*process
 	died      chan struct{} // closed when a process has ended by itself
 	dieOnce   sync.Once
@@ -64,7 +67,7 @@ func Check(binaries string) error {
 		return fmt.Errorf("%w: the lab's control plane is for Linux, and this is %s", ErrNotHere, runtime.GOOS)
 	}
 	var missing []string
-	for _, name := range append(componentNames(), kubeadm) {
+	for _, name := range programs() {
 		if _, err := os.Stat(filepath.Join(binaries, name)); err != nil {
 			missing = append(missing, name)
 		}
@@ -98,6 +101,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	c := &ControlPlane{layout: layout, ports: ports, died: make(chan struct{})}
+	c.running, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.start(ctx, o.Name); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err), c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -105,29 +109,39 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, name string) error {
-	if err := c.layout.writeKubeadmConfig(ctx, name, c.ports); err != nil {
+	if err := c.layout.writeKubeadmConfigs(ctx, name, c.ports); err != nil {
 		return err
 	}
 	if err := c.layout.makeCredentials(ctx); err != nil {
 		return err
 	}
-	if err := c.startComponents(name); err != nil {
+	if err := c.run(c.layout.etcd(c.ports), c.layout.apiServer(c.ports)); err != nil {
 		return err
 	}
-	return c.configure(ctx)
+	client, err := c.awaitAPIServer(ctx)
+	if err != nil {
+		return err
+	}
+	// Not before: they look only every other second for an API server.
+	if err := c.run(c.layout.controllerManager(name, c.ports), c.layout.scheduler(c.ports)); err != nil {
+		return err
+	}
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.Go(func() error { return c.upload(ctx, client) })
+	tasks.Go(func() error { return c.awaitControllers(ctx, client) })
+	return tasks.Wait()
 }
 
-func (c *ControlPlane) startComponents(name string) error {
-	running, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	for _, component := range c.layout.components(name, c.ports) {
-		p, err := startProcess(running, component.name, c.layout.binary(component.name), component.args, c.layout.log(component.name))
+func (c *ControlPlane) run(components ...component) error {
+	for _, component := range components {
+		name := component.name
+		p, err := startProcess(c.running, name, c.layout.binary(name), component.args, c.layout.log(name))
 		if err != nil {
 			return err
 		}
 		c.processes = append(c.processes, p)
 		context.AfterFunc(p.ended, func() {
-			if running.Err() == nil {
+			if c.running.Err() == nil {
 				c.die(p.death())
 			}
 		})
@@ -169,9 +183,7 @@ func (c *ControlPlane) Err() error {
 // Nothing of it is kept, so nothing is given time to finish. Stopping twice is
 // fine.
 func (c *ControlPlane) Stop(ctx context.Context) error {
-	if c.stop != nil {
-		c.stop()
-	}
+	c.stop()
 	defer c.ports.release()
 	for _, p := range c.processes {
 		select {

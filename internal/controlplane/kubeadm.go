@@ -22,7 +22,7 @@ const (
 
 // configuration is what kubeadm is given. Its etcd and control-plane manifests are
 // not used, so it says what concerns certificates, kubeconfigs and what nodes that
-// join are told. Elliptic-curve keys are made in no time, RSA's are not.
+// join are told. Elliptic-curve keys are made much faster than RSA's.
 const configuration = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:
@@ -46,16 +46,21 @@ apiServer:
   certSANs: [127.0.0.1, localhost]
 `
 
-func (l layout) writeKubeadmConfig(ctx context.Context, name string, p *ports) error {
+// writeKubeadmConfigs writes the configuration twice, with the folder that the
+// certificates are in here, and for the cluster with the one where every node has
+// them: a kubelet that joins goes by it.
+func (l layout) writeKubeadmConfigs(ctx context.Context, name string, p *ports) error {
 	// Without a version, kubeadm asks the internet for the newest.
 	version, err := l.kubeadm(ctx, "version", "--output", "short")
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf(configuration, advertised, p.apiServer, name, strings.TrimSpace(version), l.pki(), l.endpoint(p),
-		serviceSubnet, podSubnet)
-	if err := os.WriteFile(l.kubeadmConfig(), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write kubeadm's configuration: %w", err)
+	for path, certificates := range map[string]string{l.localConfig(): l.pki(), l.clusterConfig(): "/etc/kubernetes/pki"} {
+		text := fmt.Sprintf(configuration, advertised, p.apiServer, name, strings.TrimSpace(version), certificates,
+			l.endpoint(p), serviceSubnet, podSubnet)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write kubeadm's configuration: %w", err)
+		}
 	}
 	return nil
 }
@@ -63,16 +68,22 @@ func (l layout) writeKubeadmConfig(ctx context.Context, name string, p *ports) e
 // makeCredentials makes all certificates, then the kubeconfigs, which are signed
 // with them.
 func (l layout) makeCredentials(ctx context.Context) error {
-	if _, err := l.initPhase(ctx, "certs", "all"); err != nil {
+	config := "--config=" + l.localConfig()
+	if _, err := l.kubeadm(ctx, "init", "phase", "certs", "all", config); err != nil {
 		return err
 	}
-	_, err := l.initPhase(ctx, "kubeconfig", "all", "--kubeconfig-dir", l.state)
+	_, err := l.kubeadm(ctx, "init", "phase", "kubeconfig", "all", config, "--kubeconfig-dir="+l.state)
 	return err
 }
 
-// initPhase runs a part of `kubeadm init`.
-func (l layout) initPhase(ctx context.Context, args ...string) (string, error) {
-	return l.kubeadm(ctx, append(append([]string{"init", "phase"}, args...), "--config", l.kubeadmConfig())...)
+// upload puts into the cluster what a node that joins reads.
+func (l layout) upload(ctx context.Context) error {
+	config, admin := "--config="+l.clusterConfig(), "--kubeconfig="+l.kubeconfig("admin")
+	if _, err := l.kubeadm(ctx, "init", "phase", "upload-config", "all", config, admin); err != nil {
+		return err
+	}
+	_, err := l.kubeadm(ctx, "init", "phase", "bootstrap-token", config, admin, "--skip-token-print")
+	return err
 }
 
 func (l layout) kubeadm(ctx context.Context, args ...string) (string, error) {

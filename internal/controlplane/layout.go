@@ -37,7 +37,8 @@ func (l layout) binary(name string) string      { return filepath.Join(l.binarie
 func (l layout) file(name string) string        { return filepath.Join(l.state, filepath.FromSlash(name)) }
 func (l layout) logs() string                   { return filepath.Join(l.state, "log") }
 func (l layout) log(name string) string         { return filepath.Join(l.logs(), name+".log") }
-func (l layout) kubeadmConfig() string          { return filepath.Join(l.state, "kubeadm.yaml") }
+func (l layout) localConfig() string            { return l.file("kubeadm.yaml") }
+func (l layout) clusterConfig() string          { return l.file("kubeadm-cluster.yaml") }
 func (l layout) pki() string                    { return filepath.Join(l.state, "pki") }
 func (l layout) certificate(name string) string { return filepath.Join(l.pki(), name+".crt") }
 func (l layout) key(name string) string         { return filepath.Join(l.pki(), name+".key") }

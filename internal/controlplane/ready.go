@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	rbac "k8s.io/api/rbac/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,31 +19,25 @@ const (
 	lookTimeout = 5 * time.Second
 )
 
-// configure waits for the API server, puts into it what kubeadm init does, and
-// waits until the controllers work.
-func (c *ControlPlane) configure(ctx context.Context) error {
+// awaitAPIServer waits for the API server, and lets administrators in. The client
+// that it returns may do everything.
+func (c *ControlPlane) awaitAPIServer(ctx context.Context) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig("super-admin"))
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig that kubeadm made: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig that kubeadm made: %w", err)
 	}
 	config.QPS = -1 // client-go's default limit is for what looks less often
 	config.Timeout = lookTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("a client of %s: %w", c.Server(), err)
+		return nil, fmt.Errorf("a client of %s: %w", c.Server(), err)
 	}
 	if err := c.await(ctx, "the API server to be ready", func(ctx context.Context) error {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	if err := letAdministratorsIn(ctx, client); err != nil {
-		return err
-	}
-	tasks, ctx := errgroup.WithContext(ctx)
-	tasks.Go(func() error { return c.upload(ctx, client) })
-	tasks.Go(func() error { return c.awaitControllers(ctx, client) })
-	return tasks.Wait()
+	return client, letAdministratorsIn(ctx, client)
 }
 
 // letAdministratorsIn gives their rights to the group that admin.conf is of, as
@@ -64,14 +57,10 @@ func letAdministratorsIn(ctx context.Context, client kubernetes.Interface) error
 
 // upload has kubeadm put into the cluster what a node that joins reads.
 func (c *ControlPlane) upload(ctx context.Context, client kubernetes.Interface) error {
-	admin := "--kubeconfig=" + c.Kubeconfig()
-	if _, err := c.layout.initPhase(ctx, "upload-config", "all", admin); err != nil {
+	if err := c.layout.upload(ctx); err != nil {
 		return err
 	}
-	if _, err := c.layout.initPhase(ctx, "bootstrap-token", admin, "--skip-token-print"); err != nil {
-		return err
-	}
-	// It always makes a token, too, which nobody knows: whoever has a node join
+	// kubeadm always makes a token, too, which nobody knows: whoever has a node join
 	// mints one.
 	tokens := meta.ListOptions{FieldSelector: "type=bootstrap.kubernetes.io/token"}
 	if err := client.CoreV1().Secrets(meta.NamespaceSystem).DeleteCollection(ctx, meta.DeleteOptions{}, tokens); err != nil {
