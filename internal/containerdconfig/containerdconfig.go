@@ -1,7 +1,22 @@
 // Package containerdconfig makes the configuration of a containerd out of the one
 // that this containerd generates by itself (`containerd.exe config default`) and
 // of what the node file wishes.
+//
+// Where a wish has its place depends on containerd's version: 2.0 split the CRI
+// plugin, 2.1 made a list of the folder of CNI plugins, 2.3 made plugins of the
+// servers. What the generated configuration has decides, not a table of versions:
+// a wish goes to the first of its places that is there.
 package containerdconfig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
 
 // Wishes are what the configuration is to say. Empty ones leave containerd's own.
 type Wishes struct {
@@ -25,8 +40,130 @@ type Info struct {
 	Warnings []string
 }
 
-// Merge is the configuration: deterministic, complete, TOML.
-func Merge(defaults []byte, w Wishes) ([]byte, Info, error) { panic("being written") }
+const header = `# Written by swdt join, from what "containerd.exe config default" prints and
+# spec.kubernetes.containerd of the node file. Changes belong into containerd.config
+# there: those made here are overwritten.
+
+`
+
+// userField is what errors and warnings call the node file's TOML.
+const userField = "spec.kubernetes.containerd.config"
+
+// Merge is the configuration: complete, deterministic TOML without the comments
+// that defaults and user TOML may have.
+func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
+	config, version, err := parseDefaults(defaults)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	user, err := parseUser(w.User)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	info := Info{ConfigVersion: version, Warnings: warnings(config, user, version)}
+	delete(user, "version") // the rest of the file is not of that version
+	for _, wish := range places(w) {
+		if err := wish.fulfil(config); err != nil {
+			return nil, Info{}, err
+		}
+	}
+	if err := mergeTable(config, user, nil); err != nil {
+		return nil, Info{}, err
+	}
+	var out bytes.Buffer
+	out.WriteString(header)
+	if err := toml.NewEncoder(&out).SetIndentTables(true).Encode(config); err != nil {
+		return nil, Info{}, fmt.Errorf("write containerd's configuration: %w", err)
+	}
+	return out.Bytes(), info, nil
+}
 
 // Equal is whether two configurations say the same; false where one is no TOML.
-func Equal(a, b []byte) bool { panic("being written") }
+func Equal(a, b []byte) bool {
+	var left, right map[string]any
+	if toml.Unmarshal(a, &left) != nil || toml.Unmarshal(b, &right) != nil {
+		return false
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+const (
+	oldestVersion = 2
+	newestVersion = 4
+)
+
+func parseDefaults(text []byte) (map[string]any, int, error) {
+	var config map[string]any
+	if err := toml.Unmarshal(text, &config); err != nil {
+		return nil, 0, fmt.Errorf("read what containerd.exe config default printed: %w", err)
+	}
+	version, ok := config["version"].(int64)
+	switch {
+	case !ok:
+		return nil, 0, errors.New("what containerd.exe config default printed names no config version: this is no containerd of 1.5 or newer")
+	case version < oldestVersion || version > newestVersion:
+		return nil, 0, fmt.Errorf("containerd's configuration has version %d, and swdt knows %d to %d: use another containerd, or a newer swdt", version, oldestVersion, newestVersion)
+	}
+	return config, int(version), nil
+}
+
+// UserError is TOML in the node file that cannot be read.
+type UserError struct {
+	Line, Column int // within the TOML, from 1
+	Err          error
+}
+
+func (e *UserError) Error() string {
+	return fmt.Sprintf("%s, line %d, column %d: %v: correct the TOML", userField, e.Line, e.Column, e.Err)
+}
+
+func (e *UserError) Unwrap() error { return e.Err }
+
+func parseUser(text []byte) (map[string]any, error) {
+	user := map[string]any{}
+	err := toml.Unmarshal(text, &user)
+	var located *toml.DecodeError
+	if errors.As(err, &located) {
+		line, column := located.Position()
+		return nil, &UserError{Line: line, Column: column, Err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", userField, err)
+	}
+	return user, nil
+}
+
+// mergeTable lays one table over another: tables are merged, anything else
+// replaces what is there.
+func mergeTable(into, from map[string]any, path []string) error {
+	for key, value := range from {
+		here := append(path[:len(path):len(path)], key)
+		table, isTable := value.(map[string]any)
+		was, wasTable := into[key].(map[string]any)
+		switch {
+		case isTable && wasTable:
+			if err := mergeTable(was, table, here); err != nil {
+				return err
+			}
+		case wasTable:
+			return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name below it", userField, dotted(here))
+		case isTable && into[key] != nil:
+			return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above", userField, dotted(here), key)
+		default:
+			into[key] = value
+		}
+	}
+	return nil
+}
+
+// dotted is a path as TOML writes it.
+func dotted(path []string) string {
+	quoted := make([]string, len(path))
+	for i, key := range path {
+		quoted[i] = key
+		if strings.ContainsAny(key, `. "'`) {
+			quoted[i] = "'" + key + "'"
+		}
+	}
+	return strings.Join(quoted, ".")
+}
