@@ -43,6 +43,11 @@ test: ## everything: unit tests with -race, the Windows side under Wine, end to 
 unit: ## the quick part of test: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
+.PHONY: e2e
+e2e: build lab ## the end-to-end tests alone, with a real control plane and a node that joins it
+	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required \
+		go test -count=1 -tags e2e -timeout 30m ./e2e/... ./internal/controlplane/...
+
 .PHONY: bench
 bench: ## swdt beside its peers, into docs/benchmarks.md; takes half an hour
 	scripts/bench.sh
@@ -56,8 +61,12 @@ generate: ## generated files
 	scripts/generate.sh
 
 .PHONY: lab
-lab: ## the Windows programs that tests and the demo push
+lab: ## all that tests and the demo push, a node to join and a control plane; the first time takes a quarter of an hour
 	lab/build.sh
+	@echo "lab: next, kubelet.exe, kubeadm.exe and containerd.exe for a node (minutes, the first time)"
+	lab/build.sh node
+	@echo "lab: next, etcd, kube-apiserver and the rest of a control plane (ten minutes on two cores, the first time)"
+	lab/build.sh cluster
 
 .PHONY: clean
 clean: ## what was built here; the caches in ~/.cache/swdt stay
@@ -65,4 +74,4 @@ clean: ## what was built here; the caches in ~/.cache/swdt stay
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  \1\t/' | expand -t 12
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):[^#]*## /  \1\t/' | expand -t 12

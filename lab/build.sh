@@ -192,6 +192,10 @@ node() {
 # machine's processor, in a folder of its own.
 cluster() {
 	local package version=1.36.3
+	if [[ $(go env GOHOSTOS) != linux ]]; then
+		echo "the lab's control plane is for Linux: not built on this machine" >&2
+		return
+	fi
 	local -x GOOS=linux GOARCH
 	GOARCH=$(go env GOHOSTARCH)
 	for package in go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubeadm,kubectl}; do

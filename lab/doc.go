@@ -7,6 +7,8 @@
 //   - pad: makes an executable as large as one wants.
 //   - containerd/VERSION: modules that build the real containerd.exe.
 //   - kubelet: a module that builds the real kubelet.exe.
+//   - kubernetes: a module that builds a control plane for Linux, which
+//     internal/controlplane of swdt's module runs.
 //
 // build.sh builds all of it into a cache outside of git.
 package lab

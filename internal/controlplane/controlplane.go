@@ -73,7 +73,7 @@ func Check(binaries string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: %s has no %s: run `lab/build.sh cluster` in a clone of swdt (about ten minutes the first time)",
+		return fmt.Errorf("%w: %s has no %s: run `make lab` in a clone of swdt (a quarter of an hour the first time)",
 			ErrNotHere, binaries, strings.Join(missing, ", "))
 	}
 	return nil
