@@ -108,7 +108,11 @@ func (c *Cluster) plant(o object) error {
 	if !ok {
 		return fmt.Errorf("plant a %s of %s: the cluster has no such resource: use AddResource", kind, apiVersion)
 	}
-	k := key{r.qualified(), "", text(o, "metadata", "name")}
+	name, ok := field(o, "metadata", "name").(string)
+	if !ok || name == "" {
+		return fmt.Errorf("plant a %s: metadata.name is %v: it must be a string (in YAML, quote n, y, on and off)", kind, field(o, "metadata", "name"))
+	}
+	k := key{r.qualified(), "", name}
 	if r.Namespaced {
 		k.namespace = text(o, "metadata", "namespace")
 		if k.namespace == "" {
@@ -120,7 +124,7 @@ func (c *Cluster) plant(o object) error {
 		_, err = c.store.update(r, k, func(object) (object, error) { return copyOf(o), nil })
 	}
 	if err != nil {
-		return fmt.Errorf("plant %s %s: %w", strings.ToLower(kind), k.name, err)
+		return fmt.Errorf("plant %s %s: %w", strings.ToLower(kind), name, err)
 	}
 	return nil
 }

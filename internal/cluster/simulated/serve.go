@@ -162,7 +162,11 @@ func (c *Cluster) answerResource(w http.ResponseWriter, r *http.Request, request
 	if err != nil {
 		return apierrors.NewRequestEntityTooLargeError("the request is too large")
 	}
-	call := call{c: c, Request: request, resource: resource, query: r.URL.Query(), contentType: mediaType(r.Header.Get("Content-Type")), body: body}
+	contentType := mediaType(r.Header.Get("Content-Type"))
+	if body, err = asJSON(request, resource, contentType, body); err != nil {
+		return err
+	}
+	call := call{c: c, Request: request, resource: resource, query: r.URL.Query(), contentType: contentType, body: body}
 	status, result, err := call.do()
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -240,17 +239,4 @@ func (c *Cluster) remove(r Resource, k key, options metav1.DeleteOptions) error 
 	return err
 }
 
-func (c *call) decodeBody() (object, error) {
-	switch c.contentType {
-	case "", "application/json":
-		return decode(c.body)
-	case "application/yaml":
-		data, err := yaml.YAMLToJSON(c.body)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		return decode(data)
-	}
-	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, c.Verb, groupResource(c.resource), c.Name,
-		"this API server understands JSON, not "+strings.TrimSpace(c.contentType), 0, true)
-}
+func (c *call) decodeBody() (object, error) { return decode(c.body) }
