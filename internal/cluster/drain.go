@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -121,27 +122,32 @@ type leaving struct {
 // budget needs another pod to become ready first, which takes seconds.
 const evictionRetry = 5 * time.Second
 
-// run asks for evictions and looks who is left, until nobody is.
+// run asks for evictions and looks who is left, until nobody is. bounded is ctx
+// with the drain's own deadline.
 func (e *eviction) run(ctx, bounded context.Context) error {
+	var last error
 	for len(e.leaving) > 0 {
 		err := e.ask(bounded)
 		if err == nil {
 			err = e.look(bounded)
 		}
-		if err != nil && (denied(err) || ctx.Err() != nil) {
+		if denied(err) {
 			return err
 		}
 		if len(e.leaving) == 0 {
 			return nil
 		}
-		e.tell(err)
+		if bounded.Err() == nil { // else err only says that the time is over
+			last = err
+			e.tell(err)
+		}
 		if pause(bounded, pollInterval) == nil {
 			continue
 		}
-		if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			return fmt.Errorf("drain node %s: %w", e.node, context.Cause(ctx))
 		}
-		return e.blocked(ctx, err)
+		return e.blocked(ctx, last)
 	}
 	return nil
 }
@@ -237,12 +243,14 @@ func (e *eviction) tell(err error) {
 
 // blocked says who did not leave, and which budgets are in the way.
 func (e *eviction) blocked(ctx context.Context, last error) error {
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
+	defer cancel()
 	failed := &DrainBlockedError{Node: e.node, After: time.Since(e.began), Evicted: e.gone, Err: last}
 	for _, l := range e.ordered() {
 		b := BlockedPod{Pod: podOf(l.pod), Message: "it was told to end, and has not"}
 		if l.refused != "" {
 			b.Message = l.refused
-			b.Budgets = e.cluster.budgets(ctx, l.pod)
+			b.Budgets = e.cluster.budgets(lasting, l.pod)
 		} else if !l.accepted {
 			b.Message = "its eviction could not be asked for"
 		}
@@ -290,7 +298,7 @@ func (e *DrainBlockedError) Error() string {
 	if e.Err != nil {
 		s += fmt.Sprintf("; last request: %v", e.Err)
 	}
-	return s + "; scale up what the budgets protect, give it longer, or go without draining"
+	return s + "; scale up what the budgets protect, give it longer (--drain-timeout), or go without draining"
 }
 func (e *DrainBlockedError) Unwrap() error { return e.Err }
 

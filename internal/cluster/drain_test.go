@@ -1,0 +1,284 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+)
+
+// story keeps what a drain tells.
+type story struct{ steps, infos []string }
+
+func (s *story) Step(format string, args ...any) {
+	s.steps = append(s.steps, fmt.Sprintf(format, args...))
+}
+func (s *story) Info(format string, args ...any) {
+	s.infos = append(s.infos, fmt.Sprintf(format, args...))
+}
+func (s *story) Warn(format string, args ...any) {
+	s.infos = append(s.infos, fmt.Sprintf(format, args...))
+}
+
+// pod of a ReplicaSet on win-1.
+func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{NodeName: "win-1"},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	owned("ReplicaSet", "rs")(p)
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func owned(kind, name string) func(*corev1.Pod) {
+	controller := true
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &controller}}
+	}
+}
+
+func unmanaged(p *corev1.Pod) { p.OwnerReferences = nil }
+func emptyDir(p *corev1.Pod) {
+	p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+}
+func ended(p *corev1.Pod)     { p.Status.Phase = corev1.PodSucceeded }
+func mirror(p *corev1.Pod)    { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
+func elsewhere(p *corev1.Pod) { p.Spec.NodeName = "linux-1" }
+
+func budget(name, app string) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+}
+
+// onEviction answers evictions by verdict; where that is nil, the pod ends 2 s later.
+func onEviction(client *fake.Clientset, verdict func(*policyv1.Eviction) error) (asked *[]string) {
+	asked = new([]string)
+	client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "eviction" {
+			return false, nil, nil
+		}
+		e := a.(ktesting.CreateAction).GetObject().(*policyv1.Eviction)
+		*asked = append(*asked, e.Name)
+		if err := verdict(e); err != nil {
+			return true, nil, err
+		}
+		time.AfterFunc(2*time.Second, func() {
+			_ = client.Tracker().Delete(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, e.Namespace, e.Name)
+		})
+		return true, nil, nil
+	})
+	return asked
+}
+
+func allowed(*policyv1.Eviction) error { return nil }
+
+func tooMany() error {
+	return apierrors.NewTooManyRequests("it would violate the pod's disruption budget", 0)
+}
+
+func cordoned(t *testing.T, c *cluster.Cluster) bool {
+	t.Helper()
+	n, err := c.Node(context.Background(), "win-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Cordoned
+}
+
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster(node("win-1"), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ds"}},
+			pod("a"), pod("b"), pod("daemon", owned("DaemonSet", "ds")), pod("mirror", mirror), pod("ended", ended, unmanaged, emptyDir), pod("elsewhere", elsewhere, unmanaged))
+		grace := 7 * time.Second
+		var wrong []string
+		refusals := 2
+		asked := onEviction(client, func(e *policyv1.Eviction) error {
+			if o := e.DeleteOptions; *o.GracePeriodSeconds != 7 || string(*o.Preconditions.UID) != "uid-"+e.Name {
+				wrong = append(wrong, e.Name)
+			}
+			if e.Name == "b" && refusals > 0 {
+				refusals--
+				return tooMany()
+			}
+			return nil
+		})
+		told, began := &story{}, time.Now()
+		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{GracePeriod: &grace}, told)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []cluster.Pod{{Namespace: "default", Name: "a"}, {Namespace: "default", Name: "b"}}
+		if !done.Cordoned || !slices.Equal(done.Evicted, want) || !cordoned(t, c) || len(wrong) > 0 {
+			t.Errorf("drained %+v; evictions with wrong options: %v", done, wrong)
+		}
+		if !slices.Equal(*asked, []string{"a", "b", "b", "b"}) {
+			t.Errorf("asked to evict %v", *asked)
+		}
+		if took := time.Since(began); took < 12*time.Second || took > 14*time.Second {
+			t.Errorf("took %s: two refusals at 5 s each, and 2 s to end", took)
+		}
+		if !slices.Contains(told.steps, "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b") {
+			t.Errorf("told %q", told.steps)
+		}
+		for _, want := range []bool{true, false} {
+			if changed, err := c.Uncordon(t.Context(), "win-1"); changed != want || err != nil {
+				t.Errorf("Uncordon = %v, %v; wanted %v", changed, err, want)
+			}
+		}
+		if cordoned(t, c) {
+			t.Error("it is still cordoned")
+		}
+	})
+}
+
+func TestADrainThatABudgetForbids(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster(node("win-1"), pod("a"), pod("b"), pod("stuck"), budget("always-two", "b"), budget("other", "x"))
+		onEviction(client, func(e *policyv1.Eviction) error {
+			if e.Name == "b" {
+				return tooMany()
+			}
+			return nil
+		})
+		client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
+			object, ok := a.(ktesting.CreateAction).GetObject().(*policyv1.Eviction)
+			return ok && object.Name == "stuck", nil, nil // accepted, and nothing happens
+		})
+		began := time.Now()
+		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
+		var blocked *cluster.DrainBlockedError
+		if !errors.As(err, &blocked) {
+			t.Fatalf("Drain = %v, wanted a DrainBlockedError", err)
+		}
+		if time.Since(began) != 30*time.Second || blocked.After != 30*time.Second {
+			t.Errorf("gave up after %s", time.Since(began))
+		}
+		if done.Cordoned || cordoned(t, c) {
+			t.Error("it stays cordoned")
+		}
+		if len(blocked.Pods) != 2 || blocked.Pods[0].Name != "b" || !slices.Equal(blocked.Pods[0].Budgets, []string{"always-two"}) ||
+			blocked.Pods[1].Name != "stuck" || len(blocked.Pods[1].Budgets) != 0 || len(blocked.Evicted) != 1 || blocked.Evicted[0].Name != "a" {
+			t.Errorf("error %+v", blocked)
+		}
+		if !strings.Contains(err.Error(), "PodDisruptionBudget always-two") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestADrainThatWouldLosePods(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod     *corev1.Pod
+		options cluster.DrainOptions
+	}{
+		"unmanaged":           {pod("p", unmanaged), cluster.DrainOptions{Force: true}},
+		"of a DaemonSet gone": {pod("p", owned("DaemonSet", "gone")), cluster.DrainOptions{Force: true}},
+		"with an emptyDir":    {pod("p", emptyDir), cluster.DrainOptions{DeleteEmptyDir: true}},
+		"both of them":        {pod("p", emptyDir, unmanaged), cluster.DrainOptions{DeleteEmptyDir: true, Force: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, client := fakeCluster(node("win-1"), test.pod)
+				asked := onEviction(client, allowed)
+				_, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{}, &story{})
+				var refused *cluster.DrainRefusedError
+				if !errors.As(err, &refused) || len(refused.Pods) != 1 || len(*asked) != 0 {
+					t.Fatalf("Drain = %v after %d evictions, wanted a DrainRefusedError", err, len(*asked))
+				}
+				if slices.ContainsFunc(client.Actions(), func(a ktesting.Action) bool { return a.GetVerb() == "patch" }) {
+					t.Error("the node was changed")
+				}
+				if done, err := c.Drain(t.Context(), "win-1", test.options, &story{}); err != nil || len(done.Evicted) != 1 {
+					t.Errorf("with %+v: %+v, %v", test.options, done, err)
+				}
+			})
+		})
+	}
+}
+
+// The cordon of somebody else, and that of an interrupted run of ours.
+func TestWhoseCordon(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		ours        bool
+	}{
+		"somebody else's":         {nil, false},
+		"ours, of an earlier run": {map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := fakeCluster(node("win-1", func(n *corev1.Node) {
+				n.Spec.Unschedulable = true
+				n.Annotations = test.annotations
+			}))
+			ctx := context.Background()
+			done, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
+			if err != nil || done.Cordoned != test.ours {
+				t.Errorf("Drain = %+v, %v", done, err)
+			}
+			if changed, err := c.Uncordon(ctx, "win-1"); changed != test.ours || err != nil || cordoned(t, c) == test.ours {
+				t.Errorf("Uncordon = %v, %v", changed, err)
+			}
+		})
+	}
+}
+
+func TestADrainThatIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster(node("win-1"), pod("a"))
+		onEviction(client, func(*policyv1.Eviction) error { return tooMany() })
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, cancel)
+		began := time.Now()
+		_, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
+		if !errors.Is(err, context.Canceled) || time.Since(began) != 10*time.Second {
+			t.Errorf("Drain = %v after %s", err, time.Since(began))
+		}
+		if cordoned(t, c) {
+			t.Error("it stays cordoned")
+		}
+	})
+}
+
+func TestDrainsThatEndAtOnce(t *testing.T) {
+	t.Run("no such node", func(t *testing.T) {
+		c, _ := fakeCluster()
+		if done, err := c.Drain(context.Background(), "win-1", cluster.DrainOptions{}, &story{}); err != nil || done.Cordoned {
+			t.Errorf("Drain = %+v, %v", done, err)
+		}
+		if changed, err := c.Uncordon(context.Background(), "win-1"); err != nil || changed {
+			t.Errorf("Uncordon = %v, %v", changed, err)
+		}
+	})
+	t.Run("no permission", func(t *testing.T) {
+		c, client := fakeCluster(node("win-1"), pod("a"))
+		onEviction(client, func(*policyv1.Eviction) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("no"))
+		})
+		_, err := c.Drain(context.Background(), "win-1", cluster.DrainOptions{}, &story{})
+		var forbidden *cluster.ForbiddenError
+		if !errors.As(err, &forbidden) || forbidden.Missing.String() != "create pods --subresource=eviction -n default" || cordoned(t, c) {
+			t.Errorf("Drain = %v", err)
+		}
+	})
+}

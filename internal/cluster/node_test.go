@@ -1,0 +1,250 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+)
+
+func ready(status corev1.ConditionStatus, reason, message string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+			{Type: corev1.NodeReady, Status: status, Reason: reason, Message: message},
+		}
+	}
+}
+
+func allocatable(cpu, memory string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+}
+
+func lease(name string, renewed time.Time) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: name},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: renewed}},
+	}
+}
+
+func TestNode(t *testing.T) {
+	renewed := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	c, _ := fakeCluster(lease("win-1", renewed), node("win-1", ready(corev1.ConditionTrue, "KubeletReady", "ok"), allocatable("3500m", "2Gi"), func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		n.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}
+		n.Labels = map[string]string{"a": "b"}
+		n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.7"}}
+		n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3", OSImage: "Windows Server 2022 Datacenter",
+			KernelVersion: "10.0.20348.2700", ContainerRuntimeVersion: "containerd://1.7.12", OperatingSystem: "windows"}
+	}))
+	n, err := c.Node(context.Background(), "win-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !n.Exists || !n.Ready || !n.Cordoned || !n.LeaseRenewed.Equal(renewed) || n.KubeletVersion != "v1.36.3" || n.OS != "windows" ||
+		n.OSImage != "Windows Server 2022 Datacenter" || n.KernelVersion != "10.0.20348.2700" || n.Runtime != "containerd://1.7.12" ||
+		n.Allocatable != (cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}) ||
+		n.Labels["a"] != "b" || n.Taints[0].Value != "windows" || n.Addresses[0].Address != "10.0.0.7" {
+		t.Errorf("Node = %+v", n)
+	}
+	none, err := c.Node(context.Background(), "win-2")
+	if err != nil || none.Exists || none.State() != "not registered" {
+		t.Errorf("a node that is not there: %+v, %v", none, err)
+	}
+}
+
+func TestStateOfANode(t *testing.T) {
+	for want, n := range map[string]*corev1.Node{
+		"registered, with no word of its kubelet yet": node("n"),
+		"Ready": node("n", ready(corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")),
+		"NotReady (KubeletNotReady): cni plugin not initialized; cordoned": node("n", ready(corev1.ConditionFalse, "KubeletNotReady", "cni plugin not initialized"),
+			func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+		"Ready; DiskPressure (KubeletHasDiskPressure): low": node("n", ready(corev1.ConditionTrue, "", ""), func(n *corev1.Node) {
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure,
+				Status: corev1.ConditionTrue, Reason: "KubeletHasDiskPressure", Message: "low"})
+		}),
+	} {
+		c, _ := fakeCluster(n)
+		got, err := c.Node(context.Background(), "n")
+		if err != nil || got.State() != want {
+			t.Errorf("state %q, %v; wanted %q", got.State(), err, want)
+		}
+	}
+}
+
+// A node comes to be step by step, and each step is told once.
+func TestAwaitNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster()
+		restarted := time.Now()
+		nodes, leases := schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
+			schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+		do := func(after time.Duration, change func() error) {
+			time.AfterFunc(after, func() {
+				if err := change(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		labelled := func(n *corev1.Node) { n.Labels = map[string]string{"role": "burn"} }
+		tainted := func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}
+		}
+		do(2500*time.Millisecond, func() error { return client.Tracker().Create(nodes, node("win-1"), "") })
+		do(4500*time.Millisecond, func() error {
+			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionFalse, "KubeletNotReady", "no CNI")), "")
+		})
+		do(6500*time.Millisecond, func() error {
+			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""), allocatable("2", "1Gi"), labelled), "")
+		})
+		do(7500*time.Millisecond, func() error { return client.Tracker().Create(leases, lease("win-1", restarted), "kube-node-lease") })
+		do(8500*time.Millisecond, func() error {
+			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""), allocatable("2", "1Gi"), labelled, tainted), "")
+		})
+		do(10500*time.Millisecond, func() error {
+			return client.Tracker().Update(leases, lease("win-1", restarted.Add(10*time.Second)), "kube-node-lease")
+		})
+		var told []string
+		n, err := c.AwaitNode(t.Context(), "win-1", cluster.Wanted{
+			Registered: true, Ready: true, Allocatable: true, LeaseAfter: restarted, Labels: map[string]string{"role": "burn"},
+			Taints: []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}},
+		}, func(state string) { told = append(told, state) })
+		if err != nil || !n.Ready {
+			t.Fatalf("AwaitNode = %+v, %v", n, err)
+		}
+		since := "a lease renewed after " + restarted.UTC().Format(time.RFC3339)
+		want := []string{
+			"not registered",
+			"registered, with no word of its kubelet yet; waiting for Ready, " + since + ", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
+			"NotReady (KubeletNotReady): no CNI; waiting for Ready, " + since + ", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
+			"Ready; waiting for " + since + ", taint os=windows:NoSchedule",
+			"Ready; waiting for " + since,
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("told\n%s\nwanted\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+		}
+		if waited := time.Since(restarted); waited != 11*time.Second {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
+
+func TestAwaitNodeInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster(node("win-1", ready(corev1.ConditionFalse, "KubeletNotReady", "no CNI")))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		// The API server goes away for the last ten seconds.
+		began := time.Now()
+		client.PrependReactor("get", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+			if time.Since(began) > 10*time.Second {
+				return true, nil, apierrors.NewServiceUnavailable("away")
+			}
+			return false, nil, nil
+		})
+		_, err := c.AwaitNode(ctx, "win-1", cluster.Wanted{Ready: true, Allocatable: true}, func(string) {})
+		var vain *cluster.NodeWaitError
+		if !errors.As(err, &vain) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("AwaitNode = %v, wanted a NodeWaitError", err)
+		}
+		var away *cluster.UnreachableError
+		if !slices.Equal(vain.Missing, []string{"Ready", "allocatable CPU and memory"}) || vain.Last.State() != "NotReady (KubeletNotReady): no CNI" ||
+			!errors.As(vain.Asked, &away) || vain.After != 20*time.Second {
+			t.Errorf("error %+v", vain)
+		}
+	})
+}
+
+func TestAwaitNodeThatWeMayNotSee(t *testing.T) {
+	c, client := fakeCluster()
+	client.PrependReactor("get", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "win-1", errors.New("no"))
+	})
+	_, err := c.AwaitNode(context.Background(), "win-1", cluster.Wanted{Ready: true}, func(string) {})
+	var forbidden *cluster.ForbiddenError
+	if !errors.As(err, &forbidden) || forbidden.Missing.String() != "get nodes/win-1" {
+		t.Errorf("AwaitNode = %v, wanted a ForbiddenError at once", err)
+	}
+}
+
+func TestDeleteNode(t *testing.T) {
+	c, _ := fakeCluster(node("win-1"))
+	for _, want := range []bool{true, false} {
+		if was, err := c.DeleteNode(context.Background(), "win-1"); was != want || err != nil {
+			t.Errorf("DeleteNode = %v, %v; wanted %v", was, err, want)
+		}
+	}
+}
+
+func TestKubeletMaySet(t *testing.T) {
+	for label, want := range map[string]bool{
+		"team": true, "example.com/team": true, "kubernetes.io/os": true, "node.kubernetes.io/windows-build": true, "kubelet.kubernetes.io/x": true,
+		"topology.kubernetes.io/zone": true, "foo.node.kubernetes.io/x": true, "mykubernetes.io/x": true,
+		"node-role.kubernetes.io/worker": false, "node-restriction.kubernetes.io/x": false, "kubernetes.io/role": false, "foo.k8s.io/x": false, "k8s.io/x": false,
+	} {
+		if got := cluster.KubeletMaySet(label); got != want {
+			t.Errorf("KubeletMaySet(%s) = %v", label, got)
+		}
+	}
+}
+
+func TestSetLabelsAndTaints(t *testing.T) {
+	windows := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+	theirs := corev1.Taint{Key: "os", Value: "theirs", Effect: corev1.TaintEffectNoExecute}
+	c, client := fakeCluster(node("win-1", func(n *corev1.Node) {
+		n.Labels = map[string]string{"theirs": "1", "ours": "old"}
+		n.Spec.Taints = []corev1.Taint{theirs, {Key: "os", Value: "old", Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	ctx := context.Background()
+	for _, want := range []bool{true, false} {
+		if changed, err := c.SetLabels(ctx, "win-1", map[string]string{"ours": "new", "node-role.kubernetes.io/worker": ""}); changed != want || err != nil {
+			t.Errorf("SetLabels = %v, %v; wanted %v", changed, err, want)
+		}
+		if changed, err := c.SetTaints(ctx, "win-1", []corev1.Taint{windows}); changed != want || err != nil {
+			t.Errorf("SetTaints = %v, %v; wanted %v", changed, err, want)
+		}
+	}
+	n, err := client.CoreV1().Nodes().Get(ctx, "win-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, ok := n.Labels["node-role.kubernetes.io/worker"]
+	if n.Labels["theirs"] != "1" || n.Labels["ours"] != "new" || !ok || role != "" {
+		t.Errorf("labels %v", n.Labels)
+	}
+	if !slices.Equal(n.Spec.Taints, []corev1.Taint{theirs, windows}) {
+		t.Errorf("taints %v", n.Spec.Taints)
+	}
+}
+
+func TestAChangeThatMeetsAnother(t *testing.T) {
+	c, client := fakeCluster(node("win-1"))
+	conflicts := 2
+	client.PrependReactor("patch", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+		if conflicts == 0 {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "win-1", errors.New("changed"))
+	})
+	if changed, err := c.SetLabels(context.Background(), "win-1", map[string]string{"a": "b"}); !changed || err != nil || conflicts != 0 {
+		t.Errorf("SetLabels = %v, %v, with %d conflicts to come", changed, err, conflicts)
+	}
+}
