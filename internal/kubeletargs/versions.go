@@ -1,0 +1,83 @@
+package kubeletargs
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// oldest is the first kubelet whose flags are known here, 1.22.
+const oldest = 22
+
+// minorOf is y of a version 1.y.z.
+func minorOf(text string) (int, error) {
+	parsed, err := version.ParseGeneric(text)
+	if err != nil || parsed.Major() != 1 {
+		return 0, &FieldError{Field: "spec.kubernetes.version", What: fmt.Sprintf("%.60q is not a version of kubelet", text), Remedy: "write it such as 1.36.3"}
+	}
+	if parsed.Minor() < oldest {
+		return 0, &FieldError{Field: "spec.kubernetes.version", What: text + " is too old", Remedy: fmt.Sprintf("use 1.%d or newer", oldest)}
+	}
+	return int(parsed.Minor()), nil
+}
+
+// goneFlags are flags by the minor version that was the first without them: from
+// then on kubelet ends with "unknown flag". Read off kubelet's sources.
+func goneFlags() map[string]int {
+	return map[string]int{
+		// with dockershim
+		"network-plugin": 24, "network-plugin-mtu": 24, "image-pull-progress-deadline": 24, "docker-endpoint": 24,
+		"cni-bin-dir": 24, "cni-cache-dir": 24, "cni-conf-dir": 24, "non-masquerade-cidr": 24,
+		"experimental-dockershim-root-directory": 24,
+
+		"dynamic-config-dir":                                24,
+		"really-crash-for-testing":                          24,
+		"container-runtime":                                 27,
+		"master-service-namespace":                          27,
+		"keep-terminated-pod-volumes":                       31,
+		"cloud-config":                                      34,
+		"register-schedulable":                              34,
+		"pod-infra-container-image":                         35,
+		"experimental-check-node-capabilities-before-mount": 24,
+
+		// klog's; kube-log-runner does their work
+		"log-dir": 26, "log-file": 26, "log-file-max-size": 26, "logtostderr": 26, "alsologtostderr": 26,
+		"stderrthreshold": 26, "one-output": 26, "skip-headers": 26, "skip-log-headers": 26,
+		"add-dir-header": 26, "log-backtrace-at": 26,
+	}
+}
+
+// newFlags are flags by the first minor version that has them. For config-dir it
+// is the first that has it without an environment variable.
+func newFlags() map[string]int {
+	return map[string]int{"config-dir": 30}
+}
+
+// checkLabel refuses what kubelet itself refuses to give its node: labels of
+// Kubernetes' own that are not for nodes to set.
+func checkLabel(key string) error {
+	namespace, _, prefixed := strings.Cut(key, "/")
+	if !prefixed || !within(namespace, "kubernetes.io") && !within(namespace, "k8s.io") {
+		return nil
+	}
+	if within(namespace, "kubelet.kubernetes.io") || within(namespace, "node.kubernetes.io") {
+		return nil
+	}
+	switch key {
+	case "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
+		"topology.kubernetes.io/region", "topology.kubernetes.io/zone",
+		"failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
+		"beta.kubernetes.io/instance-type", "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+		return nil
+	}
+	return &FieldError{
+		Field: fmt.Sprintf("%s.nodeLabels[%s]", kubeletField, key), What: "is a label that kubelet may not give its node",
+		Remedy: "use another prefix, such as node.kubernetes.io/, or label the node with kubectl once it has joined",
+	}
+}
+
+// within is whether a namespace is a domain or below it.
+func within(namespace, domain string) bool {
+	return namespace == domain || strings.HasSuffix(namespace, "."+domain)
+}
