@@ -42,6 +42,7 @@ func factsReply(f host.Facts) *agentv1.FactsReply {
 		Elevated:        f.Elevated,
 		Simulated:       f.Simulated,
 		Time:            timestamppb.New(f.Time),
+		Virtualization:  f.Virtualization,
 	}
 }
 

@@ -22,6 +22,8 @@ type Facts struct {
 	Elevated      bool      // the agent may change the machine
 	Simulated     string    // "" on Windows, "wine" under Wine, "simulated" in memory
 	Time          time.Time // the machine's clock
+	// Virtualization is whether the processor and its firmware can run Hyper-V.
+	Virtualization bool
 }
 
 // Machine is the computer as a whole.

@@ -81,8 +81,9 @@ type FactsReply struct {
 	DiskFreeBytes   uint64                 `protobuf:"varint,11,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
 	PendingReboot   []string               `protobuf:"bytes,12,rep,name=pending_reboot,json=pendingReboot,proto3" json:"pending_reboot,omitempty"` // reasons; empty: none pending
 	Elevated        bool                   `protobuf:"varint,13,opt,name=elevated,proto3" json:"elevated,omitempty"`
-	Simulated       string                 `protobuf:"bytes,14,opt,name=simulated,proto3" json:"simulated,omitempty"` // "" on Windows, else "wine" or "simulated"
-	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`           // the node's clock, as the reply is made
+	Simulated       string                 `protobuf:"bytes,14,opt,name=simulated,proto3" json:"simulated,omitempty"`            // "" on Windows, else "wine" or "simulated"
+	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`                      // the node's clock, as the reply is made
+	Virtualization  bool                   `protobuf:"varint,16,opt,name=virtualization,proto3" json:"virtualization,omitempty"` // the processor and its firmware can run Hyper-V
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -220,6 +221,13 @@ func (x *FactsReply) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *FactsReply) GetVirtualization() bool {
+	if x != nil {
+		return x.Virtualization
+	}
+	return false
 }
 
 type RebootRequest struct {
@@ -6123,7 +6131,7 @@ var File_agent_proto protoreflect.FileDescriptor
 const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"\vagent.proto\x12\rswdt.agent.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0e\n" +
-	"\fFactsRequest\"\x87\x04\n" +
+	"\fFactsRequest\"\xaf\x04\n" +
 	"\n" +
 	"FactsReply\x12\x1a\n" +
 	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x18\n" +
@@ -6141,7 +6149,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x0epending_reboot\x18\f \x03(\tR\rpendingReboot\x12\x1a\n" +
 	"\belevated\x18\r \x01(\bR\belevated\x12\x1c\n" +
 	"\tsimulated\x18\x0e \x01(\tR\tsimulated\x12.\n" +
-	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"'\n" +
+	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12&\n" +
+	"\x0evirtualization\x18\x10 \x01(\bR\x0evirtualization\"'\n" +
 	"\rRebootRequest\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\r\n" +
 	"\vRebootReply\"%\n" +

@@ -56,6 +56,8 @@ func (v machineView) Facts(ctx context.Context) (host.Facts, error) {
 		Elevated:      true,
 		Simulated:     "simulated",
 		Time:          time.Now(),
+
+		Virtualization: true,
 	}
 	if m.alterFacts != nil {
 		m.alterFacts(&facts)

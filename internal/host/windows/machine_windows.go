@@ -63,6 +63,9 @@ func (m machine) Facts(ctx context.Context) (host.Facts, error) {
 		Elevated:      windows.GetCurrentProcessToken().IsElevated(),
 		Simulated:     simulated(),
 		Time:          time.Now(),
+		// False under a hypervisor that is running already; the one who asks
+		// can see that by Hyper-V's services.
+		Virtualization: windows.IsProcessorFeaturePresent(windows.PF_VIRT_FIRMWARE_ENABLED),
 	}, nil
 }
 

@@ -1,0 +1,68 @@
+package preflight
+
+import "errors"
+
+// errSaid: another check has told of it.
+var errSaid = errors.New("not looked at: see the other problems")
+
+// Check is one thing that has to be right.
+type Check struct {
+	ID    string // for spec.kubernetes.join.ignorePreflightErrors
+	Where Where
+	Looks string // at what, in words
+
+	// needs are the facts that look reads; nil where all are always there.
+	needs func(*facts) error
+	look  func(*facts) []Problem
+}
+
+// unknown is why a fact that the check needs is not known.
+func (c Check) unknown(f *facts) error {
+	if c.needs == nil {
+		return nil
+	}
+	return c.needs(f)
+}
+
+// Checks are all checks, in the order in which they are made.
+func Checks() []Check {
+	return append(nodeChecks(), clusterChecks()...)
+}
+
+func nodeChecks() []Check {
+	return []Check{
+		{"windows-version", OnNode, "the version of Windows", nil, lookAtWindows},
+		{"architecture", OnNode, "the processor", nil, lookAtArchitecture},
+		{"elevated", OnNode, "the user's rights", nil, lookAtRights},
+		{"disk-space", OnNode, "the free disk space", nil, lookAtDisk},
+		{"memory", OnNode, "the memory", nil, lookAtMemory},
+		{"pending-reboot", OnNode, "pending reboots", nil, lookAtPendingReboot},
+		{"containers-feature", OnNode, "the Windows feature Containers", needFeatures, lookAtContainers},
+		{"virtualization", OnNode, "Hyper-V, for isolated pods", needFeatures, lookAtVirtualization},
+		{"hostname", OnNode, "the node's name", nil, lookAtHostname},
+		{"clock", OnNode, "the clock", needClocks, lookAtClock},
+		{"ports", OnNode, "kubelet's ports", needListeners, lookAtPorts},
+		{"leftovers", OnNode, "what an earlier join has left", needFiles, lookAtLeftovers},
+		{"kubelet-service", OnNode, "the service kubelet", needServices, lookAtKubeletService},
+		{"container-runtime", OnNode, "container runtimes", needServices, lookAtRuntimes},
+		{"control-plane-name", OnNode, "the control plane's name", nil, lookAtNames},
+		{"control-plane-reachable", OnNode, "the way to the API server", nil, lookAtReach},
+		{"defender", OnNode, "Microsoft Defender", needDefender, lookAtDefender},
+	}
+}
+
+func clusterChecks() []Check {
+	return []Check{
+		{"api-server", OnCluster, "the API server", nil, lookAtAPIServer},
+		{"permissions", OnCluster, "the kubeconfig's permissions", needPermissions, lookAtPermissions},
+		{"version-skew", OnCluster, "the versions", needVersion, lookAtVersions},
+		{"cluster-info", OnCluster, "cluster-info and bootstrap tokens", needClusterInfo, lookAtClusterInfo},
+		{"kubelet-config", OnCluster, "kubelet-config", needKubeletConfig, lookAtKubeletConfig},
+		{"node-name", OnCluster, "nodes of the same name", needNamesake, lookAtNamesake},
+		{"pod-network", OnCluster, "the pod network", needCNI, lookAtPodNetwork},
+		{"calico", OnCluster, "Calico", needCNI, lookAtCalico},
+		{"flannel", OnCluster, "flannel", needCNI, lookAtFlannel},
+		{"antrea", OnCluster, "Antrea", needCNI, lookAtAntrea},
+		{"kube-proxy", OnCluster, "kube-proxy for Windows", needCNI, lookAtKubeProxy},
+	}
+}

@@ -1,0 +1,143 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+)
+
+const kubeletService = "kubelet"
+
+func needListeners(f *facts) error { return f.node.listeners.err }
+
+// lookAtPorts finds who has kubelet's ports, if it is not the kubelet that is
+// there already.
+func lookAtPorts(f *facts) (problems []Problem) {
+	for _, port := range f.kubeletPorts() {
+		i := slices.IndexFunc(f.node.listeners.value, func(l listener) bool { return l.port == port && !f.isKubelet(l) })
+		if i < 0 {
+			continue
+		}
+		l := f.node.listeners.value[i]
+		problems = append(problems, Problem{
+			Severity: Error, What: fmt.Sprintf("kubelet's port %d is in use by %s", port, l.owner()), Evidence: l.evidence(),
+			Remedy: "stop that program, or give it another port",
+		})
+	}
+	return problems
+}
+
+// kubeletPorts are those of its API and its health check.
+func (f *facts) kubeletPorts() []uint16 {
+	ports := []uint16{10250, 10248}
+	for i, field := range []string{"port", "healthzPort"} {
+		if port, ok := number(f.spec.Kubelet.ConfigPatch[field]); ok {
+			ports[i] = port
+		}
+	}
+	return ports
+}
+
+// number is a port as YAML or JSON has it.
+func number(value any) (uint16, bool) {
+	switch n := value.(type) {
+	case int:
+		return uint16(n), true
+	case int64:
+		return uint16(n), true
+	case uint64:
+		return uint16(n), true
+	case float64:
+		return uint16(n), true
+	}
+	return 0, false
+}
+
+// isKubelet is whether a port belongs to the service kubelet: to its process, or
+// to a child, since a log runner or nssm may be between. Where it is not known
+// who has the port, it is kubelet if that runs.
+func (f *facts) isKubelet(l listener) bool {
+	s, ok := f.node.services.value[kubeletService]
+	if !ok || !s.running() || s.pid == 0 {
+		return false
+	}
+	for pid, hops := l.pid, 0; pid != 0 && hops < 4; hops++ {
+		if pid == s.pid {
+			return true
+		}
+		pid = f.node.processes.value[pid].ParentPID
+	}
+	return l.pid == 0
+}
+
+func (l listener) owner() string {
+	switch {
+	case l.process != "" && l.pid != 0:
+		return fmt.Sprintf("%s (process %d)", l.process, l.pid)
+	case l.pid != 0:
+		return fmt.Sprintf("process %d", l.pid)
+	}
+	return "another program"
+}
+
+func (l listener) evidence() string {
+	return strings.TrimSpace(l.address + " " + l.image)
+}
+
+func needServices(f *facts) error { return f.node.services.err }
+
+// lookAtKubeletService finds a service that somebody else has made: swdt's join
+// would change it to its own.
+func lookAtKubeletService(f *facts) []Problem {
+	s, ok := f.node.services.value[kubeletService]
+	if !ok || f.owns(s) {
+		return nil
+	}
+	p := Problem{
+		Severity: Error, Evidence: s.commandLine,
+		Remedy: "take the earlier installation away (sc.exe delete kubelet) if the machine is no node of another cluster",
+	}
+	switch program := s.program(); {
+	case strings.HasSuffix(program, `nssm.exe`):
+		p.What = "the service kubelet is one of nssm, of an earlier installation"
+	case !isBelow(program, v1alpha1.KubernetesFolder):
+		p.What = "the service kubelet runs a program outside of " + v1alpha1.KubernetesFolder + ", of an earlier installation"
+	default:
+		p.Severity, p.What = Warning, "there is a service kubelet that swdt has not made; it will be changed"
+		p.Remedy = "see that no other tool goes on managing it"
+	}
+	return []Problem{p}
+}
+
+// program is the executable of the service, in lower case. A path with spaces may
+// stand there without quotes.
+func (s service) program() string {
+	line := clean(s.commandLine)
+	if end := strings.Index(line, ".exe"); end >= 0 && !strings.HasPrefix(line, `"`) {
+		return line[:end+len(".exe")]
+	}
+	if words := commandline.Split(line); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
+// owns is whether swdt has made the service in an earlier run.
+func (f *facts) owns(s service) bool {
+	return slices.ContainsFunc(f.own.Services, func(name string) bool { return strings.EqualFold(name, s.name) })
+}
+
+// isBelow is whether a path is a folder or within it.
+func isBelow(path, folder string) bool {
+	path, folder = clean(path), clean(folder)
+	return path == folder || strings.HasPrefix(path, folder+`\`)
+}
+
+// clean makes paths that Windows takes for the same the same.
+func clean(path string) string {
+	path = strings.ToLower(strings.ReplaceAll(path, "/", `\`))
+	return strings.TrimRight(path, `\`)
+}
