@@ -54,7 +54,7 @@ type service struct {
 	pid                      uint32
 }
 
-func (s service) running() bool { return s.state != string(host.Stopped) }
+func (s service) running() bool { return s.state != "" && s.state != string(host.Stopped) }
 
 type listener struct {
 	address, process, image string

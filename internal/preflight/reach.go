@@ -34,12 +34,12 @@ func lookAtNames(f *facts) (problems []Problem) {
 func lookAtReach(f *facts) (problems []Problem) {
 	for _, t := range f.node.targets {
 		switch {
-		case t.addresses.err != nil, t.reach.value.Outcome == host.Reached: // the first has been told of
+		case t.addresses.err != nil: // of which lookAtNames tells
 		case t.reach.err != nil:
 			problems = append(problems, Problem{
 				Severity: Warning, What: "could not see whether the node reaches " + t.address, Evidence: t.reach.err.Error(),
 			})
-		default:
+		case t.reach.value.Outcome != host.Reached:
 			problems = append(problems, t.problem())
 		}
 	}
