@@ -63,6 +63,8 @@ check "layers: imports go down only" go test ./internal/architecture/...
 check "staticcheck" lint
 check "generated files" fresh
 check "go.mod is tidy" go mod tidy -diff
-check "lab/go.mod is tidy" bash -c 'cd lab && go mod tidy -diff'
+for module in lab lab/kubelet lab/kubernetes; do
+	check "$module/go.mod is tidy" bash -c "cd $module && go mod tidy -diff"
+done
 check "shell scripts" scripts
 exit $failed

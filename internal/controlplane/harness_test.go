@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // parentOf has the test program start a control plane in that state folder, say
@@ -20,7 +22,8 @@ const parentOf = "CONTROLPLANE_TEST_PARENT_OF"
 func TestMain(m *testing.M) {
 	state := os.Getenv(parentOf)
 	if state == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
+		return
 	}
 	binaries, err := DefaultBinaries()
 	if err == nil {
