@@ -44,11 +44,12 @@ func (c *Cluster) calico(ctx context.Context, sets []appsv1.DaemonSet) (*Calico,
 	if err != nil {
 		return nil, err
 	}
-	pools, pooled, err := c.customAll(ctx, "crd.projectcalico.org", "v1", "ippools")
+	pools, err := c.customAll(ctx, "crd.projectcalico.org", "v1", "ippools")
 	if err != nil {
 		return nil, err
 	}
-	if !operator && !pooled && !anyNamed(sets, "calico-node") {
+	// The kinds alone say nothing: they outlive a Calico that was removed.
+	if !operator && len(pools) == 0 && !anyNamed(sets, "calico-node") {
 		return nil, nil
 	}
 	found := &Calico{Operator: operator, Pools: poolsOf(pools), WindowsDaemonSets: onWindows(sets, "calico-node")}
@@ -116,17 +117,17 @@ func (c *Cluster) custom(ctx context.Context, group, version, resource, name str
 		Permission{Verb: "get", Group: group, Resource: resource, Name: name}, err)
 }
 
-// customAll lists the objects of a kind, and says whether the cluster has it.
-func (c *Cluster) customAll(ctx context.Context, group, version, resource string) ([]unstructured.Unstructured, bool, error) {
+// customAll lists the objects of a kind that the cluster may not have.
+func (c *Cluster) customAll(ctx context.Context, group, version, resource string) ([]unstructured.Unstructured, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
 	if absent(err) {
-		return nil, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, false, c.fail(fmt.Sprintf("list %s.%s", resource, group), Permission{Verb: "list", Group: group, Resource: resource}, err)
+		return nil, c.fail(fmt.Sprintf("list %s.%s", resource, group), Permission{Verb: "list", Group: group, Resource: resource}, err)
 	}
-	return list.Items, true, nil
+	return list.Items, nil
 }
 
 // absent is whether there is no such object, or no such kind.

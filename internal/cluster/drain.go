@@ -174,11 +174,20 @@ func (e *eviction) request(ctx context.Context, l *leaving) error {
 	case apierrors.IsTooManyRequests(err), // a budget forbids it
 		apierrors.IsInternalError(err), // several budgets cover it
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		l.next, l.refused = time.Now().Add(evictionRetry), err.Error()
+		l.next, l.refused = time.Now().Add(evictionRetry), refusal(err)
 	default:
 		return e.cluster.fail("evict pod "+podOf(l.pod).String(), evictionPermission(l.pod.Namespace), err)
 	}
 	return nil
+}
+
+// refusal is why an eviction was refused, in the API server's words: those about
+// the budget, where it says any.
+func refusal(err error) string {
+	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok {
+		return cause.Message
+	}
+	return err.Error()
 }
 
 // evictionOf is the request to evict this very pod, not one that took its name.

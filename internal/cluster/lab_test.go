@@ -1,0 +1,285 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/controlplane"
+)
+
+// lab is a Cluster of a real control plane on loopback.
+func lab(t *testing.T) (*cluster.Cluster, *controlplane.ControlPlane) {
+	t.Helper()
+	binaries, err := controlplane.DefaultBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.Check(binaries); err != nil {
+		if os.Getenv("SWDT_LAB_CLUSTER") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	state, err := os.MkdirTemp("", "swdt-cluster-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(state); err != nil {
+			t.Error(err)
+		}
+	})
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, plane
+}
+
+// What the fakes and the simulated cluster only claim, seen on a real one.
+func TestOnARealControlPlane(t *testing.T) {
+	c, plane := lab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+
+	t.Run("facts", func(t *testing.T) { realFacts(ctx, t, c, plane) })
+	t.Run("token", func(t *testing.T) { realToken(ctx, t, c) })
+	t.Run("stranger", func(t *testing.T) { realStranger(ctx, t, c, plane) })
+	t.Run("node", func(t *testing.T) { realNode(ctx, t, c) })
+	t.Run("drain", func(t *testing.T) { realDrain(ctx, t, c) })
+}
+
+func realFacts(ctx context.Context, t *testing.T, c *cluster.Cluster, plane *controlplane.ControlPlane) {
+	version, err := c.Version(ctx)
+	if err != nil || !strings.HasPrefix(version, "v1.") {
+		t.Errorf("version %q, %v", version, err)
+	}
+	info, err := c.ClusterInfo(ctx)
+	if err != nil || !info.Exists || !info.Anonymous || info.Server != plane.Server() {
+		t.Errorf("cluster-info %+v, %v", info, err)
+	}
+	hashes, err := c.CACertHashes(ctx)
+	if err != nil || len(hashes) != 1 || !slices.Equal(hashes, info.CACertHashes) {
+		t.Errorf("CA hashes %v, %v", hashes, err)
+	}
+	kubelet, err := c.KubeletConfig(ctx)
+	if err != nil || !kubelet.Exists || !strings.Contains(kubelet.Content, "kind: KubeletConfiguration") {
+		t.Errorf("kubelet-config %+v, %v", kubelet, err)
+	}
+	skew, err := c.ClockSkew(ctx)
+	if err != nil || skew.Offset.Abs() > skew.Uncertainty {
+		t.Errorf("skew of one machine to itself %+v, %v", skew, err)
+	}
+	missing, err := c.Missing(ctx, append(cluster.JoinNeeds(), cluster.DrainNeeds()...))
+	if err != nil || len(missing) != 0 {
+		t.Errorf("an administrator may not %v, %v", missing, err)
+	}
+	if cni, err := c.CNI(ctx); err != nil || cni.Calico != nil || cni.Flannel != nil || cni.Antrea != nil {
+		t.Errorf("networks where there are none: %+v, %v", cni, err)
+	}
+}
+
+func realToken(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	token, err := c.MintToken(ctx, cluster.TokenOptions{Node: "win-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.ClusterInfo(ctx)
+	if err != nil || !slices.Contains(info.SignedFor, token.ID()) {
+		t.Errorf("cluster-info is signed for %v, %v; not for %s", info.SignedFor, err, token.ID())
+	}
+	swept, err := c.SweepTokens(ctx, "win-1")
+	if err != nil || !slices.Equal(swept, []string{token.ID()}) {
+		t.Errorf("swept %v, %v", swept, err)
+	}
+	if err := c.DeleteToken(ctx, token); err != nil {
+		t.Errorf("delete a token that is gone: %v", err)
+	}
+}
+
+// realStranger is who has only what a bootstrap token gives.
+func realStranger(ctx context.Context, t *testing.T, c *cluster.Cluster, plane *controlplane.ControlPlane) {
+	token, err := c.MintToken(ctx, cluster.TokenOptions{Node: "win-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.DeleteToken(ctx, token); err != nil {
+			t.Error(err)
+		}
+	}()
+	stranger := asToken(t, plane, token)
+	missing, err := stranger.Missing(ctx, cluster.DrainNeeds())
+	if err != nil || len(missing) == 0 {
+		t.Errorf("a bootstrap token lacks %v of what draining takes, %v", missing, err)
+	}
+	_, err = stranger.MintToken(ctx, cluster.TokenOptions{Node: "win-2"})
+	var forbidden *cluster.ForbiddenError
+	if !errors.As(err, &forbidden) || forbidden.Missing.String() != "create secrets -n kube-system" {
+		t.Errorf("a bootstrap token makes another: %v", err)
+	}
+}
+
+// asToken opens the cluster as a bootstrap token, with the lab's kubectl.
+func asToken(t *testing.T, plane *controlplane.ControlPlane, token cluster.Token) *cluster.Cluster {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {insecure-skip-tls-verify: true, server: '" + plane.Server() +
+		"'}}]\nusers: [{name: x, user: {token: '" + token.Value() + "'}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n"
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Open(cluster.Options{Kubeconfig: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func realNode(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	if n, err := c.Node(ctx, "none"); err != nil || n.Exists {
+		t.Errorf("a node that is not there: %+v, %v", n, err)
+	}
+	makeNode(ctx, t, c, "plain")
+	taint := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+	labels := map[string]string{"node-role.kubernetes.io/worker": ""}
+	for _, want := range []bool{true, false} {
+		if changed, err := c.SetLabels(ctx, "plain", labels); changed != want || err != nil {
+			t.Errorf("SetLabels = %v, %v; wanted %v", changed, err, want)
+		}
+		if changed, err := c.SetTaints(ctx, "plain", []corev1.Taint{taint}); changed != want || err != nil {
+			t.Errorf("SetTaints = %v, %v; wanted %v", changed, err, want)
+		}
+	}
+	wanted := cluster.Wanted{Registered: true, Labels: labels, Taints: []corev1.Taint{taint}}
+	if _, err := c.AwaitNode(ctx, "plain", wanted, func(string) {}); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := c.DeleteNode(ctx, "plain"); was != want || err != nil {
+			t.Errorf("DeleteNode = %v, %v; wanted %v", was, err, want)
+		}
+	}
+}
+
+// makeNode makes a Node that is Ready and nobody's: the node lifecycle controller
+// has 40 s of patience with it.
+func makeNode(ctx context.Context, t *testing.T, c *cluster.Cluster, name string) {
+	t.Helper()
+	nodes := c.Clientset().CoreV1().Nodes()
+	if _, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	status := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Test","lastHeartbeatTime":%q}]}}`,
+		time.Now().UTC().Format(time.RFC3339))
+	if _, err := nodes.Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// realDrain lets a real budget forbid an eviction and then allow it.
+func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	makeNode(ctx, t, c, "win-1")
+	client := c.Clientset()
+	app := map[string]string{"app": "guarded"}
+	deployAndBind(ctx, t, c, "win-1", app)
+	one := intstr.FromInt32(1)
+	guard, err := client.PolicyV1().PodDisruptionBudgets("default").Create(ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "keep-one"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: app}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0) // no kubelet is there to end the pods gracefully
+	options := cluster.DrainOptions{Timeout: 4 * time.Second, GracePeriod: &now}
+	_, err = c.Drain(ctx, "win-1", options, &story{})
+	var blocked *cluster.DrainBlockedError
+	if !errors.As(err, &blocked) || len(blocked.Pods) != 1 || !slices.Equal(blocked.Pods[0].Budgets, []string{"keep-one"}) {
+		t.Fatalf("Drain = %v, wanted a DrainBlockedError of keep-one", err)
+	}
+	t.Log(err)
+	if n, err := c.Node(ctx, "win-1"); err != nil || n.Cordoned {
+		t.Errorf("it stays cordoned, or %v", err)
+	}
+	if err := client.PolicyV1().PodDisruptionBudgets("default").Delete(ctx, guard.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	options.Timeout = time.Minute
+	done, err := c.Drain(ctx, "win-1", options, &story{})
+	if err != nil || !done.Cordoned || len(done.Evicted) != 1 {
+		t.Errorf("Drain = %+v, %v", done, err)
+	}
+	if changed, err := c.Uncordon(ctx, "win-1"); !changed || err != nil {
+		t.Errorf("Uncordon = %v, %v", changed, err)
+	}
+}
+
+// deployAndBind has a Deployment of one pod run, as far as the API knows, on node.
+func deployAndBind(ctx context.Context, t *testing.T, c *cluster.Cluster, node string, app map[string]string) {
+	t.Helper()
+	client := c.Clientset()
+	replicas := int32(1)
+	_, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: app},
+			Spec: corev1.PodSpec{NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+				Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p corev1.Pod
+	eventually(ctx, t, "the Deployment's pod", func() bool {
+		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil || len(pods.Items) == 0 {
+			return false
+		}
+		p = pods.Items[0]
+		return true
+	})
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if _, err := client.CoreV1().Pods("default").UpdateStatus(ctx, &p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(ctx context.Context, t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s: %v", what, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
