@@ -258,13 +258,13 @@ func plantedOnCluster() map[string]planted {
 			[]string{"calico warning: no DaemonSet for Windows"}},
 		"flannel":             {func(f *facts) { flannel(f, func(*cluster.Flannel) {}) }, nil},
 		"flannel by host-gw":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend, c.VNI, c.Port = "host-gw", 0, 0 }) }, nil},
-		"flannel for Linux":   {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 0 }) }, []string{"flannel warning: VNI is 1", "flannel warning: Port is Linux's default"}},
+		"flannel for Linux":   {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 8472 }) }, []string{"flannel warning: VNI is 1", "flannel warning: Port is 8472"}},
 		"flannel by wg":       {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend = "wireguard" }) }, []string{"flannel warning: Backend.Type is wireguard"}},
 		"flannel not for us":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) }, []string{"flannel warning: no DaemonSet"}},
 		"no kube-proxy":       {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil }, []string{"kube-proxy warning: services are not reached"}},
 		"Antrea":              {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"w"}}} }, nil},
 		"Antrea for Linux":    {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{}} }, []string{"antrea warning: no DaemonSet"}},
-		"a fact that is lost": {func(f *facts) { f.cluster.cni.err = errors.New("500") }, []string{"pod-network warning: 500", "calico warning: 500", "flannel warning: 500", "antrea warning: 500", "kube-proxy warning: 500"}},
+		"a fact that is lost": {func(f *facts) { f.cluster.cni.err = errors.New("500") }, []string{"pod-network warning: 500"}},
 	}
 }
 

@@ -87,11 +87,11 @@ func lookAtFlannel(f *facts) []Problem {
 	switch strings.ToLower(c.Backend) {
 	case "vxlan":
 		if c.VNI != windowsVNI {
-			problems.warn("flannel's VXLAN has a number that Windows does not take: pods there are not reached", fmt.Sprintf("VNI is %s", orDefault(c.VNI)),
+			problems.warn("flannel's VXLAN has a number that Windows does not take: pods there are not reached", fmt.Sprintf("VNI is %d", c.VNI),
 				fmt.Sprintf("%s: \"VNI\": %d, and restart flannel everywhere", config, windowsVNI))
 		}
 		if c.Port != windowsPort {
-			problems.warn("flannel's VXLAN has a port that Windows does not take: pods there are not reached", fmt.Sprintf("Port is %s", orDefault(c.Port)),
+			problems.warn("flannel's VXLAN has a port that Windows does not take: pods there are not reached", fmt.Sprintf("Port is %d", c.Port),
 				fmt.Sprintf("%s: \"Port\": %d, and restart flannel everywhere", config, windowsPort))
 		}
 	case "host-gw":
@@ -133,11 +133,4 @@ func orUnset(value string) string {
 		return "not set"
 	}
 	return value
-}
-
-func orDefault(n int) string {
-	if n == 0 {
-		return "Linux's default"
-	}
-	return fmt.Sprint(n)
 }

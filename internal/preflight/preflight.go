@@ -65,7 +65,7 @@ type Input struct {
 
 // Own is what swdt put on the node: no leftovers of somebody else.
 type Own struct {
-	Joined   bool     // the node is one of this cluster by swdt's doing
+	Joined   bool     // swdt has made it a node of this cluster, or has begun to
 	Files    []string // paths
 	Services []string // names
 }
@@ -130,13 +130,16 @@ func Run(ctx context.Context, in Input) (Report, error) {
 // report lets every check that applies look at the facts.
 func (f *facts) report(ignore []string) Report {
 	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []Problem{}}
+	told := map[string]bool{}
 	for _, c := range Checks() {
 		if c.Where == OnNode && f.node == nil || c.Where == OnCluster && f.cluster == nil {
 			continue
 		}
 		if err := c.unknown(f); err != nil {
 			r.Skipped = append(r.Skipped, Skipped{c.ID, err.Error()})
-			if p, worth := c.untold(err); worth {
+			// One fact may be needed by several checks: its failure is told once.
+			if p, worth := c.untold(err); worth && !told[p.Evidence] {
+				told[p.Evidence] = true
 				r.Problems = append(r.Problems, p)
 			}
 			continue
