@@ -22,10 +22,11 @@ func floors() map[string]int {
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/kubeletargs"},
 		2: {"internal/controlplane", "internal/cluster", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/agent", "internal/node", "internal/artifact"},
-		4: {"internal/plan", "internal/preflight", "internal/transfer", "internal/fleet", "internal/watch", "internal/node/nodetest"},
+		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
-		6: {"internal/cli"},
-		7: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "bench"},
+		6: {"internal/join"},
+		7: {"internal/cli"},
+		8: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "bench"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {

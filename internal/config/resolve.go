@@ -1,10 +1,14 @@
 package config
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
 // Resolve makes a path of the node file (sourceURL, privateKey, a secret's
@@ -23,6 +27,32 @@ func (d Document) Resolve(path string) string {
 		return expanded
 	}
 	return filepath.Join(filepath.Dir(d.File), expanded)
+}
+
+// Secret reads a secret from where the node file says that it is. lookupEnv is
+// that of the environment.
+func (d Document) Secret(source v1alpha1.SecretSource, lookupEnv func(name string) (string, bool)) (string, error) {
+	if source.Env == "" {
+		return firstLine(d.Resolve(source.File))
+	}
+	value, ok := lookupEnv(source.Env)
+	if !ok {
+		return "", fmt.Errorf("the environment variable %s is not set; export it", source.Env)
+	}
+	return value, nil
+}
+
+func firstLine(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%w; it should have the secret in its first line", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	if !lines.Scan() && lines.Err() != nil {
+		return "", fmt.Errorf("read %s: %w", path, lines.Err())
+	}
+	return lines.Text(), nil
 }
 
 // Expand replaces $VAR and ${VAR} in a text that is no path.

@@ -19,6 +19,11 @@ const (
 	Journals = Root + `\journal`
 	// HashCache remembers the SHA-256 of files by size, time and file id.
 	HashCache = Root + `\hashes.json`
+	// JoinRecord is what `swdt join` put on the machine, for `swdt reset` and for
+	// the next run to go on from.
+	JoinRecord = Root + `\join.json`
+	// JoinConfiguration has a bootstrap token in it while kubeadm runs.
+	JoinConfiguration = Root + `\join.yaml`
 	// GuardianService is the one-shot service that owns a transaction.
 	GuardianService = "swdt-guardian"
 )

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -175,31 +174,8 @@ func target(doc config.Document, opts Options) ssh.Target {
 
 // secret reads a secret from where the node file says that it is.
 func secret(source *v1alpha1.SecretSource, doc config.Document, opts Options) ssh.Secret {
-	switch {
-	case source == nil:
+	if source == nil {
 		return nil
-	case source.Env != "":
-		return func() (string, error) {
-			value, ok := opts.LookupEnv(source.Env)
-			if !ok {
-				return "", fmt.Errorf("the environment variable %s is not set; export it", source.Env)
-			}
-			return value, nil
-		}
-	default:
-		return func() (string, error) { return firstLine(doc.Resolve(source.File)) }
 	}
-}
-
-func firstLine(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("%w; it should have the secret in its first line", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	if !lines.Scan() && lines.Err() != nil {
-		return "", fmt.Errorf("read %s: %w", path, lines.Err())
-	}
-	return lines.Text(), nil
+	return func() (string, error) { return doc.Secret(*source, opts.LookupEnv) }
 }

@@ -1,0 +1,93 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+// The parts of kubeadm's JoinConfiguration that swdt sets. They are the same in
+// v1beta2 to v1beta4. Taints, labels and flags are not among them: what kubeadm
+// writes down of those would outlive a change of the node file.
+type joinConfiguration struct {
+	APIVersion       string           `json:"apiVersion"`
+	Kind             string           `json:"kind"`
+	Discovery        discovery        `json:"discovery"`
+	NodeRegistration nodeRegistration `json:"nodeRegistration"`
+}
+
+type discovery struct {
+	BootstrapToken bootstrapToken `json:"bootstrapToken"`
+}
+
+type bootstrapToken struct {
+	Token             string   `json:"token"`
+	APIServerEndpoint string   `json:"apiServerEndpoint"`
+	CACertHashes      []string `json:"caCertHashes"`
+}
+
+type nodeRegistration struct {
+	Name                  string   `json:"name"`
+	CRISocket             string   `json:"criSocket"`
+	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
+}
+
+// configuration is what kubeadm join is to do. It has the token in it.
+func (s *kubeadmJoin) configuration(ctx context.Context, n *node.Node, token string) ([]byte, error) {
+	minor, err := kubeletMinor(s.spec)
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	hashes, err := s.caCertHashes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	content, err := yaml.Marshal(joinConfiguration{
+		APIVersion: "kubeadm.k8s.io/" + configurationVersion(minor),
+		Kind:       "JoinConfiguration",
+		Discovery:  discovery{bootstrapToken{Token: token, APIServerEndpoint: s.endpoint(), CACertHashes: hashes}},
+		NodeRegistration: nodeRegistration{
+			Name: name, CRISocket: kubeletargs.RuntimeEndpoint, IgnorePreflightErrors: s.spec.Join.IgnorePreflightErrors,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write kubeadm's configuration: %w", err)
+	}
+	return content, nil
+}
+
+// configurationVersion is the newest that a kubeadm reads.
+func configurationVersion(minor int) string {
+	switch {
+	case minor >= 31:
+		return "v1beta4"
+	case minor >= 22:
+		return "v1beta3"
+	}
+	return "v1beta2"
+}
+
+func (s *kubeadmJoin) caCertHashes(ctx context.Context) ([]string, error) {
+	if hash := s.spec.Join.DiscoveryTokenCACertHash; hash != "" {
+		return []string{hash}, nil
+	}
+	return s.options.Cluster.CACertHashes(ctx)
+}
+
+// withPort gives an endpoint of the node file the API server's usual port.
+func withPort(endpoint string) string {
+	if _, _, err := net.SplitHostPort(endpoint); err == nil || endpoint == "" {
+		return endpoint
+	}
+	return net.JoinHostPort(strings.Trim(endpoint, "[]"), "6443")
+}

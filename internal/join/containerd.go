@@ -1,0 +1,150 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// containerdService runs containerd as a service that answers on its pipe.
+type containerdService struct{ *joining }
+
+// answersIn is how long containerd may take to answer CRI.
+const answersIn = time.Minute
+
+func (s *containerdService) Name() string      { return stepContainerdService }
+func (s *containerdService) Follows() []string { return []string{stepContainerdConfig} }
+func (s *containerdService) FollowUp() string {
+	return "restart containerd if its configuration changed"
+}
+
+// wanted is what `containerd --register-service` registers.
+func (s *containerdService) wanted() *agentv1.ServiceConfig {
+	const restartIn = 15 * time.Second
+	return &agentv1.ServiceConfig{
+		Name: containerdName, DisplayName: "containerd", Description: "Container runtime",
+		CommandLine: commandline.Join(containerdExe, "--run-service", "--config", containerdToml,
+			"--log-file", s.spec.Containerd.LogFile, "--log-level", s.spec.Containerd.LogLevel),
+		StartType: string(host.StartAuto),
+		Recovery:  recovery(24*time.Hour, restartIn, restartIn),
+	}
+}
+
+func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	is, err := service(ctx, n, containerdName)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	change := registrationChange(is, s.wanted())
+	switch {
+	case change.Needed:
+	case r.pending(containerdName):
+		change = plan.Change{Needed: true, Summary: "restart containerd, whose configuration changed"}
+	case !running(is):
+		change = plan.Change{Needed: true, Summary: "start containerd"}
+	}
+	return change, nil
+}
+
+func (s *containerdService) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	if err := s.noteData(ctx, n); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := register(ctx, n, s.wanted()); err != nil {
+		return plan.Outcome{}, err
+	}
+	rec, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if rec.pending(containerdName) {
+		r.Step("restarting containerd")
+		err = restart(ctx, n, containerdName)
+	} else {
+		r.Step("starting containerd")
+		err = start(ctx, n, containerdName)
+	}
+	if err == nil {
+		err = s.awaitCRI(ctx, n, r)
+	}
+	if err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepContainerdService, containerdName, err)
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
+}
+
+// noteData writes down that what containerd is going to keep is its alone.
+func (s *containerdService) noteData(ctx context.Context, n *node.Node) error {
+	there, err := smallfile.Exists(ctx, n, containerdData)
+	if err != nil || there {
+		return err
+	}
+	return update(ctx, n, func(r *record) {
+		if !r.folder(containerdData) {
+			r.Folders = append(r.Folders, folderRecord{Path: containerdData, Data: true})
+		}
+	})
+}
+
+// awaitCRI waits until containerd answers on its pipe.
+func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, answersIn)
+	defer cancel()
+	for {
+		version, err := n.Network.CRIVersion(waiting, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
+		if err == nil {
+			r.Debug("%s %s answers CRI", version.GetRuntimeName(), version.GetRuntimeVersion())
+			return nil
+		}
+		if ctx.Err() != nil || lost(err) {
+			return fmt.Errorf("wait for containerd to answer on its pipe: %w", err)
+		}
+		r.Step("waiting for containerd to answer on its pipe, %s", since(began))
+		is, lookErr := service(ctx, n, containerdName)
+		if lookErr == nil && is != nil && stopped(is) {
+			return fmt.Errorf("containerd ended before it answered on its pipe: %s", exitOf(is))
+		}
+		if rest(waiting) != nil {
+			return fmt.Errorf("wait for containerd to answer on its pipe: not within %s: %w", answersIn, err)
+		}
+	}
+}
+
+func (s *containerdService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return serviceUndoChange(r, containerdName), err
+}
+
+func (s *containerdService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, unregister(ctx, n, containerdName)
+}
+
+func stopped(s *agentv1.ServiceReply) bool {
+	return strings.EqualFold(s.GetStatus().GetState(), string(host.Stopped))
+}
+
+func exitOf(s *agentv1.ServiceReply) string {
+	status := s.GetStatus()
+	const serviceSpecific = 1066
+	if status.GetExitCode() == serviceSpecific {
+		return fmt.Sprintf("its own exit code %d", status.GetSpecificExitCode())
+	}
+	return fmt.Sprintf("exit code %d", status.GetExitCode())
+}
+
+func since(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }

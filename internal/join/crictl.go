@@ -1,0 +1,85 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/command"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// crictlConfig tells crictl where containerd is. A configuration that somebody
+// else made stays.
+type crictlConfig struct{ *joining }
+
+const crictlYAML = "runtime-endpoint: npipe:////./pipe/containerd-containerd\n" +
+	"image-endpoint: npipe:////./pipe/containerd-containerd\n"
+
+func (s *crictlConfig) Name() string { return stepCrictl }
+
+func (s *crictlConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	path, err := s.path(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	_, err = smallfile.Read(ctx, n, path)
+	if errors.Is(err, host.ErrNotExist) {
+		return plan.Change{Needed: true, Summary: "write " + path}, nil
+	}
+	return plan.Change{}, err
+}
+
+func (s *crictlConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	path, err := s.path(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	folder := folderOf(path)
+	there, err := smallfile.Exists(ctx, n, folder)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !there {
+		err = update(ctx, n, func(r *record) {
+			if !r.folder(folder) {
+				r.Folders = append(r.Folders, folderRecord{Path: folder})
+			}
+		})
+	}
+	if err == nil {
+		err = putFile(ctx, n, stepCrictl, path, []byte(crictlYAML))
+	}
+	return plan.Outcome{}, err
+}
+
+// path is in the profile of the user that we are on the node.
+func (s *crictlConfig) path(ctx context.Context, n *node.Node) (string, error) {
+	var out bytes.Buffer
+	cmd := &agentv1.RunCommand{Path: `C:\Windows\System32\cmd.exe`, Args: []string{"/c", "echo", "%USERPROFILE%"}}
+	code, err := command.Run(ctx, n.Processes, cmd, command.Streams{Stdout: &out})
+	if err != nil {
+		return "", fmt.Errorf("look for the user's profile: %w", err)
+	}
+	profile := strings.TrimSpace(out.String())
+	if code != 0 || len(profile) < len(`C:\x`) || profile[1] != ':' {
+		return "", fmt.Errorf("look for the user's profile: %%USERPROFILE%% is %q, exit code %d", profile, code)
+	}
+	return profile + `\.crictl\crictl.yaml`, nil
+}
+
+func (s *crictlConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return filesChange(r.filesOf(stepCrictl)), err
+}
+
+func (s *crictlConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, takeFilesBack(ctx, n, stepCrictl)
+}

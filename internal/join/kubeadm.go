@@ -1,0 +1,276 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// kubeadmJoin has kubeadm make the machine a node. Its bootstrap token lives in
+// a file that only administrators read, for as long as kubeadm runs.
+type kubeadmJoin struct{ *joining }
+
+// Files that kubeadm join and the kubelet it starts leave.
+const (
+	kubeletConf   = kubernetesConfig + `\kubelet.conf`
+	bootstrapConf = kubernetesConfig + `\bootstrap-kubelet.conf`
+	clusterCA     = kubernetesConfig + `\pki\ca.crt`
+	kubeletYAML   = kubeletData + `\config.yaml`
+)
+
+// joinFiles are those that a join begins without: kubeadm refuses some, and
+// kubelet would take the others for its own.
+func joinFiles() []string {
+	return []string{
+		bootstrapConf, kubeletConf, clusterCA, kubeletYAML, kubeletargs.FlagsFile,
+		kubeletData + `\instance-config.yaml`,
+	}
+}
+
+// clearedIn bounds what is still cleared away when the work was cancelled.
+const clearedIn = 5 * time.Second
+
+func (s *kubeadmJoin) Name() string { return stepJoin }
+
+// state is how far a join has come on the machine.
+type state int
+
+const (
+	notJoined state = iota
+	halfJoined
+	unfinished // kubelet has its credentials, but not all is cleared away
+	joined
+	foreign // somebody else's join
+)
+
+// look finds out how far a join has come. Kubelet has its own credentials when
+// kubelet.conf is there, and needs no token from then on.
+func (s *kubeadmJoin) look(ctx context.Context, n *node.Node) (state, []string, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return 0, nil, err
+	}
+	var there []string
+	has := map[string]bool{}
+	for _, path := range append(joinFiles(), layout.JoinConfiguration) {
+		exists, err := smallfile.Exists(ctx, n, path)
+		if err != nil {
+			return 0, nil, err
+		}
+		if exists {
+			there, has[path] = append(there, path), true
+		}
+	}
+	ours := r.Joining || r.Joined
+	complete := has[kubeletConf] && has[kubeletYAML] && has[clusterCA]
+	switch {
+	case !ours && len(there) > 0:
+		return foreign, there, nil
+	case complete && (r.Joining || !r.Joined || has[bootstrapConf] || has[layout.JoinConfiguration]):
+		return unfinished, there, nil
+	case complete:
+		return joined, there, nil
+	case ours:
+		return halfJoined, there, nil
+	}
+	return notJoined, nil, nil
+}
+
+func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	found, files, err := s.look(ctx, n)
+	if err != nil || found == joined {
+		return plan.Change{}, err
+	}
+	if found == foreign {
+		return plan.Change{}, fmt.Errorf("the machine has been joined before, and not by swdt: %s; "+
+			"run kubeadm reset on it, or remove them", strings.Join(files, ", "))
+	}
+	name, err := s.nodeName(ctx, n)
+	summary := fmt.Sprintf("join %s as %s", s.endpoint(), name)
+	switch found {
+	case halfJoined:
+		summary += ", over what an interrupted join left"
+	case unfinished:
+		summary = "clear away what an interrupted join left"
+	}
+	return plan.Change{Needed: true, Summary: summary}, err
+}
+
+func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	found, _, err := s.look(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if found == unfinished {
+		return plan.Outcome{}, s.finish(ctx, n, r)
+	}
+	if err := s.begin(ctx, n); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.withToken(ctx, n, r, func(token string) error { return s.kubeadm(ctx, n, r, token) }); err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepJoin, kubeletName, err)
+	}
+	return plan.Outcome{}, s.finish(ctx, n, r)
+}
+
+// begin makes the machine one that kubeadm takes.
+func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return err
+	}
+	if s.restarted, err = s.clock(ctx, n); err != nil {
+		return err
+	}
+	if err := update(ctx, n, func(r *record) { r.Node, r.Joining = name, true }); err != nil {
+		return err
+	}
+	if err := stop(ctx, n, kubeletName); err != nil {
+		return err
+	}
+	if err := s.sweep(ctx, n); err != nil {
+		return err
+	}
+	return s.clear(ctx, n)
+}
+
+// clear removes what a join of ours left.
+func (s *kubeadmJoin) clear(ctx context.Context, n *node.Node) error {
+	for _, path := range append(joinFiles(), layout.JoinConfiguration) {
+		if err := smallfile.Remove(ctx, n, path); err != nil {
+			return err
+		}
+	}
+	return s.emptyFolder(ctx, n, kubeletData+`\pki`)
+}
+
+// emptyFolder removes all that is in a folder.
+func (s *kubeadmJoin) emptyFolder(ctx context.Context, n *node.Node, folder string) error {
+	list, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
+	if errors.Is(err, host.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look into %s: %w", folder, err)
+	}
+	for _, entry := range list.GetEntries() {
+		if err := removeTree(ctx, n, entry.GetPath()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish clears away what held the token, in the cluster and on the node.
+func (s *kubeadmJoin) finish(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
+		if err := smallfile.Remove(ctx, n, path); err != nil {
+			return err
+		}
+	}
+	if err := s.sweep(ctx, n); err != nil {
+		return err
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return err
+	}
+	r.Debug("%s has its own credentials", name)
+	return update(ctx, n, func(r *record) { r.Node, r.Joining, r.Joined = name, false, true })
+}
+
+// sweep deletes the tokens that an interrupted run left for this node.
+func (s *kubeadmJoin) sweep(ctx context.Context, n *node.Node) error {
+	if s.options.Cluster == nil {
+		return nil
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return err
+	}
+	_, err = s.options.Cluster.SweepTokens(ctx, name)
+	return err
+}
+
+// endpoint is the API server's host:port as the node reaches it.
+func (j *joining) endpoint() string {
+	endpoint := j.spec.Join.ControlPlaneEndpoint
+	if endpoint == "" && j.options.Cluster != nil {
+		return j.options.Cluster.Endpoint()
+	}
+	return withPort(endpoint)
+}
+
+func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil || !r.Joining && !r.Joined {
+		return plan.Change{}, err
+	}
+	summary := "leave the cluster: kubeadm reset, remove its files"
+	if s.reset.DeleteNode {
+		summary += ", delete the Node " + r.Node
+	}
+	return plan.Change{Needed: true, Summary: summary}, nil
+}
+
+func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	rec, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.kubeadmReset(ctx, n, r); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.clear(ctx, n); err != nil {
+		return plan.Outcome{}, err
+	}
+	if c := s.options.Cluster; c != nil {
+		if _, err := c.SweepTokens(ctx, rec.Node); err != nil {
+			return plan.Outcome{}, err
+		}
+		if s.reset.DeleteNode {
+			if _, err := c.DeleteNode(ctx, rec.Node); err != nil {
+				return plan.Outcome{}, err
+			}
+		}
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
+}
+
+// kubeadmReset has kubeadm remove the containers, which nobody else knows how
+// to. What it cannot is told: the rest of the reset finds what is in its way.
+func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	there, err := smallfile.Exists(ctx, n, kubeadmExe)
+	if err != nil || !there {
+		return err
+	}
+	is, err := service(ctx, n, containerdName)
+	if err != nil || is == nil || !running(is) {
+		return err
+	}
+	output := &kubeadmOutput{reporter: r}
+	code, err := runKubeadm(ctx, n, output, "reset", "--force", "--cri-socket", kubeletargs.RuntimeEndpoint)
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		r.Warn("kubeadm reset ended with exit code %d; going on without: %s", code, output.last())
+	}
+	return nil
+}
+
+// programPath is the PATH that kubeadm finds kubelet and xcopy on: the agent's
+// own may be older than the machine's.
+const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows`

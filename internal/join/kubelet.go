@@ -1,0 +1,257 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// kubeletService registers kubelet as a native service, which kubeadm needs to
+// find. It starts nothing: before the join there is nothing for kubelet to do.
+type kubeletService struct{ *joining }
+
+func (s *kubeletService) Name() string { return stepKubeletService }
+
+// wantedKubelet is how the service kubelet is registered, with the flags that
+// kubeadm left for it.
+func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.ServiceConfig, error) {
+	name, err := j.nodeName(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	content, err := smallfile.Read(ctx, n, kubeletargs.FlagsFile)
+	if err != nil && !errors.Is(err, host.ErrNotExist) {
+		return nil, err
+	}
+	flags, err := kubeletargs.ParseKubeadmFlags(content)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{}
+	for key, value := range j.spec.Kubelet.NodeLabels {
+		if cluster.KubeletMaySet(key) { // the others are set in the cluster
+			labels[key] = value
+		}
+	}
+	commandLine, err := kubeletargs.CommandLine(kubeletargs.Wish{
+		Version: j.spec.Version, NodeName: name, NodeIP: j.spec.Join.NodeIP, LogRunner: true,
+		KubeadmFlags: flags, ExtraArgs: j.spec.Kubelet.ExtraArgs, NodeLabels: labels,
+		RegisterWithTaints: j.spec.Kubelet.RegisterWithTaints,
+		ConfigDropIn:       len(j.spec.Kubelet.ConfigPatch) > 0,
+		PauseImage:         j.spec.Containerd.PauseImage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	const restartIn = 10 * time.Second
+	return &agentv1.ServiceConfig{
+		Name: kubeletName, DisplayName: "kubelet", Description: "Kubernetes node agent",
+		CommandLine: commandLine, StartType: string(host.StartAuto), Dependencies: []string{containerdName},
+		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
+	}, nil
+}
+
+func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	if err := s.sameName(ctx, n); err != nil {
+		return plan.Change{}, err
+	}
+	wanted, err := s.wantedKubelet(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	is, err := service(ctx, n, kubeletName)
+	return registrationChange(is, wanted), err
+}
+
+// sameName refuses to give a node that has joined another name.
+func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return err
+	}
+	r, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	if (r.Joined || r.Joining) && r.Node != name {
+		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run swdt reset first", r.Node, name)
+	}
+	return nil
+}
+
+func (s *kubeletService) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.wantedKubelet(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{}, register(ctx, n, wanted)
+}
+
+func (s *kubeletService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return serviceUndoChange(r, kubeletName), err
+}
+
+func (s *kubeletService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, unregister(ctx, n, kubeletName)
+}
+
+// kubelet has the service run with all that it is to run with, and starts what
+// was stopped for it.
+type kubelet struct{ *joining }
+
+func (s *kubelet) Name() string { return stepKubelet }
+func (s *kubelet) Follows() []string {
+	return []string{stepContainerdFiles, stepContainerdService, stepKubernetesFiles, stepKubeletConfig, stepKubeletService, stepJoin}
+}
+func (s *kubelet) FollowUp() string { return "restart kubelet if what it runs with changed" }
+
+func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	if !r.Joined { // the join starts it, and this step follows
+		return plan.Change{}, nil
+	}
+	is, err := service(ctx, n, kubeletName)
+	if err != nil || is == nil {
+		return plan.Change{}, err
+	}
+	wanted, err := s.wantedKubelet(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	change := registrationChange(is, wanted)
+	switch {
+	case change.Needed:
+		change.Summary += ", and restart it"
+	case len(r.Restart) > 0:
+		change = plan.Change{Needed: true, Summary: "restart " + strings.Join(r.Restart, ", ")}
+	case !running(is):
+		change = plan.Change{Needed: true, Summary: "start kubelet"}
+	}
+	return change, nil
+}
+
+func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.wantedKubelet(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if s.restarted, err = s.clock(ctx, n); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := register(ctx, n, wanted); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.run(ctx, n, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepKubelet, kubeletName, err)
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Restart = nil })
+}
+
+func (s *kubelet) run(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	rec, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	if rec.pending(kubeletName) {
+		r.Step("restarting kubelet")
+		err = restart(ctx, n, kubeletName)
+	} else {
+		err = start(ctx, n, kubeletName)
+	}
+	if err != nil {
+		return err
+	}
+	if rec, err = load(ctx, n); err != nil {
+		return err
+	}
+	for _, name := range rec.Restart { // what was stopped with containerd or kubelet
+		if strings.EqualFold(name, kubeletName) {
+			continue
+		}
+		if err := start(ctx, n, name); err != nil && !errors.Is(err, host.ErrNoService) {
+			return err
+		}
+	}
+	return s.awaitHealthy(ctx, n, r)
+}
+
+// awaitHealthy waits until kubelet says that it is well.
+func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	url := s.healthz()
+	if url == "" {
+		return nil
+	}
+	const patience = 2 * time.Minute
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		reply, err := n.Network.HTTPGet(waiting, &agentv1.HTTPGetRequest{Url: url})
+		switch {
+		case err == nil && reply.GetStatus() == 200:
+			return nil
+		case err == nil:
+			err = fmt.Errorf("%s answers %d", url, reply.GetStatus())
+		case ctx.Err() != nil || lost(err):
+			return fmt.Errorf("wait for kubelet to be healthy: %w", err)
+		}
+		r.Step("waiting for kubelet to be healthy, %s", since(began))
+		if rest(waiting) != nil {
+			return fmt.Errorf("wait for kubelet to be healthy: not within %s: %w", patience, err)
+		}
+	}
+}
+
+// healthz is where kubelet says how it is; empty where the node file has turned
+// that off.
+func (s *kubelet) healthz() string {
+	port := "10248"
+	if value, ok := s.spec.Kubelet.ConfigPatch["healthzPort"]; ok {
+		port = fmt.Sprint(value)
+	}
+	if value, ok := s.spec.Kubelet.ExtraArgs["healthz-port"]; ok {
+		port = value
+	}
+	if port == "0" {
+		return ""
+	}
+	return "http://127.0.0.1:" + port + "/healthz"
+}
+
+func (s *kubelet) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil || r.service(kubeletName) == nil {
+		return plan.Change{}, err
+	}
+	is, err := service(ctx, n, kubeletName)
+	return plan.Change{Needed: is != nil && !stopped(is), Summary: "stop kubelet"}, err
+}
+
+func (s *kubelet) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, stop(ctx, n, kubeletName)
+}
+
+// kubeletMinor is 36 of 1.36.3.
+func kubeletMinor(k v1alpha1.Kubernetes) (int, error) {
+	var major, minor int
+	if _, err := fmt.Sscanf(strings.TrimPrefix(k.Version, "v"), "%d.%d", &major, &minor); err != nil || major != 1 {
+		return 0, fmt.Errorf("spec.kubernetes.version: %.40q is no version of Kubernetes", k.Version)
+	}
+	return minor, nil
+}

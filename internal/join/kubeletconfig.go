@@ -1,0 +1,88 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// kubeletConfig is the drop-in that kubelet merges over the cluster's
+// configuration. The configuration itself is kubeadm's.
+type kubeletConfig struct{ *joining }
+
+func (s *kubeletConfig) Name() string { return stepKubeletConfig }
+
+// wanted is the drop-in; nil: none.
+func (s *kubeletConfig) wanted() ([]byte, error) {
+	if len(s.spec.Kubelet.ConfigPatch) == 0 {
+		return nil, nil
+	}
+	patch := maps.Clone(s.spec.Kubelet.ConfigPatch)
+	patch["apiVersion"], patch["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
+	content, err := yaml.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("write spec.kubernetes.kubelet.configPatch as YAML: %w", err)
+	}
+	return append([]byte("# Written by swdt join from kubelet.configPatch of the node file.\n"), content...), nil
+}
+
+func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	wanted, err := s.wanted()
+	if err != nil {
+		return plan.Change{}, err
+	}
+	is, err := smallfile.Read(ctx, n, kubeletargs.DropIn)
+	missing := errors.Is(err, host.ErrNotExist)
+	if err != nil && !missing {
+		return plan.Change{}, err
+	}
+	switch {
+	case missing && wanted == nil || !missing && wanted != nil && bytes.Equal(is, wanted):
+		return plan.Change{}, nil
+	case wanted == nil:
+		r, err := load(ctx, n) // somebody else's stays
+		return plan.Change{Needed: r.file(kubeletargs.DropIn) != nil, Summary: "remove " + kubeletargs.DropIn}, err
+	case missing:
+		return plan.Change{Needed: true, Summary: "write " + kubeletargs.DropIn}, nil
+	}
+	return plan.Change{Needed: true, Summary: "change " + kubeletargs.DropIn}, nil
+}
+
+func (s *kubeletConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.wanted()
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if wanted != nil {
+		return plan.Outcome{}, putFile(ctx, n, stepKubeletConfig, kubeletargs.DropIn, wanted, kubeletName)
+	}
+	err = update(ctx, n, func(r *record) {
+		if r.service(kubeletName) != nil {
+			r.addRestart(kubeletName)
+		}
+	})
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{}, takeFilesBack(ctx, n, stepKubeletConfig)
+}
+
+func (s *kubeletConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return filesChange(r.filesOf(stepKubeletConfig)), err
+}
+
+func (s *kubeletConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, takeFilesBack(ctx, n, stepKubeletConfig)
+}

@@ -1,0 +1,196 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// ready waits until the cluster says that the node is one, and gives the Node
+// the labels and taints that kubelet does not.
+type ready struct{ *joining }
+
+func (s *ready) Name() string { return stepNode }
+func (s *ready) Follows() []string {
+	return []string{stepJoin, stepKubelet, stepKubernetesFiles, stepContainerdFiles}
+}
+func (s *ready) FollowUp() string { return "wait until the node is Ready" }
+
+func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil || s.options.Cluster == nil {
+		return plan.Change{}, err
+	}
+	if !r.Joined { // it follows the join
+		return plan.Change{}, nil
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	is, err := s.options.Cluster.Node(ctx, name)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	wanted, err := s.wanted()
+	if err != nil {
+		return plan.Change{}, err
+	}
+	var parts []string
+	if missing := missingLabels(is, wanted); len(missing) > 0 {
+		parts = append(parts, "label the node "+strings.Join(missing, ", "))
+	}
+	if missing := missingTaints(is, wanted); len(missing) > 0 {
+		parts = append(parts, "taint the node "+strings.Join(missing, ", "))
+	}
+	if !s.well(is) {
+		parts = append(parts, "wait until the node is Ready: it is "+is.State())
+	}
+	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
+}
+
+// well is whether the node is Ready as kubelet has said since it was last
+// started in this run.
+func (s *ready) well(is cluster.Node) bool {
+	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
+		(s.restarted.IsZero() || is.LeaseRenewed.After(s.restarted))
+}
+
+func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.await(ctx, name, cluster.Wanted{Registered: true}, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
+	}
+	wanted, err := s.wanted()
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if len(wanted.Labels) > 0 {
+		if _, err := s.options.Cluster.SetLabels(ctx, name, wanted.Labels); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
+	if len(wanted.Taints) > 0 {
+		if _, err := s.options.Cluster.SetTaints(ctx, name, wanted.Taints); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
+	if err := s.await(ctx, name, wanted, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
+	}
+	return plan.Outcome{}, nil
+}
+
+// await waits for the node and tells for what and for how long.
+func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r ui.Reporter) error {
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, s.options.ReadyTimeout)
+	defer cancel()
+	told := make(chan string)
+	var telling sync.WaitGroup
+	telling.Go(func() { tell(began, told, r) })
+	defer telling.Wait()
+	defer close(told)
+	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) { told <- state })
+	return err
+}
+
+// tell repeats what is waited for, with how long it has been.
+func tell(began time.Time, states <-chan string, r ui.Reporter) {
+	again := time.NewTicker(10 * time.Second)
+	defer again.Stop()
+	state, open := "", true
+	for {
+		select {
+		case state, open = <-states:
+			if !open {
+				return
+			}
+		case <-again.C:
+		}
+		if state != "" {
+			r.Step("waiting for the node, %s: %s", since(began), state)
+		}
+	}
+}
+
+// wanted is what the node file says of the Node.
+func (s *ready) wanted() (cluster.Wanted, error) {
+	wanted := cluster.Wanted{
+		Registered: true, Ready: true, Allocatable: true,
+		LeaseAfter: s.restarted, Labels: s.spec.Kubelet.NodeLabels,
+	}
+	for _, text := range s.spec.Kubelet.RegisterWithTaints {
+		taint, err := parseTaint(text)
+		if err != nil {
+			return wanted, err
+		}
+		wanted.Taints = append(wanted.Taints, taint)
+	}
+	return wanted, nil
+}
+
+// parseTaint reads key=value:Effect or key:Effect.
+func parseTaint(text string) (corev1.Taint, error) {
+	what, effect, ok := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(what, "=")
+	if !ok || key == "" {
+		return corev1.Taint{}, fmt.Errorf("spec.kubernetes.kubelet.registerWithTaints: %.80q is not a taint; write it such as os=windows:NoSchedule", text)
+	}
+	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}, nil
+}
+
+func missingLabels(is cluster.Node, wanted cluster.Wanted) []string {
+	var missing []string
+	for _, key := range slices.Sorted(maps.Keys(wanted.Labels)) {
+		if has, ok := is.Labels[key]; !ok || has != wanted.Labels[key] {
+			missing = append(missing, key+"="+wanted.Labels[key])
+		}
+	}
+	return missing
+}
+
+func missingTaints(is cluster.Node, wanted cluster.Wanted) []string {
+	var missing []string
+	for _, taint := range wanted.Taints {
+		same := func(has corev1.Taint) bool { return has.MatchTaint(&taint) && has.Value == taint.Value }
+		if !slices.ContainsFunc(is.Taints, same) {
+			missing = append(missing, taint.ToString())
+		}
+	}
+	return missing
+}
+
+// PlanUndo drains the node, so that its pods go somewhere else first.
+func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil || s.reset.Drain == nil || r.Node == "" || !r.Joined {
+		return plan.Change{}, err
+	}
+	is, err := s.options.Cluster.Node(ctx, r.Node)
+	return plan.Change{Needed: is.Exists, Summary: "drain " + r.Node}, err
+}
+
+// Undo is the drain.
+func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	done, err := s.options.Cluster.Drain(ctx, r.Node, *s.reset.Drain, reporter)
+	return plan.Outcome{Message: fmt.Sprintf("%d pods left", len(done.Evicted))}, err
+}

@@ -1,0 +1,245 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+)
+
+const (
+	startTimeout = time.Minute
+	stopTimeout  = time.Minute
+	// deletedIn is how long a service may stay marked for deletion: until those
+	// who look at it (services.msc) let it go.
+	deletedIn = 30 * time.Second
+)
+
+// service reads a service; nil where there is none.
+func service(ctx context.Context, n *node.Node, name string) (*agentv1.ServiceReply, error) {
+	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+	if errors.Is(err, host.ErrNoService) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at service %s: %w", name, err)
+	}
+	return reply, nil
+}
+
+func running(s *agentv1.ServiceReply) bool {
+	return host.ServiceState(s.GetStatus().GetState()) == host.Running
+}
+
+// recovery has the SCM start a service again that ended by itself.
+func recovery(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery {
+	r := &agentv1.Recovery{Reset_: durationpb.New(reset)}
+	for _, after := range restarts {
+		r.Restarts = append(r.Restarts, durationpb.New(after))
+	}
+	return r
+}
+
+// registrationChange compares how a service is registered.
+func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) plan.Change {
+	name := wanted.GetName()
+	switch {
+	case is == nil:
+		return plan.Change{Needed: true, Summary: "register the service " + name + ": " + wanted.GetCommandLine()}
+	case is.GetConfig().GetCommandLine() != wanted.GetCommandLine():
+		return plan.Change{Needed: true, Summary: fmt.Sprintf("change what the service %s runs: %s → %s",
+			name, is.GetConfig().GetCommandLine(), wanted.GetCommandLine())}
+	case !sameRegistration(is.GetConfig(), wanted):
+		return plan.Change{Needed: true, Summary: "change how the service " + name + " is started and restarted"}
+	}
+	return plan.Change{}
+}
+
+// sameRegistration compares all but the command line. Recovery that the machine
+// cannot report (Wine) is taken to be as it was set.
+func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
+	for _, needed := range wanted.GetDependencies() {
+		if !containsFold(is.GetDependencies(), needed) {
+			return false
+		}
+	}
+	return is.GetStartType() == wanted.GetStartType() &&
+		(is.GetRecovery() == nil || sameRecovery(is.GetRecovery(), wanted.GetRecovery()))
+}
+
+func sameRecovery(a, b *agentv1.Recovery) bool {
+	return a.GetReset_().AsDuration() == b.GetReset_().AsDuration() &&
+		slices.EqualFunc(a.GetRestarts(), b.GetRestarts(), func(x, y *durationpb.Duration) bool {
+			return x.AsDuration() == y.AsDuration()
+		})
+}
+
+// register makes a service registered as wanted, and has it restarted if it runs
+// with something else.
+func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
+	name := wanted.GetName()
+	is, err := service(ctx, n, name)
+	if err != nil {
+		return err
+	}
+	err = update(ctx, n, func(r *record) {
+		if r.service(name) == nil {
+			r.Services = append(r.Services, serviceRecord{Name: name, Before: registered(is)})
+		}
+		if is != nil && is.GetConfig().GetCommandLine() != wanted.GetCommandLine() {
+			r.addRestart(name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if is != nil {
+		if _, err := n.Services.Configure(ctx, wanted); err != nil {
+			return fmt.Errorf("change the service %s: %w", name, err)
+		}
+		return nil
+	}
+	return create(ctx, n, wanted)
+}
+
+// create registers a service, when one of that name that was deleted just now is
+// really gone.
+func create(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
+	waiting, cancel := context.WithTimeout(ctx, deletedIn)
+	defer cancel()
+	for {
+		_, err := n.Services.Create(ctx, wanted)
+		if errors.Is(err, host.ErrServiceDeleting) && rest(waiting) == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("register the service %s: %w", wanted.GetName(), err)
+		}
+		return nil
+	}
+}
+
+func registered(is *agentv1.ServiceReply) *registration {
+	if is == nil {
+		return nil
+	}
+	c := is.GetConfig()
+	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(), Dependencies: c.GetDependencies(), Running: running(is)}
+}
+
+// restart stops a service, with those that depend on it, and starts it. What was
+// stopped with it is written down, to be started at the end.
+func restart(ctx context.Context, n *node.Node, name string) error {
+	dependents, err := runningDependents(ctx, n, name)
+	if err != nil {
+		return err
+	}
+	if err := update(ctx, n, func(r *record) { r.addRestart(dependents...) }); err != nil {
+		return err
+	}
+	if err := stop(ctx, n, name); err != nil {
+		return err
+	}
+	return start(ctx, n, name)
+}
+
+// runningDependents are the services that stopping one stops too, each before
+// those that depend on it.
+func runningDependents(ctx context.Context, n *node.Node, name string) ([]string, error) {
+	var all []string
+	var walk func(name string) error
+	walk = func(name string) error {
+		s, err := service(ctx, n, name)
+		if err != nil || s == nil {
+			return err
+		}
+		for _, dependent := range s.GetDependents() {
+			d, err := service(ctx, n, dependent)
+			if err != nil {
+				return err
+			}
+			if d == nil || !running(d) || containsFold(all, dependent) {
+				continue
+			}
+			all = append(all, dependent)
+			if err := walk(dependent); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return all, walk(name)
+}
+
+// stop stops a service and those that depend on it. One that is stopped, or not
+// there, is no error.
+func stop(ctx context.Context, n *node.Node, name string) error {
+	_, err := n.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: name, Timeout: durationpb.New(stopTimeout)})
+	if err != nil && !errors.Is(err, host.ErrNoService) && !errors.Is(err, host.ErrServiceStopped) {
+		return fmt.Errorf("stop the service %s: %w", name, err)
+	}
+	return nil
+}
+
+// start starts a service. One that runs is no error.
+func start(ctx context.Context, n *node.Node, name string) error {
+	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: name, Timeout: durationpb.New(startTimeout)})
+	if err != nil && !errors.Is(err, host.ErrServiceRunning) {
+		return fmt.Errorf("start the service %s: %w", name, err)
+	}
+	return nil
+}
+
+// serviceUndoChange says what becomes of a service of ours.
+func serviceUndoChange(r record, name string) plan.Change {
+	s := r.service(name)
+	switch {
+	case s == nil:
+		return plan.Change{}
+	case s.Before != nil:
+		return plan.Change{Needed: true, Summary: "register the service " + name + " as before: " + s.Before.CommandLine}
+	}
+	return plan.Change{Needed: true, Summary: "stop and remove the service " + name}
+}
+
+// unregister stops a service of ours and removes it, or registers it as it was.
+func unregister(ctx context.Context, n *node.Node, name string) error {
+	r, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	s := r.service(name)
+	if s == nil {
+		return nil
+	}
+	if err := stop(ctx, n, name); err != nil {
+		return err
+	}
+	if s.Before != nil {
+		err = registerAsBefore(ctx, n, name, *s.Before)
+	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err, host.ErrNoService) || errors.Is(err, host.ErrServiceDeleting) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("take the service %s back: %w", name, err)
+	}
+	return update(ctx, n, func(r *record) {
+		r.dropService(name)
+		r.dropRestart(name)
+	})
+}
+
+func registerAsBefore(ctx context.Context, n *node.Node, name string, b registration) error {
+	_, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{
+		Name: name, CommandLine: b.CommandLine, StartType: b.StartType, Dependencies: b.Dependencies,
+	})
+	return err
+}

@@ -1,0 +1,212 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/setup"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// settings has a step of package setup do what `swdt setup` does too, and
+// writes down what stood there before.
+type settings struct {
+	*joining
+	name string
+	spec v1alpha1.Setup
+	// note writes down what the step is about to change.
+	note func(ctx context.Context, n *node.Node, r *record) error
+}
+
+func (s *settings) Name() string { return s.name }
+
+func (s *settings) steps() []plan.Step { return setup.Steps(s.spec, setup.Options{}) }
+
+func (s *settings) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	for _, step := range s.steps() {
+		if change, err := step.Plan(ctx, n); err != nil || change.Needed {
+			return change, err
+		}
+	}
+	return plan.Change{}, nil
+}
+
+func (s *settings) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	var failed error
+	err := update(ctx, n, func(r *record) { failed = s.note(ctx, n, r) })
+	if err = errors.Join(failed, err); err != nil {
+		return plan.Outcome{}, err
+	}
+	for _, step := range s.steps() {
+		if outcome, err := step.Apply(ctx, n, r); err != nil || outcome.RebootRequired {
+			return outcome, err
+		}
+	}
+	return plan.Outcome{}, nil
+}
+
+// featuresStep turns on what containers need. It is not Undoable: nobody knows
+// who else uses a feature, and turning one off takes a reboot.
+func featuresStep(j *joining) plan.Step {
+	const containers = "Containers"
+	note := func(_ context.Context, _ *node.Node, r *record) error {
+		if !containsFold(r.Features, containers) {
+			r.Features = append(r.Features, containers)
+		}
+		return nil
+	}
+	return &settings{j, stepFeatures, v1alpha1.Setup{Features: []string{containers}}, note}
+}
+
+// searchPath puts the programs on the machine's PATH.
+type searchPath struct{ *settings }
+
+func pathStep(j *joining) plan.Step {
+	folders := []string{v1alpha1.KubernetesFolder, containerdBin}
+	note := func(ctx context.Context, n *node.Node, r *record) error {
+		now, err := machinePath(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, folder := range folders {
+			if !containsFold(now, folder) && !containsFold(r.Path, folder) {
+				r.Path = append(r.Path, folder)
+			}
+		}
+		return nil
+	}
+	return &searchPath{&settings{j, stepPath, v1alpha1.Setup{Path: folders}, note}}
+}
+
+// machinePath are the folders of the machine's PATH, without a \ at their ends.
+func machinePath(ctx context.Context, n *node.Node) ([]string, error) {
+	reply, err := n.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's environment: %w", err)
+	}
+	for _, v := range reply.GetVariables() {
+		if strings.EqualFold(v.GetName(), "path") {
+			folders := strings.Split(v.GetValue(), ";")
+			for i := range folders {
+				folders[i] = strings.TrimRight(strings.Trim(folders[i], `" `), `\`)
+			}
+			return folders, nil
+		}
+	}
+	return nil, nil
+}
+
+func (s *searchPath) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return plan.Change{Needed: len(r.Path) > 0, Summary: "take " + strings.Join(r.Path, ", ") + " off"}, err
+}
+
+func (s *searchPath) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if _, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{RemovePath: r.Path}); err != nil {
+		return plan.Outcome{}, fmt.Errorf("take folders off the machine's PATH: %w", err)
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Path = nil })
+}
+
+// hostsFile makes the API server's name resolve.
+type hostsFile struct{ *settings }
+
+func hostsStep(j *joining) plan.Step {
+	var spec v1alpha1.Setup
+	alias := j.spec.Join.ControlPlaneAlias
+	if alias != nil {
+		spec.Hosts = []v1alpha1.HostsEntry{{Address: alias.IP, Names: []string{alias.Name}}}
+	}
+	note := func(ctx context.Context, n *node.Node, r *record) error {
+		if slices.ContainsFunc(r.Hosts, func(h hostsRecord) bool { return strings.EqualFold(h.Name, alias.Name) }) {
+			return nil
+		}
+		reply, err := n.Settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
+		if err != nil {
+			return fmt.Errorf("read the hosts file: %w", err)
+		}
+		before := hostsRecord{Name: alias.Name}
+		for _, entry := range reply.GetEntries() {
+			if strings.EqualFold(entry.GetName(), alias.Name) && before.Before == "" {
+				before.Before = entry.GetAddress()
+			}
+		}
+		r.Hosts = append(r.Hosts, before)
+		return nil
+	}
+	return &hostsFile{&settings{j, stepHosts, spec, note}}
+}
+
+func (s *hostsFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	var parts []string
+	for _, h := range r.Hosts {
+		if h.Before == "" {
+			parts = append(parts, "remove "+h.Name)
+		} else {
+			parts = append(parts, h.Name+" → "+h.Before+" again")
+		}
+	}
+	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, ", ")}, err
+}
+
+func (s *hostsFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	request := &agentv1.SetHostsRequest{}
+	for _, h := range r.Hosts {
+		request.Entries = append(request.Entries, &agentv1.HostsEntry{Name: h.Name, Address: h.Before})
+	}
+	if _, err := n.Settings.SetHosts(ctx, request); err != nil {
+		return plan.Outcome{}, fmt.Errorf("edit the hosts file: %w", err)
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Hosts = nil })
+}
+
+// firewall lets the API server reach kubelet.
+type firewall struct{ *settings }
+
+func firewallStep(j *joining) plan.Step {
+	const rule = "swdt kubelet"
+	note := func(_ context.Context, _ *node.Node, r *record) error {
+		if !containsFold(r.Firewall, rule) {
+			r.Firewall = append(r.Firewall, rule)
+		}
+		return nil
+	}
+	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp", Ports: "10250"}}}
+	return &firewall{&settings{j, stepFirewall, spec, note}}
+}
+
+func (s *firewall) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	return plan.Change{Needed: len(r.Firewall) > 0, Summary: "remove the rule " + strings.Join(r.Firewall, ", ")}, err
+}
+
+func (s *firewall) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	for _, name := range r.Firewall {
+		_, err := n.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: name})
+		if err != nil && !errors.Is(err, host.ErrNotExist) {
+			return plan.Outcome{}, fmt.Errorf("remove the firewall rule %s: %w", name, err)
+		}
+	}
+	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Firewall = nil })
+}

@@ -1,0 +1,96 @@
+package smallfile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+// Administrators is the access list of a file that belongs to Administrators,
+// who and SYSTEM alone have access; nothing is inherited.
+const Administrators = "O:BAD:PAI(A;;FA;;;BA)(A;;FA;;;SY)"
+
+// Restrict gives a file or folder an access list that leaves Administrators and
+// SYSTEM alone, and makes sure that it took.
+func Restrict(ctx context.Context, n *node.Node, path, sddl string) error {
+	if _, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: path, Sddl: sddl}); err != nil {
+		return fmt.Errorf("restrict access to %s: %w", path, err)
+	}
+	is, err := Restricted(ctx, n, path)
+	if err != nil {
+		return err
+	}
+	if !is {
+		return fmt.Errorf("restrict access to %s: others still have it; is the file system NTFS?", path)
+	}
+	return nil
+}
+
+// Restricted reports whether only Administrators and SYSTEM have access. Wine
+// keeps no access lists, what it reports is made up from the Linux file's mode:
+// there, everything counts as restricted.
+func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
+	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	if err != nil {
+		return false, fmt.Errorf("read the access list of %s: %w", path, err)
+	}
+	if isRestricted(acl.GetSddl()) {
+		return true, nil
+	}
+	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return false, fmt.Errorf("read what kind of machine it is: %w", err)
+	}
+	return facts.GetSimulated() == "wine", nil
+}
+
+// isRestricted reports whether Administrators or SYSTEM own the file, and they
+// and nobody else have access, all of it. Windows may list the two in either
+// order, and writes well-known SIDs and rights as letters.
+func isRestricted(sddl string) bool {
+	owner, list := splitSDDL(sddl)
+	if !isAdministrators(owner) && !isSystem(owner) {
+		return false
+	}
+	flags, entries, _ := strings.Cut(list, "(")
+	if !strings.Contains(flags, "P") {
+		return false // what the folder grants would come in
+	}
+	var administrators, system bool
+	for _, entry := range strings.Split(strings.TrimSuffix(entries, ")"), ")(") {
+		fields := strings.Split(entry, ";")
+		if len(fields) != 6 || fields[0] != "A" || fields[2] != "FA" && !strings.EqualFold(fields[2], "0x1f01ff") {
+			return false
+		}
+		switch trustee := fields[5]; {
+		case isAdministrators(trustee):
+			administrators = true
+		case isSystem(trustee):
+			system = true
+		default:
+			return false
+		}
+	}
+	return administrators && system
+}
+
+// splitSDDL finds the owner and the access list; a group or an audit list is of
+// no interest.
+func splitSDDL(sddl string) (owner, list string) {
+	rest, ok := strings.CutPrefix(sddl, "O:")
+	if ok {
+		owner = rest
+		for _, next := range []string{"G:", "D:", "S:"} {
+			owner, _, _ = strings.Cut(owner, next)
+		}
+	}
+	_, list, _ = strings.Cut(sddl, "D:")
+	list, _, _ = strings.Cut(list, "S:")
+	return owner, list
+}
+
+func isAdministrators(sid string) bool { return sid == "BA" || sid == "S-1-5-32-544" }
+func isSystem(sid string) bool         { return sid == "SY" || sid == "S-1-5-18" }
