@@ -45,7 +45,7 @@ func nodeSide() []string {
 }
 
 func shared() []string {
-	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta"}
+	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline"}
 }
 
 type listed struct {
