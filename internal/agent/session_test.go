@@ -44,6 +44,7 @@ type client struct {
 	processes agentv1.ProcessesClient
 	features  agentv1.FeaturesClient
 	firewall  agentv1.FirewallClient
+	network   agentv1.NetworkClient
 
 	stream net.Conn // what an SSH channel would be
 	rpc    *grpc.ClientConn
@@ -84,6 +85,7 @@ func (c *client) clients() {
 	c.processes = agentv1.NewProcessesClient(c.rpc)
 	c.features = agentv1.NewFeaturesClient(c.rpc)
 	c.firewall = agentv1.NewFirewallClient(c.rpc)
+	c.network = agentv1.NewNetworkClient(c.rpc)
 }
 
 func dial(t testing.TB, stream net.Conn) *grpc.ClientConn {

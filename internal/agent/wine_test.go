@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 	"github.com/swdt-dev/swdt/internal/wine"
@@ -142,6 +146,7 @@ func TestUnderWine(t *testing.T) {
 	t.Run("files", a.testFiles)
 	t.Run("lock", a.testLock)
 	t.Run("run", a.testRun)
+	t.Run("network", a.testNetwork)
 	t.Run("end", a.testEnd)
 	t.Run("reboot", a.testReboot)
 }
@@ -214,6 +219,30 @@ func (a installed) testRun(t *testing.T) {
 		t.Errorf("got %q, %q, %d, %v", stdout, stderr, code, err)
 	}
 	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func (a installed) testNetwork(t *testing.T) {
+	p := a.start(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	defer server.Close()
+	at := server.Listener.Addr().String()
+	for address, want := range map[string]host.ReachOutcome{at: host.Reached, "127.0.0.1:1": host.Refused} {
+		reach, err := p.network.Reach(t.Context(), &agentv1.ReachRequest{Address: address})
+		if err != nil || reach.GetOutcome() != string(want) {
+			t.Errorf("%s: got %v, %v", address, reach, err)
+		}
+	}
+	got, err := p.network.HTTPGet(t.Context(), &agentv1.HTTPGetRequest{Url: server.URL})
+	if err != nil || got.GetStatus() != 200 || string(got.GetBody()) != "ok" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	listeners, err := p.network.Listeners(t.Context(), &agentv1.ListenersRequest{})
+	if err != nil || !slices.ContainsFunc(listeners.GetListeners(), func(l *agentv1.Listener) bool { return l.GetAddress() == at }) {
+		t.Errorf("got %v, %v", listeners, err)
+	}
+	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err, host.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -47,3 +47,38 @@ func TestVersionWithoutARuntime(t *testing.T) {
 		t.Fatal("a runtime that cannot be reached answered")
 	}
 }
+
+func TestStatusIsWhatCame(t *testing.T) {
+	want := []byte("a status, as it is")
+	asked := make(chan []byte, 1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.ForceServerCodec(cri.RawCodec{}), grpc.UnknownServiceHandler(
+		func(_ any, stream grpc.ServerStream) error {
+			if method, _ := grpc.MethodFromServerStream(stream); method != cri.MethodStatus {
+				t.Errorf("called %s", method)
+			}
+			var request []byte
+			if err := stream.RecvMsg(&request); err != nil {
+				return err
+			}
+			asked <- request
+			return stream.SendMsg(want)
+		}))
+	go server.Serve(listener)
+	defer server.Stop()
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
+	}
+	for verbose, request := range map[bool]string{false: "", true: "\x08\x01"} { // StatusRequest{verbose}
+		got, err := cri.Status(t.Context(), dial, verbose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent := <-asked; string(got) != string(want) || string(sent) != request {
+			t.Errorf("asked %q, got %q", sent, got)
+		}
+	}
+}

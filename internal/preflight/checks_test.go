@@ -156,9 +156,11 @@ func plantedOnNode() map[string]planted {
 		"another port for kubelet": {func(f *facts) {
 			f.spec.Kubelet.ConfigPatch = map[string]any{"port": 22}
 		}, []string{"ports error: 22 is in use by sshd.exe"}},
-		"joined before":       {func(f *facts) { f.node.files.value = leftovers() }, []string{"leftovers error: kubelet.conf"}},
-		"joined by us":        {func(f *facts) { f.node.files.value, f.own.Joined = leftovers(), true }, nil},
-		"begun by us":         {func(f *facts) { f.node.files.value, f.own.Files = leftovers()[:1], []string{`c:/etc/kubernetes/KUBELET.conf`} }, nil},
+		"joined before": {func(f *facts) { f.node.files.value = leftovers() }, []string{"leftovers error: kubelet.conf"}},
+		"joined by us":  {func(f *facts) { f.node.files.value, f.own.Joined = leftovers(), true }, nil},
+		"begun by us": {func(f *facts) {
+			f.node.files.value, f.own.Files = leftovers()[:1], []string{`c:/etc/kubernetes/KUBELET.conf`}
+		}, nil},
 		"an old certificate":  {func(f *facts) { f.node.files.value = []string{clientCertificate} }, []string{"leftovers warning: client certificate"}},
 		"nssm's kubelet":      {func(f *facts) { put(f, service{name: "kubelet", state: "stopped", commandLine: `C:\k\nssm.exe`}) }, []string{"kubelet-service error: nssm"}},
 		"a kubelet elsewhere": {func(f *facts) { put(f, service{name: "kubelet", commandLine: `D:\Kube Stuff\kubelet.exe --v=2`}) }, []string{"kubelet-service error: outside of C:\\k"}},
@@ -256,13 +258,15 @@ func plantedOnCluster() map[string]planted {
 		"IP in IP":     {calico(func(c *cluster.Calico) { c.Pools[0].IPIP = "Always" }), []string{"calico warning: ipipMode Always"}},
 		"by manifest": {calico(func(c *cluster.Calico) { *c = cluster.Calico{StrictAffinity: true} }),
 			[]string{"calico warning: no DaemonSet for Windows"}},
-		"flannel":             {func(f *facts) { flannel(f, func(*cluster.Flannel) {}) }, nil},
-		"flannel by host-gw":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend, c.VNI, c.Port = "host-gw", 0, 0 }) }, nil},
-		"flannel for Linux":   {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 8472 }) }, []string{"flannel warning: VNI is 1", "flannel warning: Port is 8472"}},
-		"flannel by wg":       {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend = "wireguard" }) }, []string{"flannel warning: Backend.Type is wireguard"}},
-		"flannel not for us":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) }, []string{"flannel warning: no DaemonSet"}},
-		"no kube-proxy":       {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil }, []string{"kube-proxy warning: services are not reached"}},
-		"Antrea":              {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"w"}}} }, nil},
+		"flannel":            {func(f *facts) { flannel(f, func(*cluster.Flannel) {}) }, nil},
+		"flannel by host-gw": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend, c.VNI, c.Port = "host-gw", 0, 0 }) }, nil},
+		"flannel for Linux":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 8472 }) }, []string{"flannel warning: VNI is 1", "flannel warning: Port is 8472"}},
+		"flannel by wg":      {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend = "wireguard" }) }, []string{"flannel warning: Backend.Type is wireguard"}},
+		"flannel not for us": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) }, []string{"flannel warning: no DaemonSet"}},
+		"no kube-proxy":      {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil }, []string{"kube-proxy warning: services are not reached"}},
+		"Antrea": {func(f *facts) {
+			f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"w"}}}
+		}, nil},
 		"Antrea for Linux":    {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{}} }, []string{"antrea warning: no DaemonSet"}},
 		"a fact that is lost": {func(f *facts) { f.cluster.cni.err = errors.New("500") }, []string{"pod-network warning: 500"}},
 	}

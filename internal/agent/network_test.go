@@ -1,0 +1,107 @@
+package agent_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+func TestReach(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	m.SetName("cp.example", "10.0.0.1")
+	m.SetReach("10.0.0.1:6443", host.Reached)
+	m.SetReach("10.0.0.1", host.TimedOut)
+	c := connect(t, m.Process("agent"))
+	reach := func(address string, timeout time.Duration) *agentv1.ReachReply {
+		t.Helper()
+		reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: address, Timeout: durationpb.New(timeout)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(host.Reached) || got.GetConnected() != "10.0.0.1:6443" {
+		t.Errorf("got %v", got)
+	}
+	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(host.TimedOut) || got.GetTook().AsDuration() != time.Minute {
+		t.Errorf("got %v", got)
+	}
+	if got := reach("cp.example:443", 0); got.GetTook().AsDuration() != 5*time.Second {
+		t.Errorf("without a timeout: got %v", got)
+	}
+	if got := reach("other.example:443", 0); got.GetOutcome() != string(host.NameNotFound) || got.GetDetail() == "" {
+		t.Errorf("got %v", got)
+	}
+	if reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: "cp.example"}); err == nil {
+		t.Errorf("no port: got %v", reply)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	m.SetName("cp.example", "10.0.0.1", "10.0.0.2")
+	c := connect(t, m.Process("agent"))
+	got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "CP.example"})
+	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.1", "10.0.0.2"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	entries := []*agentv1.HostsEntry{{Name: "cp.example", Address: "10.0.0.9"}}
+	if _, err := c.settings.SetHosts(t.Context(), &agentv1.SetHostsRequest{Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "cp.example"})
+	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.9"}) {
+		t.Errorf("the hosts file comes first: got %v, %v", got, err)
+	}
+	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err, host.ErrNotExist) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestListenersAreNamed(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	nginx := m.Spawn("nginx.exe")
+	if err := nginx.HandleHTTP("0.0.0.0:10250", http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, m.Process("agent"))
+	got, err := c.network.Listeners(t.Context(), &agentv1.ListenersRequest{})
+	if err != nil || len(got.GetListeners()) != 1 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if l := got.GetListeners()[0]; l.GetAddress() != "0.0.0.0:10250" || l.GetPort() != 10250 || l.GetPid() != nginx.PID() || l.GetProcess() != "nginx.exe" {
+		t.Errorf("got %v", l)
+	}
+	m.OnOperation(func(o simulated.Operation) simulated.Verdict {
+		if o.Kind == simulated.OpListeners {
+			return simulated.Fail(host.ErrNotSupported)
+		}
+		return simulated.Continue()
+	})
+	if got, err := c.network.Listeners(t.Context(), &agentv1.ListenersRequest{}); !is(err, host.ErrNotSupported) {
+		t.Errorf("a machine that cannot tell: got %v, %v", got, err)
+	}
+}
+
+func TestHealthOfTheNode(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	c := connect(t, m.Process("agent"))
+	got, err := c.network.HTTPGet(t.Context(), &agentv1.HTTPGetRequest{Url: "http://" + simulated.HealthAddress + "/healthz"})
+	if err != nil || got.GetStatus() != http.StatusOK || string(got.GetBody()) != "ok" {
+		t.Errorf("kubelet: got %v, %v", got, err)
+	}
+	version, err := c.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe})
+	if err != nil || version.GetRuntimeName() != "containerd" || version.GetRuntimeVersion() != simulated.ContainerdVersion {
+		t.Errorf("containerd: got %v, %v", version, err)
+	}
+	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err, host.ErrNotExist) {
+		t.Errorf("nobody: got %v, %v", got, err)
+	}
+}
