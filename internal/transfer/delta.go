@@ -70,8 +70,8 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	begin, fast := d.fast(early)
 	headStart := time.AfterFunc(headStart, begin)
 	defer headStart.Stop()
-	link := d.link(ctx)
-	way := d.depot.costs.choose(d.base.Size, d.file.Size, link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
+	link := d.link(ctx, d.file.Size)
+	way := d.depot.costs.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	if way.whole {
@@ -85,7 +85,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	begin()
 	d.depot.choose(d.key(delta.Fast))
 	first := <-fast
-	if first.err == nil && d.depot.costs.worthSmall(d.base.Size, d.file.Size, int64(len(first.patch.bytes)), link) {
+	if first.err == nil && d.depot.costs.worthSmall(d.pair(), int64(len(first.patch.bytes)), link) {
 		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
 		return d.small(ctx, link)
 	}
@@ -113,6 +113,10 @@ func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made)
 	return begin, result
 }
 
+func (d *difference) pair() pair {
+	return pair{name: d.file.Label, oldSize: d.base.Size, newSize: d.file.Size}
+}
+
 func (d *difference) key(v delta.Variant) patchKey { return patchKey{d.base.SHA256, d.file.SHA256, v} }
 
 func (d *difference) small(ctx context.Context, link node.Reading) (patch, error) {
@@ -126,7 +130,8 @@ func (d *difference) small(ctx context.Context, link node.Reading) (patch, error
 // worth refuses a patch that turned out larger than is of any use.
 func (d *difference) worth(p patch, link node.Reading) (patch, error) {
 	size := int64(len(p.bytes))
-	if patchSeconds(size, d.file.Size, link) > d.depot.costs.wholeSeconds(d.file.Size, link) {
+	costs := &d.depot.costs
+	if costs.patch(size, d.file.Size, link) > costs.whole(d.file.Size, link).seconds {
 		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errWhole)
 	}
 	return p, nil
@@ -172,6 +177,8 @@ func (d *difference) apply(ctx context.Context, p patch, part, destination strin
 	if reply.GetSha256() != d.file.SHA256 {
 		return sent, failed(fmt.Errorf("the node made another file of it (SHA-256 %.12s)", reply.GetSha256()))
 	}
+	d.depot.costs.sawApply(d.file.Size, sent, d.node.Speed.Latest(), reply.GetApplying().AsDuration())
+	d.depot.remember()
 	d.reporter.Debug("%s: a %s patch of %s, applied and verified in %s", d.file.Label,
 		p.info.Variant, ui.Size(sent), ui.Seconds(reply.GetApplying().AsDuration()))
 	return sent, nil

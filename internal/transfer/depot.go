@@ -3,7 +3,6 @@ package transfer
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -48,8 +47,6 @@ type Depot struct {
 	patches map[patchKey]*making
 	order   []patchKey
 	keeping map[string]chan struct{}
-
-	noise []byte // to measure links with
 }
 
 // NewDepot makes a Depot on a store.
@@ -57,17 +54,9 @@ func NewDepot(store *blobs.Store) *Depot {
 	d := &Depot{
 		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
 		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{},
-		noise: noise(),
 	}
 	d.costs.load(filepath.Join(store.Folder(), costsFile))
 	return d
-}
-
-// noise is what no compression on the way makes smaller.
-func noise() []byte {
-	out := make([]byte, secondProbe)
-	_, _ = rand.Read(out) // never fails
-	return out
 }
 
 // Diffs is how many patches were computed so far.
@@ -275,7 +264,7 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	}
 	took := time.Since(begun)
 	defer d.remember()
-	d.costs.saw(key.variant, info.OldSize, info.NewSize, int64(out.Len()), took)
+	d.costs.sawDiff(key.variant, file.Label, info.OldSize, info.NewSize, int64(out.Len()), took)
 	return patch{bytes: out.Bytes(), took: took, info: info}, nil
 }
 

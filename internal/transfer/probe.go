@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -9,30 +10,35 @@ import (
 )
 
 const (
-	// firstProbe is enough to tell a slow link from a fast one, and secondProbe to
-	// tell a fast one from a very fast one, which is asked of fast ones alone.
+	// firstProbe is enough to tell a slow link from a fast one. The others, asked of
+	// fast ones alone, tell those apart.
 	firstProbe  = 64 << 10
 	secondProbe = 512 << 10
+	thirdProbe  = 2 << 20
 	// againWithin is how long firstProbe may take to be worth a second look: TCP
 	// begins slowly, and a processor may have been busy.
 	againWithin = 25 * time.Millisecond
 	// fastProbe is how long firstProbe may take, beyond the round trip, on a link
-	// that is worth the second: one of 16 MB/s.
-	fastProbe = 4 * time.Millisecond
+	// that is worth the second (one of 16 MB/s), and fasterProbe the same of the
+	// second and third (80 MB/s).
+	fastProbe   = 4 * time.Millisecond
+	fasterProbe = 6 * time.Millisecond
 	// probeTime is after how long without an answer a link is known to be slow.
 	probeTime = 500 * time.Millisecond
+	// probePart is how much of what is to be sent a look may be: a sixteenth.
+	probePart = 16
 	// readingAge is how long a reading is good for.
 	readingAge = time.Minute
 )
 
 // link is what is known of the way to the node, measured now unless that was done
-// a moment ago.
-func (s *sending) link(ctx context.Context) node.Reading {
+// a moment ago. For few bytes it is not worth a long look.
+func (s *sending) link(ctx context.Context, bytes int64) node.Reading {
 	known := s.node.Speed.Latest()
 	if known.BytesPerSecond > 0 && time.Since(known.At) < readingAge {
 		return known
 	}
-	p := &probe{sending: s}
+	p := &probe{sending: s, most: bytes / probePart}
 	reading := p.run(ctx)
 	if reading.BytesPerSecond > 0 {
 		s.node.Speed.Note(reading)
@@ -44,6 +50,7 @@ func (s *sending) link(ctx context.Context) node.Reading {
 // to the node; nothing on the way can tell them from a patch.
 type probe struct {
 	*sending
+	most   int64 // bytes of one look, beyond the first
 	stream interface {
 		Send(*agentv1.ProbeRequest) error
 		Recv() (*agentv1.ProbeReply, error)
@@ -76,8 +83,12 @@ func (p *probe) run(ctx context.Context) node.Reading {
 		again, err = p.ask(size)
 		took = min(took, again)
 	}
-	if err == nil && took-reading.RoundTrip < fastProbe {
+	if err == nil && secondProbe <= p.most && took-reading.RoundTrip < fastProbe {
 		size = secondProbe
+		took, err = p.ask(size)
+	}
+	if err == nil && size == secondProbe && thirdProbe <= p.most && took-reading.RoundTrip < fasterProbe {
+		size = thirdProbe
 		took, err = p.ask(size)
 	}
 	if err != nil {
@@ -92,8 +103,10 @@ func (p *probe) run(ctx context.Context) node.Reading {
 
 // ask sends some bytes and waits until they have arrived.
 func (p *probe) ask(size int64) (time.Duration, error) {
+	noise := make([]byte, size) // which nothing on the way can compress
+	_, _ = rand.Read(noise)     // never fails
 	begun := time.Now()
-	if err := p.stream.Send(&agentv1.ProbeRequest{Data: p.depot.noise[:size]}); err != nil {
+	if err := p.stream.Send(&agentv1.ProbeRequest{Data: noise}); err != nil {
 		return 0, err
 	}
 	p.probed += size

@@ -4,21 +4,23 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-
-	"github.com/swdt-dev/swdt/internal/delta"
 )
 
 // remembered is what costs are in the file that keeps them between runs: each push
 // from the command line is a process of its own, and would only ever assume.
 type remembered struct {
-	Fast     cost    `json:"fast"`
-	Small    cost    `json:"small"`
-	Compress float64 `json:"compress"`
-	Ratio    float64 `json:"ratio"`
+	Rates rates       `json:"rates"`
+	Parts parts       `json:"parts"`
+	Files []knownFile `json:"files,omitempty"` // the one used longest ago first
+}
+
+type knownFile struct {
+	Name string `json:"name"`
+	parts
 }
 
 // load takes in what an earlier run saw. A file that is missing or makes no sense
-// is no file.
+// is no file, and neither is a number.
 func (c *costs) load(path string) {
 	var r remembered
 	data, err := os.ReadFile(path)
@@ -27,21 +29,29 @@ func (c *costs) load(path string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = map[delta.Variant]cost{}
-	for v, seen := range map[delta.Variant]cost{delta.Fast: r.Fast, delta.Small: r.Small} {
-		if seen.Rate > 0 && seen.Part >= 0 && seen.Part <= largestPart {
-			c.seen[v] = seen
-		}
+	for _, rate := range []*float64{
+		&r.Rates.Fast, &r.Rates.Small, &r.Rates.Apply, &r.Rates.Plain, &r.Rates.Compress, &r.Rates.Ratio,
+	} {
+		*rate = max(*rate, 0)
 	}
-	if r.Compress > 0 && r.Ratio > 0 {
-		c.compress, c.ratio = r.Compress, r.Ratio
+	c.rates, c.parts = r.Rates, r.Parts.sensible()
+	for _, file := range r.Files {
+		c.touch(file.Name)
+		c.files[file.Name] = file.parts.sensible()
 	}
+}
+
+func (p parts) sensible() parts {
+	return parts{Fast: min(max(p.Fast, 0), largestPart), Small: min(max(p.Small, 0), largestPart)}
 }
 
 // save leaves it for the next run. That it fails costs the next one a guess.
 func (c *costs) save(path string) {
 	c.mu.Lock()
-	r := remembered{Fast: c.seen[delta.Fast], Small: c.seen[delta.Small], Compress: c.compress, Ratio: c.ratio}
+	r := remembered{Rates: c.rates, Parts: c.parts}
+	for _, name := range c.order {
+		r.Files = append(r.Files, knownFile{name, c.files[name]})
+	}
 	c.mu.Unlock()
 	data, err := json.Marshal(r)
 	if err != nil {

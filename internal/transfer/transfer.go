@@ -82,6 +82,14 @@ type sending struct {
 	reporter ui.Reporter
 }
 
+// costs are the run's, or of one send alone.
+func (s *sending) costs() *costs {
+	if s.depot == nil {
+		return &costs{}
+	}
+	return &s.depot.costs
+}
+
 // And is what two tries came to, one after the other.
 func (r Result) And(next Result) Result {
 	next.SentBytes += r.SentBytes

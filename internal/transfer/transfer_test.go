@@ -126,16 +126,17 @@ func TestAnotherFileOfTheSameSizeIsReplaced(t *testing.T) {
 
 func TestPartsAreContinued(t *testing.T) {
 	want := content(6<<20, 1)
+	const looks = 3 << 16 // to measure the link
 	for name, c := range map[string]struct {
 		part []byte
 		most int64 // bytes sent
 	}{
-		"half":             {want[:3<<20], 3<<20 + 1<<16},
+		"half":             {want[:3<<20], 3<<20 + looks},
 		"all but a byte":   {want[:len(want)-1], 100},
 		"all":              {want, 0},
-		"nothing":          {nil, 6<<20 + 1<<16},
-		"longer":           {append(bytes.Clone(want), 1), 6<<20 + 1<<16},
-		"of another build": {content(3<<20, 2), 9<<20 + 1<<16},
+		"nothing":          {nil, 6<<20 + looks},
+		"longer":           {append(bytes.Clone(want), 1), 6<<20 + looks},
+		"of another build": {content(3<<20, 2), 9<<20 + looks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,9 @@ const (
 	// chunkSize is what one message carries: large enough that messages cost
 	// nothing, small enough to stay responsive on a slow link.
 	chunkSize = 512 << 10
-	// probeSize is what is sent first, compressed, to learn how fast the link is.
-	probeSize = 2 << 20
+	// telling is what a send must have to say something about how fast sending is,
+	// and be worth a measurement of the link.
+	telling = 2 << 20
 	// longTime is how long bytes may take on the channel of all other calls.
 	longTime = 2 * time.Second
 	// longRest is what may take that long on a link that was not measured.
@@ -31,8 +31,8 @@ const (
 	window = 4 << 20
 )
 
-// whole sends all bytes. The first of them, compressed, tell whether the link
-// is so fast that compressing the rest would only slow it down.
+// whole sends all bytes, compressed unless the link is so fast that this would only
+// slow it down.
 type whole struct{}
 
 func (whole) send(ctx context.Context, s *sending, path string) (Result, error) {
@@ -95,32 +95,41 @@ func (u *upload) have(ctx context.Context) (int64, error) {
 	return u.size(ctx, u.path)
 }
 
-// from sends everything after offset. A whole file of some size begins with a
-// probe; to go on with a part, the node wants all the rest in one call.
+// from sends everything after offset.
 func (u *upload) from(ctx context.Context, offset int64) error {
 	size := u.sending.file.Size
 	u.progress.Add(offset)
-	if offset > 0 || size < 2*probeSize {
-		if size-offset > longRest {
-			if err := u.bulk(ctx); err != nil {
-				return err
-			}
-		}
-		_, err := u.write(ctx, offset, size, offset < size)
-		return err
+	rest := size - offset
+	if rest < telling {
+		return u.write(ctx, offset, rest > 0)
 	}
-	probe, err := u.write(ctx, 0, probeSize, true)
-	if err != nil {
-		return err
+	link := u.link(ctx, rest)
+	way := u.costs().whole(rest, link)
+	u.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", u.sending.file.Label,
+		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
+	long := way.seconds > longTime.Seconds()
+	if link.BytesPerSecond == 0 {
+		long = rest > longRest
 	}
-	compress := probe.compressionPays()
-	if probe.rest(size-probeSize, compress) > longTime {
+	if long {
 		if err := u.bulk(ctx); err != nil {
 			return err
 		}
 	}
-	_, err = u.write(ctx, probeSize, size, compress)
-	return err
+	begun, before := time.Now(), u.sent
+	if err := u.write(ctx, offset, way.compressed); err != nil {
+		return err
+	}
+	u.learn(link, rest, u.sent-before, way.compressed, time.Since(begun))
+	return nil
+}
+
+// learn notes what the send took, for the next one.
+func (u *upload) learn(link node.Reading, plain, sent int64, compressed bool, took time.Duration) {
+	u.costs().sawWhole(plain, sent, compressed, link, took)
+	if u.depot != nil {
+		u.depot.remember()
+	}
 }
 
 // bulk leaves the channel that all other calls share.
@@ -131,142 +140,94 @@ func (u *upload) bulk(ctx context.Context) (err error) {
 	return nil
 }
 
-// measure is what a write took.
-type measure struct {
-	plain, sent int64         // bytes before and after compression
-	compressing time.Duration // of the processor
-	total       time.Duration // until the node had it on its disk
-}
-
-// compressionPays is whether the compressor is faster than the link and makes
-// the file noticeably smaller. Both run side by side, so the slower counts.
-func (m measure) compressionPays() bool {
-	if m.plain == 0 || m.total <= 0 {
-		return true
-	}
-	ratio := float64(m.sent) / float64(m.plain)
-	perByte := max(m.total-m.compressing, 0).Seconds() / float64(max(m.sent, 1)) // of the link
-	compress := m.compressing.Seconds() / float64(m.plain)
-	return max(ratio*perByte, compress) < 0.95*perByte
-}
-
-// rest is how long that many more bytes will take.
-func (m measure) rest(bytes int64, compress bool) time.Duration {
-	if compress {
-		return time.Duration(m.total.Seconds() / float64(m.plain) * float64(bytes) * float64(time.Second))
-	}
-	perByte := max(m.total-m.compressing, 0).Seconds() / float64(max(m.sent, 1))
-	return time.Duration(perByte * float64(bytes) * float64(time.Second))
-}
-
-// write sends the bytes [offset, end). Where end is the end of the file, the
-// node verifies the whole.
-func (u *upload) write(ctx context.Context, offset, end int64, compress bool) (measure, error) {
+// write sends the bytes from offset on. The node verifies the whole file.
+func (u *upload) write(ctx context.Context, offset int64, compress bool) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the call where we give up on it
 	defer cancel()
-	begun := time.Now()
 	stream, err := u.files.Write(ctx)
 	if err != nil {
-		return measure{}, u.failed(err)
+		return u.failed(err)
 	}
-	header := &agentv1.WriteHeader{Path: u.path, Size: end, Offset: offset, Zstd: compress, MakeFolder: true}
-	if end == u.sending.file.Size {
-		header.Sha256 = u.sending.file.SHA256
-		header.Modified = timestamppb.New(u.sending.file.Modified)
-	}
-	out := &messages{send: stream.Send, sent: &u.sent}
-	m := measure{plain: end - offset}
-	before := u.sent
-	err = stream.Send(&agentv1.WriteRequest{Header: header})
+	file := u.sending.file
+	err = stream.Send(&agentv1.WriteRequest{Header: &agentv1.WriteHeader{
+		Path: u.path, Size: file.Size, Offset: offset, Zstd: compress, MakeFolder: true,
+		Sha256: file.SHA256, Modified: timestamppb.New(file.Modified),
+	}})
 	if err == nil {
-		m.compressing, err = u.pump(ctx, out, offset, end, compress)
+		err = u.pump(ctx, &messages{send: stream.Send, sent: &u.sent}, offset, compress)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return m, u.failed(err)
+		return u.failed(err)
 	}
 	// io.EOF from Send means that the node has ended the call; it says why here.
 	reply, err := stream.CloseAndRecv()
 	if err != nil {
-		return m, u.failed(err)
+		return u.failed(err)
 	}
-	if reply.GetSize() != end {
-		return m, fmt.Errorf("send %s: the node has %d bytes of %d: run the command again", u.sending.file.Label, reply.GetSize(), end)
+	if reply.GetSize() != file.Size {
+		return fmt.Errorf("send %s: the node has %d bytes of %d: run the command again", file.Label, reply.GetSize(), file.Size)
 	}
-	m.sent, m.total = u.sent-before, time.Since(begun)
 	u.compressed = u.compressed || compress
-	if compress && u.depot != nil {
-		u.depot.costs.sawCompress(m.plain, m.sent, m.compressing)
-		if end == u.sending.file.Size {
-			u.depot.remember()
-		}
-	}
-	return m, nil
+	return nil
 }
 
 func (u *upload) failed(err error) error {
 	return fmt.Errorf("send %s to %s: %w", u.sending.file.Label, u.path, err)
 }
 
-// pump moves the bytes from the file through the compressor into messages, and
-// returns the time that compressing took.
-func (u *upload) pump(ctx context.Context, out *messages, offset, end int64, compress bool) (time.Duration, error) {
-	var to io.Writer = out
-	var encoder *zstd.Encoder
+// pump moves the bytes from the file through the compressor into messages.
+func (u *upload) pump(ctx context.Context, out *messages, offset int64, compress bool) error {
+	to, end := io.Writer(out), func() error { return nil }
 	if compress {
-		var err error
-		encoder, err = zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		encoder, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 			zstd.WithWindowSize(window), zstd.WithEncoderCRC(false)) // the node verifies SHA-256
 		if err != nil {
-			return 0, fmt.Errorf("compress: %w", err)
+			return fmt.Errorf("compress: %w", err)
 		}
-		to = encoder
+		to, end = encoder, encoder.Close
 	}
-	var spent time.Duration
-	section := io.NewSectionReader(u.file, offset, end-offset)
+	section := io.NewSectionReader(u.file, offset, u.sending.file.Size-offset)
 	buffer := make([]byte, chunkSize)
 	for {
 		if err := ctx.Err(); err != nil {
-			return spent, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		n, err := io.ReadFull(section, buffer)
 		if n > 0 {
-			begun, sending := time.Now(), out.spent
 			if _, err := to.Write(buffer[:n]); err != nil {
-				return spent, err
+				return err
 			}
-			spent += time.Since(begun) - (out.spent - sending)
 			u.progress.Add(int64(n))
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			break
 		}
 		if err != nil {
-			return spent, fmt.Errorf("read %s: %w", u.sending.file.Path, err)
+			return fmt.Errorf("read %s: %w", u.sending.file.Path, err)
 		}
 	}
-	if encoder != nil {
-		if err := encoder.Close(); err != nil {
-			return spent, err
-		}
+	if err := end(); err != nil {
+		return err
 	}
-	return spent, out.flush()
+	return out.flush()
 }
 
 // messages is the io.Writer that fills one message after the other.
 type messages struct {
 	send    func(*agentv1.WriteRequest) error
 	sent    *int64
-	spent   time.Duration // in send
-	pending bytes.Buffer
+	pending []byte
 }
 
 func (m *messages) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {
-		n := min(len(p), chunkSize-m.pending.Len())
-		m.pending.Write(p[:n])
-		p = p[n:]
-		if m.pending.Len() == chunkSize {
+		if m.pending == nil { // gRPC may keep a message until it is on the wire
+			m.pending = make([]byte, 0, chunkSize)
+		}
+		n := min(len(p), chunkSize-len(m.pending))
+		m.pending, p = append(m.pending, p[:n]...), p[n:]
+		if len(m.pending) == chunkSize {
 			if err := m.flush(); err != nil {
 				return total - len(p), err
 			}
@@ -276,14 +237,12 @@ func (m *messages) Write(p []byte) (int, error) {
 }
 
 func (m *messages) flush() error {
-	if m.pending.Len() == 0 {
+	if len(m.pending) == 0 {
 		return nil
 	}
-	data := bytes.Clone(m.pending.Bytes()) // gRPC may keep a message until it is on the wire
-	m.pending.Reset()
-	begun := time.Now()
+	data := m.pending
+	m.pending = nil
 	err := m.send(&agentv1.WriteRequest{Data: data})
-	m.spent += time.Since(begun)
 	if err == nil {
 		*m.sent += int64(len(data))
 	}
