@@ -191,7 +191,7 @@ func (d *download) failed(ctx context.Context, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // it repeats the URL with its query
 	}
-	return fmt.Errorf("download %s: %w: check sourceURL, the network and the proxy settings", shown(d.url), err)
+	return fmt.Errorf("download %s: %w: check the URL, the network and the proxy settings", shown(d.url), err)
 }
 
 // receive appends the body to the part, which has `have` bytes already, and

@@ -319,7 +319,7 @@ func TestNobodyListens(t *testing.T) {
 	s := serve(t, nil)
 	s.Close()
 	_, err := obtain(t, caches(t)(), s.url(), "")
-	if err == nil || !strings.Contains(err.Error(), "check sourceURL, the network and the proxy") || strings.Contains(err.Error(), "secret") {
+	if err == nil || !strings.Contains(err.Error(), "check the URL, the network and the proxy") || strings.Contains(err.Error(), "secret") {
 		t.Fatalf("got %v", err)
 	}
 }

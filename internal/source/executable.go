@@ -13,7 +13,7 @@ import (
 const (
 	remedyBuild = "build it with GOOS=windows GOARCH=amd64 (or the node's architecture)"
 	remedyMain  = "build the command's main package, with go build -o kubelet.exe ./cmd/kubelet"
-	remedyURL   = "sourceURL must lead to the file itself, not to a page about it"
+	remedyURL   = "the URL must lead to the file itself, not to a page about it"
 	remedyWhole = "build or download it again"
 )
 
@@ -50,7 +50,7 @@ func machineOf(r io.ReaderAt, size int64, executable bool, name string) (string,
 func wholeProgram(image *pe.File, size int64, name string) error {
 	switch {
 	case image.Characteristics&pe.IMAGE_FILE_DLL != 0:
-		return &NotExecutableError{Name: name, Looks: "is a DLL", Remedy: "sourceURL must name an .exe"}
+		return &NotExecutableError{Name: name, Looks: "is a DLL", Remedy: "name an .exe"}
 	case image.Characteristics&pe.IMAGE_FILE_EXECUTABLE_IMAGE == 0 || image.OptionalHeader == nil:
 		return &NotExecutableError{Name: name, Looks: "is an object file that has not been linked", Remedy: remedyMain}
 	}

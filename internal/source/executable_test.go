@@ -89,7 +89,7 @@ func TestZoo(t *testing.T) {
 		"Mach-O":           {[]byte("\xcf\xfa\xed\xfe\x0c\x00\x00\x01"), "macOS"},
 		"zip":              {[]byte("PK\x03\x04rest"), "zip archive: unpack it"},
 		"gzip":             {[]byte("\x1f\x8b\x08rest"), "tar or gzip"},
-		"web page":         {[]byte("\n <!DOCTYPE html><html>404</html>"), "web page (HTML): sourceURL must lead to the file itself"},
+		"web page":         {[]byte("\n <!DOCTYPE html><html>404</html>"), "web page (HTML): the URL must lead to the file itself"},
 		"web page, BOM":    {[]byte("\xef\xbb\xbf<HTML>"), "web page"},
 		"XML":              {[]byte("<?xml version='1.0'?><Error><Code>AccessDenied</Code>"), "is XML"},
 		"LFS pointer":      {[]byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},

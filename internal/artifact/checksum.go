@@ -1,0 +1,131 @@
+package artifact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// checksumLimit is above the size of any file of checksums, bytes.
+const checksumLimit = 1 << 20
+
+// checksum is what the file of checksums beside a place says of it.
+func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
+	beside := at.beside(ending)
+	file, err := s.file(ctx, beside, "", r)
+	if err != nil {
+		return "", err
+	}
+	text := []byte{}
+	if file.Size <= checksumLimit {
+		if text, err = os.ReadFile(file.Path); err != nil {
+			return "", fmt.Errorf("read %s: %w", beside, err)
+		}
+	}
+	hash, ok := parseChecksum(string(text), baseName(at))
+	if !ok {
+		return "", fmt.Errorf("%s has no SHA-256 of %s: it must be 64 hexadecimal digits, as sha256sum prints them", beside, baseName(at))
+	}
+	return hash, nil
+}
+
+func baseName(at place) string {
+	if at.local() {
+		return filepath.Base(string(at))
+	}
+	return path.Base(at.String())
+}
+
+// parseChecksum finds a file's hash: alone, or in lines of sha256sum, which are
+// the hash, spaces, perhaps a *, and the name.
+func parseChecksum(text, name string) (string, bool) {
+	for line := range strings.Lines(text) {
+		hash, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimPrefix(strings.TrimSpace(rest), "*")
+		if rest != "" && path.Base(rest) != name {
+			continue
+		}
+		if sum, err := hex.DecodeString(hash); err == nil && len(sum) == sha256.Size {
+			return strings.ToLower(hash), true
+		}
+	}
+	return "", false
+}
+
+// What is published under a version never changes, so that a checksum by which a
+// file was verified once need not be asked for again while that file is in the
+// cache: a second run works without the network.
+
+// remembered is the checksum at a place, if its file is in the cache.
+func (s *Store) remembered(at place) (string, bool) {
+	path, err := s.memory(at)
+	if err != nil {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	store, err := s.blobs()
+	hash := string(text)
+	return hash, err == nil && store.Has(hash)
+}
+
+// remember keeps a checksum. Without it the next run asks again, and no more.
+func (s *Store) remember(at place, hash string) {
+	if path, err := s.memory(at); err == nil {
+		_ = writeWhole(path, []byte(hash))
+	}
+}
+
+func (s *Store) memory(at place) (string, error) {
+	sum := sha256.Sum256([]byte(at)) // a URL can hold secrets and any character
+	return s.cached("checksums", hex.EncodeToString(sum[:]))
+}
+
+// cached is the path of a file in the cache, whose folder is there.
+func (s *Store) cached(folder, name string) (string, error) {
+	store, err := s.blobs()
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(filepath.Dir(store.Folder()), folder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	return filepath.Join(folder, name), nil
+}
+
+func (s *Store) blobs() (*blobs.Store, error) {
+	if s.options.Cache == "" {
+		return blobs.OpenDefault()
+	}
+	return blobs.Open(filepath.Join(s.options.Cache, "blobs"), 0)
+}
+
+// writeWhole writes a file that nobody sees half of.
+func writeWhole(path string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "*.new")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package artifact
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MissingError is a file that is in none of the places where it should be.
+type MissingError struct {
+	What   string   // such as kubelet 1.36.3 for windows/amd64
+	Looked []string // the files that are not there, and how that showed
+	Mirror bool     // they are a mirror's
+	Field  string   // of the node file, which can name another source
+	Err    error    // the last server's answer; nil where no server was asked
+}
+
+func (e *MissingError) Error() string {
+	remedy := fmt.Sprintf("check that this version is published for this processor, or set %s", e.Field)
+	if e.Mirror {
+		remedy = fmt.Sprintf("put the file (and its checksum) into the mirror at one of these places, or set %s", e.Field)
+	}
+	return fmt.Sprintf("%s was not found, looked for %s: %s", e.What, strings.Join(e.Looked, " and "), remedy)
+}
+
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// ChecksumError is a file that is not the one that was published.
+type ChecksumError struct {
+	File, Got       string
+	Published, Want string // where the checksum is, and what it says
+}
+
+func (e *ChecksumError) Error() string {
+	return fmt.Sprintf("%s has sha256 %s, but %s says %s: do not use the file; find out which of the two was changed, or get it from elsewhere", e.File, e.Got, e.Published, e.Want)
+}
+
+// ArchiveError is an archive that cannot or must not be unpacked.
+type ArchiveError struct {
+	Archive, What, Remedy string
+	Err                   error
+}
+
+func (e *ArchiveError) Error() string {
+	what := e.What
+	if e.Err != nil {
+		what = fmt.Sprintf("%s (%v)", what, e.Err)
+	}
+	return fmt.Sprintf("%s %s: %s", e.Archive, what, e.Remedy)
+}
+
+func (e *ArchiveError) Unwrap() error { return e.Err }

@@ -1,0 +1,57 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// single is a component that came as its executable.
+func (s *Store) single(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
+	// The same file again, which must be a program now; its hash finds it in the
+	// cache.
+	file, err := s.program(ctx, w.programs()[0], string(g.url), g.binary.SHA256, "", r)
+	return []File{file}, err
+}
+
+// pick takes a component's programs out of a folder, or of bin in it.
+func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) ([]File, error) {
+	main := w.programs()[0]
+	if _, err := os.Stat(filepath.Join(folder, main)); errors.Is(err, fs.ErrNotExist) {
+		below := filepath.Join(folder, "bin")
+		if _, err := os.Stat(filepath.Join(below, main)); err != nil {
+			return nil, fmt.Errorf("%s: %s has no %s, nor has bin in it: build it first, or correct the path: %w", w.field(), folder, main, fs.ErrNotExist)
+		}
+		folder = below
+	}
+	var files []File
+	for _, name := range w.programs() {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		file, err := s.program(ctx, name, path, "", "", r)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// program is a file that must be an executable for Windows. in is the archive
+// that it comes from, for errors that would name a file of the cache.
+func (s *Store) program(ctx context.Context, name, url, hash, in string, r ui.Reporter) (File, error) {
+	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: true}, r)
+	var no *source.NotExecutableError
+	if in != "" && errors.As(err, &no) {
+		return File{}, &source.NotExecutableError{Name: name + " in " + in, Looks: no.Looks, Remedy: no.Remedy}
+	}
+	return File{Name: name, Binary: binary}, err
+}

@@ -1,0 +1,72 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/source"
+)
+
+// place is a URL or path where a file may be.
+type place string
+
+func (p place) local() bool { return source.IsLocal(string(p)) }
+
+// plain is whether what comes from here can be changed by anybody on the way.
+func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
+
+// beside is the file of this name and that ending. A query stays where it is.
+func (p place) beside(ending string) place {
+	if p.local() {
+		return p + place(ending)
+	}
+	u, err := url.Parse(string(p))
+	if err != nil {
+		return p + place(ending)
+	}
+	u.Path, u.RawPath = u.Path+ending, ""
+	return place(u.String())
+}
+
+// String is the place for messages: no password, and no query, where tokens are.
+func (p place) String() string {
+	if p.local() {
+		return string(p)
+	}
+	u, err := url.Parse(string(p))
+	if err != nil {
+		return "the URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// places are where to look for a file that is at a URL: there, or, with a
+// mirror, at its two places in the mirror and nowhere else.
+func places(at, mirror string) ([]place, error) {
+	if mirror == "" {
+		return []place{place(at)}, nil
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("not a valid URL: write it as https://host/path/file.exe") // err would repeat it with its password
+	}
+	host := strings.ReplaceAll(u.Host, ":", "+") // Windows has no colons in names
+	deep, flat := path.Join(host, path.Join("/", u.Path)), path.Base(u.Path)
+	if source.IsLocal(mirror) {
+		folder, _, err := source.Request{URL: mirror}.LocalPath()
+		if err != nil {
+			return nil, fmt.Errorf("the mirror: %w", err)
+		}
+		return []place{place(filepath.Join(folder, filepath.FromSlash(deep))), place(filepath.Join(folder, flat))}, nil
+	}
+	base, err := url.Parse(mirror)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, errors.New("the mirror is neither a folder nor an http or https URL: write it as https://host/path")
+	}
+	return []place{place(base.JoinPath(deep).String()), place(base.JoinPath(flat).String())}, nil
+}
