@@ -48,3 +48,10 @@ func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
 	}
 	return changed, err
 }
+
+// CordonedByUs is whether a Drain cordoned the node and nobody has taken that
+// back yet.
+func (n Node) CordonedByUs() bool {
+	_, ours := n.Annotations[cordonAnnotation]
+	return ours && n.Cordoned
+}

@@ -12,7 +12,7 @@
 //   - surroundings.go: features, PATH, hosts file, firewall
 //   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
 //   - kubeadm.go, configuration.go, token.go: becoming a node
-//   - ready.go: what the cluster says of it
+//   - ready.go, drain.go: what the cluster says of it, and its pods
 //   - reset.go: the way back
 //   - failed.go: what is known of why it did not work
 package join
@@ -48,18 +48,24 @@ type Options struct {
 	// Sources and Depot are for pushing them, as in deploy.Options.
 	Sources *source.Set
 	Depot   *transfer.Depot
+	// Drain has the node's pods leave before its services are restarted, and lets
+	// them back when it is Ready again; it needs Cluster. nil: they stay.
+	Drain *cluster.DrainOptions
 	// Mirror stands in for every URL, see artifact.Wish.
 	Mirror string
 	// Holder names who changes the node, for others that want to.
 	Holder string
 	// Reporter hears of downloads while the node is only compared. nil: nobody.
 	Reporter ui.Reporter
-	// ReadyTimeout is how long the node may take to be Ready. Default 10 minutes:
-	// its pod network may have to pull images of some gigabytes first.
+	// ReadyTimeout is how long the node may take to be Ready. Default
+	// DefaultReadyTimeout.
 	ReadyTimeout time.Duration
 	// LookupEnv is for join.tokenFrom. nil: the environment.
 	LookupEnv func(name string) (string, bool)
 }
+
+// DefaultReadyTimeout lets the pod network pull images of some gigabytes.
+const DefaultReadyTimeout = 10 * time.Minute
 
 // The steps' names, as they are printed.
 const (
@@ -78,6 +84,7 @@ const (
 	stepJoin              = "join"
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
+	stepDrain             = "drain"
 	stepRecord            = "record"
 )
 
@@ -89,7 +96,12 @@ func Steps(doc config.Document, o Options) ([]plan.Step, error) {
 	if err := check(doc, o); err != nil {
 		return nil, err
 	}
-	return newJoining(doc, o).steps(), nil
+	j := newJoining(doc, o)
+	steps := j.steps()
+	if o.Drain != nil && o.Cluster != nil {
+		steps = append([]plan.Step{&drain{j, steps}}, steps...)
+	}
+	return steps, nil
 }
 
 func (j *joining) steps() []plan.Step {
@@ -123,7 +135,7 @@ func newJoining(doc config.Document, o Options) *joining {
 		o.Reporter = ui.Discard{}
 	}
 	if o.ReadyTimeout == 0 {
-		o.ReadyTimeout = 10 * time.Minute
+		o.ReadyTimeout = DefaultReadyTimeout
 	}
 	spec := doc.Node.Spec.Kubernetes
 	return &joining{doc: doc, options: o, spec: spec, sets: map[artifact.Component]artifact.Set{}}

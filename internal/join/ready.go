@@ -48,14 +48,21 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		return plan.Change{}, err
 	}
 	var parts []string
-	if missing := missingLabels(is, wanted); len(missing) > 0 {
-		parts = append(parts, "label the node "+strings.Join(missing, ", "))
+	for what, names := range map[string][]string{ // each at most once, in any order: sorted below
+		"label the node ":        missingLabels(is, wanted),
+		"taint the node ":        missingTaints(is, wanted),
+		"remove from the node: ": s.gone(r, is),
+	} {
+		if len(names) > 0 {
+			parts = append(parts, what+strings.Join(names, ", "))
+		}
 	}
-	if missing := missingTaints(is, wanted); len(missing) > 0 {
-		parts = append(parts, "taint the node "+strings.Join(missing, ", "))
-	}
+	slices.Sort(parts)
 	if !s.well(is) {
 		parts = append(parts, "wait until the node is Ready: it is "+is.State())
+	}
+	if is.CordonedByUs() {
+		parts = append(parts, "uncordon the node")
 	}
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
 }
@@ -75,24 +82,98 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	if err := s.await(ctx, name, cluster.Wanted{Registered: true}, r); err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
 	}
+	if err := s.decorate(ctx, n, name); err != nil {
+		return plan.Outcome{}, err
+	}
 	wanted, err := s.wanted()
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if len(wanted.Labels) > 0 {
-		if _, err := s.options.Cluster.SetLabels(ctx, name, wanted.Labels); err != nil {
-			return plan.Outcome{}, err
-		}
-	}
-	if len(wanted.Taints) > 0 {
-		if _, err := s.options.Cluster.SetTaints(ctx, name, wanted.Taints); err != nil {
-			return plan.Outcome{}, err
-		}
-	}
 	if err := s.await(ctx, name, wanted, r); err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
 	}
-	return plan.Outcome{}, nil
+	_, err = s.options.Cluster.Uncordon(ctx, name)
+	return plan.Outcome{}, err
+}
+
+// decorate gives the Node its labels and taints, and takes those off that swdt
+// gave it and the node file no longer has.
+func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
+	wanted, err := s.wanted()
+	if err != nil {
+		return err
+	}
+	r, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	c := s.options.Cluster
+	if gone := s.goneLabels(r); len(gone) > 0 {
+		if _, err := c.RemoveLabels(ctx, name, gone); err != nil {
+			return err
+		}
+	}
+	if gone := s.goneTaints(r); len(gone) > 0 {
+		if _, err := c.RemoveTaints(ctx, name, gone); err != nil {
+			return err
+		}
+	}
+	err = update(ctx, n, func(r *record) {
+		r.Labels = slices.Sorted(maps.Keys(wanted.Labels))
+		r.Taints = s.spec.Kubelet.RegisterWithTaints
+	})
+	if err != nil {
+		return err
+	}
+	if len(wanted.Labels) > 0 {
+		if _, err := c.SetLabels(ctx, name, wanted.Labels); err != nil {
+			return err
+		}
+	}
+	if len(wanted.Taints) > 0 {
+		_, err = c.SetTaints(ctx, name, wanted.Taints)
+	}
+	return err
+}
+
+// goneLabels are keys that swdt set and the node file does not have any more.
+func (s *ready) goneLabels(r record) []string {
+	return slices.DeleteFunc(slices.Clone(r.Labels), func(key string) bool {
+		_, wanted := s.spec.Kubelet.NodeLabels[key]
+		return wanted
+	})
+}
+
+// goneTaints are likewise; another value of a taint is not another taint.
+func (s *ready) goneTaints(r record) []corev1.Taint {
+	var gone []corev1.Taint
+	for _, text := range r.Taints {
+		taint, err := parseTaint(text)
+		same := func(wanted string) bool {
+			t, err := parseTaint(wanted)
+			return err == nil && t.MatchTaint(&taint)
+		}
+		if err == nil && !slices.ContainsFunc(s.spec.Kubelet.RegisterWithTaints, same) {
+			gone = append(gone, taint)
+		}
+	}
+	return gone
+}
+
+// gone are those of both that the Node still has, for people.
+func (s *ready) gone(r record, is cluster.Node) []string {
+	var names []string
+	for _, key := range s.goneLabels(r) {
+		if _, has := is.Labels[key]; has {
+			names = append(names, "label "+key)
+		}
+	}
+	for _, taint := range s.goneTaints(r) {
+		if slices.ContainsFunc(is.Taints, func(has corev1.Taint) bool { return has.MatchTaint(&taint) }) {
+			names = append(names, "taint "+taint.ToString())
+		}
+	}
+	return names
 }
 
 // await waits for the node and tells for what and for how long.

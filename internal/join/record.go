@@ -35,7 +35,9 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
-	Labels   []string        `json:"labels,omitempty"`
+	// Labels are keys, Taints are as the node file writes them.
+	Labels []string `json:"labels,omitempty"`
+	Taints []string `json:"taints,omitempty"`
 
 	// Restart are services that run with what has been changed since, or were
 	// stopped for it, in the order in which they are to be started.

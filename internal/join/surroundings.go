@@ -149,17 +149,44 @@ func hostsStep(j *joining) plan.Step {
 	return &hostsFile{&settings{j, stepHosts, spec, note}}
 }
 
+// Plan also finds a name that the node file does not have any more.
+func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	change, err := s.settings.Plan(ctx, n)
+	if stale := s.stale(r); len(stale) > 0 {
+		change = plan.Change{Needed: true, Summary: strings.Join(append(describeHosts(stale), emptyless(change.Summary)...), ", ")}
+	}
+	return change, err
+}
+
+func (s *hostsFile) Apply(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := takeHostsBack(ctx, n, s.stale(r)); err != nil {
+		return plan.Outcome{}, err
+	}
+	if len(s.spec.Hosts) == 0 {
+		return plan.Outcome{}, nil
+	}
+	return s.settings.Apply(ctx, n, reporter)
+}
+
+// stale are the names of ours that the node file does not have.
+func (s *hostsFile) stale(r record) []hostsRecord {
+	alias := s.joining.spec.Join.ControlPlaneAlias
+	return slices.DeleteFunc(slices.Clone(r.Hosts), func(h hostsRecord) bool {
+		return alias != nil && strings.EqualFold(h.Name, alias.Name)
+	})
+}
+
 func (s *hostsFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
-	var parts []string
-	for _, h := range r.Hosts {
-		if h.Before == "" {
-			parts = append(parts, "remove "+h.Name)
-		} else {
-			parts = append(parts, h.Name+" → "+h.Before+" again")
-		}
-	}
-	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, ", ")}, err
+	return plan.Change{Needed: len(r.Hosts) > 0, Summary: strings.Join(describeHosts(r.Hosts), ", ")}, err
 }
 
 func (s *hostsFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
@@ -167,14 +194,43 @@ func (s *hostsFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan
 	if err != nil {
 		return plan.Outcome{}, err
 	}
+	return plan.Outcome{}, takeHostsBack(ctx, n, r.Hosts)
+}
+
+func describeHosts(hosts []hostsRecord) []string {
+	var parts []string
+	for _, h := range hosts {
+		if h.Before == "" {
+			parts = append(parts, "remove "+h.Name)
+		} else {
+			parts = append(parts, h.Name+" → "+h.Before+" again")
+		}
+	}
+	return parts
+}
+
+// takeHostsBack gives names the addresses that they had before.
+func takeHostsBack(ctx context.Context, n *node.Node, hosts []hostsRecord) error {
+	if len(hosts) == 0 {
+		return nil
+	}
 	request := &agentv1.SetHostsRequest{}
-	for _, h := range r.Hosts {
+	for _, h := range hosts {
 		request.Entries = append(request.Entries, &agentv1.HostsEntry{Name: h.Name, Address: h.Before})
 	}
 	if _, err := n.Settings.SetHosts(ctx, request); err != nil {
-		return plan.Outcome{}, fmt.Errorf("edit the hosts file: %w", err)
+		return fmt.Errorf("edit the hosts file: %w", err)
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Hosts = nil })
+	return update(ctx, n, func(r *record) {
+		r.Hosts = slices.DeleteFunc(r.Hosts, func(h hostsRecord) bool { return slices.Contains(hosts, h) })
+	})
+}
+
+func emptyless(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }
 
 // firewall lets the API server reach kubelet.
