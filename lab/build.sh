@@ -161,11 +161,11 @@ kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}
 # - Wine has no AF_UNIX sockets, which the container manager must have: here it is
 #   the one that kubelet's own tests use.
 # - Wine's CreateSymbolicLink says that it made a link and makes none, so that the
-#   current client certificate is a hard link.
+#   current client certificate is a copy.
 node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 	local edits=(
 		k8s.io/kubernetes 's/^\(\s*ContainerManager: *\)nil,$/\1cm.NewFakeContainerManager(),/' cmd/kubelet/app/server.go
-		k8s.io/client-go 's/fi.Mode()&os.ModeSymlink != os.ModeSymlink/!fi.Mode().IsRegular()/; s/os\.Symlink(/os.Link(/'
+		k8s.io/client-go 's/fi.Mode()&os.ModeSymlink != os.ModeSymlink/!fi.Mode().IsRegular()/; s/if err := os\.Symlink(filename, updatedPath)/var data []byte\n\tif data, err = os.ReadFile(filename); err != nil {\n\t\treturn err\n\t}\n\tif err := os.WriteFile(updatedPath, data, 0o600)/'
 		util/certificate/certificate_store.go
 	)
 	build "node/kubelet-$2.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \

@@ -32,6 +32,11 @@ func shims() []string {
 	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork"}
 }
 
+// programs are built from recipe/NAME.c too; each with its folder below system32.
+func programs() map[string]string {
+	return map[string]string{keeper: "", "powershell": "WindowsPowerShell/v1.0"}
+}
+
 // template is the folder of the finished template, which is made if it is not
 // there yet. One process makes it, the others wait for that one.
 func template(ctx context.Context, tools tools, cache string) (string, error) {
@@ -96,6 +101,9 @@ func (p *Prefix) build(ctx context.Context) error {
 	if err := p.compile(ctx, system32); err != nil {
 		return err
 	}
+	if err := p.addFiles(); err != nil {
+		return err
+	}
 	if err := p.importRegistry(ctx); err != nil {
 		return err
 	}
@@ -155,8 +163,24 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 			return err
 		}
 	}
-	return p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
-		"-o", filepath.Join(system32, keeper+".exe"), keeper+".c", "-lntdll"), sources)
+	for name, folder := range programs() {
+		if err := p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
+			"-o", filepath.Join(system32, folder, name+".exe"), name+".c", "-ladvapi32", "-lntdll"), sources); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFiles puts what is in recipe/drive_c on drive C:. That is a CNI configuration
+// with no plugin behind it, as a cluster's own network would bring one: a node
+// without any is never Ready.
+func (p *Prefix) addFiles() error {
+	files, err := fs.Sub(recipe, "recipe/drive_c")
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(p.DriveC(), files)
 }
 
 func (p *Prefix) importRegistry(ctx context.Context) error {
