@@ -231,7 +231,7 @@ func (s *cmdShell) cd(args []string) int {
 func (m *Machine) expandLocked(text string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.expand(text)
+	return m.expand(strings.ReplaceAll(text, "%USERPROFILE%", profileFolder))
 }
 
 // icaclsMain understands /setowner, /inheritance:r|e|d and /grant with SIDs, as
