@@ -1,0 +1,202 @@
+package join_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/artifact"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// programs are artifacts that are made on demand, in the version asked for.
+type programs struct {
+	folder  string
+	sources *source.Set
+	fault   map[string]simulated.Fault // by program
+}
+
+func (p *programs) Resolve(ctx context.Context, wish artifact.Wish, r ui.Reporter) (artifact.Set, error) {
+	names := []string{string(wish.Component)}
+	if wish.Component == artifact.Containerd {
+		names = append(names, "containerd-shim-runhcs-v1", "ctr")
+	}
+	set := artifact.Set{Version: wish.Version, From: "a test"}
+	for _, name := range names {
+		spec := simulated.BinarySpec{Name: name, Version: "v" + wish.Version, Machine: wish.Arch, Fault: p.fault[name]}
+		path := filepath.Join(p.folder, fmt.Sprintf("%s-%s-%s.exe", name, wish.Version, spec.Fault))
+		if _, err := os.Stat(path); err != nil {
+			if err := os.WriteFile(path, simulated.Binary(spec), 0o600); err != nil {
+				return set, err
+			}
+		}
+		binary, err := p.sources.Obtain(ctx, source.Request{URL: path, Executable: true}, r)
+		if err != nil {
+			return set, err
+		}
+		set.Files = append(set.Files, artifact.File{Name: name + ".exe", Binary: binary})
+	}
+	return set, nil
+}
+
+// lab is a bare machine and a cluster that it can join.
+type lab struct {
+	*nodetest.Node
+	t        *testing.T
+	control  *cluster_simulated.Cluster
+	cluster  *cluster.Cluster
+	programs *programs
+	story    *story
+	doc      config.Document
+	drain    *cluster.DrainOptions
+	ready    time.Duration
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	control, err := cluster_simulated.Start(cluster_simulated.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	return newNodeOf(t, control, "win1")
+}
+
+// newNodeOf is one more machine for a cluster.
+func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string) *lab {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := control.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{
+		Node: nodetest.Start(t, name, simulated.Options{Hostname: strings.ToUpper(name), Preset: simulated.Minimal}),
+		t:    t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
+		programs: &programs{folder: t.TempDir(), sources: source.NewSet(source.Options{}), fault: map[string]simulated.Fault{}},
+	}
+	l.Put(`C:\etc\cni\net.d\10-test.conflist`, []byte(`{"cniVersion":"1.0.0","name":"test","plugins":[]}`))
+	l.doc = document(name)
+	return l
+}
+
+func document(name string) config.Document {
+	doc := config.Document{File: config.Stdin, Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: name}}}
+	doc.Node.Spec.Kubernetes.Version = "1.36.3"
+	doc.Node.Spec.Kubernetes.Containerd.Version = "1.7.12"
+	v1alpha1.SetDefaults(&doc.Node)
+	return doc
+}
+
+func (l *lab) spec() *v1alpha1.Kubernetes { return &l.doc.Node.Spec.Kubernetes }
+
+func (l *lab) options() join.Options {
+	return join.Options{
+		Cluster: l.cluster, Artifacts: l.programs, Sources: l.programs.sources, Drain: l.drain,
+		ReadyTimeout: l.ready, Reporter: l.story, Holder: "tester",
+	}
+}
+
+func (l *lab) run(ctx context.Context, steps []plan.Step, err error, dryRun bool) ([]plan.StepResult, error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	options := plan.Options{Ordered: true, AllowReboot: true, DryRun: dryRun, Holder: "tester", AwaitReboot: l.awaitReboot}
+	return plan.Run(ctx, l.Node.Node, steps, options, l.story)
+}
+
+func (l *lab) awaitReboot(ctx context.Context, _ *node.Node, bootID string) error {
+	for {
+		if err := l.Reconnect(ctx); err == nil {
+			facts, err := l.Node.Node.Machine.Facts(ctx, nil)
+			if err == nil && facts.GetBootId() != bootID {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// join joins the machine.
+func (l *lab) join() ([]plan.StepResult, error) {
+	l.t.Helper()
+	steps, err := join.Steps(l.doc, l.options())
+	return l.run(l.t.Context(), steps, err, false)
+}
+
+func (l *lab) mustJoin() []plan.StepResult {
+	l.t.Helper()
+	results, err := l.join()
+	if err != nil {
+		l.t.Fatalf("join: %v\n%s", err, table(results))
+	}
+	return results
+}
+
+func (l *lab) resetWith(o join.ResetOptions) ([]plan.StepResult, error) {
+	l.t.Helper()
+	steps, err := join.Reset(l.doc, o)
+	return l.run(l.t.Context(), steps, err, false)
+}
+
+// isReady checks what the cluster says of the node.
+func (l *lab) isReady() cluster.Node {
+	l.t.Helper()
+	n, err := l.cluster.Node(l.t.Context(), l.doc.Node.Metadata.Name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if !n.Ready {
+		l.t.Fatalf("node %s is %s", n.Name, n.State())
+	}
+	return n
+}
+
+func table(results []plan.StepResult) string {
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintf(&b, "%-20s %-10s %s | %s\n", r.Name, r.State, r.Change, r.Message)
+	}
+	return b.String()
+}
+
+// changed are the names of the steps that changed something.
+func changed(results []plan.StepResult) []string {
+	var names []string
+	for _, r := range results {
+		if r.State != plan.OK {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// nothing fails where a step found something to do.
+func nothing(t *testing.T, results []plan.StepResult, err error) {
+	t.Helper()
+	if err != nil || len(changed(results)) > 0 {
+		t.Fatalf("there was something to do: %v\n%s", err, table(results))
+	}
+}
