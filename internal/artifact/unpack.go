@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -25,29 +26,15 @@ type limits struct{ file, total int64 }
 const remedyArchive = "download it again, or name another source"
 
 // unpack takes a component's programs out of an archive, into the cache by their
-// hashes. What an archive has is written down, so that the next run finds it
-// without unpacking.
+// hashes.
 func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
 	store, err := s.blobs()
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")
+	content, err := s.content(ctx, store, w, g, r)
 	if err != nil {
 		return nil, err
-	}
-	content, ok := known(ctx, store, index)
-	if !ok {
-		r.Step("unpacking %s", g.from)
-		if content, err = extract(ctx, store, g, w.programs(), s.limits); err != nil {
-			return nil, err
-		}
-		if err := g.binary.Unchanged(); err != nil {
-			return nil, err
-		}
-		if text, err := json.Marshal(content); err == nil {
-			_ = writeWhole(index, text) // without it, it is unpacked again
-		}
 	}
 	var files []File
 	for _, name := range w.programs() {
@@ -66,6 +53,37 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 		files = append(files, file)
 	}
 	return files, nil
+}
+
+// content is the hashes of an archive's programs by their names, all of which are
+// in the cache then. What an archive has is written down, so that the next run
+// finds it without unpacking. One swdt at a time unpacks an archive: what another
+// is reading must not be replaced.
+func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got, r ui.Reporter) (map[string]string, error) {
+	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")
+	if err != nil {
+		return nil, err
+	}
+	release, err := source.Lock(ctx, index+".lock", func() { r.Step("waiting for another swdt that unpacks %s", g.from) })
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if content, ok := known(ctx, store, index); ok {
+		return content, nil
+	}
+	r.Step("unpacking %s", g.from)
+	content, err := extract(ctx, store, g, w.programs(), s.limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.binary.Unchanged(); err != nil {
+		return nil, err
+	}
+	if text, err := json.Marshal(content); err == nil {
+		_ = writeWhole(index, text) // without it, it is unpacked again
+	}
+	return content, nil
 }
 
 // known are an archive's programs by name, if all of them are in the cache.
@@ -177,14 +195,17 @@ func keep(ctx context.Context, store *blobs.Store, content io.Reader) (string, e
 		err = &diskError{closeErr}
 	}
 	hash := hex.EncodeToString(sum.Sum(nil))
-	if err == nil {
-		if _, adoptErr := store.Adopt(ctx, temporary.Name(), hash); adoptErr != nil {
-			err = &diskError{adoptErr}
-		}
-	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())
 		return "", err
+	}
+	if _, err := store.Path(ctx, hash); err == nil { // from elsewhere; perhaps somebody is reading it
+		_ = os.Remove(temporary.Name())
+		return hash, nil
+	}
+	if _, err := store.Adopt(ctx, temporary.Name(), hash); err != nil {
+		_ = os.Remove(temporary.Name())
+		return "", &diskError{err}
 	}
 	return hash, nil
 }

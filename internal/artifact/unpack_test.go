@@ -63,7 +63,7 @@ func TestEvilArchives(t *testing.T) {
 			artifact.Limit(store, 4000, 20_000)
 			refuse(t, store, wish, "some.tar.gz", c.want)
 			expectOnly(t, folder, "some.tar.gz")
-			expectNoneBut(t, cache, ".json", ".used")
+			expectNoneBut(t, cache, ".lock", ".json", ".used")
 		})
 	}
 }

@@ -74,13 +74,23 @@ type slot struct {
 func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, error) {
 	sum := sha256.Sum256([]byte(url)) // a URL can hold secrets and any character
 	base := filepath.Join(c.folder, "urls", hex.EncodeToString(sum[:]))
+	release, err := Lock(ctx, base+".lock", waiting)
+	if err != nil {
+		return nil, err
+	}
+	return &slot{cache: c, base: base, release: release}, nil
+}
+
+// Lock waits until this swdt alone has the lock that a file is, of all that run
+// on this machine. It calls waiting when that takes more than a moment.
+func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
 	type locked struct {
 		release func()
 		err     error
 	}
 	turn := make(chan locked, 1)
 	go func() {
-		release, err := lockedfile.MutexAt(base + ".lock").Lock()
+		release, err := lockedfile.MutexAt(path).Lock()
 		turn <- locked{release, err}
 	}()
 	abandon := func() { // the lock cannot be waited for with a context
@@ -95,7 +105,7 @@ func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, err
 		if l.err != nil {
 			return nil, fmt.Errorf("lock the cache: %w", l.err)
 		}
-		return &slot{cache: c, base: base, release: l.release}, nil
+		return l.release, nil
 	case <-ctx.Done():
 		go abandon()
 		return nil, context.Cause(ctx)
