@@ -29,6 +29,9 @@ func (f features) State(ctx context.Context, name string) (host.FeatureState, er
 	if err != nil {
 		return "", err
 	}
+	if strings.TrimSpace(output.text) == "" { // Wine's, which does nothing
+		return "", fmt.Errorf("%s: dism.exe printed nothing: %w", what, host.ErrNotSupported)
+	}
 	state, ok := parseFeatureState(output.text)
 	if !ok {
 		return "", fmt.Errorf("%s: dism.exe did not say; it printed %q", what, output.text)
