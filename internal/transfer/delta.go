@@ -19,7 +19,7 @@ import (
 // headStart is how long a link may take to be measured before the patch is begun
 // without waiting. One that answers sooner may be too fast for any patch, and on
 // such a link the comparison would compete with the measurement for this host's
-// processors, and spoil it.
+// processors, and spoil it: then it waits for all of that.
 const headStart = 30 * time.Millisecond
 
 // errWhole says that all bytes are the better way.
@@ -70,7 +70,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	begin, fast := d.fast(early)
 	headStart := time.AfterFunc(headStart, begin)
 	defer headStart.Stop()
-	link := d.link(ctx, d.file.Size)
+	link := d.link(ctx, d.file.Size, func() { headStart.Stop() })
 	way := d.depot.costs.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)

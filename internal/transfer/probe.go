@@ -20,9 +20,9 @@ const (
 	againWithin = 25 * time.Millisecond
 	// fastProbe is how long firstProbe may take, beyond the round trip, on a link
 	// that is worth the second (one of 16 MB/s), and fasterProbe the same of the
-	// second and third (80 MB/s).
+	// second and third (40 MB/s).
 	fastProbe   = 4 * time.Millisecond
-	fasterProbe = 6 * time.Millisecond
+	fasterProbe = 12 * time.Millisecond
 	// probeTime is after how long without an answer a link is known to be slow.
 	probeTime = 500 * time.Millisecond
 	// probePart is how much of what is to be sent a look may be: a sixteenth.
@@ -32,13 +32,14 @@ const (
 )
 
 // link is what is known of the way to the node, measured now unless that was done
-// a moment ago. For few bytes it is not worth a long look.
-func (s *sending) link(ctx context.Context, bytes int64) node.Reading {
+// a moment ago. For few bytes it is not worth a long look. quick is called when the
+// link turns out to be no slow one, and longer looks follow.
+func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
 	known := s.node.Speed.Latest()
 	if known.BytesPerSecond > 0 && time.Since(known.At) < readingAge {
 		return known
 	}
-	p := &probe{sending: s, most: bytes / probePart}
+	p := &probe{sending: s, most: bytes / probePart, quick: quick}
 	reading := p.run(ctx)
 	if reading.BytesPerSecond > 0 {
 		s.node.Speed.Note(reading)
@@ -51,6 +52,7 @@ func (s *sending) link(ctx context.Context, bytes int64) node.Reading {
 type probe struct {
 	*sending
 	most   int64 // bytes of one look, beyond the first
+	quick  func()
 	stream interface {
 		Send(*agentv1.ProbeRequest) error
 		Recv() (*agentv1.ProbeReply, error)
@@ -76,7 +78,7 @@ func (p *probe) run(ctx context.Context) node.Reading {
 	if reading.RoundTrip, err = p.ask(0); err != nil {
 		return slow()
 	}
-	size := int64(firstProbe)
+	size, lead := int64(firstProbe), reading.RoundTrip
 	took, err := p.ask(size)
 	if err == nil && took < againWithin {
 		var again time.Duration
@@ -84,19 +86,22 @@ func (p *probe) run(ctx context.Context) node.Reading {
 		took = min(took, again)
 	}
 	if err == nil && secondProbe <= p.most && took-reading.RoundTrip < fastProbe {
+		p.quick()
 		size = secondProbe
 		took, err = p.ask(size)
 	}
 	if err == nil && size == secondProbe && thirdProbe <= p.most && took-reading.RoundTrip < fasterProbe {
-		size = thirdProbe
-		took, err = p.ask(size)
+		// What is left of such times is mostly programs that wake each other: the
+		// difference of the two tells what more bytes take.
+		lead, size = took, thirdProbe-secondProbe
+		took, err = p.ask(thirdProbe)
 	}
 	if err != nil {
 		return slow()
 	}
 	reading.RoundTrip = min(reading.RoundTrip, took) // the first answer found somebody busy
-	// What is left of a time shorter than the round trip was is no measurement.
-	took = max(took-reading.RoundTrip, took/4, time.Microsecond)
+	// What is left of a time shorter than the lead was is no measurement.
+	took = max(took-min(lead, took), took/4, time.Microsecond)
 	reading.BytesPerSecond = float64(size) / took.Seconds()
 	return reading
 }

@@ -103,7 +103,7 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	if rest < telling {
 		return u.write(ctx, offset, rest > 0)
 	}
-	link := u.link(ctx, rest)
+	link := u.link(ctx, rest, func() {})
 	way := u.costs().whole(rest, link)
 	u.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", u.sending.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
