@@ -123,3 +123,33 @@ func (c *Cluster) lost(name string) {
 		return o, nil
 	})
 }
+
+const podNetworkName = "pod-network-windows"
+
+// bindNetwork is the pod network's DaemonSet: a node of Windows gets a pod, which
+// a simulated kubelet runs, and so has a network.
+func (c *Cluster) bindNetwork(event change) {
+	if event.key.resource != "nodes" || event.before != nil || text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {
+		return
+	}
+	set, ok := c.store.get(key{"daemonsets.apps", "kube-system", podNetworkName})
+	if !ok {
+		return
+	}
+	node := event.key.name
+	err := c.plant(object{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{
+			"name": podNetworkName + "-" + node, "namespace": "kube-system",
+			"labels": object{"simulated.swdt.dev/installs": "10-simulated.conflist"},
+			"ownerReferences": []any{
+				object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": podNetworkName, "uid": text(set, "metadata", "uid"), "controller": true},
+				object{"apiVersion": "v1", "kind": "Node", "name": node, "uid": text(event.object, "metadata", "uid")},
+			},
+		},
+		"spec": object{"nodeName": node, "hostNetwork": true}, "status": object{"phase": "Pending"},
+	})
+	if err != nil {
+		c.options.Log.Error("give a node its pod network", "node", node, "err", err)
+	}
+}

@@ -39,10 +39,16 @@ staticPodPath: /etc/kubernetes/manifests
 
 // install plants what is there after kubeadm init, and hooks the controllers up.
 func (c *Cluster) install() error {
-	c.store.hooks = []func(change){c.signRequest, c.taintNode}
+	c.store.hooks = []func(change){c.signRequest, c.taintNode, c.bindNetwork}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		namespace := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}, "status": object{"phase": "Active"}}
 		if err := c.plant(namespace); err != nil {
+			return err
+		}
+	}
+	if !c.options.NoPodNetwork {
+		set := object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": object{"name": podNetworkName, "namespace": "kube-system"}}
+		if err := c.plant(set); err != nil {
 			return err
 		}
 	}

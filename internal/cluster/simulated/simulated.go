@@ -12,6 +12,7 @@
 //   - bootstrap-token Secrets expire and sign cluster-info (bootstrap.go)
 //   - certificate signing requests of nodes are approved and signed (csr.go)
 //   - nodes are tainted, and NotReady when their lease is not renewed (nodes.go)
+//   - nodes get a pod that installs a pod network (nodes.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - what an object owns goes with it (store.go)
 //
@@ -46,6 +47,9 @@ type Options struct {
 	// PodGrace is how long a deleted pod that runs on a node lives on; default:
 	// it is gone at once.
 	PodGrace time.Duration
+	// NoPodNetwork leaves joining nodes without a pod network: they do not become
+	// ready.
+	NoPodNetwork bool
 	// Log receives what happens; nil: nothing.
 	Log *slog.Logger
 }

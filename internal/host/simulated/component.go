@@ -49,12 +49,15 @@ func (c component) main(ctx context.Context) int {
 		c.version = unknownVersion
 	}
 	switch {
+	case c.name == "kube-log-runner":
+		return logRunnerMain(ctx, c.p)
 	case slices.Contains(c.p.Args, "--version") || slices.Contains(c.p.Args, "-v") && c.name == "containerd":
 		fmt.Fprintln(c.p.Stdout, c.versionText())
 		return 0
 	case c.name == "containerd" && slices.Contains(c.p.Args, "config"):
-		fmt.Fprintf(c.p.Stdout, "version = 2\nroot = 'C:\\ProgramData\\containerd\\root'\n[grpc]\n  address = '%s'\n", ContainerdPipe)
-		return 0
+		return c.containerdConfig()
+	case c.name == "kubeadm":
+		return c.kubeadm(ctx)
 	case c.p.Service != nil:
 		return c.service(ctx)
 	case c.name == "kubelet" || c.name == "containerd" || c.name == "kube-proxy":
@@ -70,11 +73,29 @@ func (c component) versionText() string {
 		return "Kubernetes " + c.version
 	case "containerd":
 		return "containerd github.com/containerd/containerd " + c.version + " " + containerdRev
+	case "crictl":
+		return "crictl version " + c.version
 	}
 	return c.name + " " + c.version
 }
 
+// check is what the component looks at before it answers the SCM.
+func (c component) check() error {
+	switch c.name {
+	case "kubelet":
+		return c.checkKubelet()
+	case "containerd":
+		_, err := c.loadContainerdConfig()
+		return err
+	}
+	return nil
+}
+
 func (c component) foreground(ctx context.Context) int {
+	if err := c.check(); err != nil {
+		c.log("E", "command failed", "err", err.Error())
+		return 1
+	}
 	stop, err := c.serve()
 	if err != nil {
 		c.log("E", "command failed", "err", err.Error())
@@ -95,6 +116,10 @@ func (c component) service(ctx context.Context) int {
 		return 1
 	case HangAtStart:
 		<-ctx.Done()
+		return 1
+	}
+	if err := c.check(); err != nil {
+		c.log("E", "command failed", "err", err.Error())
 		return 1
 	}
 	control.Connect()
@@ -154,7 +179,7 @@ func (c component) startDelay() time.Duration {
 func (c component) serve() (stop func(), err error) {
 	switch c.name {
 	case "kubelet":
-		return c.serveHealth()
+		return c.serveKubelet()
 	case "containerd":
 		return c.serveCRI()
 	}
@@ -162,12 +187,7 @@ func (c component) serve() (stop func(), err error) {
 }
 
 func (c component) serveHealth() (func(), error) {
-	runtime := c.flag("--container-runtime-endpoint")
-	runtime = strings.TrimPrefix(strings.ReplaceAll(runtime, "/", `\`), `npipe:\\`)
-	if runtime == "" {
-		runtime = ContainerdPipe
-	}
-	m := c.p.p.m
+	runtime, m := c.runtimePipe(), c.p.p.m
 	err := c.p.HandleHTTP(HealthAddress, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
 		served := m.pipes[pipeKey(runtime)] != nil
@@ -189,6 +209,15 @@ func (c component) serveHealth() (func(), error) {
 		return nil, err
 	}
 	return func() { c.p.p.stopListening(HealthAddress) }, nil
+}
+
+// runtimePipe is where a kubelet looks for its container runtime.
+func (c component) runtimePipe() string {
+	endpoint := strings.ReplaceAll(c.flag("--container-runtime-endpoint"), "/", `\`)
+	if pipe := strings.TrimPrefix(endpoint, `npipe:\\`); pipe != "" {
+		return `\\` + strings.TrimLeft(pipe, `\`)
+	}
+	return ContainerdPipe
 }
 
 // flag is the value of --name value or --name=value.

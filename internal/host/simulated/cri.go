@@ -9,17 +9,21 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// serveCRI answers runtime.v1.RuntimeService/Version on containerd's pipe. The
-// message is written by hand: the CRI's Go module would be the largest
-// dependency of the program for four strings.
+// serveCRI answers runtime.v1.RuntimeService/Version and Status on containerd's
+// pipe. The messages are written by hand: the CRI's Go module would be the
+// largest dependency of the program for a few strings.
 func (c component) serveCRI() (func(), error) {
-	listener, err := c.p.ListenPipe(ContainerdPipe)
+	settings, err := c.loadContainerdConfig()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := c.p.ListenPipe(settings.pipe)
 	if err != nil {
 		return nil, err
 	}
 	server := grpc.NewServer(
 		grpc.ForceServerCodec(rawCodec{}),
-		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return c.answer(stream) }),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return c.answer(stream, settings) }),
 	)
 	m := c.p.p.m
 	m.spawn(func() { _ = server.Serve(listener) })
@@ -33,7 +37,7 @@ func (c component) serveCRI() (func(), error) {
 	}, nil
 }
 
-func (c component) answer(stream grpc.ServerStream) error {
+func (c component) answer(stream grpc.ServerStream, settings containerdSettings) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	var request []byte
 	if err := stream.RecvMsg(&request); err != nil {
@@ -42,6 +46,9 @@ func (c component) answer(stream grpc.ServerStream) error {
 	switch {
 	case c.fault == Unhealthy:
 		return status.Error(codes.Unavailable, "server is not initialized yet")
+	case method == "/runtime.v1.RuntimeService/Status":
+		reply := c.runtimeStatus(settings)
+		return stream.SendMsg(&reply)
 	case method != "/runtime.v1.RuntimeService/Version":
 		return status.Errorf(codes.Unimplemented, "unknown method %s", method)
 	}
@@ -51,6 +58,15 @@ func (c component) answer(stream grpc.ServerStream) error {
 		reply = protowire.AppendString(reply, text)
 	}
 	return stream.SendMsg(&reply)
+}
+
+// runtimeStatus says that there is no pod network as containerd does.
+func (c component) runtimeStatus(settings containerdSettings) []byte {
+	network := runtimeCondition{kind: "NetworkReady", ready: true}
+	if !c.p.p.m.networkReady(settings.confDir) {
+		network = runtimeCondition{"NetworkReady", false, "NetworkPluginNotReady", "Network plugin returns error: cni plugin not initialized"}
+	}
+	return encodeStatus(runtimeCondition{kind: "RuntimeReady", ready: true}, network)
 }
 
 // rawCodec passes messages as bytes.

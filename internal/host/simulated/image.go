@@ -104,7 +104,7 @@ func (i *Image) readBuildInfo(r contentReader) {
 		return
 	}
 	switch name := path.Base(info.Path); name {
-	case "kubelet", "containerd", "kube-proxy", "kubeadm":
+	case "kubelet", "containerd", "kube-proxy", "kubeadm", "kube-log-runner":
 		i.Name = name
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {

@@ -96,6 +96,7 @@ type execution struct {
 	environment []string
 	parent      *process
 	control     *ServiceControl // of a service
+	inherited   *ServiceControl // of a service whose process is the parent
 	stdin       io.Reader
 	stdout      io.Writer
 	stderr      io.Writer
@@ -127,6 +128,9 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		Service: e.control, p: p, image: image,
 	}
 	run.fillStreams()
+	if c := e.inherited; c != nil {
+		run.Service, p.service = c, c.s
+	}
 	if c := e.control; c != nil {
 		c.p, p.service = p, c.s
 		c.s.process, c.s.run = p, c

@@ -1,0 +1,240 @@
+package simulated
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// defaultConfigs are what real containerds of these versions print for config
+// default.
+//
+//go:embed containerd/default-*.toml
+var defaultConfigs embed.FS
+
+// containerdConfigPath is where containerd looks for its configuration.
+const containerdConfigPath = `C:\Program Files\containerd\config.toml`
+
+// containerdGeneration is the first version that a configuration is of.
+type containerdGeneration struct {
+	major, minor int
+	file         string
+	newest       int // the newest version of configuration that it reads
+}
+
+func containerdGenerations() []containerdGeneration {
+	return []containerdGeneration{
+		{2, 3, "2.4.2", 4}, {2, 1, "2.2.0", 3}, {2, 0, "2.0.0", 3}, {1, 7, "1.7.12", 2}, {0, 0, "1.6.27", 2},
+	}
+}
+
+// generation is that of the component's version.
+func (c component) generation() containerdGeneration {
+	major, minor := versionNumbers(c.version)
+	all := containerdGenerations()
+	i := slices.IndexFunc(all, func(g containerdGeneration) bool {
+		return cmp.Or(cmp.Compare(major, g.major), cmp.Compare(minor, g.minor)) >= 0
+	})
+	return all[i]
+}
+
+// versionNumbers are the first two numbers of v1.36.3.
+func versionNumbers(version string) (major, minor int) {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	major, _ = strconv.Atoi(parts[0])
+	if len(parts) > 1 {
+		minor, _ = strconv.Atoi(parts[1])
+	}
+	return major, minor
+}
+
+// containerdConfig is containerd config default | dump | migrate.
+func (c component) containerdConfig() int {
+	if !slices.Contains(c.p.Args, "default") {
+		config, err := c.loadContainerdConfig()
+		if err == nil {
+			_, err = c.p.Stdout.Write(config.text)
+		}
+		if err != nil {
+			fmt.Fprintf(c.p.Stderr, "containerd: %v\n", err)
+			return 1
+		}
+		return 0
+	}
+	text, err := defaultConfigs.ReadFile(path.Join("containerd", "default-"+c.generation().file+".toml"))
+	if err != nil {
+		fmt.Fprintf(c.p.Stderr, "containerd: %v\n", err)
+		return 1
+	}
+	_, _ = c.p.Stdout.Write(text)
+	return 0
+}
+
+// containerdSettings are those of a configuration that the simulation minds.
+type containerdSettings struct {
+	text    []byte
+	pipe    string
+	confDir string // of the pod network
+}
+
+// loadContainerdConfig reads config.toml as strictly as containerd does. One
+// that is not there is no error.
+func (c component) loadContainerdConfig() (containerdSettings, error) {
+	settings := containerdSettings{pipe: ContainerdPipe, confDir: `C:\Program Files\containerd\cni\conf`}
+	file := windowsPath(cmp.Or(c.flag("--config"), c.flag("-c"), containerdConfigPath))
+	text, err := c.p.p.m.ReadFile(file)
+	if errors.Is(err, host.ErrNotExist) {
+		return settings, nil
+	}
+	if err != nil {
+		return settings, err
+	}
+	var config map[string]any
+	if err := toml.Unmarshal(text, &config); err != nil {
+		return settings, fmt.Errorf("failed to load TOML: %s: %w", file, err)
+	}
+	version, _ := config["version"].(int64)
+	if newest := c.generation().newest; int(version) > newest {
+		return settings, fmt.Errorf("expected containerd config version equal to or less than `%d`, got `%d`", newest, version)
+	}
+	settings.text = text
+	if pipe := tomlText(config, "grpc", "address"); pipe != "" {
+		settings.pipe = pipe
+	}
+	for _, plugin := range []string{"io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"} {
+		if folder := tomlText(config, "plugins", plugin, "cni", "conf_dir"); folder != "" {
+			settings.confDir = windowsPath(folder)
+		}
+	}
+	return settings, nil
+}
+
+func tomlText(config map[string]any, names ...string) string {
+	var value any = config
+	for _, name := range names {
+		table, _ := value.(map[string]any)
+		value = table[name]
+	}
+	text, _ := value.(string)
+	return text
+}
+
+// windowsPath gives a path of a configuration its form on the machine.
+func windowsPath(path string) string {
+	path = strings.ReplaceAll(path, "/", `\`)
+	if strings.HasPrefix(path, `\`) && !strings.HasPrefix(path, `\\`) {
+		path = systemDrive + path
+	}
+	return path
+}
+
+// networkReady is whether there is a pod network: a file of its configuration.
+func (m *Machine) networkReady(confDir string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	folder, err := m.disk.find(confDir, true)
+	if err != nil || !folder.folder {
+		return false
+	}
+	for name := range folder.children {
+		if slices.Contains([]string{".conf", ".conflist", ".json"}, path.Ext(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// runtimeCondition is runtime.v1.RuntimeCondition.
+type runtimeCondition struct {
+	kind            string
+	ready           bool
+	reason, message string
+}
+
+// encodeStatus is runtime.v1.StatusResponse, without the verbose part.
+func encodeStatus(conditions ...runtimeCondition) []byte {
+	var status []byte
+	for _, condition := range conditions {
+		var b []byte
+		b = protowire.AppendTag(b, 1, protowire.BytesType)
+		b = protowire.AppendString(b, condition.kind)
+		if condition.ready {
+			b = protowire.AppendTag(b, 2, protowire.VarintType)
+			b = protowire.AppendVarint(b, 1)
+		}
+		for number, text := range map[protowire.Number]string{3: condition.reason, 4: condition.message} {
+			if text != "" {
+				b = protowire.AppendTag(b, number, protowire.BytesType)
+				b = protowire.AppendString(b, text)
+			}
+		}
+		status = protowire.AppendTag(status, 1, protowire.BytesType)
+		status = protowire.AppendBytes(status, b)
+	}
+	reply := protowire.AppendTag(nil, 1, protowire.BytesType)
+	return protowire.AppendBytes(reply, status)
+}
+
+// decodeStatus is its counterpart, for the kubelet.
+func decodeStatus(reply []byte) (conditions []runtimeCondition) {
+	eachField(reply, func(number protowire.Number, status []byte, _ uint64) {
+		eachField(status, func(number protowire.Number, b []byte, _ uint64) {
+			var c runtimeCondition
+			eachField(b, func(number protowire.Number, text []byte, n uint64) {
+				switch number {
+				case 1:
+					c.kind = string(text)
+				case 2:
+					c.ready = n != 0
+				case 3:
+					c.reason = string(text)
+				case 4:
+					c.message = string(text)
+				}
+			})
+			if number == 1 {
+				conditions = append(conditions, c)
+			}
+		})
+	})
+	return conditions
+}
+
+// eachField calls f for every field of a message; what is broken ends it.
+func eachField(message []byte, f func(number protowire.Number, bytes []byte, integer uint64)) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		switch kind {
+		case protowire.BytesType:
+			b, n := protowire.ConsumeBytes(message)
+			if n < 0 {
+				return
+			}
+			f(number, b, 0)
+			message = message[n:]
+		case protowire.VarintType:
+			v, n := protowire.ConsumeVarint(message)
+			if n < 0 {
+				return
+			}
+			f(number, nil, v)
+			message = message[n:]
+		default:
+			return
+		}
+	}
+}

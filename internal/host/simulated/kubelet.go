@@ -1,0 +1,134 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// kubeletAddress is where a kubelet listens for the API server.
+const kubeletAddress = "0.0.0.0:10250"
+
+// checkKubelet is what ends a kubelet before it has answered the SCM: flags that
+// its version does not know, and a configuration that is not there.
+func (c component) checkKubelet() error {
+	_, minor := versionNumbers(c.version)
+	for flag, until := range map[string]int{
+		"network-plugin": 23, "image-pull-progress-deadline": 23, "log-dir": 25, "logtostderr": 25, "pod-infra-container-image": 33,
+	} {
+		if c.version != unknownVersion && minor > until && c.hasFlag("--"+flag) {
+			return fmt.Errorf("failed to parse kubelet flag: unknown flag: --%s", flag)
+		}
+	}
+	if bad := foreignLabels(c.flag("--node-labels")); len(bad) > 0 {
+		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %v", bad)
+	}
+	config := c.flag("--config")
+	if config == "" {
+		return nil
+	}
+	if _, err := c.p.p.m.ReadFile(windowsPath(config)); errors.Is(err, host.ErrNotExist) {
+		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file %s, error failed to read kubelet config file %q, error: "+
+			"open %s: The system cannot find the file specified.", config, config, windowsPath(config), windowsPath(config))
+	}
+	return nil
+}
+
+func (c component) hasFlag(name string) bool {
+	return slices.ContainsFunc(c.p.Args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+}
+
+// foreignLabels are those that a kubelet may not give its own node.
+func foreignLabels(flag string) (bad []string) {
+	for label := range parseLabels(flag) {
+		domain, _, qualified := strings.Cut(label, "/")
+		in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
+		known := in("kubelet.kubernetes.io") || in("node.kubernetes.io") ||
+			slices.Contains([]string{"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"}, label)
+		if qualified && (in("kubernetes.io") || in("k8s.io")) && !known {
+			bad = append(bad, label)
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+func parseLabels(flag string) map[string]any {
+	labels := map[string]any{}
+	for pair := range strings.SplitSeq(flag, ",") {
+		if name, value, _ := strings.Cut(pair, "="); name != "" {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// parseTaints reads key=value:Effect, key:Effect.
+func parseTaints(flag string) []any {
+	var taints []any
+	for one := range strings.SplitSeq(flag, ",") {
+		name, effect, ok := strings.Cut(one, ":")
+		if !ok {
+			continue
+		}
+		key, value, _ := strings.Cut(name, "=")
+		taint := map[string]any{"key": key, "effect": effect}
+		if value != "" {
+			taint["value"] = value
+		}
+		taints = append(taints, taint)
+	}
+	return taints
+}
+
+// serveKubelet answers /healthz, and takes part in a cluster where its flags
+// name a kubeconfig.
+func (c component) serveKubelet() (func(), error) {
+	stop, err := c.serveHealth()
+	if err != nil || c.flag("--kubeconfig") == "" {
+		return stop, err
+	}
+	k := &kubeletNode{c: c, m: c.p.p.m, kubeconfig: windowsPath(c.flag("--kubeconfig"))}
+	k.name = cmp.Or(c.flag("--hostname-override"), strings.ToLower(k.m.options.Hostname))
+	credentials, err := k.credentials()
+	if err == nil {
+		err = c.p.HandleHTTP(kubeletAddress, http.NotFoundHandler())
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(c.p.Context())
+	done := make(chan struct{})
+	k.m.spawn(func() {
+		defer close(done)
+		k.run(ctx, credentials)
+	})
+	return func() {
+		cancel()
+		<-done
+		c.p.p.stopListening(kubeletAddress)
+		stop()
+	}, nil
+}
+
+// credentials are those of an earlier bootstrap, else what kubeadm left for one.
+func (k *kubeletNode) credentials() (kubeconfig, error) {
+	text, err := k.m.ReadFile(k.kubeconfig)
+	if errors.Is(err, host.ErrNotExist) {
+		bootstrap := k.c.flag("--bootstrap-kubeconfig")
+		if text, err = k.m.ReadFile(windowsPath(bootstrap)); errors.Is(err, host.ErrNotExist) {
+			return kubeconfig{}, fmt.Errorf("failed to run Kubelet: unable to load bootstrap kubeconfig: stat %s: The system cannot find the file specified.", windowsPath(bootstrap))
+		}
+	}
+	if err != nil {
+		return kubeconfig{}, err
+	}
+	return parseKubeconfig(text)
+}
