@@ -100,7 +100,7 @@ func decoded[T any](t *testing.T, r result) T {
 
 // sandboxInfo is what `swdt sandbox up -o json` promises.
 type sandboxInfo struct {
-	Name, Driver, Hostname, Config, Prefix string
+	Name, Driver, Hostname, Config, Prefix, Kubeconfig string
 }
 
 // report is what `swdt kubernetes -o json` promises.
@@ -127,9 +127,14 @@ type report struct {
 // wineSandbox is a Wine node behind swdt's own SSH server.
 func wineSandbox(t *testing.T) sandboxInfo {
 	t.Helper()
+	return wineSandboxNamed(t, "e2e")
+}
+
+func wineSandboxNamed(t *testing.T, name string, more ...string) sandboxInfo {
+	t.Helper()
 	state := t.TempDir()
-	name := "e2e"
-	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"))
+	args := append([]string{"sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"}, more...)
+	info := decoded[sandboxInfo](t, ok(t, args...))
 	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", name, "--state-dir", state) })
 	return info
 }

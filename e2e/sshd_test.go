@@ -25,9 +25,13 @@ func fronts() map[string]func(t *testing.T) string {
 }
 
 func opensshKey(t *testing.T) string {
-	server := openssh(t)
+	return openssh(t).credentials()
+}
+
+// credentials are those of root, by key.
+func (s opensshServer) credentials() string {
 	return fmt.Sprintf("    username: root\n    hostname: %s\n    privateKey: %s\n    hostKey: %s\n",
-		server.address, server.clientKey, server.fingerprint)
+		s.address, s.clientKey, s.fingerprint)
 }
 
 func opensshPassword(t *testing.T) string {
@@ -50,10 +54,14 @@ type opensshServer struct {
 // through `swdt sandbox shell`, the SFTP subsystem is `swdt sandbox sftp`.
 func openssh(t *testing.T) opensshServer {
 	t.Helper()
+	return opensshFor(t, wineSandbox(t))
+}
+
+func opensshFor(t *testing.T, info sandboxInfo) opensshServer {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("sshd with password login needs root")
 	}
-	info := wineSandbox(t)
 	folder := t.TempDir()
 	hostKey, clientKey := filepath.Join(folder, "host"), filepath.Join(folder, "client")
 	for _, key := range []string{hostKey, clientKey} {

@@ -52,7 +52,7 @@ new one does not come up.`,
 		&cobra.Group{ID: groupInside, Title: "Work inside a node:"},
 		&cobra.Group{ID: groupAround, Title: "Around it:"},
 	)
-	addTo(root, groupNode, a.setupCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand())
+	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand())
 	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true

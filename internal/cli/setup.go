@@ -45,9 +45,10 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	options := plan.Options{DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) ([]plan.StepResult, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
 		steps := setup.Steps(doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
-		return plan.Run(ctx, n, steps, options, r)
+		done, err := plan.Run(ctx, n, steps, options, r)
+		return stepsOutcome{Steps: done}, err
 	})
 	return a.printSteps(results, "the node file has no spec.setup")
 }

@@ -6,12 +6,19 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/preflight"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
+// stepsOutcome is what became of one node's plan, and what was found before it.
+type stepsOutcome struct {
+	Steps    []plan.StepResult
+	Problems []preflight.Problem
+}
+
 // printSteps prints what became of each node's plan; noSteps says why a node has
 // none.
-func (a *app) printSteps(results []fleet.Result[[]plan.StepResult], noSteps string) error {
+func (a *app) printSteps(results []fleet.Result[stepsOutcome], noSteps string) error {
 	report := newStepsReport(results)
 	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error {
 		return report.writeText(w, a.global.dryRun, noSteps)
@@ -33,6 +40,8 @@ type stepsNode struct {
 	Result  string            `json:"result"` // changed, unchanged or failed
 	Message string            `json:"message,omitempty"`
 	Steps   []plan.StepResult `json:"steps"`
+	// Problems are those that were found before anything was done.
+	Problems []preflight.Problem `json:"problems,omitempty"`
 }
 
 type stepsSummary struct {
@@ -41,10 +50,10 @@ type stepsSummary struct {
 	Failed    int `json:"failed"`
 }
 
-func newStepsReport(results []fleet.Result[[]plan.StepResult]) stepsReport {
+func newStepsReport(results []fleet.Result[stepsOutcome]) stepsReport {
 	report := stepsReport{Nodes: []stepsNode{}}
 	for _, result := range results {
-		n := stepsNode{Name: result.Name(), Result: "unchanged", Steps: result.Value}
+		n := stepsNode{Name: result.Name(), Result: "unchanged", Steps: result.Value.Steps, Problems: result.Value.Problems}
 		if n.Steps == nil {
 			n.Steps = []plan.StepResult{}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // ConfigError: there is no kubeconfig that says which API server and as whom.
@@ -30,6 +31,10 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("%s: %v; name one with --kubeconfig or KUBECONFIG, a context with --context", what, e.Err)
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
+
+// NothingThere is whether no kubeconfig exists at all, as against one that is
+// wrong.
+func (e *ConfigError) NothingThere() bool { return clientcmd.IsEmptyConfig(e.Err) }
 
 // UnreachableError: no answer of the API server, or one that cannot be trusted.
 type UnreachableError struct {

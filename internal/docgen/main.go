@@ -53,7 +53,7 @@ func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
 	for _, path := range [][]string{
-		{}, {"setup"}, {"kubernetes"}, {"rollback"}, {"status"}, {"exec"}, {"powershell"}, {"cp"},
+		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
 		{"version"}, {"completion"}, {"help", "exit-codes"},

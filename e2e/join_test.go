@@ -1,0 +1,444 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestJoin is day 0 and day 2 of a node: a bare machine joins a real control
+// plane through Debian's sshd, is given another containerd and kubelet, and
+// leaves again.
+func TestJoin(t *testing.T) {
+	c := clusterSandbox(t)
+	server := opensshFor(t, c.sandboxInfo)
+	file := c.joinFile(t, server.credentials(), joinWith{})
+	before := machineOf(t, c.sandboxInfo, file)
+
+	preflight := ok(t, "join", "--preflight", "-c", file, "--kubeconfig", c.Kubeconfig)
+	if strings.Contains(preflight.stdout, "✗") {
+		t.Error("preflight finds an error on a healthy machine")
+	}
+	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700", "containerd://v1.7.12")
+	c.expectNoTokens(t)
+
+	again := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
+	if again.Summary.Unchanged != 1 {
+		t.Errorf("joining again changes something: %+v", again)
+	}
+
+	changed := c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}"})
+	steps := decoded[stepsReport](t, ok(t, "join", "-c", changed, "--kubeconfig", c.Kubeconfig, "-o", "json"))
+	t.Logf("one more label: %v", steps.changed())
+	if got := c.kubectl(t, "get", "node", "wine-1", "-o", `jsonpath={.metadata.labels.example\.com/rack}`); got != "r1" {
+		t.Errorf("the label is %q", got)
+	}
+	if slices.Contains(steps.changed(), "join") || slices.Contains(steps.changed(), "containerd files") {
+		t.Errorf("for one more label these steps changed something: %v", steps.changed())
+	}
+
+	c.pushes(t, server.credentials())
+
+	ok(t, "reset", "-c", file, "--kubeconfig", c.Kubeconfig, "--delete-node")
+	if nodes := c.kubectl(t, "get", "nodes", "-o", "name"); nodes != "" {
+		t.Errorf("the cluster still has %s", nodes)
+	}
+	after := machineOf(t, c.sandboxInfo, file)
+	before.expectSame(t, after)
+	nothing := ok(t, "reset", "-c", file, "--no-drain")
+	if !strings.Contains(nothing.stdout, "nothing to do") {
+		t.Error("a second reset finds something to do")
+	}
+}
+
+// pushes replaces containerd and kubelet of a node that serves a cluster.
+func (c cluster) pushes(t *testing.T, credentials string) {
+	t.Helper()
+	push := nodeFile(t, credentials, containerdProvisioner(t, "1.7.11")+
+		provisioner("kubelet", "v1.36.3-edited", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
+	push = withNodeName(t, push, "wine-1")
+
+	// A budget that lets no pod leave: nothing is changed, in time.
+	c.apply(t, stubbornPod)
+	c.awaitPod(t, "stubborn")
+	r := swdt(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "--drain-timeout", "8s")
+	if r.code != 1 || !strings.Contains(r.stderr, "stubborn") {
+		t.Errorf("a budget that forbids eviction: %v", r)
+	}
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://v1.7.12")
+	if got := c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.spec.unschedulable}"); got != "" {
+		t.Errorf("the node was left cordoned: %q", got)
+	}
+	c.kubectl(t, "delete", "poddisruptionbudget", "stubborn")
+
+	pushed := decoded[report](t, ok(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "-o", "json"))
+	if pushed.Summary.Changed != 1 {
+		t.Errorf("pushed: %+v", pushed)
+	}
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://v1.7.11")
+	if got := c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.spec.unschedulable}"); got != "" {
+		t.Errorf("the node is still cordoned: %q", got)
+	}
+	c.kubectl(t, "delete", "replicaset", "stubborn", "--wait=false")
+	c.kubectl(t, "delete", "pods", "--all", "--force", "--grace-period=0")
+}
+
+// stubbornPod is a pod of a ReplicaSet on the node, and a budget that keeps it
+// there.
+const stubbornPod = `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: stubborn, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: stubborn}}
+  template:
+    metadata: {labels: {app: stubborn}}
+    spec:
+      nodeName: wine-1
+      terminationGracePeriodSeconds: 0
+      containers: [{name: c, image: example.invalid/none:1}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: stubborn, namespace: default}
+spec:
+  minAvailable: 1
+  selector: {matchLabels: {app: stubborn}}
+`
+
+// TestTwoNodesJoinAtOnce has two machines join one cluster in one command.
+func TestTwoNodesJoinAtOnce(t *testing.T) {
+	c := clusterSandbox(t)
+	second := wineSandboxNamed(t, "second")
+	// Both machines share this one's network: the second kubelet has other ports.
+	one := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
+	two := c.joinFile(t, credentialsOf(t, second), joinWith{
+		name: "wine-2", more: "    join: {nodeName: wine-2, ignorePreflightErrors: [ports, Port-10250]}\n",
+		patch: "{port: 10350, healthzPort: 10348}",
+	})
+	ok(t, "join", "-c", one, "-c", two, "--kubeconfig", c.Kubeconfig)
+	c.expectNode(t, "wine-1", "Ready")
+	c.expectNode(t, "wine-2", "Ready")
+	c.expectNoTokens(t)
+}
+
+// TestInterruptedJoin kills the agent in five steps of a join, and joins again.
+func TestInterruptedJoin(t *testing.T) {
+	c := clusterSandbox(t)
+	credentials := credentialsOf(t, c.sandboxInfo)
+	file := c.joinFile(t, credentials, joinWith{})
+	for _, step := range []string{"containerd files", "containerd service", "kubelet service", "join", "node"} {
+		t.Run(step, func(t *testing.T) {
+			c.joinUntil(t, file, step)
+			ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+			c.expectNode(t, "wine-1", "Ready")
+			c.expectNoTokens(t)
+			again := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
+			if again.Summary.Unchanged != 1 {
+				t.Errorf("after an interrupted join and a whole one something is left to change: %v", again.changed())
+			}
+			ok(t, "reset", "-c", file, "--kubeconfig", c.Kubeconfig, "--no-drain", "--delete-node")
+		})
+	}
+}
+
+// joinUntil joins, and kills swdt and the node's agent when the step begins.
+func (c cluster) joinUntil(t *testing.T, file, step string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+	story := &watchedStory{text: step + ": ", reached: make(chan struct{})}
+	cmd.Stderr = story
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-story.reached:
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	case err := <-ended:
+		t.Fatalf("the join ended before %s: %v\n%s", step, err, story.all.String())
+	}
+	node := victim{info: c.sandboxInfo}
+	for _, pid := range node.processes(t, agentProcess) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone with its session
+	}
+}
+
+// watchedStory tells when a text has come by.
+type watchedStory struct {
+	text    string
+	reached chan struct{}
+	all     strings.Builder
+	done    bool
+}
+
+func (w *watchedStory) Write(p []byte) (int, error) {
+	w.all.Write(p)
+	if !w.done && strings.Contains(w.all.String(), w.text) {
+		w.done = true
+		close(w.reached)
+	}
+	return len(p), nil
+}
+
+// cluster is a Wine node and the control plane beside it.
+type cluster struct {
+	sandboxInfo
+}
+
+// clusterSandbox needs the lab's control plane, which takes minutes to build.
+func clusterSandbox(t *testing.T) cluster {
+	t.Helper()
+	for _, name := range []string{"linux/kube-apiserver", "node/kubelet-1.36.3.exe"} {
+		_, err := os.Stat(filepath.Join(environment(t, "SWDT_LAB"), name))
+		switch {
+		case err == nil:
+		case os.Getenv("SWDT_LAB_CLUSTER") == "required":
+			t.Fatalf("%v: run make lab", err)
+		default:
+			t.Skipf("needs %s: `make lab` builds it (minutes, once), make e2e demands it", name)
+		}
+	}
+	return cluster{wineSandboxNamed(t, "e2e", "--cluster")}
+}
+
+type joinWith struct{ name, labels, patch, more string }
+
+// joinFile is a node file for a join with the lab's programs.
+func (c cluster) joinFile(t *testing.T, credentials string, with joinWith) string {
+	t.Helper()
+	name := with.name
+	if name == "" {
+		name = "wine-1"
+	}
+	if with.more == "" {
+		with.more = "    join: {nodeName: " + name + "}\n"
+	}
+	if with.labels == "" {
+		with.labels = "{}"
+	}
+	if with.patch == "" {
+		with.patch = "{maxPods: 40}"
+	}
+	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata:
+  name: %s
+spec:
+  credentials:
+%s  kubernetes:
+    version: 1.36.3
+    containerd:
+      version: 1.7.12
+      source: %s
+      pauseImage: registry.k8s.io/pause:3.10
+    kubelet:
+      source: %s
+      kubeadmSource: %s
+      logRunnerSource: %s
+      extraArgs: {v: "2"}
+      configPatch: %s
+      nodeLabels: %s
+      registerWithTaints: ["os=windows:NoSchedule"]
+%s`, name, credentials, lab(t, "containerd-1.7.12.exe"), lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
+		lab(t, "node/kube-log-runner-1.36.3.exe"), with.patch, with.labels, with.more)
+	path := filepath.Join(t.TempDir(), "node.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withNodeName says in a node file of provisioners what the Node is called.
+func withNodeName(t *testing.T, file, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "  kubernetes:\n", "  kubernetes:\n    join: {nodeName: "+name+"}\n", 1))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// kubectl is the lab's.
+func (c cluster) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	return strings.TrimSpace(run(t, lab(t, "linux/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
+}
+
+func (c cluster) apply(t *testing.T, manifest string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "apply", "-f", file)
+}
+
+func (c cluster) awaitPod(t *testing.T, prefix string) {
+	t.Helper()
+	eventually(t, "a pod "+prefix, func() error {
+		if pods := c.kubectl(t, "get", "pods", "-o", "name"); !strings.Contains(pods, prefix) {
+			return fmt.Errorf("pods: %q", pods)
+		}
+		return nil
+	})
+}
+
+// expectNode waits until `kubectl get nodes -o wide` has a line with all of these.
+func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
+	t.Helper()
+	eventually(t, "node "+name, func() error {
+		line := c.kubectl(t, "get", "nodes", name, "-o", "wide", "--no-headers")
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				return fmt.Errorf("no %q in: %s", text, line)
+			}
+		}
+		if len(texts) > 0 && texts[0] == "Ready" && strings.Contains(line, "NotReady") {
+			return fmt.Errorf("not Ready: %s", line)
+		}
+		return nil
+	})
+	t.Log(c.kubectl(t, "get", "nodes", name, "-o", "wide"))
+}
+
+func (c cluster) expectNoTokens(t *testing.T) {
+	t.Helper()
+	if tokens := c.kubectl(t, "get", "secrets", "-n", "kube-system", "--field-selector", "type=bootstrap.kubernetes.io/token", "-o", "name"); tokens != "" {
+		t.Errorf("tokens are left: %s", tokens)
+	}
+}
+
+// eventually asks until there is no error, for half a minute.
+func eventually(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(200 * time.Millisecond) // between two questions
+	}
+}
+
+// stepsReport is what `swdt join -o json` promises.
+type stepsReport struct {
+	Nodes []struct {
+		Name, Result, Message string
+		Steps                 []struct{ Name, Change, State, Message string }
+	}
+	Summary struct{ Changed, Unchanged, Failed int }
+}
+
+func (r stepsReport) changed() []string {
+	var names []string
+	for _, n := range r.Nodes {
+		for _, step := range n.Steps {
+			if step.State == "changed" {
+				names = append(names, step.Name)
+			}
+		}
+	}
+	return names
+}
+
+// machine is what stands on a Wine node: files by their size, the registry's
+// text, the services.
+type machine struct {
+	files    map[string]string
+	services []string
+	registry []string
+}
+
+func machineOf(t *testing.T, info sandboxInfo, file string) machine {
+	t.Helper()
+	m := machine{files: map[string]string{}}
+	root := filepath.Join(info.Prefix, "drive_c")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		kind := "file"
+		if entry.IsDir() {
+			kind = "folder"
+		}
+		m.files[strings.TrimPrefix(path, root)] = kind
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.services = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services`).stdout)
+	m.registry = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`).stdout)
+	return m
+}
+
+func linesOf(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// stays is what docs/guides/join.md says that a reset leaves.
+func stays(path string) bool {
+	for _, kept := range []string{"/ProgramData/swdt", "/var/log", "/var"} {
+		if path == kept || strings.HasPrefix(path, kept+"/") && kept != "/var" {
+			return true
+		}
+	}
+	return false
+}
+
+func (m machine) expectSame(t *testing.T, after machine) {
+	t.Helper()
+	for path := range m.files {
+		if _, there := after.files[path]; !there {
+			t.Errorf("reset removed %s, which was there before", path)
+		}
+	}
+	for path, kind := range after.files {
+		if _, was := m.files[path]; !was && !stays(path) {
+			t.Errorf("reset leaves the %s %s", kind, path)
+		}
+	}
+	if !slices.Equal(m.services, after.services) {
+		before, _ := json.Marshal(m.services)
+		now, _ := json.Marshal(after.services)
+		t.Errorf("services differ:\n%s\n%s", before, now)
+	}
+	if !slices.Equal(m.registry, after.registry) {
+		t.Errorf("the machine's environment differs:\n%v\n%v", m.registry, after.registry)
+	}
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/artifact"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type joinOptions struct {
+	cluster      clusterOptions
+	preflight    bool
+	mirror       string
+	allowReboot  bool
+	drain        bool
+	drainTimeout time.Duration
+	readyTimeout time.Duration
+}
+
+func (a *app) joinCommand() *cobra.Command {
+	o := &joinOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:   "join [flags]",
+		Short: "Make a bare Windows machine a Ready node of a cluster",
+		Long: `Makes the machine a node of the kubeconfig's cluster, as spec.kubernetes of its
+node file says: the Windows feature, containerd with its configuration and
+service, kubelet and kubeadm, kubelet's service, firewall, PATH and hosts file,
+a bootstrap token that lives a few minutes, kubeadm join; then it waits until
+the node is Ready.
+
+Before anything is touched, node and cluster are looked at, and everything that
+would go wrong is said at once (--preflight does only that; exit code 5 where it
+finds an error). Each step is compared first: a second run changes nothing, a run
+that was cut is finished by the next, and a change of the node file is exactly
+that change. ` + "`swdt reset`" + ` takes it back.`,
+		Example: examples(
+			"join --kubeconfig admin.conf", "",
+			"join --kubeconfig admin.conf --preflight", "what would go wrong?",
+			"join --kubeconfig admin.conf --dry-run", "what would change?",
+			"join --mirror ./mirror --allow-reboot", "no internet; reboot where a feature needs it",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runJoin(cmd.Context(), o) },
+	})
+	flags := cmd.Flags()
+	o.cluster.addFlags(cmd)
+	flags.BoolVar(&o.preflight, "preflight", false, "only say what would go wrong, and change nothing")
+	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
+	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node where a change needs it, wait, and go on")
+	flags.BoolVar(&o.drain, "drain", false, "where the node has pods already: have them leave before anything is changed")
+	flags.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
+	flags.DurationVar(&o.readyTimeout, "ready-timeout", join.DefaultReadyTimeout, "how long the node may take to be Ready")
+	must(cmd.MarkFlagDirname("mirror"))
+	return cmd
+}
+
+func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
+	if o.drainTimeout <= 0 || o.readyTimeout <= 0 {
+		return usagef("--drain-timeout and --ready-timeout are positive times, such as 5m")
+	}
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	found, err := a.clusterToJoin(&o.cluster)
+	if err != nil {
+		return err
+	}
+	if o.preflight {
+		return a.runPreflight(ctx, s, found)
+	}
+	options := join.Options{
+		Cluster: found, Mirror: o.mirror, Holder: plan.Holder("join"), ReadyTimeout: o.readyTimeout,
+		Sources: source.NewSet(source.Options{}), Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(),
+	}
+	for _, doc := range s.documents { // before any node is contacted
+		if _, err := join.Steps(doc, options); err != nil {
+			return err
+		}
+	}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
+		options := options
+		options.Reporter = r
+		return a.joinNode(ctx, n, doc, o, options)
+	})
+	return a.printSteps(results, "the node file has no spec.kubernetes")
+}
+
+// clusterToJoin is nil where no kubeconfig is at hand: the node file may have
+// all that a join needs.
+func (a *app) clusterToJoin(o *clusterOptions) (*cluster.Cluster, error) {
+	found, err := o.open()
+	var none *cluster.ConfigError
+	if errors.As(err, &none) && none.NothingThere() && !o.named() && a.env.Getenv("KUBECONFIG") == "" {
+		return nil, nil
+	}
+	return found, err
+}
+
+func (a *app) joinNode(ctx context.Context, n *node.Node, doc config.Document, o *joinOptions, options join.Options) (stepsOutcome, error) {
+	report, err := lookBefore(ctx, n, doc, options.Cluster, o.allowReboot, options.Reporter)
+	outcome := stepsOutcome{Problems: report.Problems}
+	if err != nil {
+		return outcome, err
+	}
+	if report.Failed() {
+		return outcome, &preflightError{report}
+	}
+	steps, err := join.Steps(doc, options)
+	if err != nil {
+		return outcome, err
+	}
+	run := plan.Options{
+		DryRun: a.global.dryRun, AllowReboot: o.allowReboot, Ordered: true, Holder: options.Holder,
+	}
+	if o.drain && options.Cluster != nil {
+		run.Around = drained(options.Cluster, report.NodeName, o.drainTimeout, options.Reporter)
+	}
+	outcome.Steps, err = plan.Run(ctx, n, steps, run, options.Reporter)
+	return outcome, err
+}
+
+// lookBefore is the first phase: what would go wrong.
+func lookBefore(ctx context.Context, n *node.Node, doc config.Document, c *cluster.Cluster, mayReboot bool, r ui.Reporter) (preflight.Report, error) {
+	r.Step("looking for what would go wrong")
+	own, err := join.Own(ctx, n)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	return preflight.Run(ctx, preflight.Input{
+		Node: n, Cluster: c, Spec: doc.Node.Spec.Kubernetes, Own: own, MayReboot: mayReboot,
+	})
+}
+
+// drained has the pods of a node that exists already leave before what is done,
+// and come back after.
+func drained(c *cluster.Cluster, name string, timeout time.Duration, r ui.Reporter) func(context.Context, func(context.Context) error) error {
+	return func(ctx context.Context, apply func(context.Context) error) error {
+		r.Step("draining %s", name)
+		if _, err := c.Drain(ctx, name, cluster.DrainOptions{Timeout: timeout}, r); err != nil {
+			return err
+		}
+		if err := apply(ctx); err != nil {
+			r.Warn("node %s stays cordoned, since it may not work: kubectl uncordon %s when it does", name, name)
+			return err
+		}
+		_, err := c.Uncordon(ctx, name)
+		return err
+	}
+}
+
+// preflightError is a join that was not begun.
+type preflightError struct{ report preflight.Report }
+
+func (e *preflightError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", e.report.Count(preflight.Error))
+	for _, p := range e.report.Problems {
+		if p.Severity == preflight.Error {
+			fmt.Fprintf(&b, "\n  %s: %s; %s", p.Check, p.What, p.Remedy)
+		}
+	}
+	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors makes an error one")
+	return b.String()
+}
+
+func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster) error {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (preflight.Report, error) {
+		return lookBefore(ctx, n, doc, c, false, r)
+	})
+	report := preflightReport{Nodes: []preflightNode{}}
+	found := false
+	for _, result := range results {
+		n := preflightNode{Name: result.Name(), Result: "ok", Report: result.Value}
+		switch {
+		case result.Err != nil:
+			n.Result, n.Message = "failed", result.Err.Error()
+		case result.Value.Failed():
+			n.Result, found = "problems", true
+		}
+		report.Nodes = append(report.Nodes, n)
+	}
+	err := ui.Print(a.streams.Out, a.global.output, report, report.writeText)
+	if err == nil {
+		err = fleet.Failures(results)
+	}
+	if err == nil && found {
+		return &exitError{code: exitFinding}
+	}
+	return err
+}
+
+type preflightReport struct {
+	Nodes []preflightNode `json:"nodes"`
+}
+
+type preflightNode struct {
+	Name    string `json:"name"`
+	Result  string `json:"result"` // ok, problems or failed
+	Message string `json:"message,omitempty"`
+	preflight.Report
+}
+
+func (r preflightReport) writeText(w io.Writer) error {
+	for _, n := range r.Nodes {
+		if n.Result == "failed" {
+			continue // the error says why
+		}
+		if err := n.WriteText(w, n.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

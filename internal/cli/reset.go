@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type resetOptions struct {
+	cluster      clusterOptions
+	noDrain      bool
+	deleteNode   bool
+	drainTimeout time.Duration
+}
+
+func (a *app) resetCommand() *cobra.Command {
+	o := &resetOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:   "reset [flags]",
+		Short: "Take back what join did",
+		Long: `Takes back what ` + "`swdt join`" + ` did, the last first, by the record that it keeps on
+the node: what others have put there stays. The node's pods leave first, unless
+--no-drain; --delete-node removes the Node object. Logs stay, and so do Windows
+features. A second run finds nothing to do.`,
+		Example: examples(
+			"reset --kubeconfig admin.conf --delete-node", "leave the cluster",
+			"reset --no-drain", "the cluster is gone already",
+			"reset --no-drain --dry-run", "what would be removed",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReset(cmd.Context(), o) },
+	})
+	o.cluster.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.noDrain, "no-drain", false, "do not have the node's pods leave first")
+	cmd.Flags().BoolVar(&o.deleteNode, "delete-node", false, "remove the Node object from the cluster")
+	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
+	return cmd
+}
+
+func (a *app) runReset(ctx context.Context, o *resetOptions) error {
+	if o.drainTimeout <= 0 {
+		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
+	}
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	options, err := a.resetIn(o)
+	if err != nil {
+		return err
+	}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
+		steps, err := join.Reset(doc, options)
+		if err != nil {
+			return stepsOutcome{}, err
+		}
+		done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: a.global.dryRun, Ordered: true, Holder: options.Holder}, r)
+		return stepsOutcome{Steps: done}, err
+	})
+	return a.printSteps(results, "this machine was not joined by swdt")
+}
+
+// resetIn says in which cluster, where one is needed.
+func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
+	options := join.ResetOptions{DeleteNode: o.deleteNode, Holder: plan.Holder("reset")}
+	if o.noDrain && !o.deleteNode && !o.cluster.named() {
+		return options, nil
+	}
+	found, err := a.clusterToJoin(&o.cluster)
+	switch {
+	case err != nil:
+		return options, err
+	case found == nil && o.deleteNode:
+		return options, usagef("--delete-node needs the cluster: name its kubeconfig with --kubeconfig or KUBECONFIG")
+	case found == nil:
+		return options, usagef("to have the node's pods leave, name the cluster's kubeconfig with --kubeconfig or KUBECONFIG; or use --no-drain")
+	}
+	options.Cluster = found
+	if !o.noDrain {
+		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
+	}
+	return options, nil
+}
