@@ -23,7 +23,7 @@ const (
 // healthy are the facts of a machine that can join.
 func healthy() *facts {
 	return &facts{
-		spec: v1alpha1.Kubernetes{Version: "1.36.1"},
+		kubelet: "1.36.1", kubeadm: "v1.36.1",
 		node: &nodeFacts{
 			machine: host.Facts{
 				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700", Architecture: "amd64",
@@ -199,7 +199,7 @@ func plantedOnNode() map[string]planted {
 }
 
 func plantedOnCluster() map[string]planted {
-	version := func(v string) func(*facts) { return func(f *facts) { f.spec.Version = v } }
+	version := func(v string) func(*facts) { return func(f *facts) { f.kubelet, f.kubeadm = v, v } }
 	calico := func(change func(*cluster.Calico)) func(*facts) {
 		return func(f *facts) { change(f.cluster.cni.value.Calico) }
 	}
@@ -229,6 +229,9 @@ func plantedOnCluster() map[string]planted {
 		"another major":    {version("2.36.0"), []string{"version-skew error: major"}},
 		"no version":       {version("newest"), []string{"version-skew error: no version"}},
 		"whatever version": {version(""), nil},
+		"two releases":     {func(f *facts) { f.kubelet = "1.35.1" }, []string{"version-skew error: kubeadm 1.36.1, kubelet 1.35.1"}},
+		"kubeadm alone":    {func(f *facts) { f.kubelet = "" }, nil},
+		"no kubeadm":       {func(f *facts) { f.kubeadm = "?" }, []string{"version-skew error: no version"}},
 		"a strange server": {func(f *facts) { f.cluster.version.value = "main" }, []string{"version-skew warning: cannot be understood"}},
 		"no cluster-info":  {func(f *facts) { f.cluster.info.value = cluster.ClusterInfo{} }, []string{"cluster-info error: no ConfigMap cluster-info"}},
 		"not anonymous":    {func(f *facts) { f.cluster.info.value.Anonymous = false }, []string{"cluster-info error: without credentials"}},

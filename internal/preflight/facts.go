@@ -17,6 +17,8 @@ type facts struct {
 	spec      v1alpha1.Kubernetes
 	own       Own
 	mayReboot bool
+	kubelet   string // version of the program; empty: unknown
+	kubeadm   string
 	node      *nodeFacts    // nil: not looked at
 	cluster   *clusterFacts // nil: not looked at
 }

@@ -9,6 +9,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ type Input struct {
 	// Cluster is the one to join. nil: look at the node only.
 	Cluster *cluster.Cluster
 	Spec    v1alpha1.Kubernetes
+	// Kubelet and Kubeadm are the versions of the programs, where they are known
+	// already. Default: Spec.Version.
+	Kubelet, Kubeadm string
 	// Own is what swdt itself has put on the node in an earlier run.
 	Own Own
 	// MayReboot is whether the join is allowed to reboot the node.
@@ -103,7 +107,10 @@ func (r Report) Count(s Severity) (n int) {
 // Run makes all checks that the input allows. Its error is one of getting at the
 // facts at all: the node was lost, or ctx has ended.
 func Run(ctx context.Context, in Input) (Report, error) {
-	f := facts{spec: in.Spec, own: in.Own, mayReboot: in.MayReboot}
+	f := facts{
+		spec: in.Spec, own: in.Own, mayReboot: in.MayReboot,
+		kubelet: cmp.Or(in.Kubelet, in.Spec.Version), kubeadm: cmp.Or(in.Kubeadm, in.Spec.Version),
+	}
 	// The cluster first: it says which addresses the node has to reach.
 	if in.Cluster != nil {
 		c, err := gatherCluster(ctx, in)

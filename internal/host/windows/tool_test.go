@@ -77,6 +77,7 @@ func TestFeatureFailures(t *testing.T) {
 		"unknown":    {answer{output: "Error: 0x800f080c\r\n\r\nFeature name Foo is unknown.\r\n", code: 0x800f080c}, host.ErrNotExist},
 		"unelevated": {answer{code: 740}, host.ErrPermission},
 		"no dism":    {answer{err: host.ErrNotExist}, host.ErrNotSupported},
+		"Wine's":     {answer{output: "\r\n"}, host.ErrNotSupported},
 	} {
 		_, err := features{processes: &toolbox{t: t, answers: []answer{c.answer}}}.State(t.Context(), "Foo")
 		if !errors.Is(err, c.want) {
