@@ -20,7 +20,7 @@ func floors() map[string]int {
 			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/cri", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/kubeletargs"},
-		2: {"internal/controlplane", "internal/cluster", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
+		2: {"internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/agent", "internal/node", "internal/artifact"},
 		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},

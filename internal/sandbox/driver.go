@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -28,6 +27,7 @@ type running struct {
 	machine    machine
 	prefix     string
 	kubeconfig string // of the cluster that was asked for
+	join       string // the part of the node file that says what joins it; empty: none
 	close      func()
 }
 
@@ -53,28 +53,36 @@ func driverNamed(name string) (driver, error) {
 func simulatedDriver() driver {
 	return driver{
 		name:  DefaultDriver,
-		check: checkSimulated,
+		check: func(request) error { return nil },
 		clean: func(context.Context, folder) error { return nil },
-		start: func(_ context.Context, _ folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
-			shell, err := parseShell(r.Shell)
-			if err != nil {
-				return running{}, err
-			}
-			m := simulated.New(simulated.Options{
-				Hostname: r.Name,
-				Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
-				Programs: []simulated.Program{otherAgent(agent.Hash)},
-				Internet: true, // Chocolatey's packages are made up, but can be installed
-				Log:      log,
-			})
-			return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil
-		},
+		start: startSimulated,
 	}
 }
 
-func checkSimulated(r request) error {
-	if r.Cluster {
-		return errors.New("the simulated driver has no cluster yet: use --driver wine")
+func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
+	shell, err := parseShell(r.Shell)
+	if err != nil {
+		return running{}, err
 	}
-	return nil
+	options := simulated.Options{
+		Hostname: r.Name,
+		Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
+		Programs: []simulated.Program{otherAgent(agent.Hash)},
+		Internet: true, // Chocolatey's packages are made up, but can be installed
+		Log:      log,
+	}
+	if !r.Cluster {
+		m := simulated.New(options)
+		return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil
+	}
+	cluster, join, err := startSimulatedCluster(f, log)
+	if err != nil {
+		return running{}, err
+	}
+	options.Preset = simulated.Minimal // what is to join is no node yet
+	m := simulated.New(options)
+	return running{
+		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), join: join,
+		close: func() { m.Close(); cluster.Close() },
+	}, nil
 }

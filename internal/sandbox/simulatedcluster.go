@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	clustersim "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// What the simulated cluster's node is to run.
+const (
+	simulatedKubernetes = clustersim.DefaultVersion
+	simulatedContainerd = "1.7.12"
+)
+
+// The files of a simulated cluster, in a sandbox's folder.
+const (
+	kubeconfigFile = "admin.conf"
+	mirrorFolder   = "mirror"
+)
+
+// startSimulatedCluster starts a control plane in memory, and lays out the
+// programs that a simulated machine joins it with.
+func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Cluster, section string, err error) {
+	mirror := f.file(mirrorFolder)
+	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes, Containerd: simulatedContainerd}); err != nil {
+		return nil, "", err
+	}
+	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes, Log: log})
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cluster.WriteKubeconfig(f.file(kubeconfigFile)); err != nil {
+		cluster.Close()
+		return nil, "", err
+	}
+	return cluster, joinSection(mirror), nil
+}
+
+// joinSection is the part of a node file that `swdt join` goes by.
+func joinSection(mirror string) string {
+	kubernetes := filepath.Join(mirror, "dl.k8s.io", simulatedKubernetes, "bin", "windows", "amd64")
+	return strings.NewReplacer(
+		"VERSION", simulatedKubernetes, "CONTAINERD", simulatedContainerd,
+		"ARCHIVE", fmt.Sprintf("%q", filepath.Join(mirror, "github.com", "containerd", "containerd", "releases", "download",
+			"v"+simulatedContainerd, "containerd-"+simulatedContainerd+"-windows-amd64.tar.gz")),
+		"KUBELET", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubelet.exe")),
+		"KUBEADM", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubeadm.exe")),
+		"LOGRUNNER", fmt.Sprintf("%q", filepath.Join(kubernetes, "kube-log-runner.exe")),
+	).Replace(joinSectionText)
+}
+
+const joinSectionText = `
+  # What "swdt join" installs. These programs are made up, as the machine is; where
+  # there is no source, the real ones come from where they are published.
+  kubernetes:
+    version: VERSION
+    containerd:
+      version: CONTAINERD
+      source: ARCHIVE
+    kubelet:
+      source: KUBELET
+      kubeadmSource: KUBEADM
+      logRunnerSource: LOGRUNNER
+`
