@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -144,10 +145,13 @@ func lookAtContainers(f *facts) []Problem {
 	}}
 }
 
-// lookAtVirtualization asks for Hyper-V only where containerd is told to isolate
-// pods by it.
+// wantsHyperV is whether containerd is told to isolate pods by Hyper-V.
+func wantsHyperV(spec v1alpha1.Kubernetes) bool {
+	return strings.Contains(spec.Containerd.Config, "runhcs-wcow-hypervisor")
+}
+
 func lookAtVirtualization(f *facts) []Problem {
-	if !strings.Contains(f.spec.Containerd.Config, "runhcs-wcow-hypervisor") {
+	if !wantsHyperV(f.spec) {
 		return nil
 	}
 	const why = "spec.kubernetes.containerd.config asks for Hyper-V isolation"
@@ -177,15 +181,12 @@ func lookAtHostname(f *facts) []Problem {
 	if f.spec.Join.NodeName == "" {
 		what, remedy = "the host name, in lower case", "rename the computer, or set spec.kubernetes.join.nodeName: "+remedy
 	}
-	problems := validation.IsDNS1123Subdomain(name)
-	if len(name) > maxNodeName {
-		problems = append(problems, fmt.Sprintf("has %d characters", len(name)))
-	}
-	if len(problems) == 0 {
+	if len(name) <= maxNodeName && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
 	return []Problem{{
-		Severity: Error, What: fmt.Sprintf("%s is no name for a node: %q", what, name), Evidence: problems[0], Remedy: remedy,
+		Severity: Error, What: fmt.Sprintf("%s is no name for a node: %q", what, name),
+		Evidence: fmt.Sprintf("%d characters", len(name)), Remedy: remedy,
 	}}
 }
 

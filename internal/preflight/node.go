@@ -18,8 +18,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// reachTimeout is how long the node may take to connect to the API server.
-const reachTimeout = 5 * time.Second
+// reachTimeout is how long the node may take to connect to the API server, and
+// resolveTimeout how long to resolve its name: Windows asks other hosts too for
+// one that DNS does not know.
+const reachTimeout, resolveTimeout = 5 * time.Second, 20 * time.Second
 
 // looker asks a node for facts. What cannot be had is unknown; only the loss of
 // the node is an error.
@@ -94,9 +96,14 @@ func (l looker) machine(ctx context.Context) (host.Facts, clock, error) {
 	return facts, clock{ahead: facts.Time.Sub(sent.Add(trip / 2)), giveOrTake: trip / 2}, nil
 }
 
+// features asks for those that are wanted only: on Windows, each takes seconds.
 func (l looker) features(ctx context.Context) (map[string]host.FeatureState, error) {
+	names := []string{containersFeature}
+	if wantsHyperV(l.spec) {
+		names = append(names, hyperVFeature)
+	}
 	states := map[string]host.FeatureState{}
-	for _, name := range []string{containersFeature, hyperVFeature} {
+	for _, name := range names {
 		reply, err := l.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
 		switch {
 		case errors.Is(err, host.ErrNotExist):
@@ -193,7 +200,9 @@ func (l looker) reach(ctx context.Context, t target) reached {
 	r := reached{target: t}
 	address := t.address
 	if _, err := netip.ParseAddr(t.host()); err != nil && t.planned == "" {
-		reply, err := l.Network.Resolve(ctx, &agentv1.ResolveRequest{Name: t.host()})
+		resolving, cancel := context.WithTimeout(ctx, resolveTimeout)
+		defer cancel()
+		reply, err := l.Network.Resolve(resolving, &agentv1.ResolveRequest{Name: t.host()})
 		if r.addresses = learn(reply.GetAddresses(), err); err != nil {
 			return r
 		}
