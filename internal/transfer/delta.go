@@ -25,6 +25,9 @@ const headStart = 30 * time.Millisecond
 // errWhole says that all bytes are the better way.
 var errWhole = errors.New("the whole file is the faster way")
 
+// errUseless says that a patch came out as large as the file, or nearly.
+var errUseless = errors.New("all bytes are the faster way")
+
 // difference sends what makes the file of one that is on the node and that this
 // host holds too. The node checks that it is that one, and what became of it.
 type difference struct {
@@ -71,7 +74,9 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	headStart := time.AfterFunc(headStart, begin)
 	defer headStart.Stop()
 	link := d.link(ctx, d.file.Size, func() { headStart.Stop() })
-	way := d.depot.costs.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
+	estimate := d.depot.estimate(d.file)
+	way := estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
+	d.depot.costs.fade(way)
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	if way.whole {
@@ -85,7 +90,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	begin()
 	d.depot.choose(d.key(delta.Fast))
 	first := <-fast
-	if first.err == nil && d.depot.costs.worthSmall(d.pair(), int64(len(first.patch.bytes)), link) {
+	if first.err == nil && estimate.worthSmall(d.pair(), int64(len(first.patch.bytes)), link) {
 		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
 		return d.small(ctx, link)
 	}
@@ -114,7 +119,7 @@ func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made)
 }
 
 func (d *difference) pair() pair {
-	return pair{name: d.file.Label, oldSize: d.base.Size, newSize: d.file.Size}
+	return pair{old: d.base.Size, new: d.file.Size}
 }
 
 func (d *difference) key(v delta.Variant) patchKey { return patchKey{d.base.SHA256, d.file.SHA256, v} }
@@ -130,9 +135,9 @@ func (d *difference) small(ctx context.Context, link node.Reading) (patch, error
 // worth refuses a patch that turned out larger than is of any use.
 func (d *difference) worth(p patch, link node.Reading) (patch, error) {
 	size := int64(len(p.bytes))
-	costs := &d.depot.costs
-	if costs.patch(size, d.file.Size, link) > costs.whole(d.file.Size, link).seconds {
-		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errWhole)
+	estimate := d.depot.estimate(d.file)
+	if estimate.patch(size, d.file.Size, link) > estimate.whole(d.file.Size, link).seconds {
+		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errUseless)
 	}
 	return p, nil
 }

@@ -3,8 +3,8 @@ package transfer
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +30,8 @@ const (
 	costsFile = "costs.json"
 	// patchesKept bounds the patches that are remembered for more nodes.
 	patchesKept = 6
+	// guessesKept bounds the files whose cost is not guessed anew for each node.
+	guessesKept = 16
 )
 
 // Depot is what the sends of a run share, to however many nodes they go: the
@@ -47,13 +49,14 @@ type Depot struct {
 	patches map[patchKey]*making
 	order   []patchKey
 	keeping map[string]chan struct{}
+	guesses map[string]estimate // by the SHA-256 of what is to be sent
 }
 
 // NewDepot makes a Depot on a store.
 func NewDepot(store *blobs.Store) *Depot {
 	d := &Depot{
 		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
-		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{},
+		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{}, guesses: map[string]estimate{},
 	}
 	d.costs.load(filepath.Join(store.Folder(), costsFile))
 	return d
@@ -64,6 +67,22 @@ func (d *Depot) Diffs() int { return int(d.diffs.Load()) }
 
 // remember keeps what sending cost for the next run.
 func (d *Depot) remember() { d.costs.save(filepath.Join(d.store.Folder(), costsFile)) }
+
+// estimate is what sending a file should cost. It is the same for all nodes of a
+// push, whatever was learned from the first of them: they should want one patch.
+func (d *Depot) estimate(file File) estimate {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	guess, ok := d.guesses[file.SHA256]
+	if !ok {
+		if len(d.guesses) >= guessesKept {
+			clear(d.guesses)
+		}
+		guess = d.costs.of(file.Label)
+		d.guesses[file.SHA256] = guess
+	}
+	return guess
+}
 
 // Keep keeps a copy of a file in the store: it, or what is made of it, is on a
 // node, and is what the next build will differ little from. Several nodes' wishes
@@ -233,6 +252,22 @@ func (d *Depot) drop(key patchKey) {
 	}
 }
 
+func (k patchKey) hashes() (old, new [sha256.Size]byte, err error) {
+	for text, into := range map[string]*[sha256.Size]byte{k.old: &old, k.new: &new} {
+		sum, err := hex.DecodeString(text)
+		if err != nil || copy(into[:], sum) != len(sum) {
+			return old, new, fmt.Errorf("%q is no SHA-256", text)
+		}
+	}
+	return old, new, nil
+}
+
+// doubt looks whether a base is what its name says, after a patch of it failed.
+// One that is damaged is removed: the next push would fail by it too.
+func (d *Depot) doubt(ctx context.Context, base string) {
+	_, _ = d.store.Path(ctx, base)
+}
+
 // diff computes a patch. One at a time: each uses all processors, and the memory
 // for two files.
 func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error) {
@@ -250,17 +285,22 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	if err != nil {
 		return patch{}, err
 	}
+	if file.changed() {
+		return patch{}, &ChangedError{Path: file.Path}
+	}
+	oldHash, newHash, err := key.hashes()
+	if err != nil {
+		return patch{}, err
+	}
 	d.diffs.Add(1)
 	var out bytes.Buffer
-	info, err := delta.Diff(ctx, old, content, &out, delta.Options{Variant: key.variant})
-	switch {
-	case err != nil:
+	// Neither file is hashed again, for which somebody would wait: whatever is
+	// wrong with them, the node does not make the announced file of it.
+	info, err := delta.Diff(ctx, old, content, &out, delta.Options{
+		Variant: key.variant, OldSHA256: &oldHash, NewSHA256: &newHash,
+	})
+	if err != nil {
 		return patch{}, fmt.Errorf("compare %s with its base: %w", file.Path, err)
-	case hex.EncodeToString(info.OldSHA256[:]) != key.old:
-		d.store.Reject(key.old)
-		return patch{}, errors.New("the base in the cache was damaged; it was removed")
-	case hex.EncodeToString(info.NewSHA256[:]) != key.new:
-		return patch{}, &ChangedError{Path: file.Path}
 	}
 	took := time.Since(begun)
 	defer d.remember()

@@ -60,11 +60,18 @@ type costs struct {
 	order []string         // of those, the one used longest ago first
 }
 
-// rate is that of making a patch.
-func (c *costs) rate(v delta.Variant) float64 {
+// estimate is what costs were thought to be at one time, of one program. Sends that
+// share one come to the same decision, where their links are alike.
+type estimate struct {
+	rates rates
+	parts parts
+}
+
+// of a program: what its own last patches came to says most about the next.
+func (c *costs) of(name string) estimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rates.diff(v)
+	return estimate{c.rates, c.files[name].or(c.parts)}
 }
 
 func (r rates) diff(v delta.Variant) float64 {
@@ -73,14 +80,6 @@ func (r rates) diff(v delta.Variant) float64 {
 		return cmp.Or(r.Small, fast*assumedSmallDiff/assumedFastDiff)
 	}
 	return fast
-}
-
-// part is what a patch will be, of the new file: what the last ones of the same
-// program were says most about the next.
-func (c *costs) part(v delta.Variant, name string) float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.files[name].or(c.parts).of(v)
 }
 
 func (p parts) or(other parts) parts {
@@ -188,11 +187,8 @@ func (w way) String() string {
 	return fmt.Sprintf("a %s patch, in some %.2fs", w.variant, w.seconds)
 }
 
-// pair is what is there and what is to be.
-type pair struct {
-	name             string // of the program: its patches are alike
-	oldSize, newSize int64
-}
+// pair is the sizes of what is there and what is to be, in bytes.
+type pair struct{ old, new int64 }
 
 // there says which patches cost nothing any more: somebody has them made.
 type there func(delta.Variant) bool
@@ -200,19 +196,60 @@ type there func(delta.Variant) bool
 // choose takes the way that should be over first: the whole file on a fast link,
 // a patch that is quickly made on an ordinary one, the smallest on a slow one.
 // Which links are what depends on the files and on this host.
-func (c *costs) choose(p pair, link node.Reading, made there) way {
-	best := c.whole(p.newSize, link)
+func (e estimate) choose(p pair, link node.Reading, made there) way {
+	best := e.whole(p.new, link)
 	for _, v := range []delta.Variant{delta.Fast, delta.Small} {
-		seconds := c.patch(int64(c.part(v, p.name)*float64(p.newSize)), p.newSize, link)
+		seconds := e.patch(int64(e.parts.of(v)*float64(p.new)), p.new, link)
 		if !made(v) {
-			seconds += c.diff(v, p)
+			seconds += e.diff(v, p)
 		}
 		if seconds < best.seconds {
 			best = way{variant: v, seconds: seconds}
 		}
 	}
-	c.fade(best)
 	return best
+}
+
+// worthSmall is whether to make the smaller patch after all, now that the size of
+// the fast one is known: whether the link needs longer for the difference than
+// this host to make it.
+func (e estimate) worthSmall(p pair, fastPatch int64, link node.Reading) bool {
+	if link.BytesPerSecond == 0 {
+		return false
+	}
+	gain := min(e.parts.of(delta.Small)/e.parts.of(delta.Fast), 1)
+	saved := over(float64(fastPatch)*(1-gain), link)
+	return saved > 1.2*e.diff(delta.Small, p)
+}
+
+// diff is how long a patch takes to be made.
+func (e estimate) diff(v delta.Variant, p pair) float64 {
+	return float64(p.old+p.new) / e.rates.diff(v)
+}
+
+// whole is the faster way of sending all bytes. An unknown link counts as no
+// obstacle, but lets fewer bytes seem better.
+func (e estimate) whole(size int64, link node.Reading) way {
+	n, trips := float64(size), 2*link.RoundTrip.Seconds()
+	plain := way{whole: true, seconds: trips + max(over(n, link), n/cmp.Or(e.rates.Plain, assumedPlain))}
+	compressed := way{whole: true, compressed: true, seconds: trips +
+		max(over(n*cmp.Or(e.rates.Ratio, assumedRatio), link), n/cmp.Or(e.rates.Compress, assumedCompress))}
+	if compressed.seconds < nearly*plain.seconds || link.BytesPerSecond == 0 {
+		return compressed
+	}
+	return plain
+}
+
+// patch is how long a patch that is there needs to become a file.
+func (e estimate) patch(patchSize, newSize int64, link node.Reading) float64 {
+	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/cmp.Or(e.rates.Apply, assumedApply)
+}
+
+func over(bytes float64, link node.Reading) float64 {
+	if link.BytesPerSecond == 0 {
+		return 0
+	}
+	return bytes / link.BytesPerSecond
 }
 
 // fade believes a little less of what was seen of the ways not taken: what was
@@ -239,51 +276,4 @@ func (c *costs) fade(taken way) {
 	} else {
 		toward(&c.rates.Compress, assumedCompress)
 	}
-}
-
-// worthSmall is whether to make the smaller patch after all, now that the size of
-// the fast one is known: whether the link needs longer for the difference than
-// this host to make it.
-func (c *costs) worthSmall(p pair, fastPatch int64, link node.Reading) bool {
-	if link.BytesPerSecond == 0 {
-		return false
-	}
-	gain := min(c.part(delta.Small, p.name)/c.part(delta.Fast, p.name), 1)
-	saved := over(float64(fastPatch)*(1-gain), link)
-	return saved > 1.2*c.diff(delta.Small, p)
-}
-
-// diff is how long a patch takes to be made.
-func (c *costs) diff(v delta.Variant, p pair) float64 {
-	return float64(p.oldSize+p.newSize) / c.rate(v)
-}
-
-// whole is the faster way of sending all bytes. An unknown link counts as no
-// obstacle, but lets fewer bytes seem better.
-func (c *costs) whole(size int64, link node.Reading) way {
-	c.mu.Lock()
-	r := c.rates
-	c.mu.Unlock()
-	n, trips := float64(size), 2*link.RoundTrip.Seconds()
-	plain := way{whole: true, seconds: trips + max(over(n, link), n/cmp.Or(r.Plain, assumedPlain))}
-	compressed := way{whole: true, compressed: true,
-		seconds: trips + max(over(n*cmp.Or(r.Ratio, assumedRatio), link), n/cmp.Or(r.Compress, assumedCompress))}
-	if compressed.seconds < nearly*plain.seconds || link.BytesPerSecond == 0 {
-		return compressed
-	}
-	return plain
-}
-
-// patch is how long a patch that is there needs to become a file.
-func (c *costs) patch(patchSize, newSize int64, link node.Reading) float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/cmp.Or(c.rates.Apply, assumedApply)
-}
-
-func over(bytes float64, link node.Reading) float64 {
-	if link.BytesPerSecond == 0 {
-		return 0
-	}
-	return bytes / link.BytesPerSecond
 }

@@ -26,7 +26,7 @@ const kubeletSize = 83_500_000
 
 var (
 	fastLink = reading(2000, 0)
-	kubelets = pair{name: "kubelet", oldSize: kubeletSize, newSize: kubeletSize}
+	kubelets = pair{kubeletSize, kubeletSize}
 )
 
 // kubelet is a host that has made patches of kubelets, and nodes that took them.
@@ -55,7 +55,7 @@ func TestTheWayDependsOnTheLink(t *testing.T) {
 		"a telephone":      {reading(0.2, 80*time.Millisecond), "a small patch"},
 		"nobody knows yet": {node.Reading{}, "all bytes, compressed"},
 	} {
-		w := kubelet().choose(kubelets, c.link, none)
+		w := kubelet().of("kubelet").choose(kubelets, c.link, none)
 		if want := fmt.Sprintf("%s, in some %.2fs", c.want, w.seconds); w.String() != want {
 			t.Errorf("%s: %s, want %s", name, w, want)
 		}
@@ -71,30 +71,30 @@ type world struct {
 
 // takes is how long a way really takes.
 func (w world) takes(p pair, way way) float64 {
-	size, link := float64(p.newSize), w.link
+	size, link := float64(p.new), w.link
 	switch {
 	case way.compressed:
 		return 2*link.RoundTrip.Seconds() + max(over(size*w.rates.Ratio, link), size/w.rates.Compress)
 	case way.whole:
 		return 2*link.RoundTrip.Seconds() + max(over(size, link), size/w.rates.Plain)
 	}
-	return float64(p.oldSize+p.newSize)/w.rates.diff(way.variant) +
+	return float64(p.old+p.new)/w.rates.diff(way.variant) +
 		link.RoundTrip.Seconds() + over(w.parts.of(way.variant)*size, link) + size/w.rates.Apply
 }
 
 // push lets costs see what a way really takes.
 func (w world) push(c *costs, p pair, way way) float64 {
-	took, size := w.takes(p, way), float64(p.newSize)
+	took, size := w.takes(p, way), float64(p.new)
 	switch {
 	case way.compressed:
-		c.sawWhole(p.newSize, int64(size*w.rates.Ratio), true, w.link, seconds(took))
+		c.sawWhole(p.new, int64(size*w.rates.Ratio), true, w.link, seconds(took))
 	case way.whole:
-		c.sawWhole(p.newSize, p.newSize, false, w.link, seconds(took))
+		c.sawWhole(p.new, p.new, false, w.link, seconds(took))
 	default:
 		patch := int64(w.parts.of(way.variant) * size)
-		diff := float64(p.oldSize+p.newSize) / w.rates.diff(way.variant)
-		c.sawDiff(way.variant, p.name, p.oldSize, p.newSize, patch, seconds(diff))
-		c.sawApply(p.newSize, patch, w.link, seconds(size/w.rates.Apply))
+		diff := float64(p.old+p.new) / w.rates.diff(way.variant)
+		c.sawDiff(way.variant, "kubelet", p.old, p.new, patch, seconds(diff))
+		c.sawApply(p.new, patch, w.link, seconds(size/w.rates.Apply))
 	}
 	return took
 }
@@ -125,16 +125,21 @@ func TestTheWayTakenIsNearlyTheBest(t *testing.T) {
 			w.link = reading(megabytes, time.Duration(5e6/megabytes)*time.Nanosecond)
 			t.Run(fmt.Sprintf("%s/%.1f MB per s", name, megabytes), func(t *testing.T) {
 				c, best := &costs{}, w.best(kubelets)
-				if first := w.push(c, kubelets, c.choose(kubelets, w.link, none)); first > 2*best+unnoticed {
+				push := func() float64 {
+					way := c.of("kubelet").choose(kubelets, w.link, none)
+					c.fade(way)
+					return w.push(c, kubelets, way)
+				}
+				if first := push(); first > 2*best+unnoticed {
 					t.Errorf("the first push takes %.2f s and not %.2f", first, best)
 				}
 				for range 5 {
-					w.push(c, kubelets, c.choose(kubelets, w.link, none))
+					push()
 				}
 				const pushes = 30
 				sum := 0.0
 				for range pushes {
-					sum += w.push(c, kubelets, c.choose(kubelets, w.link, none))
+					sum += push()
 				}
 				if sum/pushes > 1.1*best+unnoticed {
 					t.Errorf("pushes take %.2f s and not %.2f", sum/pushes, best)
@@ -145,19 +150,19 @@ func TestTheWayTakenIsNearlyTheBest(t *testing.T) {
 }
 
 func TestAPatchThatIsThereCostsNothing(t *testing.T) {
-	w := kubelet().choose(kubelets, reading(0.2, 80*time.Millisecond), onlyFast)
+	w := kubelet().of("kubelet").choose(kubelets, reading(0.2, 80*time.Millisecond), onlyFast)
 	if w.whole || w.variant != delta.Small { // 0.5 s more on the link, 0.4 s to make it
 		t.Errorf("on a telephone: %s", w)
 	}
-	w = kubelet().choose(kubelets, reading(110, 0), onlyFast)
+	w = kubelet().of("kubelet").choose(kubelets, reading(110, 0), onlyFast)
 	if w.whole || w.variant != delta.Fast {
 		t.Errorf("on a gigabit: %s", w)
 	}
 }
 
 func TestALargePatchOnASlowLinkIsMadeSmaller(t *testing.T) {
-	c := kubelet()
-	containerds := pair{name: "containerd", oldSize: 39_000_000, newSize: 39_000_000}
+	c := kubelet().of("kubelet")
+	containerds := pair{39_000_000, 39_000_000}
 	if !c.worthSmall(containerds, 1_680_000, reading(1, 50*time.Millisecond)) {
 		t.Error("1 s on the link for 0.2 s of work")
 	}
@@ -171,12 +176,13 @@ func TestALargePatchOnASlowLinkIsMadeSmaller(t *testing.T) {
 
 func TestWhatIsSeenCounts(t *testing.T) {
 	c := &costs{}
-	before := c.rate(delta.Fast)
+	before := c.of("a").rates.diff(delta.Fast)
 	c.sawDiff(delta.Fast, "a", 1000, 1000, 100, time.Second)
-	if after := c.rate(delta.Fast); after >= before || c.part(delta.Fast, "a") != largestPart {
+	seen := c.of("a")
+	if after := seen.rates.diff(delta.Fast); after >= before || seen.parts.of(delta.Fast) != largestPart {
 		t.Errorf("%v, then %v", before, after)
 	}
-	if c.rate(delta.Small) >= c.rate(delta.Fast) || c.part(delta.Small, "a") >= c.part(delta.Fast, "a") {
+	if seen.rates.diff(delta.Small) >= seen.rates.diff(delta.Fast) || seen.parts.of(delta.Small) >= seen.parts.of(delta.Fast) {
 		t.Error("what was never made does not go by its sister")
 	}
 }
@@ -186,18 +192,18 @@ func TestProgramsDiffer(t *testing.T) {
 	c := &costs{}
 	c.sawDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
 	c.sawDiff(delta.Fast, "containerd", 1e6, 1e6, 20_000, time.Second)
-	if c.part(delta.Fast, "kubelet") != 0.001 || c.part(delta.Fast, "containerd") != 0.02 {
+	if c.of("kubelet").parts.of(delta.Fast) != 0.001 || c.of("containerd").parts.of(delta.Fast) != 0.02 {
 		t.Errorf("%v", c.files)
 	}
-	if other := c.part(delta.Fast, "kube-proxy"); other <= 0.001 || other >= 0.02 {
+	if other := c.of("kube-proxy").parts.of(delta.Fast); other <= 0.001 || other >= 0.02 {
 		t.Errorf("one nobody saw yet: %v", other)
 	}
 	for i := range 3 * filesKnown {
 		c.sawDiff(delta.Fast, fmt.Sprint(i), 1e6, 1e6, 5000, time.Second)
 		c.sawDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
 	}
-	if len(c.files) != filesKnown || len(c.order) != filesKnown || c.part(delta.Fast, "kubelet") != 0.001 {
-		t.Errorf("%d programs are remembered, kubelet as %v", len(c.files), c.part(delta.Fast, "kubelet"))
+	if len(c.files) != filesKnown || len(c.order) != filesKnown || c.of("kubelet").parts.of(delta.Fast) != 0.001 {
+		t.Errorf("%d programs are remembered, kubelet as %v", len(c.files), c.of("kubelet").parts.of(delta.Fast))
 	}
 }
 
@@ -217,13 +223,15 @@ func TestASlowLinkIsNoSlowNode(t *testing.T) {
 func TestABusyHostIsForgotten(t *testing.T) {
 	c, link := &costs{}, reading(20, time.Millisecond)
 	c.sawDiff(delta.Fast, "kubelet", kubeletSize, kubeletSize, 230_000, 20*time.Second)
-	if w := c.choose(kubelets, link, none); !w.whole {
+	if w := c.of("kubelet").choose(kubelets, link, none); !w.whole {
 		t.Fatalf("%s on a host that takes 20 s to compare", w)
 	}
 	for range 20 {
-		if w := c.choose(kubelets, link, none); !w.whole {
+		w := c.of("kubelet").choose(kubelets, link, none)
+		if !w.whole {
 			return
 		}
+		c.fade(w)
 	}
 	t.Error("whole files for ever")
 }
@@ -246,7 +254,7 @@ func TestCostsOutliveARun(t *testing.T) {
 		}
 		none := &costs{}
 		none.load(path)
-		if none.rates != (rates{}) || none.part(delta.Fast, "kubelet") != assumedFastPart {
+		if none.rates != (rates{}) || none.of("kubelet").parts.of(delta.Fast) != assumedFastPart {
 			t.Errorf("%s was believed: %+v", nonsense, none)
 		}
 	}

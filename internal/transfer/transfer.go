@@ -136,6 +136,9 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 		// Whatever is wrong with the patch or its base, all bytes are the remedy;
 		// what is wrong with the disk shows again.
 		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
+		if !errors.Is(err, errWhole) {
+			defer s.depot.doubt(ctx, base.SHA256)
+		}
 		wasted = result.SentBytes
 	}
 	result, err := whole{}.send(ctx, s, part)

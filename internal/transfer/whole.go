@@ -104,7 +104,7 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 		return u.write(ctx, offset, rest > 0)
 	}
 	link := u.link(ctx, rest, func() {})
-	way := u.costs().whole(rest, link)
+	way := u.costs().of(u.sending.file.Label).whole(rest, link)
 	u.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", u.sending.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	long := way.seconds > longTime.Seconds()
