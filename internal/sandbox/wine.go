@@ -94,7 +94,7 @@ type wineMachine struct {
 }
 
 func (m *wineMachine) boot(ctx context.Context) error {
-	down, stop, err := m.prefix.Keep(ctx, wine.ContainerdPipes()...)
+	down, stop, err := m.prefix.Keep(ctx)
 	if err != nil {
 		return err
 	}

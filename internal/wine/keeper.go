@@ -11,17 +11,10 @@ import (
 // keeper is the program that keeps a prefix up, see recipe/keeper.c.
 const keeper = "keeper"
 
-// ContainerdPipes are the named pipes of containerd.
-func ContainerdPipes() []string {
-	return []string{`\\.\pipe\containerd-containerd`, `\\.\pipe\containerd-containerd.ttrpc`}
-}
-
 // Keep boots the prefix and keeps it up, with its services, until the returned
-// stop is called; down is closed when it went down before (a reboot). The named
-// pipes are made to accept clients, see recipe/keeper.c; give every pipe that a
-// program in the prefix serves.
-func (p *Prefix) Keep(ctx context.Context, pipes ...string) (down <-chan struct{}, stop func(), err error) {
-	cmd := p.Command(context.WithoutCancel(ctx), `C:\windows\system32\`+keeper+".exe", pipes...)
+// stop is called; down is closed when it went down before (a reboot).
+func (p *Prefix) Keep(ctx context.Context) (down <-chan struct{}, stop func(), err error) {
+	cmd := p.Command(context.WithoutCancel(ctx), `C:\windows\system32\`+keeper+".exe")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("boot Wine prefix %s: %w", p.folder, err)

@@ -1,16 +1,23 @@
-/* keeper.exe keeps a Wine prefix usable as a machine, for as long as its stdin
- * is open:
+/* keeper.exe keeps a Wine prefix usable as a machine, in two ways.
  *
- * - Wine ends a prefix's services a few seconds after its last ordinary process;
- *   this is one.
+ * As `keeper` it runs for as long as its stdin is open: Wine ends a prefix's
+ * services a few seconds after its last ordinary process, and this is one.
+ *
+ * As `keeper --boot PIPE...` it is started by every boot, before the services are
+ * (node.reg, RunServices), is no ordinary process, and ends with the services:
+ *
  * - Under Wine 8 the first instance of a go-winio named pipe accepts a client
- *   that its server never sees. For each pipe that is named as an argument this
- *   program is that client, whenever a server appears, and for as long as that
- *   server lives.
+ *   that its server never sees. For each of the pipes this program is that client,
+ *   whenever a server appears, and for as long as that server lives.
  * - go-winio before 0.6 makes its pipes below \??\pipe, case-sensitively, and
  *   Wine has only \??\PIPE: this makes the other. */
 #include <windows.h>
 #include <winternl.h>
+
+/* What Wine's own services.exe becomes, so that it does not count as a process
+ * that services are there for. Gives an event: the last that counts has ended. */
+#define ProcessWineMakeProcessSystem 1000
+NTSTATUS NTAPI NtSetInformationProcess(HANDLE, PROCESSINFOCLASS, void *, ULONG);
 
 NTSTATUS NTAPI NtCreateSymbolicLinkObject(HANDLE *, ACCESS_MASK, OBJECT_ATTRIBUTES *, UNICODE_STRING *);
 
@@ -29,6 +36,7 @@ static DWORD WINAPI hold(void *argument)
         }
         Sleep(INTERVAL_MS);
     }
+    return 0;
 }
 
 /* The link lives as long as its handle, which is never closed. */
@@ -43,13 +51,24 @@ static void link_lower_case_pipe(void)
     NtCreateSymbolicLinkObject(&handle, GENERIC_ALL, &attributes, &target);
 }
 
+static int boot(int count, wchar_t **pipes)
+{
+    HANDLE end = NULL;
+    if (NtSetInformationProcess(GetCurrentProcess(), ProcessWineMakeProcessSystem, &end, sizeof end) || !end)
+        return 1;
+    link_lower_case_pipe();
+    for (int i = 0; i < count; i++)
+        CreateThread(NULL, 0, hold, pipes[i], 0, NULL);
+    WaitForSingleObject(end, INFINITE);
+    return 0;
+}
+
 int wmain(int argc, wchar_t **argv)
 {
     char buffer[64];
     DWORD count;
-    link_lower_case_pipe();
-    for (int i = 1; i < argc; i++)
-        CreateThread(NULL, 0, hold, argv[i], 0, NULL);
+    if (argc > 1 && lstrcmpW(argv[1], L"--boot") == 0)
+        return boot(argc - 2, argv + 2);
     WriteFile(GetStdHandle(STD_OUTPUT_HANDLE), "keeping\n", 8, &count, NULL);
     while (ReadFile(GetStdHandle(STD_INPUT_HANDLE), buffer, sizeof buffer, &count, NULL) && count > 0)
         ;
