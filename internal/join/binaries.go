@@ -66,7 +66,11 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 		case deploy.ActionCreated:
 			parts = append(parts, strings.TrimSpace("install "+file+" "+c.Version.Wanted))
 		case deploy.ActionReplaced:
-			parts = append(parts, strings.TrimSpace("replace "+file+" "+c.Version.Before+" → "+c.Version.Wanted))
+			part := "replace " + file
+			if c.Version.Before != "" && c.Version.Wanted != "" {
+				part += " " + c.Version.Before + " → " + c.Version.Wanted
+			}
+			parts = append(parts, part)
 		}
 	}
 	if len(result.Recovered) > 0 && len(parts) == 0 {

@@ -70,19 +70,38 @@ const (
 
 // failed asks the node and the cluster why a phase did not work. What cannot be
 // found out is left out.
-func (j *joining) failed(ctx context.Context, n *node.Node, phase, service string, err error) error {
+func (j *joining) failed(ctx context.Context, n *node.Node, phase, name string, err error) error {
 	if ctx.Err() != nil || lost(err) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookedFor)
 	defer cancel()
 	failed := &FailedError{Phase: phase, Err: err}
-	if file, lines, logErr := deploy.LogLines(ctx, n, service, logLines); logErr == nil {
-		failed.LogFile, failed.Log = file, lines
-	}
+	failed.LogFile, failed.Log = lastLog(ctx, n, name)
 	failed.Conditions = j.badConditions(ctx, n)
 	failed.Cause = j.likelyCause(ctx, n)
 	return failed
+}
+
+// lastLog are the last lines of a service's log, unless they are of an earlier
+// life of it.
+func lastLog(ctx context.Context, n *node.Node, name string) (file string, lines []string) {
+	is, err := service(ctx, n, name)
+	if err != nil || is == nil || neverStarted(is) {
+		return "", nil
+	}
+	file, lines, err = deploy.LogLines(ctx, n, name, logLines)
+	if err != nil {
+		return "", nil
+	}
+	return file, lines
+}
+
+// neverStarted is whether a service has not been started since it was registered
+// or the machine booted.
+func neverStarted(s *agentv1.ServiceReply) bool {
+	const errorServiceNeverStarted = 1077
+	return s.GetStatus().GetExitCode() == errorServiceNeverStarted
 }
 
 // badConditions are those that a Ready node does not have.
@@ -140,7 +159,7 @@ func (j *joining) causeInReach(ctx context.Context, n *node.Node) string {
 
 func (j *joining) causeInKubelet(ctx context.Context, n *node.Node) string {
 	is, err := service(ctx, n, kubeletName)
-	if err != nil || is == nil || !stopped(is) || is.GetStatus().GetExitCode() == 0 {
+	if err != nil || is == nil || !stopped(is) || is.GetStatus().GetExitCode() == 0 || neverStarted(is) {
 		return ""
 	}
 	return fmt.Sprintf("kubelet ended by itself (%s): its log says why", exitOf(is))

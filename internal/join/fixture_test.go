@@ -68,7 +68,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	control, err := cluster_simulated.Start(cluster_simulated.Options{})
+	control, err := cluster_simulated.Start(cluster_simulated.Options{NodeGrace: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,6 @@ func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string) *l
 		t:    t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
 		programs: &programs{folder: t.TempDir(), sources: source.NewSet(source.Options{}), fault: map[string]simulated.Fault{}},
 	}
-	l.Put(`C:\etc\cni\net.d\10-test.conflist`, []byte(`{"cniVersion":"1.0.0","name":"test","plugins":[]}`))
 	l.doc = document(name)
 	return l
 }
@@ -199,4 +198,15 @@ func nothing(t *testing.T, results []plan.StepResult, err error) {
 	if err != nil || len(changed(results)) > 0 {
 		t.Fatalf("there was something to do: %v\n%s", err, table(results))
 	}
+}
+
+// put and get are about the machine's files, from outside of it.
+func (l *lab) put(path, content string) { l.Machine.WriteFile(path, []byte(content)) }
+
+func (l *lab) get(path string) string {
+	content, err := l.Machine.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(content)
 }

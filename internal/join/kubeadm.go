@@ -113,11 +113,21 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 	if err != nil {
 		return plan.Outcome{}, err
 	}
+	if found != unfinished {
+		if err := s.begin(ctx, n); err != nil {
+			return plan.Outcome{}, err
+		}
+		// A kubelet that an interrupted join started may have got its credentials
+		// while we looked.
+		if found, _, err = s.look(ctx, n); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
 	if found == unfinished {
 		return plan.Outcome{}, s.finish(ctx, n, r)
 	}
-	if err := s.begin(ctx, n); err != nil {
-		return plan.Outcome{}, err
+	if err := s.prepare(ctx, n, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, n, stepJoin, kubeletName, err)
 	}
 	if err := s.withToken(ctx, n, r, func(token string) error { return s.kubeadm(ctx, n, r, token) }); err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepJoin, kubeletName, err)
@@ -137,13 +147,55 @@ func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
 	if err := update(ctx, n, func(r *record) { r.Node, r.Joining = name, true }); err != nil {
 		return err
 	}
-	if err := stop(ctx, n, kubeletName); err != nil {
-		return err
-	}
+	return stop(ctx, n, kubeletName)
+}
+
+// prepare clears away what kubeadm would refuse to go over.
+func (s *kubeadmJoin) prepare(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if err := s.sweep(ctx, n); err != nil {
 		return err
 	}
-	return s.clear(ctx, n)
+	if err := s.clear(ctx, n); err != nil {
+		return err
+	}
+	return s.awaitNameFree(ctx, n, r)
+}
+
+// nameFreeIn is more than a cluster takes to notice that a node's kubelet has
+// stopped.
+const nameFreeIn = 2 * time.Minute
+
+// awaitNameFree waits until no Node of our name is Ready, which kubeadm refuses:
+// one whose kubelet, ours of before, has stopped is for some 40 seconds more. A
+// lease that is renewed meanwhile is another machine's.
+func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	if s.options.Cluster == nil {
+		return nil
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, nameFreeIn)
+	defer cancel()
+	first, err := s.options.Cluster.Node(waiting, name)
+	for is := first; ; {
+		switch {
+		case err != nil:
+			return err
+		case !is.Exists || !is.Ready:
+			return nil
+		case is.LeaseRenewed.After(first.LeaseRenewed):
+			return fmt.Errorf("another machine is the node %s of the cluster: give this one another name with join.nodeName, or take the other one out", name)
+		}
+		r.Step("waiting for the cluster to notice that %s's kubelet was stopped, %s", name, since(began))
+		if rest(waiting) != nil {
+			return fmt.Errorf("wait for the cluster to notice that %s's kubelet was stopped: still Ready after %s: %w; delete the Node %s",
+				name, since(began), context.Cause(waiting), name)
+		}
+		is, err = s.options.Cluster.Node(waiting, name)
+	}
 }
 
 // clear removes what a join of ours left.

@@ -64,7 +64,10 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if is.CordonedByUs() {
 		parts = append(parts, "uncordon the node")
 	}
-	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
+	if len(parts) == 0 {
+		return plan.Change{Summary: fmt.Sprintf("%s is Ready: kubelet %s, %s, %s %s", is.Name, is.KubeletVersion, is.Runtime, is.OSImage, is.KernelVersion)}, nil
+	}
+	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
 }
 
 // well is whether the node is Ready as kubelet has said since it was last

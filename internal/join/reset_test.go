@@ -1,0 +1,143 @@
+package join_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join"
+)
+
+// machineState is all that joining could change of a machine.
+type machineState struct {
+	Files     map[string]string
+	Folders   []string
+	Services  map[string]string // command lines
+	Path      string
+	Hosts     []string
+	Firewall  []string
+	Processes []string
+}
+
+func (l *lab) state() machineState {
+	l.t.Helper()
+	ctx := l.t.Context()
+	s := machineState{Files: l.Machine.Snapshot(`C:\`), Services: map[string]string{}, Folders: l.folders(`C:\`)}
+	services, err := l.Services.List(ctx, &agentv1.ListServicesRequest{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, service := range services.GetServices() {
+		reply, err := l.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service.GetName()})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		s.Services[service.GetName()] = reply.GetConfig().GetCommandLine()
+	}
+	environment, err := l.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, v := range environment.GetVariables() {
+		if strings.EqualFold(v.GetName(), "path") {
+			s.Path = v.GetValue()
+		}
+	}
+	hosts, err := l.Settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, entry := range hosts.GetEntries() {
+		s.Hosts = append(s.Hosts, entry.GetAddress()+" "+entry.GetName())
+	}
+	rules, err := l.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, rule := range rules.GetRules() {
+		s.Firewall = append(s.Firewall, rule.GetName())
+	}
+	return s
+}
+
+func (l *lab) folders(path string) []string {
+	l.t.Helper()
+	var all []string
+	list, err := l.Node.Node.Files.List(l.t.Context(), &agentv1.ListFilesRequest{Path: path})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, entry := range list.GetEntries() {
+		if entry.GetFolder() {
+			all = append(append(all, entry.GetPath()), l.folders(entry.GetPath())...)
+		}
+	}
+	return all
+}
+
+// stays is whether the documentation lists it among what a reset leaves: logs,
+// what the pod network has put there, and swdt's own folder.
+func stays(path string) bool {
+	for _, folder := range []string{`c:\var\log`, `c:\etc\cni\net.d`, `c:\programdata\swdt`} {
+		if path = strings.ToLower(path); strings.HasPrefix(path, folder) || strings.HasPrefix(folder, path+`\`) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAsBefore compares, but for what stays.
+func (l *lab) isAsBefore(before machineState) {
+	l.t.Helper()
+	after := l.state()
+	for _, s := range []*machineState{&before, &after} {
+		maps.DeleteFunc(s.Files, func(path, _ string) bool { return stays(path) })
+		s.Folders = slices.DeleteFunc(s.Folders, stays)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		l.t.Errorf("the machine before the join and after the reset:\n%s", diff)
+	}
+	for path := range l.Machine.Snapshot(`C:\ProgramData\swdt`) {
+		if strings.Contains(path, "join") {
+			l.t.Errorf("left: %s", path)
+		}
+	}
+}
+
+func TestResetIsTheUndoOfJoin(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	l.mustJoin()
+	results, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
+	if err != nil {
+		t.Fatalf("reset: %v\n%s", err, table(results))
+	}
+	t.Logf("\n%s", table(results))
+	l.isAsBefore(before)
+	if n, err := l.cluster.Node(t.Context(), "win1"); err != nil || n.Exists {
+		t.Errorf("the Node is still there: %+v, %v", n, err)
+	}
+	again, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
+	nothing(t, again, err)
+}
+
+func TestJoinAfterAReset(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	if results, err := l.resetWith(join.ResetOptions{}); err != nil {
+		t.Fatalf("reset: %v\n%s", err, table(results))
+	}
+	l.mustJoin() // over the Node object of before
+	l.isReady()
+	again, err := l.join()
+	nothing(t, again, err)
+}
+
+func resetAll(l *lab) join.ResetOptions {
+	return join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}
+}
