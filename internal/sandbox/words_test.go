@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -70,8 +71,9 @@ type growing struct {
 	closed bool
 }
 
-func (g *growing) Sync() error  { return nil }
-func (g *growing) Close() error { g.closed = true; return nil }
+func (g *growing) Sync() error               { return nil }
+func (*growing) SetModified(time.Time) error { return nil }
+func (g *growing) Close() error              { g.closed = true; return nil }
 
 func TestConcurrentWritesAreBroughtIntoOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

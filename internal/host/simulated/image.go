@@ -110,6 +110,12 @@ func (i *Image) readBuildInfo(r contentReader) {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		i.Version = v
 	}
+	// Programs of other modules, such as the lab's kubelet, are of their version.
+	for _, dependency := range info.Deps {
+		if strings.HasPrefix(info.Path, dependency.Path+"/") {
+			i.Version = dependency.Version
+		}
+	}
 	for _, setting := range info.Settings {
 		if setting.Key != "-ldflags" {
 			continue
