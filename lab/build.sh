@@ -266,6 +266,9 @@ services() {
 	service containerd v1.7.11
 	service containerd v1.7.12
 	service kube-proxy v1.29.0
+	# For the simulated host alone, which plays them: see internal/host/simulated.
+	service kubeadm v1.29.0
+	service kube-log-runner v1.29.0
 }
 
 mkdir -p "$lab"
