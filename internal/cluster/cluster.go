@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // kubeconfigs with auth-provider: oidc
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -71,6 +72,7 @@ func FromConfig(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
 	config.QPS, config.Burst = 50, 100
+	config.WarningHandler = rest.NoWarnings{} // which client-go would write to stderr by itself
 	config.Wrap(evictionsAnswerAtOnce)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -72,8 +72,10 @@ func TestOpenFollowsKubectl(t *testing.T) {
 	elsewhere := write("elsewhere", strings.ReplaceAll(strings.ReplaceAll(twoContexts, "current-context: a", ""), "one", "three"))
 	onlyCurrent := write("current", "apiVersion: v1\nkind: Config\ncurrent-context: b\n")
 	broken := write("broken", "clusters: [")
+	oidc := write("oidc", strings.Replace(twoContexts, "token: t0p-s3cret", "auth-provider: {name: oidc, config: {idp-issuer-url: 'https://idp.example', client-id: me}}", 1))
 	home := filepath.Join(dir, "home")
 	t.Setenv("HOME", home)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // this may be a pod, which is another way to a cluster
 
 	for name, test := range map[string]struct {
 		environment    string
@@ -88,6 +90,7 @@ func TestOpenFollowsKubectl(t *testing.T) {
 		"a file goes before the variable": {environment: elsewhere, options: cluster.Options{Kubeconfig: both}, server: "https://one.example:6443", target: "one.example:6443"},
 		"no such context":                 {options: cluster.Options{Kubeconfig: both, Context: "c"}, fails: true},
 		"no such file":                    {options: cluster.Options{Kubeconfig: filepath.Join(dir, "none")}, fails: true},
+		"a provider of credentials":       {options: cluster.Options{Kubeconfig: oidc}, server: "https://one.example:6443", target: "one.example:6443"},
 		"a broken file":                   {options: cluster.Options{Kubeconfig: broken}, fails: true},
 		"nothing at all":                  {fails: true},
 	} {

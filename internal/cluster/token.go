@@ -63,7 +63,7 @@ func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) 
 	if o.TTL == 0 {
 		o.TTL = 15 * time.Minute
 	}
-	t, err := newToken(o.TTL)
+	t, err := newToken(c.now(ctx).Add(o.TTL))
 	if err != nil {
 		return Token{}, err
 	}
@@ -102,13 +102,22 @@ func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 // afterCancel bounds the undoing of something when the work on it was cancelled.
 const afterCancel = 3 * time.Second
 
-func newToken(ttl time.Duration) (Token, error) {
+// now is the API server's time, by which tokens expire; ours where it does not tell.
+func (c *Cluster) now(ctx context.Context) time.Time {
+	skew, err := c.ClockSkew(ctx)
+	if err != nil || skew.Offset.Abs() <= skew.Uncertainty {
+		return time.Now()
+	}
+	return time.Now().Add(skew.Offset)
+}
+
+func newToken(expires time.Time) (Token, error) {
 	value, err := bootstraptoken.GenerateBootstrapToken()
 	if err != nil {
 		return Token{}, fmt.Errorf("make a bootstrap token: %w", err)
 	}
 	id, secret, _ := strings.Cut(value, ".")
-	return Token{id: id, secret: secret, Expires: time.Now().Add(ttl).UTC().Truncate(time.Second)}, nil
+	return Token{id: id, secret: secret, Expires: expires.UTC().Truncate(time.Second)}, nil
 }
 
 // tokenSecret is the token as the bootstrap signer, the token cleaner and the

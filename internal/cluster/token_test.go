@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	ktesting "k8s.io/client-go/testing"
 	bootstraptoken "k8s.io/cluster-bootstrap/token/util"
 	"sigs.k8s.io/yaml"
@@ -243,5 +246,39 @@ func TestSweepTokens(t *testing.T) {
 	slices.Sort(left)
 	if !slices.Equal(left, []string{"bootstrap-token-bbbbbb", "bootstrap-token-cccccc", "bootstrap-token-dddddd"}) {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// Tokens expire by the API server's clock, not by ours.
+func TestATokenLivesByTheServersClock(t *testing.T) {
+	const ahead = 3 * time.Hour
+	var made corev1.Secret
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+		switch {
+		case r.Method == http.MethodPost:
+			body, err := io.ReadAll(r.Body)
+			if err == nil { // it is protobuf
+				_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &made)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			answer(w, http.StatusCreated, made)
+		case strings.HasSuffix(r.URL.Path, "/cluster-info"):
+			answer(w, http.StatusOK, clusterInfoObject(made.StringData["token-id"]))
+		default:
+			answer(w, http.StatusOK, map[string]string{})
+		}
+	})
+	if _, err := c.MintToken(context.Background(), cluster.TokenOptions{Node: "win-1", TTL: 10 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	expires, err := time.Parse(time.RFC3339, made.StringData["expiration"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lives := time.Until(expires) - ahead; lives < 5*time.Minute || lives > 11*time.Minute {
+		t.Errorf("by the server's clock it lives %s", lives)
 	}
 }
