@@ -34,7 +34,7 @@ func shims() []string {
 
 // programs are built from recipe/NAME.c too; each with its folder below system32.
 func programs() map[string]string {
-	return map[string]string{keeper: "", "powershell": "WindowsPowerShell/v1.0"}
+	return map[string]string{keeper: "", "dism": "", "netsh": "", "powershell": "WindowsPowerShell/v1.0"}
 }
 
 // template is the folder of the finished template, which is made if it is not
@@ -165,7 +165,7 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 	}
 	for name, folder := range programs() {
 		if err := p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
-			"-o", filepath.Join(system32, folder, name+".exe"), name+".c", "-ladvapi32", "-lntdll"), sources); err != nil {
+			"-o", filepath.Join(system32, folder, name+".exe"), name+".c", "-ladvapi32", "-lole32", "-lntdll"), sources); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ static int print_state(const wchar_t *feature)
     DWORD wanted = get(FEATURES, feature, 0);
     boot_of(feature, boot, 128);
     int pending = get(FEATURES, boot, (DWORD)-1) == this_boot();
-    printf("Feature Name : %ls\r\nState : %s\r\n", feature,
+    printf("Feature Name : %ls\nState : %s\n", feature,
            wanted ? (pending ? "Enable Pending" : "Enabled") : (pending ? "Disable Pending" : "Disabled"));
     return 0;
 }
@@ -80,6 +80,6 @@ int wmain(int argc, wchar_t **argv)
         return change(feature, 1);
     if (option(argc, argv, L"/Disable-Feature"))
         return change(feature, 0);
-    fprintf(stderr, "There is no such option of DISM in a Wine prefix.\r\n");
+    fprintf(stderr, "There is no such option of DISM in a Wine prefix.\n");
     return 87;
 }

@@ -36,19 +36,19 @@ static const wchar_t *protocol_number(const wchar_t *name)
 /* ports writes one field for each port or range of a list. */
 static void ports(wchar_t *rule, size_t size, const wchar_t *list)
 {
-    wchar_t copy[1024], *rest = NULL;
+    wchar_t copy[1024];
     wcsncpy(copy, list, 1023);
     copy[1023] = 0;
-    for (wchar_t *port = wcstok(copy, L",", &rest); port; port = wcstok(NULL, L",", &rest))
+    for (wchar_t *port = wcstok(copy, L","); port; port = wcstok(NULL, L","))
         field(rule, size, wcschr(port, L'-') ? L"LPort2_10" : L"LPort", port);
 }
 
 static void profiles(wchar_t *rule, size_t size, const wchar_t *list)
 {
-    wchar_t copy[128], *rest = NULL;
+    wchar_t copy[128];
     wcsncpy(copy, list, 127);
     copy[127] = 0;
-    for (wchar_t *one = wcstok(copy, L",", &rest); one; one = wcstok(NULL, L",", &rest)) {
+    for (wchar_t *one = wcstok(copy, L","); one; one = wcstok(NULL, L",")) {
         one[0] = towupper(one[0]);
         field(rule, size, L"Profile", one);
     }
@@ -105,6 +105,6 @@ int wmain(int argc, wchar_t **argv)
         if (is(argv[3], L"delete"))
             return delete(argc, argv);
     }
-    fprintf(stderr, "There is no such command of netsh in a Wine prefix.\r\n");
+    fprintf(stderr, "There is no such command of netsh in a Wine prefix.\n");
     return 1;
 }
