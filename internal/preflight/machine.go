@@ -119,7 +119,7 @@ func lookAtPendingReboot(f *facts) []Problem {
 	}
 	p := Problem{
 		Severity: Error, What: "a reboot is pending", Evidence: strings.Join(f.node.machine.PendingReboot, "; "),
-		Remedy: "reboot the machine, or let swdt do it with --reboot",
+		Remedy: "reboot the machine, or let swdt do it with --allow-reboot",
 	}
 	if f.mayReboot {
 		p.Severity, p.Remedy = Info, "swdt reboots the machine where a step needs it"
@@ -141,7 +141,7 @@ func lookAtContainers(f *facts) []Problem {
 	}
 	return []Problem{{
 		Severity: Warning, What: "the feature Containers is not enabled; enabling it takes a reboot", Evidence: string(state),
-		Remedy: "allow it with --reboot",
+		Remedy: "allow it with --allow-reboot",
 	}}
 }
 
