@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/swdt-dev/swdt/internal/host"
 )
@@ -152,89 +151,4 @@ func (m *Machine) networkReady(confDir string) bool {
 		}
 	}
 	return false
-}
-
-// runtimeCondition is runtime.v1.RuntimeCondition.
-type runtimeCondition struct {
-	kind            string
-	ready           bool
-	reason, message string
-}
-
-// encodeStatus is runtime.v1.StatusResponse, without the verbose part.
-func encodeStatus(conditions ...runtimeCondition) []byte {
-	var status []byte
-	for _, condition := range conditions {
-		var b []byte
-		b = protowire.AppendTag(b, 1, protowire.BytesType)
-		b = protowire.AppendString(b, condition.kind)
-		if condition.ready {
-			b = protowire.AppendTag(b, 2, protowire.VarintType)
-			b = protowire.AppendVarint(b, 1)
-		}
-		for number, text := range map[protowire.Number]string{3: condition.reason, 4: condition.message} {
-			if text != "" {
-				b = protowire.AppendTag(b, number, protowire.BytesType)
-				b = protowire.AppendString(b, text)
-			}
-		}
-		status = protowire.AppendTag(status, 1, protowire.BytesType)
-		status = protowire.AppendBytes(status, b)
-	}
-	reply := protowire.AppendTag(nil, 1, protowire.BytesType)
-	return protowire.AppendBytes(reply, status)
-}
-
-// decodeStatus is its counterpart, for the kubelet.
-func decodeStatus(reply []byte) (conditions []runtimeCondition) {
-	eachField(reply, func(number protowire.Number, status []byte, _ uint64) {
-		eachField(status, func(number protowire.Number, b []byte, _ uint64) {
-			var c runtimeCondition
-			eachField(b, func(number protowire.Number, text []byte, n uint64) {
-				switch number {
-				case 1:
-					c.kind = string(text)
-				case 2:
-					c.ready = n != 0
-				case 3:
-					c.reason = string(text)
-				case 4:
-					c.message = string(text)
-				}
-			})
-			if number == 1 {
-				conditions = append(conditions, c)
-			}
-		})
-	})
-	return conditions
-}
-
-// eachField calls f for every field of a message; what is broken ends it.
-func eachField(message []byte, f func(number protowire.Number, bytes []byte, integer uint64)) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return
-		}
-		message = message[n:]
-		switch kind {
-		case protowire.BytesType:
-			b, n := protowire.ConsumeBytes(message)
-			if n < 0 {
-				return
-			}
-			f(number, b, 0)
-			message = message[n:]
-		case protowire.VarintType:
-			v, n := protowire.ConsumeVarint(message)
-			if n < 0 {
-				return
-			}
-			f(number, nil, v)
-			message = message[n:]
-		default:
-			return
-		}
-	}
 }

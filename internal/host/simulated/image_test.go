@@ -102,6 +102,45 @@ func TestAGoProgramForWindows(t *testing.T) {
 	}
 }
 
+// TestAProgramOfAnotherModule is how the lab builds Kubernetes: by a module that
+// needs it.
+func TestAProgramOfAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":                    "module example.com/lab\n\ngo 1.24\n\nrequire example.com/tools v1.35.1\n\nreplace example.com/tools => ./tools\n",
+		"lab.go":                    "package lab\n\nimport _ \"example.com/tools\"\n",
+		"tools/go.mod":              "module example.com/tools\n\ngo 1.24\n",
+		"tools/tools.go":            "package tools\n",
+		"tools/cmd/kubeadm/main.go": "package main\n\nfunc main() {}\n",
+	} {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", "it.exe", "example.com/tools/cmd/kubeadm")
+	build.Dir = folder
+	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "it.exe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t, simulated.Options{})
+	m.WriteFile(`C:\k\it.exe`, raw)
+	if out, _, _, err := run(t, m.Process("p"), `C:\k\it.exe`, "version", "-o", "short"); out != "v1.35.1\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func TestLargeFiles(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	raw := simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.0", Size: 80 << 20})

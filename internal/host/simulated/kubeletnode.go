@@ -17,6 +17,9 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/swdt-dev/swdt/internal/cri"
 	"github.com/swdt-dev/swdt/internal/host"
 )
@@ -298,9 +301,14 @@ func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why
 	if err != nil {
 		return version, "container runtime status check may not have completed yet: " + err.Error()
 	}
-	for _, condition := range decodeStatus(reply) {
-		if !condition.ready {
-			return version, fmt.Sprintf("container runtime network not ready: %s=false reason:%s message:%s", condition.kind, condition.reason, condition.message)
+	var runtime runtimev1.StatusResponse
+	if err := proto.Unmarshal(reply, &runtime); err != nil {
+		return version, "container runtime status check may not have completed yet: " + err.Error()
+	}
+	for _, condition := range runtime.GetStatus().GetConditions() {
+		if !condition.GetStatus() {
+			return version, fmt.Sprintf("container runtime network not ready: %s=false reason:%s message:%s",
+				condition.GetType(), condition.GetReason(), condition.GetMessage())
 		}
 	}
 	return version, ""
