@@ -51,6 +51,9 @@ func (n *Node) Close() error {
 // of n work again afterwards. The error is as Connect's; n is then not
 // connected, and Reconnect can be tried again.
 func (n *Node) Reconnect(ctx context.Context) error {
+	if n.redial != nil {
+		return n.redial(ctx)
+	}
 	if old := n.caller.swap(nil); old != nil {
 		old.close() // it may be broken, which is why we are here
 	}
@@ -67,6 +70,10 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	}
 	return nil
 }
+
+// OnReconnect has Reconnect call f instead: for a node that is made of clients
+// alone, as tests do.
+func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
 // connect makes one SSH connection with an agent at its other end; fresh says
 // that the agent had to be installed.

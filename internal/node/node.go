@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"sync/atomic"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -33,6 +34,7 @@ type Node struct {
 	opts        Options
 	target      ssh.Target
 	caller      *caller
+	redial      func(context.Context) error // see OnReconnect
 	calls       atomic.Int64
 	connections atomic.Int64
 }

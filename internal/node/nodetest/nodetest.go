@@ -56,12 +56,13 @@ func Start(t testing.TB, name string, options simulated.Options) *Node {
 	program := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent"})
 	sum := sha256.Sum256(program)
 	n := &Node{Node: &node.Node{Name: name}, t: t, hash: hex.EncodeToString(sum[:])}
+	n.Node.OnReconnect(n.Reconnect)
 	n.executable = layout.Agent(n.hash)
 	options.Agent = &simulated.Agent{Hash: n.hash, Main: n.main}
 	n.Machine = simulated.New(options)
 	t.Cleanup(n.Machine.Close)
 	n.Files = n.Machine.Process("test").Files
-	n.Put(n.executable, program)
+	n.Machine.WriteFile(n.executable, program) // there to stay, also when the power is cut
 	if err := n.Reconnect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
