@@ -3,22 +3,27 @@ package containerdconfig_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/wine"
 )
 
-// The real containerd.exe generates what is in testdata, and reads what is made
-// of it as it is meant.
+// The real containerd.exe generates what is in testdata, reads what is made of it
+// as it is meant, and runs with it.
 func TestRealContainerdReadsWhatIsMerged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs containerd under Wine")
@@ -30,7 +35,10 @@ func TestRealContainerdReadsWhatIsMerged(t *testing.T) {
 			if _, err := os.Stat(exe); errors.Is(err, fs.ErrNotExist) {
 				t.Skipf("%s is missing: run make lab", exe)
 			}
-			readByRealContainerd(t, containerd, exe)
+			prefix := preparePrefix(t)
+			install(t, exe, filepath.Join(prefix.DriveC(), "containerd.exe"))
+			readByRealContainerd(t, prefix, containerd)
+			runsWithIt(t, prefix)
 		})
 	}
 }
@@ -47,9 +55,7 @@ func labFolder(t *testing.T) string {
 	return filepath.Join(cache, "swdt", "lab")
 }
 
-func readByRealContainerd(t *testing.T, containerd, exe string) {
-	prefix := preparePrefix(t)
-	install(t, exe, filepath.Join(prefix.DriveC(), "containerd.exe"))
+func readByRealContainerd(t *testing.T, prefix *wine.Prefix, containerd string) {
 	run := func(args ...string) []byte { return runContainerd(t, prefix, args...) }
 
 	generated := run("config", "default")
@@ -78,6 +84,72 @@ func readByRealContainerd(t *testing.T, containerd, exe string) {
 	}
 }
 
+// runsWithIt starts containerd with a merged configuration and asks it over CRI
+// what it goes by.
+func runsWithIt(t *testing.T, prefix *wine.Prefix) {
+	const pipe = `\\.\pipe\another`
+	merged, _, err := containerdconfig.Merge(runContainerd(t, prefix, "config", "default"), containerdconfig.Wishes{
+		PauseImage: "registry.example/pause:9", CNIBinDir: `c:\opt\cni\bin`, CNIConfDir: `c:\etc\cni\net.d`,
+		LogLevel: "debug", Root: `C:\data\root`, State: `C:\data\state`, Pipe: pipe,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(prefix.DriveC(), "running.toml"), merged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(prefix.DriveC(), "cristatus.exe"), "./testdata/cristatus")
+	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var story bytes.Buffer
+	containerd := prefix.Command(t.Context(), `C:\containerd.exe`, "--config", `C:\running.toml`)
+	containerd.Stderr, containerd.WaitDelay = &story, 10*time.Second
+	if err := containerd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var complaint bytes.Buffer
+	witness := prefix.Command(ctx, `C:\cristatus.exe`, pipe)
+	witness.Stderr, witness.WaitDelay = &complaint, 10*time.Second
+	reply, err := witness.Output()
+	_ = containerd.Process.Kill()
+	_ = containerd.Wait() // it was killed
+	if err != nil {
+		t.Fatalf("%v %s\n%s", err, complaint.String(), story.String())
+	}
+	var status runtimev1.StatusResponse
+	if err := proto.Unmarshal(reply, &status); err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		SandboxImage string // 1.x
+		CNI          struct {
+			BinDir  string   // 2.0 and older
+			BinDirs []string // newer
+			ConfDir string
+		}
+	}
+	if err := json.Unmarshal([]byte(status.GetInfo()["config"]), &config); err != nil {
+		t.Fatalf("%v in %s", err, &status)
+	}
+	if dirs := append(config.CNI.BinDirs, config.CNI.BinDir); dirs[0] != `c:\opt\cni\bin` || config.CNI.ConfDir != `c:\etc\cni\net.d` {
+		t.Errorf("CRI says that the CNI folders are %+v", config.CNI)
+	}
+	// 2.x says nothing of its images' configuration; it is in the dump above.
+	if config.SandboxImage != "registry.example/pause:9" && len(config.CNI.BinDirs) == 0 {
+		t.Errorf("CRI says that the pause image is %q", config.SandboxImage)
+	}
+	if !strings.Contains(story.String(), "level=debug") {
+		t.Errorf("nothing in the log is of level debug:\n%s", story.String())
+	}
+	if _, err := os.Stat(filepath.Join(prefix.DriveC(), "data", "root", "io.containerd.metadata.v1.bolt")); err != nil {
+		t.Errorf("containerd's root is elsewhere: %v", err)
+	}
+}
+
 func preparePrefix(t *testing.T) *wine.Prefix {
 	t.Helper()
 	prefix, err := wine.Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
@@ -93,6 +165,13 @@ func preparePrefix(t *testing.T) *wine.Prefix {
 			t.Error(err)
 		}
 	})
+	// Windows's own processes would otherwise be the first program's children,
+	// and keep its streams.
+	_, stop, err := prefix.Keep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
 	return prefix
 }
 
