@@ -62,10 +62,14 @@ func parseChecksum(text, name string) (string, bool) {
 
 // What is published under a version never changes, so that a checksum by which a
 // file was verified once need not be asked for again while that file is in the
-// cache: a second run works without the network.
+// cache: a second run works without the network. That holds for places that have
+// the version in their names; MIRROR/kubelet.exe may be another one tomorrow.
 
 // remembered is the checksum at a place, if its file is in the cache.
-func (s *Store) remembered(at place) (string, bool) {
+func (s *Store) remembered(w Wish, at place) (string, bool) {
+	if !lasting(w, at) {
+		return "", false
+	}
 	path, err := s.memory(at)
 	if err != nil {
 		return "", false
@@ -80,10 +84,17 @@ func (s *Store) remembered(at place) (string, bool) {
 }
 
 // remember keeps a checksum. Without it the next run asks again, and no more.
-func (s *Store) remember(at place, hash string) {
+func (s *Store) remember(w Wish, at place, hash string) {
+	if !lasting(w, at) {
+		return
+	}
 	if path, err := s.memory(at); err == nil {
 		_ = writeWhole(path, []byte(hash))
 	}
+}
+
+func lasting(w Wish, at place) bool {
+	return !at.local() && w.Version != "" && strings.Contains(at.String(), w.Version)
 }
 
 func (s *Store) memory(at place) (string, error) {

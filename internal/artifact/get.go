@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -59,6 +61,10 @@ func (s *Store) find(ctx context.Context, w Wish, where published, r ui.Reporter
 	if err != nil {
 		return got{}, fmt.Errorf("%s: %w", w.field(), err)
 	}
+	// What is in the cache comes first: it needs nobody to be asked.
+	slices.SortStableFunc(candidates, func(a, b place) int {
+		return cmp.Compare(s.rank(w, a, where.checksum), s.rank(w, b, where.checksum))
+	})
 	missing := &MissingError{What: w.what(), Mirror: w.Mirror != "", Field: w.field()}
 	for _, candidate := range candidates {
 		found, err := s.verified(ctx, w, candidate, where.checksum, r)
@@ -71,6 +77,14 @@ func (s *Store) find(ctx context.Context, w Wish, where published, r ui.Reporter
 	return got{}, missing
 }
 
+// rank is 0 for a place whose file is in the cache, else 1.
+func (s *Store) rank(w Wish, at place, ending string) int {
+	if _, ok := s.remembered(w, at.beside(ending)); ok {
+		return 0
+	}
+	return 1
+}
+
 // verified gets a file from a place, verified by what there is.
 func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r ui.Reporter) (found got, err error) {
 	switch {
@@ -81,7 +95,7 @@ func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r
 	case at.local():
 		return s.besideLocal(ctx, at, ending, r)
 	default:
-		found, err = s.besideRemote(ctx, at, ending, r)
+		found, err = s.besideRemote(ctx, w, at, ending, r)
 	}
 	if err == nil && at.plain() {
 		r.Warn("%s came over plain http, where anybody on the way can change it, and a checksum beside it as well: use https, or a folder as the mirror", at)
@@ -105,8 +119,8 @@ func (s *Store) besideLocal(ctx context.Context, at place, ending string, r ui.R
 }
 
 // besideRemote gets a published file, whose checksum must be there.
-func (s *Store) besideRemote(ctx context.Context, at place, ending string, r ui.Reporter) (got, error) {
-	if want, ok := s.remembered(at.beside(ending)); ok {
+func (s *Store) besideRemote(ctx context.Context, w Wish, at place, ending string, r ui.Reporter) (got, error) {
+	if want, ok := s.remembered(w, at.beside(ending)); ok {
 		return s.published(ctx, at, ending, want, r) // from the cache
 	}
 	want, err := s.checksum(ctx, at, ending, r)
@@ -115,7 +129,7 @@ func (s *Store) besideRemote(ctx context.Context, at place, ending string, r ui.
 	}
 	found, err := s.published(ctx, at, ending, want, r)
 	if err == nil {
-		s.remember(at.beside(ending), want)
+		s.remember(w, at.beside(ending), want)
 	}
 	return found, err
 }

@@ -3,7 +3,6 @@ package artifact_test
 import (
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +94,38 @@ func TestMirrorThatIsNone(t *testing.T) {
 	}
 }
 
-// With swdt's own client: a real server, and no redirect from https to http.
+// A flat mirror has one kubelet.exe, which is another one after an update.
+func TestAFlatMirrorIsUpdated(t *testing.T) {
+	net := connect(t)
+	run := runs(t, net)
+	for _, version := range []string{"1.36.3", "1.36.4", "1.36.4"} {
+		content := amd64("kubelet " + version + " " + t.Name())
+		net.put("mirror.example/kubelet.exe", content)
+		net.put("mirror.example/kubelet.exe.sha256", []byte(sum(content)))
+		wish := kubelet()
+		wish.Mirror, wish.Version = "https://mirror.example", version
+		expect(t, run(), wish, map[string][]byte{"kubelet.exe": content})
+	}
+}
+
+// What a mirror gave once, with its version in the name, is had without it.
+func TestAMirrorIsNotAskedAgain(t *testing.T) {
+	archive := release(t, "1.7.12")
+	net := connect(t)
+	net.put("mirror.example/containerd-1.7.12-windows-amd64.tar.gz", archive)
+	net.put("mirror.example/containerd-1.7.12-windows-amd64.tar.gz.sha256sum", []byte(sum(archive)))
+	run := runs(t, net)
+	wish := containerd()
+	wish.Mirror = "https://mirror.example"
+	expect(t, run(), wish, containerdFiles())
+	net.requests()
+	expect(t, run(), wish, containerdFiles())
+	if asked := net.requests(); len(asked) > 0 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+// With swdt's own client and a server.
 func TestOwnClient(t *testing.T) {
 	server := httptest.NewServer(serveFiles(map[string][]byte{
 		"/dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe":        amd64("kubelet"),
@@ -105,7 +135,7 @@ func TestOwnClient(t *testing.T) {
 	wish := kubelet()
 	wish.Mirror = server.URL
 	set, _ := expect(t, artifact.NewStore(artifact.Options{Cache: t.TempDir()}), wish, kubeletFiles())
-	if want := server.URL + "/dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe"; !slices.Equal([]string{set.From}, []string{want}) {
+	if want := server.URL + "/dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe"; set.From != want {
 		t.Errorf("from %s, want %s", set.From, want)
 	}
 }
