@@ -34,7 +34,7 @@ type binaries struct {
 func containerdFiles(j *joining) *binaries {
 	c := j.spec.Containerd
 	return &binaries{joining: j, name: stepContainerdFiles, folder: containerdBin, wishes: []artifact.Wish{{
-		Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256, Field: "spec.kubernetes.containerd",
+		Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256, Field: "spec.kubernetes.containerd.source",
 	}}}
 }
 
