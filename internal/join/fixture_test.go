@@ -62,7 +62,6 @@ type lab struct {
 	programs *programs
 	story    *story
 	doc      config.Document
-	drain    *cluster.DrainOptions
 	ready    time.Duration
 }
 
@@ -108,7 +107,7 @@ func (l *lab) spec() *v1alpha1.Kubernetes { return &l.doc.Node.Spec.Kubernetes }
 
 func (l *lab) options() join.Options {
 	return join.Options{
-		Cluster: l.cluster, Artifacts: l.programs, Sources: l.programs.sources, Drain: l.drain,
+		Cluster: l.cluster, Artifacts: l.programs, Sources: l.programs.sources,
 		ReadyTimeout: l.ready, Reporter: l.story, Holder: "tester",
 	}
 }

@@ -12,7 +12,7 @@
 //   - surroundings.go: features, PATH, hosts file, firewall
 //   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
 //   - kubeadm.go, configuration.go, token.go: becoming a node
-//   - ready.go, drain.go: what the cluster says of it, and its pods
+//   - ready.go: what the cluster says of it
 //   - reset.go: the way back
 //   - failed.go: what is known of why it did not work
 package join
@@ -48,9 +48,6 @@ type Options struct {
 	// Sources and Depot are for pushing them, as in deploy.Options.
 	Sources *source.Set
 	Depot   *transfer.Depot
-	// Drain has the node's pods leave before its services are restarted, and lets
-	// them back when it is Ready again; it needs Cluster. nil: they stay.
-	Drain *cluster.DrainOptions
 	// Mirror stands in for every URL, see artifact.Wish.
 	Mirror string
 	// Holder names who changes the node, for others that want to.
@@ -84,7 +81,6 @@ const (
 	stepJoin              = "join"
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
-	stepDrain             = "drain"
 	stepRecord            = "record"
 )
 
@@ -96,12 +92,7 @@ func Steps(doc config.Document, o Options) ([]plan.Step, error) {
 	if err := check(doc, o); err != nil {
 		return nil, err
 	}
-	j := newJoining(doc, o)
-	steps := j.steps()
-	if o.Drain != nil && o.Cluster != nil {
-		steps = append([]plan.Step{&drain{j, steps}}, steps...)
-	}
-	return steps, nil
+	return newJoining(doc, o).steps(), nil
 }
 
 func (j *joining) steps() []plan.Step {

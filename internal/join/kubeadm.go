@@ -323,6 +323,6 @@ func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Repor
 	return nil
 }
 
-// programPath is the PATH that kubeadm finds kubelet and xcopy on: the agent's
+// programPath is the PATH that kubeadm finds kubelet, xcopy and powershell on: the agent's
 // own may be older than the machine's.
-const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows`
+const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0`

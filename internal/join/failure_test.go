@@ -1,0 +1,193 @@
+package join_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func tokenFor(node string) cluster.TokenOptions { return cluster.TokenOptions{Node: node} }
+
+func secretOf(env string) *v1alpha1.SecretSource { return &v1alpha1.SecretSource{Env: env} }
+
+func startControl(t *testing.T, o cluster_simulated.Options) *cluster_simulated.Cluster {
+	t.Helper()
+	control, err := cluster_simulated.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	return control
+}
+
+func TestAPodNetworkThatIsNotThereIsNamed(t *testing.T) {
+	l := newNodeOf(t, startControl(t, cluster_simulated.Options{NoPodNetwork: true}), "win1")
+	l.ready = time.Second
+	results, err := l.join()
+	var failed *join.FailedError
+	if !errors.As(err, &failed) {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") || !strings.Contains(failed.Cause, `c:\etc\cni\net.d`) {
+		t.Errorf("phase %s, cause %s", failed.Phase, failed.Cause)
+	}
+	if len(failed.Conditions) == 0 || failed.Conditions[0].Type != "Ready" || len(failed.Log) == 0 || !strings.Contains(err.Error(), failed.Log[0]) {
+		t.Errorf("conditions %v, log %v, error %v", failed.Conditions, failed.Log, err)
+	}
+	var waited *cluster.NodeWaitError
+	if !errors.As(err, &waited) {
+		t.Errorf("not a wait: %v", err)
+	}
+}
+
+func TestAContainerdThatDoesNotStartIsNamed(t *testing.T) {
+	l := newLab(t)
+	l.programs.fault["containerd"] = simulated.CrashAtStart
+	results, err := l.join()
+	var failed *join.FailedError
+	if !errors.As(err, &failed) || failed.Phase != "containerd service" || len(failed.Log) == 0 || failed.Cause == "" {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	delete(l.programs.fault, "containerd") // and the next run goes on from there
+	l.mustJoin()
+	l.isReady()
+}
+
+// A new kubelet that does not get well is taken back, and the node goes on.
+func TestANewKubeletThatDoesNotWorkIsTakenBack(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	l.spec().Version = "1.36.4"
+	l.programs.fault["kubelet"] = simulated.CrashAtStart
+	if results, err := l.join(); err == nil {
+		t.Fatalf("no error\n%s", table(results))
+	}
+	l.spec().Version = "1.36.3"
+	delete(l.programs.fault, "kubelet")
+	l.mustJoin()
+	if n := l.isReady(); n.KubeletVersion != "v1.36.3" {
+		t.Errorf("kubelet %s", n.KubeletVersion)
+	}
+}
+
+func TestSomebodyElsesJoinIsNotTouched(t *testing.T) {
+	l := newLab(t)
+	l.put(`C:\etc\kubernetes\kubelet.conf`, "theirs")
+	results, err := l.join()
+	if err == nil || !strings.Contains(err.Error(), "kubeadm reset") {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	if l.get(`C:\etc\kubernetes\kubelet.conf`) != "theirs" || l.get(layoutRecord) != "" {
+		t.Error("something was changed")
+	}
+}
+
+const layoutRecord = `C:\ProgramData\swdt\join.json`
+
+// Another machine that has the name keeps it.
+func TestANameThatAnotherMachineHas(t *testing.T) {
+	control := startControl(t, cluster_simulated.Options{})
+	first, second := newNodeOf(t, control, "win1"), newNodeOf(t, control, "win2")
+	first.mustJoin()
+	second.spec().Join.NodeName = "win1"
+	results, err := second.join()
+	if err == nil || !strings.Contains(err.Error(), "another machine is the node win1") {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	first.isReady()
+}
+
+func TestANodeKeepsItsName(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	l.spec().Join.NodeName = "other"
+	if results, err := l.join(); err == nil || !strings.Contains(err.Error(), "swdt reset") {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+}
+
+func TestTwoNodesJoinAtOnce(t *testing.T) {
+	control := startControl(t, cluster_simulated.Options{})
+	labs := []*lab{newNodeOf(t, control, "win1"), newNodeOf(t, control, "win2")}
+	var both sync.WaitGroup
+	errs := make([]error, len(labs))
+	for i, l := range labs {
+		both.Go(func() { _, errs[i] = l.join() })
+	}
+	both.Wait()
+	for i, l := range labs {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		l.isReady()
+		l.noToken()
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	l := newLab(t)
+	l.Machine.ForgetOperations()
+	steps, err := join.Steps(l.doc, l.options())
+	results, err := l.run(t.Context(), steps, err, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range l.Machine.Operations() {
+		if op.Kind != simulated.OpProcessRun { // looking at things runs programs
+			t.Errorf("a dry run: %v", op)
+		}
+	}
+	if got := len(changed(results)); got < 10 {
+		t.Errorf("only %d steps\n%s", got, table(results))
+	}
+}
+
+func TestWhatTheNodeFileLacks(t *testing.T) {
+	doc := config.Document{File: "node.yaml", Line: 3}
+	_, err := join.Steps(doc, join.Options{})
+	var problems *config.Error
+	if !errors.As(err, &problems) || len(problems.Problems) != 5 {
+		t.Fatalf("got %v", err)
+	}
+	for _, field := range []string{"version", "containerd.version", "join.token", "join.discoveryTokenCACertHash", "join.controlPlaneEndpoint"} {
+		if !strings.Contains(err.Error(), "node.yaml:3: spec.kubernetes."+field+":") {
+			t.Errorf("%s is not named in\n%v", field, err)
+		}
+	}
+	if _, err := join.Reset(doc, join.ResetOptions{DeleteNode: true}); err == nil {
+		t.Error("a Node is to be deleted, and nobody knows where")
+	}
+}
+
+// A reboot in the middle, which nobody allowed, is asked for; the next run goes
+// on after it.
+func TestAFeatureThatNeedsAReboot(t *testing.T) {
+	l := newLab(t)
+	steps, err := join.Steps(l.doc, l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := plan.Run(t.Context(), l.Node.Node, steps, plan.Options{Ordered: true}, ui.Discard{})
+	var reboot *plan.RebootRequiredError
+	if !errors.As(err, &reboot) {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	l.Machine.PowerCut()
+	if err := l.Reconnect(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	l.mustJoin()
+	l.isReady()
+}
