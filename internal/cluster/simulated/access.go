@@ -51,8 +51,10 @@ func (c *Cluster) authenticate(r *http.Request) (user, error) {
 func (c *Cluster) allowed(r Request) bool {
 	in := func(group string) bool { return slices.Contains(r.groups, group) }
 	switch {
-	case in(groupMasters), r.Resource == "":
+	case in(groupMasters):
 		return true
+	case r.Resource == "":
+		return in(groupAuthenticated) || slices.Contains([]string{"/version", "/healthz", "/livez", "/readyz"}, r.Path)
 	case r.is("configmaps", "get") && r.Namespace == "kube-public" && r.Name == clusterInfoName:
 		return true
 	case in(groupAuthenticated) && strings.HasPrefix(r.Resource, "selfsubject"):
@@ -98,6 +100,9 @@ func nodeMay(r Request) bool {
 }
 
 func forbidden(r Request) error {
+	if r.Resource == "" {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
+	}
 	where := "at the cluster scope"
 	if r.Namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", r.Namespace)

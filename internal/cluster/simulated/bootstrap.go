@@ -130,7 +130,10 @@ func (c *Cluster) signAndClean() time.Duration {
 func (c *Cluster) sign(tokens []bootstrapToken) {
 	r := Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap", Namespaced: true}
 	_, _ = c.store.update(r, key{"configmaps", "kube-public", clusterInfoName}, func(o object) (object, error) {
-		data, _ := o["data"].(object)
+		data, ok := o["data"].(object)
+		if !ok {
+			return o, nil // somebody broke it: there is nothing to sign
+		}
 		for name := range data {
 			if strings.HasPrefix(name, signaturePrefix) {
 				delete(data, name)

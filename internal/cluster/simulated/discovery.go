@@ -21,14 +21,16 @@ func (c *Cluster) versionInfo() version.Info {
 	return info
 }
 
-// discovery answers /api, /apis and what is below them down to the versions, in
-// the form of before aggregated discovery, which every client understands.
+// discovery answers /openapi/v3, /api, /apis and what is below them down to the
+// versions, in the form of before aggregated discovery, which every client understands.
 func (c *Cluster) discovery(path string) (any, bool) {
 	switch parts := strings.Split(strings.TrimPrefix(path, "/"), "/"); {
 	case path == "/api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
 	case path == "/apis":
 		return c.groups(), true
+	case strings.HasPrefix(path, "/openapi/v3"):
+		return c.openAPI(path)
 	case parts[0] == "api" && len(parts) == 2:
 		return c.resourceList("", parts[1])
 	case parts[0] == "apis" && len(parts) == 2:

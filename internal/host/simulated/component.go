@@ -212,9 +212,12 @@ func (c component) serveHealth() (func(), error) {
 }
 
 // runtimePipe is where a kubelet looks for its container runtime.
-func (c component) runtimePipe() string {
-	endpoint := strings.ReplaceAll(c.flag("--container-runtime-endpoint"), "/", `\`)
-	if pipe := strings.TrimPrefix(endpoint, `npipe:\\`); pipe != "" {
+func (c component) runtimePipe() string { return pipeOf(c.flag("--container-runtime-endpoint")) }
+
+// pipeOf is the pipe of an endpoint such as npipe:////./pipe/containerd-containerd;
+// containerd's where there is none.
+func pipeOf(endpoint string) string {
+	if pipe := strings.TrimPrefix(strings.ReplaceAll(endpoint, "/", `\`), `npipe:\\`); pipe != "" {
 		return `\\` + strings.TrimLeft(pipe, `\`)
 	}
 	return ContainerdPipe

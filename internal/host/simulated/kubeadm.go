@@ -112,30 +112,24 @@ func (j *kubeadmJoin) preflight(ctx context.Context) (problems []string) {
 			fail("FileAvailable-"+path, "%s already exists", path)
 		}
 	}
-	if _, err := (networkView{j.p.p}).dial(ctx, ContainerdPipe); err != nil {
+	if _, err := (networkView{j.p.p}).dial(ctx, pipeOf(j.config.NodeRegistration.CRISocket)); err != nil {
 		fail("CRI", "could not connect to the container runtime: failed to create new CRI runtime service: validate service connection: %v", err)
 	}
 	if code, err := j.p.Host.Processes.Run(ctx, host.Command{Path: "kubelet", Args: []string{"--version"}, Folder: j.p.Folder}); err != nil || code != 0 {
 		fail("KubeletVersion", "couldn't get kubelet version: cannot execute 'kubelet --version': executable file not found in %%PATH%%")
 	}
-	if status, err := j.p.Host.Services.Status(ctx, "kubelet"); errors.Is(err, host.ErrNoService) {
+	if _, err := j.p.Host.Services.Status(ctx, "kubelet"); errors.Is(err, host.ErrNoService) {
 		fmt.Fprintln(j.p.Stderr, "\t[WARNING Service-Kubelet]: kubelet service does not exist")
-	} else if err == nil && status.State == host.Running {
-		if owner := j.p.p.m.listens(10250); owner != 0 {
-			fail("Port-10250", "Port 10250 is in use")
-		}
+	}
+	if j.p.p.m.listens(10250) {
+		fail("Port-10250", "Port 10250 is in use")
 	}
 	return problems
 }
 
-// listens is the process that listens on a port; 0: none.
-func (m *Machine) listens(port uint16) uint32 {
-	for _, l := range m.listening() {
-		if l.Port == port {
-			return l.PID
-		}
-	}
-	return 0
+// listens reports whether some process listens on a port.
+func (m *Machine) listens(port uint16) bool {
+	return slices.ContainsFunc(m.listening(), func(l host.Listener) bool { return l.Port == port })
 }
 
 // startKubelet leaves the kubelet what it needs for its bootstrap.

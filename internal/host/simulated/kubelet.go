@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -29,13 +31,56 @@ func (c component) checkKubelet() error {
 	if bad := foreignLabels(c.flag("--node-labels")); len(bad) > 0 {
 		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %v", bad)
 	}
-	config := c.flag("--config")
-	if config == "" {
+	return c.checkKubeletConfig()
+}
+
+// checkKubeletConfig reads the configuration and the drop-ins that are merged
+// over it.
+func (c component) checkKubeletConfig() error {
+	file := c.flag("--config")
+	if file == "" {
 		return nil
 	}
-	if _, err := c.p.p.m.ReadFile(windowsPath(config)); errors.Is(err, host.ErrNotExist) {
+	text, err := c.p.p.m.ReadFile(windowsPath(file))
+	if errors.Is(err, host.ErrNotExist) {
 		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file %s, error failed to read kubelet config file %q, error: "+
-			"open %s: The system cannot find the file specified.", config, config, windowsPath(config), windowsPath(config))
+			"open %s: The system cannot find the file specified.", file, file, windowsPath(file), windowsPath(file))
+	}
+	if err == nil {
+		err = checkKubeletYAML(text)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to load kubelet config file, path: %s, error: %w", file, err)
+	}
+	folder := c.flag("--config-dir")
+	if folder == "" {
+		return nil
+	}
+	list, err := filesView{c.p.p}.List(windowsPath(folder))
+	if err != nil {
+		return fmt.Errorf("failed to merge kubelet configs: failed to walk through kubelet dropin directory %q: %w", folder, err)
+	}
+	for _, dropIn := range list {
+		if !strings.HasSuffix(dropIn.Path, ".conf") {
+			continue
+		}
+		if text, err = c.p.p.m.ReadFile(dropIn.Path); err == nil {
+			err = checkKubeletYAML(text)
+		}
+		if err != nil {
+			return fmt.Errorf("failed to merge kubelet configs: failed to load kubelet dropin file, path: %s, error: %w", dropIn.Path, err)
+		}
+	}
+	return nil
+}
+
+func checkKubeletYAML(text []byte) error {
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	if config["kind"] != "KubeletConfiguration" || config["apiVersion"] != "kubelet.config.k8s.io/v1beta1" {
+		return errors.New("Object 'Kind' is missing, or it is no KubeletConfiguration of kubelet.config.k8s.io/v1beta1")
 	}
 	return nil
 }
