@@ -10,6 +10,11 @@ import (
 // A feature is enabled, and takes effect with the next boot.
 func TestDISMKeepsFeatures(t *testing.T) {
 	p := prepared(t)
+	_, stop, err := p.Keep(t.Context()) // one boot
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
 	dism := func(args ...string) (string, int) {
 		out, err := p.Command(t.Context(), "dism", append([]string{"/Online", "/English"}, args...)...).Output()
 		var exit *exec.ExitError
@@ -40,6 +45,10 @@ func TestDISMKeepsFeatures(t *testing.T) {
 	if out, code := dism("/Get-FeatureInfo", "/FeatureName:TelnetClient"); code == 0 {
 		t.Errorf("a feature that is not there: %q", out)
 	}
+	if err := p.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state("Enabled")
 }
 
 // A firewall rule is where Windows has it, and can be deleted by its name.

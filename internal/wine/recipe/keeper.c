@@ -9,6 +9,7 @@
  * - Under Wine 8 the first instance of a go-winio named pipe accepts a client
  *   that its server never sees. For each of the pipes this program is that client,
  *   whenever a server appears, and for as long as that server lives.
+ * - It counts the boot.
  * - go-winio before 0.6 makes its pipes below \??\pipe, case-sensitively, and
  *   Wine has only \??\PIPE: this makes the other. */
 #include <windows.h>
@@ -51,9 +52,20 @@ static void link_lower_case_pipe(void)
     NtCreateSymbolicLinkObject(&handle, GENERIC_ALL, &attributes, &target);
 }
 
+/* Windows counts its boots here, and kubelet reports the number. */
+static void count_boot(void)
+{
+    const wchar_t *key = L"SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management\\PrefetchParameters";
+    DWORD boots = 0, size = sizeof boots;
+    RegGetValueW(HKEY_LOCAL_MACHINE, key, L"BootId", RRF_RT_REG_DWORD, NULL, &boots, &size);
+    boots++;
+    RegSetKeyValueW(HKEY_LOCAL_MACHINE, key, L"BootId", REG_DWORD, &boots, sizeof boots);
+}
+
 static int boot(int count, wchar_t **pipes)
 {
     HANDLE end = NULL;
+    count_boot();
     if (NtSetInformationProcess(GetCurrentProcess(), ProcessWineMakeProcessSystem, &end, sizeof end) || !end)
         return 1;
     link_lower_case_pipe();
