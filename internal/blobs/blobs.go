@@ -104,22 +104,45 @@ func (s *Store) Path(ctx context.Context, hash string) (string, error) {
 	return s.path(hash), nil
 }
 
-// Read is the content of the file with this hash, for a reader that hashes it
-// anyway: whether it is what it should be is the reader's to find out, and to
-// tell Reject where it is not. ErrNotHeld where there is none.
-func (s *Store) Read(hash string) ([]byte, error) {
-	if !valid(hash) {
-		return nil, ErrNotHeld
+// Content is a file's bytes, until Close.
+type Content struct {
+	Bytes   []byte
+	release func()
+}
+
+// Close gives the memory back.
+func (c Content) Close() {
+	if c.release != nil {
+		c.release()
 	}
-	content, err := os.ReadFile(s.path(hash))
+}
+
+// Read is the content of the file with this hash, for a reader that finds out
+// anyway whether it is what it should be, and tells Reject where it is not.
+// ErrNotHeld where there is none. Files of the store appear and disappear whole,
+// so that the content may be, and where that is possible is, the file itself,
+// which must not be cut while somebody reads it.
+func (s *Store) Read(hash string) (Content, error) {
+	if !valid(hash) {
+		return Content{}, ErrNotHeld
+	}
+	content, err := mapFile(s.path(hash))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotHeld
+		return Content{}, ErrNotHeld
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotHeld, err)
+		return Content{}, fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	s.touch(hash)
 	return content, nil
+}
+
+// MapFile is the content of any file that nobody cuts meanwhile.
+func MapFile(path string) (Content, error) { return mapFile(path) }
+
+func readFile(path string) (Content, error) {
+	bytes, err := os.ReadFile(path)
+	return Content{Bytes: bytes}, err
 }
 
 // Reject removes a file whose content is not what its name says.

@@ -53,8 +53,8 @@ func TestWhatWasPutIsThere(t *testing.T) {
 	if err != nil || string(content) != "kubelet" || !s.Has(hash) {
 		t.Fatalf("%q, %v", content, err)
 	}
-	if content, err := s.Read(hash); err != nil || string(content) != "kubelet" {
-		t.Fatalf("%q, %v", content, err)
+	if content, err := s.Read(hash); err != nil || string(content.Bytes) != "kubelet" {
+		t.Fatalf("%q, %v", content.Bytes, err)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestTheBuildMayBeOverwritten(t *testing.T) {
 	if err := os.WriteFile(path, []byte("two"), 0o600); err != nil { // in place
 		t.Fatal(err)
 	}
-	if content, err := s.Read(hashOf([]byte("one"))); err != nil || string(content) != "one" {
-		t.Fatalf("%q, %v", content, err)
+	if content, err := s.Read(hashOf([]byte("one"))); err != nil || string(content.Bytes) != "one" {
+		t.Fatalf("%q, %v", content.Bytes, err)
 	}
 }
 
@@ -177,9 +177,10 @@ func TestManyAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 				got, err := s.Read(hashOf(content))
-				if err == nil && !bytes.Equal(got, content) {
-					t.Errorf("run %d read %d other bytes", run, len(got))
+				if err == nil && !bytes.Equal(got.Bytes, content) {
+					t.Errorf("run %d read %d other bytes", run, len(got.Bytes))
 				}
+				got.Close()
 				if err != nil && !errors.Is(err, ErrNotHeld) {
 					t.Error(err)
 				}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/delta"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -106,20 +108,37 @@ func (o *debugDiffOptions) deltaOptions() (delta.Options, error) {
 	return delta.Options{}, usagef("--variant %s: use fast or small", o.variant)
 }
 
+// readPair reads both files side by side, as a push does.
+func readPair(oldPath, newPath string) (old blobs.Content, new []byte, err error) {
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		if old, err = blobs.MapFile(oldPath); err != nil {
+			return fmt.Errorf("read the old file: %w", err)
+		}
+		return nil
+	})
+	both.Go(func() (err error) {
+		if new, err = os.ReadFile(newPath); err != nil {
+			return fmt.Errorf("read the new file: %w", err)
+		}
+		return nil
+	})
+	err = both.Wait()
+	return old, new, err
+}
+
 func (a *app) runDebugDiff(ctx context.Context, o *debugDiffOptions, oldPath, newPath string) error {
 	options, err := o.deltaOptions()
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	old, err := os.ReadFile(oldPath)
+	base, new, err := readPair(oldPath, newPath)
+	defer base.Close()
 	if err != nil {
-		return fmt.Errorf("read the old file: %w", err)
+		return err
 	}
-	new, err := os.ReadFile(newPath)
-	if err != nil {
-		return fmt.Errorf("read the new file: %w", err)
-	}
+	old := base.Bytes
 	var patch bytes.Buffer
 	info, err := delta.Diff(ctx, old, new, &patch, options)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math/bits"
 	"runtime"
 	"sync"
 
@@ -24,6 +25,9 @@ type Options struct {
 const (
 	segments       = 8       // of the new file, matched on their own
 	minimumSegment = 1 << 20 // bytes
+
+	// tidyFrom is the size of files from which on memory is worth a thought.
+	tidyFrom = 32 << 20
 )
 
 // Diff writes the patch that makes new of old. The same files and variant give the
@@ -70,6 +74,10 @@ func (d *differ) run(ctx context.Context) error {
 	if d.oldImage.span == 0 || d.newImage.span == 0 {
 		d.oldImage, d.newImage, d.variant = image{}, image{}, Fast
 	}
+	if !resemble(ctx, d.old, d.new) {
+		d.variant = Whole
+		return ctx.Err()
+	}
 	if err := d.match(ctx); err != nil {
 		return err
 	}
@@ -77,11 +85,22 @@ func (d *differ) run(ctx context.Context) error {
 		d.variant = Whole
 		return nil
 	}
+	d.tidy() // the index and the masks have done their work
 	d.control()
 	if err := d.lacks(ctx); err != nil {
 		return err
 	}
+	d.tidy() // and so has the map of blocks
 	return d.compress()
+}
+
+// tidy makes room for what comes next in the place of what has done its work.
+// Without it that is allocated beside it: tens of megabytes more, for a
+// millisecond less.
+func (d *differ) tidy() {
+	if len(d.new) > tidyFrom {
+		runtime.GC()
+	}
 }
 
 // match finds the blocks, each segment of the new file on its own.
@@ -142,13 +161,14 @@ func (d *differ) control() {
 // compress replaces the streams by their compressed selves. The workers share
 // encoders, which have tables of many megabytes.
 func (d *differ) compress() error {
-	encoders := map[zstd.EncoderLevel]*zstd.Encoder{}
+	longest := map[zstd.EncoderLevel]int{}
 	for _, stream := range d.streams {
 		l := level(len(stream))
-		if encoders[l] != nil {
-			continue
-		}
-		e, err := newEncoder(nil, l, d.workers)
+		longest[l] = max(longest[l], len(stream))
+	}
+	encoders := map[zstd.EncoderLevel]*zstd.Encoder{}
+	for l, size := range longest {
+		e, err := newEncoder(nil, l, d.workers, size)
 		if err != nil {
 			return err
 		}
@@ -171,9 +191,12 @@ func level(size int) zstd.EncoderLevel {
 	return zstd.SpeedBetterCompression
 }
 
-func newEncoder(w io.Writer, level zstd.EncoderLevel, workers int) (*zstd.Encoder, error) {
+// newEncoder compresses streams up to a size: it keeps twice that in memory, for
+// each worker, or twice a window.
+func newEncoder(w io.Writer, level zstd.EncoderLevel, workers, size int) (*zstd.Encoder, error) {
+	window := min(windowSize, max(zstd.MinWindowSize, 1<<bits.Len(uint(size))))
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(workers),
-		zstd.WithWindowSize(windowSize), zstd.WithEncoderCRC(false))
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false))
 }
 
 func (d *differ) write(ctx context.Context, w io.Writer, h Header) error {
@@ -201,7 +224,8 @@ func (d *differ) writeLiterals(ctx context.Context, w io.Writer) error {
 	if d.variant == Whole {
 		d.blocks = nil
 	}
-	e, err := newEncoder(w, level(len(d.new)-covered(d.blocks)), d.workers)
+	size := len(d.new) - covered(d.blocks)
+	e, err := newEncoder(w, level(size), d.workers, size)
 	if err != nil {
 		return err
 	}
