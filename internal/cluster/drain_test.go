@@ -152,6 +152,20 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A pod that has ended holds nothing up, also where its object stays.
+func TestADrainOfAPodWhoseObjectStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, client := fakeCluster(node("win-1"), pod("a"))
+		pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+			return true, nil, client.Tracker().Update(pods, pod("a", ended), "default")
+		})
+		if done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{}, &story{}); err != nil || len(done.Evicted) != 1 {
+			t.Errorf("Drain = %+v, %v", done, err)
+		}
+	})
+}
+
 func TestADrainThatABudgetForbids(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster(node("win-1"), pod("a"), pod("b"), pod("stuck"), budget("always-two", "b"), budget("other", "x"))

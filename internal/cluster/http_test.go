@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,9 +118,11 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 }
 
 // A 429 that says when to come back must not hold up the other pods: client-go
-// would sleep for it.
+// would sleep for it. And an interruption takes the cordon back, with requests
+// that the interruption does not end.
 func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
-	asked := make(chan string, 100)
+	asked, patched := make(chan string, 100), make(chan string, 10)
+	var cordoned atomic.Bool
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/eviction"):
@@ -128,7 +131,12 @@ func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
 			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "DisruptionBudget", Message: "needs 1 healthy pod and has 1"}}
 			refuse(w, refusal)
 		case r.URL.Path == "/api/v1/nodes/win-1":
-			answer(w, http.StatusOK, corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "win-1"}})
+			if r.Method == http.MethodPatch {
+				body, _ := io.ReadAll(r.Body)
+				cordoned.Store(strings.Contains(string(body), `"unschedulable":true`))
+				patched <- string(body)
+			}
+			answer(w, http.StatusOK, nodeCordoned(cordoned.Load()))
 		case r.URL.Path == "/api/v1/pods":
 			answer(w, http.StatusOK, corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*pod("a"), *pod("b")}})
 		default:
@@ -149,6 +157,18 @@ func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("Drain = %v", err)
 	}
+	if len(patched) != 2 || cordoned.Load() {
+		t.Errorf("after %d patches the node is cordoned: %v", len(patched), cordoned.Load())
+	}
+}
+
+func nodeCordoned(yes bool) *corev1.Node {
+	n := node("win-1")
+	n.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
+	if n.Spec.Unschedulable = yes; yes {
+		n.Annotations = map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}
+	}
+	return n
 }
 
 func TestClockSkew(t *testing.T) {

@@ -222,6 +222,9 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	if !errors.As(err, &blocked) || len(blocked.Pods) != 1 || !slices.Equal(blocked.Pods[0].Budgets, []string{"keep-one"}) {
 		t.Fatalf("Drain = %v, wanted a DrainBlockedError of keep-one", err)
 	}
+	if !strings.Contains(blocked.Pods[0].Message, "keep-one") { // the budget's own numbers, which the status' message leaves out
+		t.Errorf("pod %+v", blocked.Pods[0])
+	}
 	t.Log(err)
 	if n, err := c.Node(ctx, "win-1"); err != nil || n.Cordoned {
 		t.Errorf("it stays cordoned, or %v", err)

@@ -134,6 +134,9 @@ func TestATokenKeepsItsSecret(t *testing.T) {
 			slog.New(slog.NewTextHandler(&told, nil)).Info("x", "t", value)
 			slog.New(slog.NewJSONHandler(&told, nil)).Info("x", "t", value)
 		}
+		if document, err := json.Marshal(token); err != nil || string(document) != `"bootstrap token `+token.ID()+`"` {
+			t.Errorf("as JSON it is %s, %v", document, err)
+		}
 		if !strings.Contains(told.String(), token.ID()) {
 			t.Error("the id is not told, so this checks nothing")
 		}
@@ -171,19 +174,35 @@ func TestATokenWithoutClusterInfo(t *testing.T) {
 	}
 }
 
+// Whatever is undone after an interruption must not be asked for with the
+// context that has ended, which fakes do not mind.
 func TestAnInterruptedMintLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, client := fakeCluster(clusterInfoObject())
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		_, err := c.MintToken(ctx, cluster.TokenOptions{Node: "win-1"})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("MintToken = %v, wanted the context's error", err)
-		}
-		if left := secrets(t, client); len(left) != 0 {
-			t.Errorf("%d Secrets are left", len(left))
+	ctx, cancel := context.WithCancel(context.Background())
+	deleted := make(chan string, 1)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			answer(w, http.StatusCreated, corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
+		case r.Method == http.MethodDelete:
+			deleted <- r.URL.Path
+			answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
+		case strings.HasSuffix(r.URL.Path, "/cluster-info"):
+			cancel()
+			answer(w, http.StatusOK, clusterInfoObject())
 		}
 	})
+	_, err := c.MintToken(ctx, cluster.TokenOptions{Node: "win-1"})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("MintToken = %v, wanted the context's error", err)
+	}
+	select {
+	case path := <-deleted:
+		if !strings.HasPrefix(path, "/api/v1/namespaces/kube-system/secrets/bootstrap-token-") {
+			t.Errorf("deleted %s", path)
+		}
+	default:
+		t.Error("the Secret is left")
+	}
 }
 
 // The answer to the creation may get lost when the Secret is there already.
