@@ -2,7 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/controlplane"
@@ -14,14 +19,78 @@ const clusterFolder = "cluster"
 // clusterEndLimit bounds the end of a control plane, whose processes are killed.
 const clusterEndLimit = 10 * time.Second
 
-// checkCluster says early what a control plane lacks on this machine.
+// What the lab has for a node to join with.
+const (
+	labKubernetes = "1.36.3"
+	labContainerd = "1.7.12"
+)
+
+// nodePrograms are the paths of the lab's Windows programs.
+type nodePrograms struct{ containerd, kubelet, kubeadm, logRunner string }
+
+func nodeProgramsIn(lab string) nodePrograms {
+	node := func(name string) string { return filepath.Join(lab, "node", name+"-"+labKubernetes+".exe") }
+	return nodePrograms{
+		containerd: filepath.Join(lab, "containerd-"+labContainerd+".exe"),
+		kubelet:    node("kubelet"), kubeadm: node("kubeadm"), logRunner: node("kube-log-runner"),
+	}
+}
+
+// checkCluster says early what a control plane, or a node that joins it, lacks on
+// this machine.
 func checkCluster() error {
 	binaries, err := controlplane.DefaultBinaries()
 	if err != nil {
 		return err
 	}
-	return controlplane.Check(binaries)
+	if err := controlplane.Check(binaries); err != nil {
+		return err
+	}
+	programs := nodeProgramsIn(filepath.Dir(binaries))
+	for _, path := range []string{programs.containerd, programs.kubelet, programs.kubeadm, programs.logRunner} {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("a node has nothing to join with: %w: run `make lab` in a clone of swdt (a quarter of an hour the first time)", err)
+		}
+	}
+	return nil
 }
+
+// wineJoinSection is the part of a Wine node's file that `swdt join` goes by.
+func wineJoinSection(name string) (string, error) {
+	binaries, err := controlplane.DefaultBinaries()
+	if err != nil {
+		return "", err
+	}
+	programs := nodeProgramsIn(filepath.Dir(binaries))
+	return strings.NewReplacer(
+		"CONTAINERDVERSION", labContainerd, "VERSION", labKubernetes,
+		"ARCHIVE", strconv.Quote(programs.containerd), "KUBELET", strconv.Quote(programs.kubelet),
+		"KUBEADM", strconv.Quote(programs.kubeadm), "LOGRUNNER", strconv.Quote(programs.logRunner),
+		"NODENAME", strconv.Quote(nodeName(name)),
+	).Replace(wineJoinSectionText), nil
+}
+
+// nodeName is a sandbox's name as that of a Node: all prefixes of a machine have
+// the same host name.
+func nodeName(name string) string {
+	return strings.Trim(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "-")
+}
+
+const wineJoinSectionText = `
+  # What "swdt join" installs: real programs, built for a node under Wine by
+  # lab/build.sh, which says in what they differ from those that are published.
+  kubernetes:
+    version: VERSION
+    containerd:
+      version: CONTAINERDVERSION
+      source: ARCHIVE
+    kubelet:
+      source: KUBELET
+      kubeadmSource: KUBEADM
+      logRunnerSource: LOGRUNNER
+    join:
+      nodeName: NODENAME
+`
 
 // startCluster starts a real control plane for a sandbox's node to join.
 func startCluster(ctx context.Context, f folder, name string, log *slog.Logger) (*controlplane.ControlPlane, error) {

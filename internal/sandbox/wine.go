@@ -69,13 +69,18 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 	if !r.Cluster {
 		return running{machine: m, prefix: prefix.Folder(), close: m.close}, nil
 	}
+	join, err := wineJoinSection(r.Name)
+	if err != nil {
+		m.close()
+		return running{}, err
+	}
 	cluster, err := startCluster(ctx, f, r.Name, log)
 	if err != nil {
 		m.close()
 		return running{}, err
 	}
 	return running{
-		machine: m, prefix: prefix.Folder(), kubeconfig: cluster.Kubeconfig(),
+		machine: m, prefix: prefix.Folder(), kubeconfig: cluster.Kubeconfig(), join: join,
 		close: func() { m.close(); stopCluster(cluster, log) },
 	}, nil
 }

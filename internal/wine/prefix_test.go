@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -167,5 +168,28 @@ func TestTemplateIsMadeOnce(t *testing.T) {
 	}
 	if len(folders) != 2 { // the template and its lock
 		t.Errorf("in the cache: %q", folders)
+	}
+}
+
+// What every boot starts does not keep a prefix up that nobody uses any more.
+func TestPrefixEndsWhenItIsNotKept(t *testing.T) {
+	p := prepared(t)
+	_, stop, err := p.Keep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot := false
+	for _, process := range p.processes() {
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(process.pid), "cmdline"))
+		boot = boot || err == nil && strings.Contains(string(line), "keeper.exe") && strings.Contains(string(line), "--boot")
+	}
+	if !boot {
+		t.Error("nothing takes care of the named pipes")
+	}
+	stop()
+	ctx, cancel := context.WithTimeout(t.Context(), shutdownLimit)
+	defer cancel()
+	if err := p.settle(ctx); err != nil {
+		t.Error(err)
 	}
 }
