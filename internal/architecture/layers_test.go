@@ -17,12 +17,12 @@ const module = "github.com/swdt-dev/swdt/"
 func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/cri", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
+			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/kubeletargs"},
 		2: {"internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/agent", "internal/node", "internal/artifact"},
-		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/node/nodetest"},
+		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/criproxy", "internal/criclient", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/join"},
 		7: {"internal/cli"},
@@ -41,7 +41,7 @@ func floors() map[string]int {
 // both sides share, never anything of the host side.
 func nodeSide() []string {
 	return []string{"internal/agent", "internal/swap", "internal/scm", "internal/settings", "internal/hashcache",
-		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "cmd/swdt-agent"}
+		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "internal/cri/simulated", "cmd/swdt-agent"}
 }
 
 func shared() []string {

@@ -89,9 +89,7 @@ func onNodes[T any](ctx context.Context, s *session,
 	return fleet.Run(ctx, s.documents, s.app.global.parallel, func(ctx context.Context, document config.Document) (T, error) {
 		r := s.reporter(document)
 		defer ui.Done(r)
-		options := s.options
-		options.Reporter = r
-		n, err := node.Connect(ctx, document, options)
+		n, err := s.connect(ctx, document, r)
 		if err != nil {
 			var none T
 			return none, explain(ctx, err)
@@ -100,6 +98,13 @@ func onNodes[T any](ctx context.Context, s *session,
 		result, err := work(ctx, n, document, r)
 		return result, explain(ctx, err)
 	})
+}
+
+// connect reaches one node.
+func (s *session) connect(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, error) {
+	options := s.options
+	options.Reporter = r
+	return node.Connect(ctx, document, options)
 }
 
 // closing bounds a friendly goodbye.

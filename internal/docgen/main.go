@@ -54,6 +54,8 @@ func commandPage(ctx context.Context) ([]byte, error) {
 	page.WriteString("# Commands\n\n" + generated)
 	for _, path := range [][]string{
 		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"},
+		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"}, {"cri", "containers"},
+		{"cri", "images"}, {"cri", "stats"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
 		{"version"}, {"completion"}, {"help", "exit-codes"},

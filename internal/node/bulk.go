@@ -14,14 +14,24 @@ import (
 // until the connection is replaced, and is to be asked for again then. Where the
 // node lets nobody have a second channel, it is n.Files.
 func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
+	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.bulk })
+	if err != nil || caller == nil {
+		return n.Files, err
+	}
+	return agentv1.NewFilesClient(caller), nil
+}
+
+// second makes calls over a further channel of the present connection. It is nil
+// where there is none to be had: n's own clients have to do.
+func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*caller, error) {
 	if n.caller == nil {
-		return n.Files, nil // made of clients alone, as tests do
+		return nil, nil // made of clients alone, as tests do
 	}
 	l, err := n.caller.current()
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.bulk.open(ctx, func(ctx context.Context) (*link, error) {
+	further, err := which(l).open(ctx, func(ctx context.Context) (*link, error) {
 		agent, err := n.startAgent(ctx, l.client)
 		if err != nil {
 			return nil, err
@@ -32,13 +42,14 @@ func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		n.opts.Reporter.Debug("no channel for bulk data, going on without: %v", err)
-		return n.Files, nil
+		n.opts.Reporter.Debug("no further channel, going on without: %v", err)
+		return nil, nil
 	}
-	return agentv1.NewFilesClient(&caller{node: n.Name, calls: n.caller.calls, link: b}), nil
+	return &caller{node: n.Name, calls: n.caller.calls, link: further}, nil
 }
 
-// secondLink is the bulk agent of a connection, once somebody asked for it.
+// secondLink is a further channel of a connection with an agent of its own, once
+// somebody asked for it.
 type secondLink struct {
 	mu     sync.Mutex
 	opened chan struct{} // nil: nobody asked; closed: link or err is there
@@ -68,7 +79,7 @@ func (s *secondLink) open(ctx context.Context, start func(context.Context) (*lin
 	}
 }
 
-// hangUp lets the bulk agent end, where there is one.
+// hangUp lets the agent end, where there is one.
 func (s *secondLink) hangUp() {
 	s.mu.Lock()
 	opened := s.opened

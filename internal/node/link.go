@@ -31,7 +31,8 @@ type link struct {
 	client *ssh.Client
 	agent  *ssh.Process
 	rpc    *grpc.ClientConn
-	bulk   secondLink
+	bulk   secondLink // for bytes that take long
+	relays secondLink // for the node's named pipes
 }
 
 func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
@@ -60,8 +61,10 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 }
 
 func (l *link) close() error {
+	defer l.relays.wait()
 	defer l.bulk.wait()
 	l.bulk.hangUp()
+	l.relays.hangUp()
 	l.rpc.Close() // closes the agent's stdin, at which it ends
 	l.agent.Stdin.Close()
 	limit := time.NewTimer(goodbye)

@@ -5094,6 +5094,102 @@ func (x *CRIStatusReply) GetStatus() []byte {
 	return nil
 }
 
+type PipeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipe          string                 `protobuf:"bytes,1,opt,name=pipe,proto3" json:"pipe,omitempty"` // in the first message, and only there
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipeRequest) Reset() {
+	*x = PipeRequest{}
+	mi := &file_agent_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipeRequest) ProtoMessage() {}
+
+func (x *PipeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipeRequest.ProtoReflect.Descriptor instead.
+func (*PipeRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *PipeRequest) GetPipe() string {
+	if x != nil {
+		return x.Pipe
+	}
+	return ""
+}
+
+func (x *PipeRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type PipeReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipeReply) Reset() {
+	*x = PipeReply{}
+	mi := &file_agent_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipeReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipeReply) ProtoMessage() {}
+
+func (x *PipeReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipeReply.ProtoReflect.Descriptor instead.
+func (*PipeReply) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *PipeReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type InspectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Components    []*InspectComponent    `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`
@@ -5103,7 +5199,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5115,7 +5211,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5128,7 +5224,7 @@ func (x *InspectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectRequest.ProtoReflect.Descriptor instead.
 func (*InspectRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{98}
+	return file_agent_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *InspectRequest) GetComponents() []*InspectComponent {
@@ -5150,7 +5246,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5162,7 +5258,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5175,7 +5271,7 @@ func (x *InspectComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectComponent.ProtoReflect.Descriptor instead.
 func (*InspectComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{99}
+	return file_agent_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *InspectComponent) GetName() string {
@@ -5217,7 +5313,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5325,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5338,7 @@ func (x *InspectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectReply.ProtoReflect.Descriptor instead.
 func (*InspectReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{100}
+	return file_agent_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *InspectReply) GetComponents() []*ComponentState {
@@ -5289,7 +5385,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5301,7 +5397,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5314,7 +5410,7 @@ func (x *ComponentState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentState.ProtoReflect.Descriptor instead.
 func (*ComponentState) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{101}
+	return file_agent_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ComponentState) GetName() string {
@@ -5436,7 +5532,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5448,7 +5544,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5461,7 +5557,7 @@ func (x *Transaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transaction.ProtoReflect.Descriptor instead.
 func (*Transaction) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{102}
+	return file_agent_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Transaction) GetId() string {
@@ -5516,7 +5612,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5528,7 +5624,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5541,7 +5637,7 @@ func (x *SwapPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapPlan.ProtoReflect.Descriptor instead.
 func (*SwapPlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{103}
+	return file_agent_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *SwapPlan) GetHolder() string {
@@ -5578,7 +5674,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5590,7 +5686,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5603,7 +5699,7 @@ func (x *SwapComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapComponent.ProtoReflect.Descriptor instead.
 func (*SwapComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{104}
+	return file_agent_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SwapComponent) GetName() string {
@@ -5701,7 +5797,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5713,7 +5809,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5726,7 +5822,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{105}
+	return file_agent_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Health) GetHttpGet() string {
@@ -5764,7 +5860,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5776,7 +5872,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5789,7 +5885,7 @@ func (x *SwapEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapEvent.ProtoReflect.Descriptor instead.
 func (*SwapEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{106}
+	return file_agent_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *SwapEvent) GetTime() *timestamppb.Timestamp {
@@ -5847,7 +5943,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5859,7 +5955,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5872,7 +5968,7 @@ func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapOutcome.ProtoReflect.Descriptor instead.
 func (*SwapOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{107}
+	return file_agent_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SwapOutcome) GetResult() string {
@@ -5926,7 +6022,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5938,7 +6034,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5951,7 +6047,7 @@ func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentOutcome.ProtoReflect.Descriptor instead.
 func (*ComponentOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{108}
+	return file_agent_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ComponentOutcome) GetName() string {
@@ -6018,7 +6114,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6030,7 +6126,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6043,7 +6139,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{109}
+	return file_agent_proto_rawDescGZIP(), []int{111}
 }
 
 type AcknowledgeRequest struct {
@@ -6055,7 +6151,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6067,7 +6163,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6080,7 +6176,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{110}
+	return file_agent_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *AcknowledgeRequest) GetId() string {
@@ -6098,7 +6194,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6110,7 +6206,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6123,7 +6219,7 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeReply.ProtoReflect.Descriptor instead.
 func (*AcknowledgeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{111}
+	return file_agent_proto_rawDescGZIP(), []int{113}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -6438,7 +6534,12 @@ const file_agent_proto_rawDesc = "" +
 	"\x04pipe\x18\x01 \x01(\tR\x04pipe\x12\x18\n" +
 	"\averbose\x18\x02 \x01(\bR\averbose\"(\n" +
 	"\x0eCRIStatusReply\x12\x16\n" +
-	"\x06status\x18\x01 \x01(\fR\x06status\"Q\n" +
+	"\x06status\x18\x01 \x01(\fR\x06status\"5\n" +
+	"\vPipeRequest\x12\x12\n" +
+	"\x04pipe\x18\x01 \x01(\tR\x04pipe\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x1f\n" +
+	"\tPipeReply\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"Q\n" +
 	"\x0eInspectRequest\x12?\n" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x1f.swdt.agent.v1.InspectComponentR\n" +
@@ -6578,7 +6679,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04List\x12'.swdt.agent.v1.ListFirewallRulesRequest\x1a%.swdt.agent.v1.ListFirewallRulesReply\x12G\n" +
 	"\x03Add\x12\x1b.swdt.agent.v1.FirewallRule\x1a#.swdt.agent.v1.AddFirewallRuleReply\x12Z\n" +
 	"\x06Remove\x12(.swdt.agent.v1.RemoveFirewallRuleRequest\x1a&.swdt.agent.v1.RemoveFirewallRuleReply\x12a\n" +
-	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\xc2\x03\n" +
+	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\x84\x04\n" +
 	"\aNetwork\x12?\n" +
 	"\x05Reach\x12\x1b.swdt.agent.v1.ReachRequest\x1a\x19.swdt.agent.v1.ReachReply\x12E\n" +
 	"\aResolve\x12\x1d.swdt.agent.v1.ResolveRequest\x1a\x1b.swdt.agent.v1.ResolveReply\x12E\n" +
@@ -6586,7 +6687,8 @@ const file_agent_proto_rawDesc = "" +
 	"\tListeners\x12\x1f.swdt.agent.v1.ListenersRequest\x1a\x1d.swdt.agent.v1.ListenersReply\x12N\n" +
 	"\n" +
 	"CRIVersion\x12 .swdt.agent.v1.CRIVersionRequest\x1a\x1e.swdt.agent.v1.CRIVersionReply\x12K\n" +
-	"\tCRIStatus\x12\x1f.swdt.agent.v1.CRIStatusRequest\x1a\x1d.swdt.agent.v1.CRIStatusReply2\xa0\x02\n" +
+	"\tCRIStatus\x12\x1f.swdt.agent.v1.CRIStatusRequest\x1a\x1d.swdt.agent.v1.CRIStatusReply\x12@\n" +
+	"\x04Pipe\x12\x1a.swdt.agent.v1.PipeRequest\x1a\x18.swdt.agent.v1.PipeReply(\x010\x012\xa0\x02\n" +
 	"\x04Swap\x12E\n" +
 	"\aInspect\x12\x1d.swdt.agent.v1.InspectRequest\x1a\x1b.swdt.agent.v1.InspectReply\x12:\n" +
 	"\x03Run\x12\x17.swdt.agent.v1.SwapPlan\x1a\x18.swdt.agent.v1.SwapEvent0\x01\x12B\n" +
@@ -6605,7 +6707,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 112)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 114)
 var file_agent_proto_goTypes = []any{
 	(*FactsRequest)(nil),               // 0: swdt.agent.v1.FactsRequest
 	(*FactsReply)(nil),                 // 1: swdt.agent.v1.FactsReply
@@ -6705,78 +6807,80 @@ var file_agent_proto_goTypes = []any{
 	(*CRIVersionReply)(nil),            // 95: swdt.agent.v1.CRIVersionReply
 	(*CRIStatusRequest)(nil),           // 96: swdt.agent.v1.CRIStatusRequest
 	(*CRIStatusReply)(nil),             // 97: swdt.agent.v1.CRIStatusReply
-	(*InspectRequest)(nil),             // 98: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 99: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 100: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 101: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 102: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 103: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 104: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 105: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 106: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 107: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 108: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 109: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 110: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 111: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 112: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 113: google.protobuf.Timestamp
+	(*PipeRequest)(nil),                // 98: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 99: swdt.agent.v1.PipeReply
+	(*InspectRequest)(nil),             // 100: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 101: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 102: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 103: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 104: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 105: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 106: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 107: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 108: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 109: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 110: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 111: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 112: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 113: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 114: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 115: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	112, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	113, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
-	113, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	112, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	112, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	114, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	115, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	115, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	114, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	114, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	9,   // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	8,   // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	8,   // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	10,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	112, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	112, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	114, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	114, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	20,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	20,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	113, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	115, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	28,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
 	37,  // 15: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	113, // 16: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	115, // 16: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	40,  // 17: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	113, // 18: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	112, // 19: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	115, // 18: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	114, // 19: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	54,  // 20: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	54,  // 21: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	59,  // 22: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	59,  // 23: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	113, // 24: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	112, // 25: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	115, // 24: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	114, // 25: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
 	64,  // 26: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
 	70,  // 27: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
 	72,  // 28: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
 	77,  // 29: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	112, // 30: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	112, // 31: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	114, // 30: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	114, // 31: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
 	93,  // 32: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	99,  // 33: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	101, // 34: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	102, // 35: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	101, // 33: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	103, // 34: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	104, // 35: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
 	1,   // 36: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
 	8,   // 37: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
 	10,  // 38: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	113, // 39: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	107, // 40: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	104, // 41: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	105, // 42: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	112, // 43: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	112, // 44: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	112, // 45: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	112, // 46: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	113, // 47: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	107, // 48: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	108, // 49: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	112, // 50: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	115, // 39: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	109, // 40: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	106, // 41: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	107, // 42: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	114, // 43: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	114, // 44: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	114, // 45: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	114, // 46: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	115, // 47: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	109, // 48: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	110, // 49: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	114, // 50: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
 	8,   // 51: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	112, // 52: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	112, // 53: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	114, // 52: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	114, // 53: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
 	0,   // 54: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
 	2,   // 55: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
 	4,   // 56: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
@@ -6823,62 +6927,64 @@ var file_agent_proto_depIdxs = []int32{
 	91,  // 97: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
 	94,  // 98: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
 	96,  // 99: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	98,  // 100: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	103, // 101: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	109, // 102: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	110, // 103: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,   // 104: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,   // 105: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,   // 106: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,   // 107: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12,  // 108: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14,  // 109: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 110: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 111: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16,  // 112: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14,  // 113: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 114: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20,  // 115: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23,  // 116: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25,  // 117: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27,  // 118: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28,  // 119: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31,  // 120: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33,  // 121: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35,  // 122: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	38,  // 123: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	41,  // 124: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	43,  // 125: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	45,  // 126: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	47,  // 127: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	49,  // 128: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	51,  // 129: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	53,  // 130: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	56,  // 131: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	58,  // 132: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	61,  // 133: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	63,  // 134: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	66,  // 135: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	68,  // 136: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	71,  // 137: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	74,  // 138: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	76,  // 139: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	79,  // 140: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	80,  // 141: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	82,  // 142: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	84,  // 143: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	86,  // 144: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	88,  // 145: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	90,  // 146: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	92,  // 147: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	95,  // 148: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	97,  // 149: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	100, // 150: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	106, // 151: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	106, // 152: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	111, // 153: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	104, // [104:154] is the sub-list for method output_type
-	54,  // [54:104] is the sub-list for method input_type
+	98,  // 100: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	100, // 101: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	105, // 102: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	111, // 103: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	112, // 104: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	1,   // 105: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	3,   // 106: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	5,   // 107: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	7,   // 108: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	12,  // 109: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	14,  // 110: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 111: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 112: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	16,  // 113: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	14,  // 114: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 115: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	20,  // 116: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	23,  // 117: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	25,  // 118: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	27,  // 119: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	28,  // 120: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	31,  // 121: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	33,  // 122: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	35,  // 123: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	38,  // 124: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	41,  // 125: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	43,  // 126: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	45,  // 127: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	47,  // 128: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	49,  // 129: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	51,  // 130: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	53,  // 131: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	56,  // 132: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	58,  // 133: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	61,  // 134: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	63,  // 135: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	66,  // 136: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	68,  // 137: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	71,  // 138: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	74,  // 139: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	76,  // 140: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	79,  // 141: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	80,  // 142: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	82,  // 143: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	84,  // 144: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	86,  // 145: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	88,  // 146: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	90,  // 147: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	92,  // 148: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	95,  // 149: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	97,  // 150: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	99,  // 151: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	102, // 152: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	108, // 153: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	108, // 154: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	113, // 155: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	105, // [105:156] is the sub-list for method output_type
+	54,  // [54:105] is the sub-list for method input_type
 	54,  // [54:54] is the sub-list for extension type_name
 	54,  // [54:54] is the sub-list for extension extendee
 	0,   // [0:54] is the sub-list for field type_name
@@ -6895,7 +7001,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   112,
+			NumMessages:   114,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -2095,6 +2095,7 @@ const (
 	Network_Listeners_FullMethodName  = "/swdt.agent.v1.Network/Listeners"
 	Network_CRIVersion_FullMethodName = "/swdt.agent.v1.Network/CRIVersion"
 	Network_CRIStatus_FullMethodName  = "/swdt.agent.v1.Network/CRIStatus"
+	Network_Pipe_FullMethodName       = "/swdt.agent.v1.Network/Pipe"
 )
 
 // NetworkClient is the client API for Network service.
@@ -2118,6 +2119,11 @@ type NetworkClient interface {
 	// pipe that nobody serves: NotFound.
 	CRIVersion(ctx context.Context, in *CRIVersionRequest, opts ...grpc.CallOption) (*CRIVersionReply, error)
 	CRIStatus(ctx context.Context, in *CRIStatusRequest, opts ...grpc.CallOption) (*CRIStatusReply, error)
+	// Pipe connects to the container runtime's named pipe and relays bytes both
+	// ways. The first request names the pipe, one of package cri's list and no
+	// other; the first reply says that it is connected. The end of either side is
+	// the end of both.
+	Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipeRequest, PipeReply], error)
 }
 
 type networkClient struct {
@@ -2188,6 +2194,19 @@ func (c *networkClient) CRIStatus(ctx context.Context, in *CRIStatusRequest, opt
 	return out, nil
 }
 
+func (c *networkClient) Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipeRequest, PipeReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Network_ServiceDesc.Streams[0], Network_Pipe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PipeRequest, PipeReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Network_PipeClient = grpc.BidiStreamingClient[PipeRequest, PipeReply]
+
 // NetworkServer is the server API for Network service.
 // All implementations must embed UnimplementedNetworkServer
 // for forward compatibility.
@@ -2209,6 +2228,11 @@ type NetworkServer interface {
 	// pipe that nobody serves: NotFound.
 	CRIVersion(context.Context, *CRIVersionRequest) (*CRIVersionReply, error)
 	CRIStatus(context.Context, *CRIStatusRequest) (*CRIStatusReply, error)
+	// Pipe connects to the container runtime's named pipe and relays bytes both
+	// ways. The first request names the pipe, one of package cri's list and no
+	// other; the first reply says that it is connected. The end of either side is
+	// the end of both.
+	Pipe(grpc.BidiStreamingServer[PipeRequest, PipeReply]) error
 	mustEmbedUnimplementedNetworkServer()
 }
 
@@ -2236,6 +2260,9 @@ func (UnimplementedNetworkServer) CRIVersion(context.Context, *CRIVersionRequest
 }
 func (UnimplementedNetworkServer) CRIStatus(context.Context, *CRIStatusRequest) (*CRIStatusReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method CRIStatus not implemented")
+}
+func (UnimplementedNetworkServer) Pipe(grpc.BidiStreamingServer[PipeRequest, PipeReply]) error {
+	return status.Error(codes.Unimplemented, "method Pipe not implemented")
 }
 func (UnimplementedNetworkServer) mustEmbedUnimplementedNetworkServer() {}
 func (UnimplementedNetworkServer) testEmbeddedByValue()                 {}
@@ -2366,6 +2393,13 @@ func _Network_CRIStatus_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Network_Pipe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(NetworkServer).Pipe(&grpc.GenericServerStream[PipeRequest, PipeReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Network_PipeServer = grpc.BidiStreamingServer[PipeRequest, PipeReply]
+
 // Network_ServiceDesc is the grpc.ServiceDesc for Network service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2398,7 +2432,14 @@ var Network_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Network_CRIStatus_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Pipe",
+			Handler:       _Network_Pipe_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "agent.proto",
 }
 

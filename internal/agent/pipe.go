@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// pipeChunk is how much of a pipe's bytes goes into one message.
+const pipeChunk = 64 << 10
+
+// Pipe relays a container runtime's pipe. A side that reads slowly holds the other
+// one up, and nobody else: each relay is a stream with a window of its own.
+func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	path := first.GetPipe()
+	if !cri.IsPipe(path) {
+		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, host.ErrPermission, strings.Join(cri.Pipes(), " and "))
+	}
+	conn, err := s.host.Network.DialPipe(stream.Context(), path)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := stream.Send(&agentv1.PipeReply{}); err != nil {
+		return err
+	}
+	// Closing the pipe is what ends the reading below, also when the client or the
+	// whole session has gone.
+	go func() {
+		defer conn.Close()
+		fromClient(conn, stream)
+	}()
+	return toClient(stream, conn)
+}
+
+// fromClient ends with the client, or with the pipe.
+func fromClient(conn net.Conn, stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) {
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		if _, err := conn.Write(request.GetData()); err != nil {
+			return
+		}
+	}
+}
+
+func toClient(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply], conn net.Conn) error {
+	buffer := make([]byte, pipeChunk)
+	for {
+		n, err := conn.Read(buffer)
+		if n > 0 {
+			if err := stream.Send(&agentv1.PipeReply{Data: buffer[:n]}); err != nil {
+				return err // also when the client has gone
+			}
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF, errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+			return nil
+		default:
+			return fmt.Errorf("read from the pipe: %w", err)
+		}
+	}
+}

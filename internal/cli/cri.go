@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/criclient"
+	"github.com/swdt-dev/swdt/internal/criproxy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) criCommand() *cobra.Command {
+	cmd := group("cri", "The node's container runtime, from here",
+		a.criProxyCommand(), a.criEnvCommand(),
+		a.criAskCommand("version", "What the runtime is", "", fixed(criclient.Version)),
+		a.criAskCommand("status", "Whether the runtime and its pod network are ready",
+			"JSON and YAML have the runtime's own configuration too.", fixed(criclient.Status)),
+		a.criAskCommand("pods", "All pod sandboxes", "", fixed(criclient.Pods)),
+		a.criAskCommand("containers", "All containers, those that have ended too", "", fixed(criclient.Containers)),
+		a.criAskCommand("images", "All images, and which of them this Windows can run",
+			`The table shows which Windows each image was made for, where the image and the
+runtime say so (containerd does), and whether this node runs it:
+
+  yes           with process isolation
+  hyper-v only  it is older than process isolation allows
+  no, too new   it is newer than the node's Windows: however it is isolated
+  unknown       the runtime or the image does not say
+
+HostProcess containers use nothing of their image's Windows: they run anyway.`, forBuild(criclient.Images)),
+		a.criAskCommand("stats", "What containers use, as the runtime reports it", `CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
+them. What it does not give is -, which is not 0.`, fixed(criclient.Stats)),
+	)
+	cmd.Long = `The Container Runtime Interface of the node's containerd, which listens on a named
+pipe there, over the SSH connection: no port is opened on the node.
+
+swdt cri proxy makes it a socket on this machine for crictl, grpcurl, ctr and
+other gRPC clients; the other commands ask without any.`
+	cmd.Example = examples(
+		"cri images", "and which of them the node can run",
+		"cri proxy --exec -- crictl ps", "an unmodified crictl, on this machine",
+		"cri proxy & eval $(swdt cri env)", "for all that follows in this shell",
+	)
+	return cmd
+}
+
+// asking makes the question, when the node is known.
+type asking func(context.Context, *node.Node) (criclient.Question, error)
+
+func fixed(q criclient.Question) asking {
+	return func(context.Context, *node.Node) (criclient.Question, error) { return q, nil }
+}
+
+// forBuild is for questions whose answer depends on the node's Windows.
+func forBuild(question func(host string) criclient.Question) asking {
+	return func(ctx context.Context, n *node.Node) (criclient.Question, error) {
+		facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+		if err != nil {
+			return nil, fmt.Errorf("ask the node for its Windows: %w", err)
+		}
+		return question(facts.GetBuild()), nil
+	}
+}
+
+func (a *app) criAskCommand(name, short, long string, ask asking) *cobra.Command {
+	text := short + "."
+	if long != "" {
+		text += "\n\n" + long
+	}
+	return forNodes(&cobra.Command{
+		Use: name + " [flags]", Short: short,
+		Long: text + `
+
+JSON and YAML are the CRI's own messages, as crictl prints them; of several nodes
+they are in a list.`,
+		Example: examples("cri "+name, "", "cri "+name+" -o json", "for scripts"),
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCRI(cmd.Context(), ask) },
+	})
+}
+
+func (a *app) runCRI(ctx context.Context, ask asking) error {
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	s.quiet = true
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (answer criclient.Answer, err error) {
+		question, err := ask(ctx, n)
+		if err != nil {
+			return answer, err
+		}
+		keeper := &criproxy.Keeper{Node: n, Pipe: runtimePipe(doc), Reporter: r}
+		client, err := criclient.New(keeper.Dial)
+		if err != nil {
+			return answer, err
+		}
+		defer func() { err = errors.Join(err, client.Close()) }()
+		return question(ctx, client)
+	})
+	return a.printAnswers(results)
+}
+
+// runtimePipe is where the node file says that the runtime listens.
+func runtimePipe(doc config.Document) string {
+	for _, p := range doc.Node.Spec.Kubernetes.Provisioners {
+		if p.Health != nil && p.Health.CRIPipe != "" {
+			return p.Health.CRIPipe
+		}
+	}
+	return cri.DefaultPipe
+}
+
+// criNode is one of several nodes' answers.
+type criNode struct {
+	Name   string          `json:"name"`
+	Answer json.RawMessage `json:"answer,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+func (a *app) printAnswers(results []fleet.Result[criclient.Answer]) error {
+	failed := fleet.Failures(results)
+	if len(results) == 1 {
+		if failed != nil {
+			return failed
+		}
+		return ui.Print(a.streams.Out, a.global.output, results[0].Value.JSON, results[0].Value.Text)
+	}
+	var nodes []criNode
+	for _, result := range results {
+		n := criNode{Name: result.Name(), Answer: result.Value.JSON}
+		if result.Err != nil {
+			n.Error = result.Err.Error()
+		}
+		nodes = append(nodes, n)
+	}
+	err := ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": nodes}, func(w io.Writer) error {
+		return writeAnswers(w, results)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+func writeAnswers(w io.Writer, results []fleet.Result[criclient.Answer]) error {
+	for _, result := range results {
+		if result.Err != nil {
+			continue // told on stderr
+		}
+		if _, err := fmt.Fprintf(w, "%s:\n", result.Name()); err != nil {
+			return err
+		}
+		if err := result.Value.Text(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/criproxy"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) criEnvCommand() *cobra.Command {
+	var listen string
+	cmd := forNodes(&cobra.Command{
+		Use:   "env [flags]",
+		Short: "Print the variables that lead clients to swdt cri proxy",
+		Long: `Prints shell commands that set CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT
+and CONTAINERD_ADDRESS to where swdt cri proxy listens for this node. The node is
+not contacted; where nobody listens, a warning says so.`,
+		Example: examples(
+			`cri env`, "in a shell: eval $(swdt cri env)",
+			"cri env -n win2", "of one node among several",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runCRIEnv(cmd.Context(), listen) },
+	})
+	a.listenFlag(cmd, &listen)
+	return cmd
+}
+
+func (a *app) runCRIEnv(ctx context.Context, listen string) error {
+	documents, err := a.documents()
+	if err != nil {
+		return err
+	}
+	address, err := a.proxyAddress(documents, listen)
+	if err != nil {
+		return err
+	}
+	if err := somebodyListens(ctx, address); err != nil {
+		fmt.Fprintf(a.streams.Err, "swdt: warning: nobody listens there yet (%v); start it with: swdt cri proxy\n", err)
+	}
+	variables := criVariables(address)
+	document := map[string]string{}
+	for _, v := range variables {
+		document[v.name] = v.value
+	}
+	return ui.Print(a.streams.Out, a.global.output, document, func(w io.Writer) error {
+		for _, v := range variables {
+			if _, err := fmt.Fprintf(w, "export %s=%s\n", v.name, shellQuoted(v.value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// proxyAddress is where the proxy of the one node listens.
+func (a *app) proxyAddress(documents []config.Document, listen string) (string, error) {
+	if len(documents) != 1 {
+		return "", usagef("the variables lead to one node's runtime, and there are %d nodes: choose one with --node", len(documents))
+	}
+	address := listen
+	if address == "" {
+		var err error
+		if address, err = a.criEndpoint(documents[0]); err != nil {
+			return "", err
+		}
+	}
+	if err := criproxy.Check(address); err != nil {
+		return "", usagef("--listen %v", err)
+	}
+	if strings.HasSuffix(address, ":0") {
+		return "", usagef("%s is any free port: give the proxy and this command the same with --listen", address)
+	}
+	return address, nil
+}
+
+// knock bounds the look for somebody who listens.
+const knock = time.Second
+
+func somebodyListens(ctx context.Context, address string) error {
+	network, place, _ := strings.Cut(address, "://")
+	conn, err := (&net.Dialer{Timeout: knock}).DialContext(ctx, network, place)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// shellQuoted is text as one word of a POSIX shell.
+func shellQuoted(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

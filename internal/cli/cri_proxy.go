@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/criproxy"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+type criProxyOptions struct {
+	listen string
+	exec   bool
+}
+
+func (a *app) criProxyCommand() *cobra.Command {
+	o := &criProxyOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:   "proxy [flags] [--exec -- CMD [ARG…]]",
+		Short: "Give the node's runtime a socket on this machine",
+		Long: `Listens on a socket of yours, or on loopback, and relays every connection to the
+runtime's named pipe on the node, over the SSH connection. Nothing in between is
+changed: crictl, grpcurl, ctr and any other gRPC client work as they are. It goes
+on until Ctrl-C, and connects to the node again when the connection is lost;
+clients get an error that says why meanwhile.
+
+Each node has a socket of its own, at the same place every time. The endpoints are
+the result, as soon as clients can connect. Whoever can connect controls the node:
+the socket is yours alone, and only loopback addresses are listened on, where any
+user of this machine can connect.
+
+With --exec a command runs beside it, on a socket of its own, with
+CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT and CONTAINERD_ADDRESS set, and
+its exit code is swdt's.`,
+		Example: examples(
+			"cri proxy", "until Ctrl-C; then, in another shell: eval $(swdt cri env)",
+			"cri proxy --exec -- crictl pods", "for one command",
+			"cri proxy --listen tcp://127.0.0.1:0 -o json", "on any free port",
+		),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCRIProxy(cmd.Context(), o, args) },
+	})
+	cmd.Flags().SetInterspersed(false)
+	a.listenFlag(cmd, &o.listen)
+	cmd.Flags().BoolVar(&o.exec, "exec", false, "run the command that follows -- and end with it")
+	return cmd
+}
+
+// listenFlag is the same for the proxy and for those who look for it.
+func (a *app) listenFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "listen", "", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT\n(default a socket in $XDG_RUNTIME_DIR or the cache folder)")
+	must(cmd.RegisterFlagCompletionFunc("listen", cobra.FixedCompletions(
+		[]string{"unix:///", "tcp://127.0.0.1:0"}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func (o *criProxyOptions) validate(args []string, nodes int) error {
+	var address *criproxy.AddressError
+	switch {
+	case o.exec && len(args) == 0:
+		return usagef("--exec: write the command behind --, as in: swdt cri proxy --exec -- crictl pods")
+	case !o.exec && len(args) > 0:
+		return usagef("%q: to run a command beside the proxy write --exec -- %s", args[0], strings.Join(args, " "))
+	case o.exec && nodes > 1:
+		return usagef("--exec runs the command with one node's runtime, and there are %d nodes: choose one with --node", nodes)
+	case o.listen == "":
+		return nil
+	case nodes > 1 && o.listen != anyPort:
+		return usagef("--listen %s: %d nodes cannot share it; leave it away, use %s, or choose one with --node", o.listen, nodes, anyPort)
+	case errors.As(criproxy.Check(o.listen), &address):
+		return usagef("--listen %v", address)
+	}
+	return nil
+}
+
+// anyPort listens wherever there is room.
+const anyPort = "tcp://127.0.0.1:0"
+
+// criEndpoint is where a node's proxy listens if nobody says otherwise. On
+// Windows the clients know no unix sockets.
+func (a *app) criEndpoint(document config.Document) (string, error) {
+	if runtime.GOOS == "windows" {
+		return anyPort, nil
+	}
+	folder := a.env.Getenv("XDG_RUNTIME_DIR")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find a folder for the socket: %w; set --listen", err)
+		}
+		folder = cache
+	}
+	return "unix://" + filepath.Join(folder, "swdt", "cri", document.Node.Metadata.Name+".sock"), nil
+}
+
+// criProxy is one node's.
+type criProxy struct {
+	document config.Document
+	listener net.Listener
+	node     *node.Node
+	reporter ui.Reporter
+	folder   string // of the socket, where it is for this proxy only
+}
+
+func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string) error {
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	if err := o.validate(args, len(s.documents)); err != nil {
+		return err
+	}
+	s.quiet = o.exec
+	defer s.story.End()
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+
+	proxies, err := a.listenAll(s, o)
+	defer closeAll(ctx, proxies)
+	if err != nil {
+		return err
+	}
+	results := fleet.Run(ctx, s.documents, a.global.parallel, func(ctx context.Context, document config.Document) (*criProxy, error) {
+		p := proxies[document.Node.Metadata.Name]
+		defer ui.Done(p.reporter)
+		n, err := s.connect(ctx, document, p.reporter)
+		if err != nil {
+			return p, explain(ctx, err)
+		}
+		p.node = n
+		return p, nil
+	})
+	failed := fleet.Failures(results)
+	if failed != nil && len(results) == 1 {
+		return failed
+	}
+	if !o.exec {
+		if err := a.printEndpoints(results); err != nil {
+			return err
+		}
+		return errors.Join(explain(ctx, serveAll(ctx, results)), failed)
+	}
+	return explain(ctx, a.execBeside(ctx, results[0].Value, args))
+}
+
+// listenAll listens for every node before any is contacted.
+func (a *app) listenAll(s *session, o *criProxyOptions) (map[string]*criProxy, error) {
+	proxies := map[string]*criProxy{}
+	for _, document := range s.documents {
+		p := &criProxy{document: document, reporter: s.reporter(document)}
+		proxies[document.Node.Metadata.Name] = p
+		address, err := a.listenAddress(o, p)
+		if err == nil {
+			p.listener, err = criproxy.Listen(address)
+		}
+		if err != nil {
+			return proxies, err
+		}
+	}
+	return proxies, nil
+}
+
+func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, err error) {
+	switch {
+	case o.listen != "":
+		return o.listen, nil
+	case o.exec && runtime.GOOS != "windows":
+		// Its own, beside one that somebody else uses.
+		p.folder, err = os.MkdirTemp("", "swdt-cri-")
+		return "unix://" + filepath.Join(p.folder, "cri.sock"), err
+	}
+	return a.criEndpoint(p.document)
+}
+
+func closeAll(ctx context.Context, proxies map[string]*criProxy) {
+	for _, p := range proxies {
+		if p.listener != nil {
+			_ = p.listener.Close() // done already where it served
+		}
+		if p.node != nil {
+			closeNode(ctx, p.node)
+		}
+		if p.folder != "" {
+			_ = os.RemoveAll(p.folder) // it is in the folder for temporary files
+		}
+	}
+}
+
+// serve relays until ctx ends, or until there is no hope for the node.
+func (p *criProxy) serve(ctx context.Context) error {
+	keeper := &criproxy.Keeper{Node: p.node, Pipe: runtimePipe(p.document), Reporter: p.reporter}
+	return criproxy.Serve(ctx, p.listener, keeper.Dial)
+}
+
+// serveAll serves the nodes that could be reached, until ctx ends or none is left.
+func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
+	var serving sync.WaitGroup
+	errs := make([]error, len(results))
+	for i, result := range results {
+		if result.Err == nil {
+			serving.Go(func() { errs[i] = result.Value.serve(ctx) })
+		}
+	}
+	serving.Wait()
+	return errors.Join(append(errs, context.Cause(ctx))...)
+}
+
+// endpoint is one node's, in the result.
+type endpoint struct {
+	Name     string `json:"name"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+func (a *app) printEndpoints(results []fleet.Result[*criProxy]) error {
+	var list []endpoint
+	var rows [][]string
+	for _, result := range results {
+		e := endpoint{Name: result.Name()}
+		if result.Err != nil {
+			e.Error = result.Err.Error()
+			result.Value.reporter.Warn("%v", result.Err)
+		} else {
+			e.Endpoint = criproxy.Endpoint(result.Value.listener)
+			rows = append(rows, []string{e.Name, e.Endpoint})
+		}
+		list = append(list, e)
+	}
+	return ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": list}, func(w io.Writer) error {
+		return ui.Lines(w, rows)
+	})
+}
+
+// execGrace is how long an interrupted command may take to end.
+const execGrace = 5 * time.Second
+
+// execBeside runs a command with the proxy's endpoint in its environment.
+func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error {
+	ctx, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- p.serve(ctx) }()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin(), a.streams.Out, a.streams.Err
+	cmd.WaitDelay = execGrace
+	if runtime.GOOS != "windows" {
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	}
+	cmd.Env = os.Environ()
+	for _, variable := range criVariables(criproxy.Endpoint(p.listener)) {
+		cmd.Env = append(cmd.Env, variable.name+"="+variable.value)
+	}
+	err := cmd.Run()
+	ended := context.Cause(ctx)
+	stop()
+	serving := <-served
+	var exited *exec.ExitError
+	switch {
+	case ended != nil:
+		return ended
+	case errors.As(err, &exited):
+		return errors.Join(&exitError{code: localCode(exited.ExitCode())}, serving)
+	case err != nil:
+		return fmt.Errorf("run %s: %w; is it installed on this machine?", args[0], err)
+	}
+	return serving
+}
+
+// variable of the environment.
+type variable struct{ name, value string }
+
+// criVariables are those that crictl and ctr look for their runtime in.
+func criVariables(endpoint string) []variable {
+	all := []variable{{"CONTAINER_RUNTIME_ENDPOINT", endpoint}, {"IMAGE_SERVICE_ENDPOINT", endpoint}}
+	if path, socket := strings.CutPrefix(endpoint, "unix://"); socket {
+		all = append(all, variable{"CONTAINERD_ADDRESS", path})
+	}
+	return all
+}

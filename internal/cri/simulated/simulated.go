@@ -1,0 +1,141 @@
+// Package simulated is a container runtime that answers the Container Runtime
+// Interface (runtime.v1) as containerd on Windows does, with pods that only burn
+// time. The simulated Windows serves it on containerd's pipe.
+package simulated
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Options say what the runtime is.
+type Options struct {
+	Version string // v1.7.12
+	// Unhealthy runtimes answer every call with Unavailable.
+	Unhealthy bool
+	// NetworkReady is whether there is a pod network; nil: there is one.
+	NetworkReady func() bool
+	Workload     Workload
+}
+
+// NewServer gives a server of the runtime; to serve it is the caller's.
+func NewServer(o Options) *grpc.Server {
+	refuse := func() error {
+		if o.Unhealthy {
+			return status.Error(codes.Unavailable, "server is not initialized yet")
+		}
+		return nil
+	}
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := refuse(); err != nil {
+				return nil, err
+			}
+			return handle(ctx, request)
+		}),
+		grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := refuse(); err != nil {
+				return err
+			}
+			return handle(service, stream)
+		}),
+	)
+	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o})
+	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload})
+	return server
+}
+
+type runtimeService struct {
+	runtimev1.UnimplementedRuntimeServiceServer
+	Options
+}
+
+func (s *runtimeService) Version(context.Context, *runtimev1.VersionRequest) (*runtimev1.VersionResponse, error) {
+	return &runtimev1.VersionResponse{
+		Version: "0.1.0", RuntimeName: "containerd", RuntimeVersion: s.Options.Version, RuntimeApiVersion: "v1",
+	}, nil
+}
+
+// Status says that there is no pod network as containerd does.
+func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequest) (*runtimev1.StatusResponse, error) {
+	network := &runtimev1.RuntimeCondition{Type: runtimev1.NetworkReady, Status: true}
+	if s.NetworkReady != nil && !s.NetworkReady() {
+		network = &runtimev1.RuntimeCondition{
+			Type: runtimev1.NetworkReady, Reason: "NetworkPluginNotReady",
+			Message: "Network plugin returns error: cni plugin not initialized",
+		}
+	}
+	reply := &runtimev1.StatusResponse{Status: &runtimev1.RuntimeStatus{Conditions: []*runtimev1.RuntimeCondition{
+		{Type: runtimev1.RuntimeReady, Status: true}, network,
+	}}}
+	if request.GetVerbose() {
+		reply.Info = map[string]string{
+			"config": `{"containerd":{"snapshotter":"windows","defaultRuntimeName":"runhcs-wcow-process"}}`,
+			"golang": `"go1.20.13"`,
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.ListPodSandboxRequest) (*runtimev1.ListPodSandboxResponse, error) {
+	reply := &runtimev1.ListPodSandboxResponse{}
+	for _, pod := range s.Workload.Pods {
+		if wanted := request.GetFilter().GetId(); wanted == "" || wanted == pod.ID {
+			reply.Items = append(reply.Items, pod.sandbox())
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContainersRequest) (*runtimev1.ListContainersResponse, error) {
+	reply := &runtimev1.ListContainersResponse{}
+	for _, pod := range s.Workload.Pods {
+		for _, c := range pod.Containers {
+			reply.Containers = append(reply.Containers, c.container(pod))
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListContainerStatsRequest) (*runtimev1.ListContainerStatsResponse, error) {
+	reply := &runtimev1.ListContainerStatsResponse{}
+	now := time.Now()
+	for _, pod := range s.Workload.Pods {
+		for _, c := range pod.Containers {
+			reply.Stats = append(reply.Stats, c.stats(pod, now))
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPodSandboxStatsRequest) (*runtimev1.ListPodSandboxStatsResponse, error) {
+	reply := &runtimev1.ListPodSandboxStatsResponse{}
+	now := time.Now()
+	for _, pod := range s.Workload.Pods {
+		reply.Stats = append(reply.Stats, pod.stats(now))
+	}
+	return reply, nil
+}
+
+// GetContainerEvents tells of every container that it was started, and then
+// nothing, until the caller goes.
+func (s *runtimeService) GetContainerEvents(_ *runtimev1.GetEventsRequest, stream grpc.ServerStreamingServer[runtimev1.ContainerEventResponse]) error {
+	for _, pod := range s.Workload.Pods {
+		for _, c := range pod.Containers {
+			event := &runtimev1.ContainerEventResponse{
+				ContainerId: c.ID, ContainerEventType: runtimev1.ContainerEventType_CONTAINER_STARTED_EVENT,
+				CreatedAt: pod.Created.UnixNano(),
+			}
+			if err := stream.Send(event); err != nil {
+				return err
+			}
+		}
+	}
+	<-stream.Context().Done()
+	return status.FromContextError(stream.Context().Err()).Err()
+}

@@ -1,0 +1,186 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Workload is what runs, and what it was made of.
+type Workload struct {
+	Pods   []Pod
+	Images []Image
+}
+
+// Pod is a pod sandbox with its containers.
+type Pod struct {
+	ID, Name, Namespace string
+	Created             time.Time
+	Containers          []Container
+}
+
+// Container runs without end.
+type Container struct {
+	ID, Name, Image string
+	Cores           float64 // that it burns
+	Memory          uint64  // bytes
+}
+
+// Image is one that was pulled.
+type Image struct {
+	ID, Tag   string
+	Size      uint64
+	OS        string // default windows
+	OSVersion string // 10.0.20348.2700; empty: its maker does not say
+}
+
+// Example is a small workload: a pod that burns a fifth of a core on a Windows
+// Server 2022, and images for this Windows and for others.
+func Example(started time.Time) Workload {
+	return Workload{
+		Pods: []Pod{{
+			ID: id("pod"), Name: "burner", Namespace: "default", Created: started,
+			Containers: []Container{{
+				ID: id("container"), Name: "burn", Image: "mcr.microsoft.com/windows/nanoserver:ltsc2022",
+				Cores: 0.2, Memory: 21 << 20,
+			}},
+		}},
+		Images: []Image{
+			{ID: id("pause"), Tag: "registry.k8s.io/pause:3.8", Size: 156_932_300, OSVersion: "10.0.20348.1006"},
+			{ID: id("nano2022"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2022", Size: 120_543_161, OSVersion: "10.0.20348.2700"},
+			{ID: id("nano2019"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2019", Size: 102_761_940, OSVersion: "10.0.17763.6293"},
+			{ID: id("nano2025"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2025", Size: 198_340_215, OSVersion: "10.0.26100.1742"},
+			{ID: id("tools"), Tag: "example.com/tools:dev", Size: 4_210_688},
+		},
+	}
+}
+
+// id is like one of containerd's, and the same every time.
+func id(of string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(of))) }
+
+func (p Pod) metadata() *runtimev1.PodSandboxMetadata {
+	return &runtimev1.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: "uid-" + p.Name}
+}
+
+func (p Pod) sandbox() *runtimev1.PodSandbox {
+	return &runtimev1.PodSandbox{
+		Id: p.ID, Metadata: p.metadata(), State: runtimev1.PodSandboxState_SANDBOX_READY,
+		CreatedAt: p.Created.UnixNano(), Labels: p.labels(""), RuntimeHandler: "runhcs-wcow-process",
+	}
+}
+
+// labels are those that the kubelet gives.
+func (p Pod) labels(container string) map[string]string {
+	labels := map[string]string{"io.kubernetes.pod.name": p.Name, "io.kubernetes.pod.namespace": p.Namespace}
+	if container != "" {
+		labels["io.kubernetes.container.name"] = container
+	}
+	return labels
+}
+
+func (c Container) container(pod Pod) *runtimev1.Container {
+	return &runtimev1.Container{
+		Id: c.ID, PodSandboxId: pod.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name},
+		Image: &runtimev1.ImageSpec{Image: c.Image}, ImageRef: c.Image,
+		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(), Labels: pod.labels(c.Name),
+	}
+}
+
+func (c Container) attributes(pod Pod) *runtimev1.ContainerAttributes {
+	return &runtimev1.ContainerAttributes{
+		Id: c.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name}, Labels: pod.labels(c.Name),
+	}
+}
+
+// burnt is the processor time used up to now, in nanoseconds.
+func (c Container) burnt(pod Pod, now time.Time) *runtimev1.UInt64Value {
+	return &runtimev1.UInt64Value{Value: uint64(c.Cores * float64(now.Sub(pod.Created)))}
+}
+
+func (c Container) nanoCores() *runtimev1.UInt64Value {
+	return &runtimev1.UInt64Value{Value: uint64(c.Cores * 1e9)}
+}
+
+func (c Container) stats(pod Pod, now time.Time) *runtimev1.ContainerStats {
+	return &runtimev1.ContainerStats{
+		Attributes: c.attributes(pod),
+		Cpu: &runtimev1.CpuUsage{
+			Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(pod, now), UsageNanoCores: c.nanoCores(),
+		},
+		Memory: &runtimev1.MemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
+		WritableLayer: &runtimev1.FilesystemUsage{
+			Timestamp: now.UnixNano(), UsedBytes: &runtimev1.UInt64Value{Value: 1 << 20}, InodesUsed: &runtimev1.UInt64Value{},
+		},
+	}
+}
+
+func (p Pod) stats(now time.Time) *runtimev1.PodSandboxStats {
+	stats := &runtimev1.WindowsPodSandboxStats{
+		Cpu:    &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: &runtimev1.UInt64Value{}, UsageNanoCores: &runtimev1.UInt64Value{}},
+		Memory: &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{}},
+	}
+	for _, c := range p.Containers {
+		stats.Cpu.UsageCoreNanoSeconds.Value += c.burnt(p, now).Value
+		stats.Cpu.UsageNanoCores.Value += c.nanoCores().Value
+		stats.Memory.WorkingSetBytes.Value += c.Memory
+		stats.Containers = append(stats.Containers, &runtimev1.WindowsContainerStats{
+			Attributes: c.attributes(p),
+			Cpu:        &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(p, now), UsageNanoCores: c.nanoCores()},
+			Memory:     &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
+		})
+	}
+	return &runtimev1.PodSandboxStats{
+		Attributes: &runtimev1.PodSandboxAttributes{Id: p.ID, Metadata: p.metadata(), Labels: p.labels("")}, Windows: stats,
+	}
+}
+
+type imageService struct {
+	runtimev1.UnimplementedImageServiceServer
+	workload Workload
+}
+
+func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest) (*runtimev1.ListImagesResponse, error) {
+	reply := &runtimev1.ListImagesResponse{}
+	for _, image := range s.workload.Images {
+		reply.Images = append(reply.Images, image.image())
+	}
+	return reply, nil
+}
+
+// ImageStatus answers with no image where there is none, as containerd does.
+func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (*runtimev1.ImageStatusResponse, error) {
+	wanted := request.GetImage().GetImage()
+	i := slices.IndexFunc(s.workload.Images, func(image Image) bool { return wanted == image.Tag || wanted == image.image().Id })
+	if i < 0 {
+		return &runtimev1.ImageStatusResponse{}, nil
+	}
+	image := s.workload.Images[i]
+	reply := &runtimev1.ImageStatusResponse{Image: image.image()}
+	if request.GetVerbose() {
+		info, err := json.Marshal(map[string]any{"chainID": reply.Image.Id, "imageSpec": image.spec()})
+		if err != nil {
+			return nil, err
+		}
+		reply.Info = map[string]string{"info": string(info)}
+	}
+	return reply, nil
+}
+
+func (i Image) image() *runtimev1.Image {
+	return &runtimev1.Image{Id: "sha256:" + i.ID, RepoTags: []string{i.Tag}, Size: i.Size}
+}
+
+// spec is the part of the OCI image configuration that matters.
+func (i Image) spec() map[string]string {
+	spec := map[string]string{"architecture": "amd64", "os": cmp.Or(i.OS, "windows")}
+	if i.OSVersion != "" {
+		spec["os.version"] = i.OSVersion
+	}
+	return spec
+}

@@ -1,0 +1,131 @@
+package criclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Answer is what a runtime said: the message, and the table of it.
+type Answer struct {
+	JSON json.RawMessage
+	Text func(io.Writer) error
+}
+
+// Question is one that a runtime can be asked.
+type Question func(context.Context, *Client) (Answer, error)
+
+// Version asks what the runtime is.
+func Version(ctx context.Context, c *Client) (Answer, error) {
+	reply, err := c.Runtime.Version(ctx, &runtimev1.VersionRequest{})
+	return answer(reply, err, "its version", func(w io.Writer) error { return versionTable(w, reply) })
+}
+
+// Status asks how the runtime is.
+func Status(ctx context.Context, c *Client) (Answer, error) {
+	reply, err := c.Runtime.Status(ctx, &runtimev1.StatusRequest{Verbose: true})
+	if err != nil {
+		return Answer{}, failed(err, "its status")
+	}
+	text, err := StatusDocument(reply)
+	return Answer{JSON: text, Text: func(w io.Writer) error { return statusTable(w, reply) }}, err
+}
+
+// Pods asks for all pod sandboxes.
+func Pods(ctx context.Context, c *Client) (Answer, error) {
+	reply, err := c.Runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{})
+	return answer(reply, err, "its pods", func(w io.Writer) error { return podTable(w, reply, time.Now()) })
+}
+
+// Containers asks for all containers, those that have ended too.
+func Containers(ctx context.Context, c *Client) (Answer, error) {
+	reply, err := c.Runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{})
+	return answer(reply, err, "its containers", func(w io.Writer) error { return containerTable(w, reply, time.Now()) })
+}
+
+// Stats asks what the containers use.
+func Stats(ctx context.Context, c *Client) (Answer, error) {
+	reply, err := c.Runtime.ListContainerStats(ctx, &runtimev1.ListContainerStatsRequest{})
+	return answer(reply, err, "its containers' statistics", func(w io.Writer) error { return statsTable(w, reply) })
+}
+
+// Images asks for all images, and which of them a host of this build runs.
+func Images(host string) Question {
+	return func(ctx context.Context, c *Client) (Answer, error) {
+		reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
+		if err != nil {
+			return Answer{}, failed(err, "its images")
+		}
+		var rows []imageRow
+		for _, image := range reply.GetImages() {
+			platform, err := c.platform(ctx, image.GetId())
+			if err != nil {
+				return Answer{}, failed(err, "the image "+image.GetId())
+			}
+			rows = append(rows, imageRow{image, platform, platform.verdict(host)})
+		}
+		return answer(reply, nil, "", func(w io.Writer) error { return imageTable(w, rows, host) })
+	}
+}
+
+// platform is what an image is for, as its maker says.
+type platform struct {
+	OS        string `json:"os"`
+	OSVersion string `json:"os.version"`
+}
+
+// platform of an image. CRI has no field for it, but containerd tells the image's
+// configuration to those who ask for details; where it does not, nothing is known.
+func (c *Client) platform(ctx context.Context, id string) (platform, error) {
+	reply, err := c.Images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: id}, Verbose: true})
+	if err != nil {
+		return platform{}, err
+	}
+	var info struct {
+		ImageSpec platform `json:"imageSpec"`
+	}
+	if err := json.Unmarshal([]byte(reply.GetInfo()["info"]), &info); err != nil {
+		return platform{}, nil
+	}
+	return info.ImageSpec, nil
+}
+
+func (p platform) verdict(host string) Verdict {
+	if p.OS != "" && p.OS != "windows" {
+		return OtherOS
+	}
+	image, err := ParseBuild(p.OSVersion)
+	here, hostErr := ParseBuild(host)
+	if errors.Join(err, hostErr) != nil {
+		return Unknown
+	}
+	return Judge(here, image)
+}
+
+func answer(reply proto.Message, err error, what string, text func(io.Writer) error) (Answer, error) {
+	if err != nil {
+		return Answer{}, failed(err, what)
+	}
+	message, err := Message(reply)
+	return Answer{JSON: message, Text: text}, err
+}
+
+func failed(err error, what string) error {
+	return fmt.Errorf("ask the container runtime for %s: %w", what, err)
+}
+
+// size of what may be missing.
+func size(v *runtimev1.UInt64Value) string {
+	if v == nil {
+		return ""
+	}
+	return ui.Size(int64(v.GetValue()))
+}

@@ -1,0 +1,132 @@
+package criclient
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// shortID is as much of an ID as crictl shows.
+func shortID(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(13, len(id))]
+}
+
+func versionTable(w io.Writer, v *runtimev1.VersionResponse) error {
+	return ui.Lines(w, [][]string{
+		{"runtime", v.GetRuntimeName()}, {"version", v.GetRuntimeVersion()}, {"CRI", v.GetRuntimeApiVersion()},
+	})
+}
+
+func statusTable(w io.Writer, s *runtimev1.StatusResponse) error {
+	var rows [][]string
+	for _, condition := range s.GetStatus().GetConditions() {
+		rows = append(rows, []string{
+			condition.GetType(), fmt.Sprint(condition.GetStatus()), condition.GetReason(), oneLine(condition.GetMessage()),
+		})
+	}
+	return ui.Table(w, []string{"CONDITION", "STATUS", "REASON", "MESSAGE"}, rows)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func podTable(w io.Writer, reply *runtimev1.ListPodSandboxResponse, now time.Time) error {
+	var rows [][]string
+	for _, pod := range reply.GetItems() {
+		state := strings.ToLower(strings.TrimPrefix(pod.GetState().String(), "SANDBOX_"))
+		rows = append(rows, []string{
+			shortID(pod.GetId()), pod.GetMetadata().GetNamespace(), pod.GetMetadata().GetName(), state,
+			age(pod.GetCreatedAt(), now), pod.GetRuntimeHandler(),
+		})
+	}
+	return ui.Table(w, []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"}, rows)
+}
+
+func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, now time.Time) error {
+	var rows [][]string
+	for _, c := range reply.GetContainers() {
+		state := strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CONTAINER_"))
+		rows = append(rows, []string{
+			shortID(c.GetId()), c.GetMetadata().GetName(), podOf(c.GetLabels()), state, age(c.GetCreatedAt(), now),
+			cmp.Or(c.GetImage().GetUserSpecifiedImage(), c.GetImage().GetImage()),
+		})
+	}
+	return ui.Table(w, []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"}, rows)
+}
+
+// podOf is the pod that the kubelet's labels name.
+func podOf(labels map[string]string) string {
+	name, namespace := labels["io.kubernetes.pod.name"], labels["io.kubernetes.pod.namespace"]
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// statsTable shows what is missing as missing: a 0 is something else.
+func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error {
+	var rows [][]string
+	for _, s := range reply.GetStats() {
+		rows = append(rows, []string{
+			shortID(s.GetAttributes().GetId()), s.GetAttributes().GetMetadata().GetName(), podOf(s.GetAttributes().GetLabels()),
+			cores(s.GetCpu().GetUsageNanoCores()), seconds(s.GetCpu().GetUsageCoreNanoSeconds()),
+			size(s.GetMemory().GetWorkingSetBytes()), size(s.GetWritableLayer().GetUsedBytes()),
+		})
+	}
+	return ui.Table(w, []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME", "MEMORY", "DISK"}, rows)
+}
+
+func cores(v *runtimev1.UInt64Value) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", float64(v.GetValue())/1e9)
+}
+
+func seconds(v *runtimev1.UInt64Value) string {
+	if v == nil {
+		return ""
+	}
+	return ui.Seconds(time.Duration(v.GetValue()))
+}
+
+// imageRow is an image and whether it runs.
+type imageRow struct {
+	image    *runtimev1.Image
+	platform platform
+	verdict  Verdict
+}
+
+func imageTable(w io.Writer, images []imageRow, host string) error {
+	var rows [][]string
+	for _, i := range images {
+		rows = append(rows, []string{
+			imageName(i.image), shortID(i.image.GetId()), ui.Size(int64(i.image.GetSize())),
+			cmp.Or(i.platform.OSVersion, string(Unknown)), string(i.verdict),
+		})
+	}
+	return ui.Table(w, []string{"IMAGE", "ID", "SIZE", "OS BUILD", "RUNS ON " + host}, rows)
+}
+
+// imageName is the first of an image's names.
+func imageName(image *runtimev1.Image) string {
+	for _, names := range [][]string{image.GetRepoTags(), image.GetRepoDigests()} {
+		if len(names) > 0 {
+			return names[0]
+		}
+	}
+	return ""
+}
+
+func age(created int64, now time.Time) string {
+	if created == 0 {
+		return ""
+	}
+	return ui.Age(now.Sub(time.Unix(0, created)))
+}

@@ -1,0 +1,153 @@
+package criproxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// longestSocket is how long a unix socket's path may be, the shortest limit of
+// all systems (macOS).
+const longestSocket = 103
+
+// AddressError is a place where a proxy does not listen.
+type AddressError struct{ Address, Reason string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s: %s; use unix:///PATH or tcp://127.0.0.1:PORT (0: any free one)", e.Address, e.Reason)
+}
+
+// BusyError is a socket that another proxy serves.
+type BusyError struct{ Path string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s is served by another swdt; use that one, or listen elsewhere with --listen", e.Path)
+}
+
+// Check is whether Listen can understand an address.
+func Check(address string) error {
+	scheme, rest, found := strings.Cut(address, "://")
+	switch {
+	case found && scheme == "unix":
+		return checkSocket(address, rest)
+	case found && scheme == "tcp":
+		return checkLoopback(address, rest)
+	}
+	return &AddressError{address, "is neither unix:// nor tcp://"}
+}
+
+func checkSocket(address, path string) error {
+	if !filepath.IsAbs(path) {
+		return &AddressError{address, "is not an absolute path"}
+	}
+	if len(path) > longestSocket {
+		return &AddressError{address, fmt.Sprintf("is longer than the %d bytes that a socket's path may have", longestSocket)}
+	}
+	return nil
+}
+
+// checkLoopback lets no name pass: what it stands for is for others to say.
+func checkLoopback(address, hostPort string) error {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return &AddressError{address, "is not ADDRESS:PORT"}
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return &AddressError{address, "is not a loopback address: whoever can connect controls the node"}
+	}
+	return nil
+}
+
+// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. A socket is its owner's
+// alone, from its first moment; a folder that is missing is made, for its owner
+// alone too. A socket that a dead process left is replaced.
+func Listen(address string) (net.Listener, error) {
+	if err := Check(address); err != nil {
+		return nil, err
+	}
+	scheme, rest, _ := strings.Cut(address, "://")
+	if scheme == "unix" {
+		return listenSocket(rest)
+	}
+	listener, err := net.Listen("tcp", rest)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// Endpoint is what clients are to be told of a listener.
+func Endpoint(l net.Listener) string { return l.Addr().Network() + "://" + l.Addr().String() }
+
+func listenSocket(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the socket's folder: %w", err)
+	}
+	lock := flock.New(path + ".lock")
+	switch mine, err := lock.TryLock(); {
+	case err != nil:
+		return nil, fmt.Errorf("lock the socket: %w", err)
+	case !mine:
+		return nil, &BusyError{path}
+	}
+	listener, err := bindPrivately(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), lock.Unlock())
+	}
+	return &socket{Listener: listener, path: path, lock: lock}, nil
+}
+
+// bindPrivately gives the socket its name when it has its permissions: until then
+// it is in a folder that nobody else can enter.
+func bindPrivately(path string) (net.Listener, error) {
+	folder, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	born := filepath.Join(folder, "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // it would look for the name that it was born with
+	err = os.Chmod(born, 0o600)
+	if err == nil {
+		err = replaceSocket(born, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+// replaceSocket takes the place of a socket, and of nothing else.
+func replaceSocket(from, to string) error {
+	if info, err := os.Lstat(to); err == nil && info.Mode()&os.ModeSocket == 0 {
+		return errors.New("there is something that is not a socket; choose another path")
+	}
+	return os.Rename(from, to)
+}
+
+// socket is a unix socket under the name that it was given.
+type socket struct {
+	net.Listener
+	path string
+	lock *flock.Flock
+}
+
+func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
+
+func (s *socket) Close() error {
+	err := s.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	// The lock's file stays: another proxy may wait at it already.
+	return errors.Join(err, os.Remove(s.path), s.lock.Unlock())
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+const (
+	// pipeChunk is how much is sent in one message.
+	pipeChunk = 64 << 10
+	// pipeGoodbye is how long the last bytes written to a pipe may take to be
+	// there before it is closed.
+	pipeGoodbye = 2 * time.Second
+)
+
+// DialPipe connects to a container runtime's named pipe on the node, one of those
+// that the agent relays to (see package cri): ErrPermission for any other, and
+// ErrNotExist where nobody serves it. ctx bounds the connecting only. The pipes of
+// a connection share a channel of their own on it, with an agent of their own, and
+// end with it; each has its own window, so that one that nobody reads holds no
+// other up. Deadlines are not supported.
+func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
+	client, err := n.relays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The stream outlives ctx.
+	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, cancel)
+	stream, err := connectPipe(streaming, client, path)
+	if !unhook() || err != nil {
+		cancel()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("connect to pipe %s: %w", path, ctx.Err())
+		}
+		return nil, err // the agent has said what was attempted
+	}
+	return &pipeConn{stream: stream, cancel: cancel, path: path}, nil
+}
+
+func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string) (pipeStream, error) {
+	stream, err := client.Pipe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What a send gives is only that the stream has ended; why is in the answer.
+	if err := stream.Send(&agentv1.PipeRequest{Pipe: path}); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if _, err := stream.Recv(); err != nil {
+		return nil, err
+	}
+	return stream, nil
+}
+
+// relays gives the client for pipes: of the second channel where the node allows
+// one, of the first where it does not.
+func (n *Node) relays(ctx context.Context) (agentv1.NetworkClient, error) {
+	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.relays })
+	if err != nil || caller == nil {
+		return n.Network, err
+	}
+	return agentv1.NewNetworkClient(caller), nil
+}
+
+type pipeStream = grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeReply]
+
+// pipeConn is the host's end of a relayed pipe.
+type pipeConn struct {
+	stream pipeStream
+	cancel context.CancelFunc
+	path   string
+
+	closed  atomic.Bool
+	writing sync.Mutex
+	reading sync.Mutex
+	unread  []byte
+}
+
+func (c *pipeConn) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for len(c.unread) == 0 {
+		if c.closed.Load() {
+			return 0, net.ErrClosed
+		}
+		reply, err := c.stream.Recv()
+		switch {
+		case err == nil:
+			c.unread = reply.GetData()
+		case c.closed.Load():
+			return 0, net.ErrClosed
+		default:
+			return 0, err
+		}
+	}
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+func (c *pipeConn) Write(p []byte) (written int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	for written < len(p) {
+		if c.closed.Load() {
+			return written, net.ErrClosed
+		}
+		chunk := p[written:min(len(p), written+pipeChunk)]
+		switch err := c.stream.Send(&agentv1.PipeRequest{Data: chunk}); {
+		case err == io.EOF:
+			return written, io.ErrClosedPipe // the reader learns why
+		case err != nil:
+			return written, err
+		}
+		written += len(chunk)
+	}
+	return written, nil
+}
+
+// Close lets what was written arrive, unless a Write is still under way, and then
+// ends both directions.
+func (c *pipeConn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	defer c.cancel()
+	if !c.writing.TryLock() {
+		return nil
+	}
+	defer c.writing.Unlock()
+	if err := c.stream.CloseSend(); err != nil {
+		return nil // the pipe has ended already
+	}
+	defer time.AfterFunc(pipeGoodbye, c.cancel).Stop()
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for {
+		if _, err := c.stream.Recv(); err != nil {
+			return nil
+		}
+	}
+}
+
+func (c *pipeConn) LocalAddr() net.Addr  { return pipeAddr("swdt") }
+func (c *pipeConn) RemoteAddr() net.Addr { return pipeAddr(c.path) }
+
+func (c *pipeConn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
+func (c *pipeConn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
+func (c *pipeConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
+
+type pipeAddr string
+
+func (a pipeAddr) Network() string { return "pipe" }
+func (a pipeAddr) String() string  { return string(a) }
