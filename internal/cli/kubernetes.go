@@ -107,6 +107,7 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 			return err
 		}
 	}
+	deploy.Ahead(ctx, s.documents, options)
 	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
 		return deploy.Push(ctx, n, doc, options, r)
 	}))

@@ -114,7 +114,7 @@ func (w *work) choose(names []string) error {
 		}
 	}
 	for _, p := range provisioners {
-		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(p.Name, name) }) {
+		if len(names) > 0 && !named(names, p.Name) {
 			continue
 		}
 		c := newComponent(p)
@@ -122,6 +122,10 @@ func (w *work) choose(names []string) error {
 		w.result.Components = append(w.result.Components, c.result)
 	}
 	return nil
+}
+
+func named(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
 func componentNames(provisioners []v1alpha1.Provisioner) []string {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/source"
@@ -91,11 +92,29 @@ func (w *work) obtain(ctx context.Context) error {
 	return nil
 }
 
-func (w *work) request(c *component) source.Request {
+func (w *work) request(c *component) source.Request { return requestOf(w.doc, c.spec) }
+
+func requestOf(doc config.Document, p v1alpha1.Provisioner) source.Request {
 	return source.Request{
-		URL:        w.doc.Resolve(c.spec.SourceURL),
-		SHA256:     c.spec.SHA256,
-		Executable: strings.EqualFold(filepath.Ext(c.spec.Destination), ".exe"),
+		URL:        doc.Resolve(p.SourceURL),
+		SHA256:     p.SHA256,
+		Executable: strings.EqualFold(filepath.Ext(p.Destination), ".exe"),
+	}
+}
+
+// Ahead begins to read the binaries on this host that a push with these options is
+// going to send, for who has something else to wait for: the connection.
+func Ahead(ctx context.Context, documents []config.Document, options Options) {
+	begun := map[source.Request]bool{}
+	for _, doc := range documents {
+		for _, p := range doc.Node.Spec.Kubernetes.Provisioners {
+			request := requestOf(doc, p)
+			if len(options.Only) > 0 && !named(options.Only, p.Name) || begun[request] {
+				continue
+			}
+			begun[request] = true
+			options.Sources.Ahead(ctx, request)
+		}
 	}
 }
 

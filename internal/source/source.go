@@ -114,6 +114,15 @@ func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binar
 	return binary, nil
 }
 
+// Ahead begins to read a local file that is going to be asked for. What is wrong
+// with it is told to whoever asks. Anything else is left alone.
+func (s *Set) Ahead(ctx context.Context, request Request) {
+	if where, err := locate(request); err != nil || where.url != nil {
+		return
+	}
+	go func() { _, _ = s.Obtain(ctx, request, ui.Discard{}) }()
+}
+
 func (s *Set) entry(request Request) *entry {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
