@@ -26,7 +26,10 @@ everything on: nothing of it leaves 127.0.0.1.
 
   simulated   an in-memory Windows with the real swdt agent; needs nothing (default)
   wine        the real swdt-agent.exe under Wine, with a real Service Control
-              Manager, registry and file locking`
+              Manager, registry and file locking
+
+With --cluster there is a control plane for it to join: in memory with the
+simulated driver, a real one with wine ("make lab" builds that).`
 	cmd.Example = examples(
 		"sandbox up", "prints the node file to use with -c",
 		"sandbox up --name second --driver wine", "another one beside it",
