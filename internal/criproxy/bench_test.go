@@ -1,0 +1,108 @@
+package criproxy_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+)
+
+// BenchmarkUnary is a small call, on the node itself and through the proxy: their
+// difference is the relay's cost, of SSH on loopback too.
+func BenchmarkUnary(b *testing.B) {
+	f := start(b, simulated.Node)
+	b.Run("on the node", func(b *testing.B) {
+		local := f.machine.Process("client")
+		conn, err := grpc.NewClient("passthrough:///pipe", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return local.Network.DialPipe(ctx, cri.DefaultPipe)
+			}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		unary(b, runtimev1.NewRuntimeServiceClient(conn))
+	})
+	b.Run("through the proxy", func(b *testing.B) {
+		c, _ := client(b, proxy(b, f.keeper(cri.DefaultPipe).Dial))
+		unary(b, c)
+	})
+}
+
+func unary(b *testing.B, c runtimev1.RuntimeServiceClient) {
+	if _, err := version(b.Context(), c); err != nil { // connected from now on
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		if _, err := version(b.Context(), c); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs/median")
+}
+
+// BenchmarkBulk is how fast bytes pass, in each direction.
+func BenchmarkBulk(b *testing.B) {
+	const size = 4 << 20
+	f := start(b, simulated.Minimal)
+	pipeServer(b, f, func(conn net.Conn) {
+		what := make([]byte, 1)
+		if _, err := conn.Read(what); err != nil {
+			return
+		}
+		block := make([]byte, 256<<10)
+		for {
+			var err error
+			if what[0] == 'd' {
+				_, err = conn.Write(block)
+			} else if _, err = io.CopyN(io.Discard, conn, size); err == nil {
+				_, err = conn.Write(what)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	endpoint := proxy(b, f.keeper(cri.DefaultPipe).Dial)
+	block := make([]byte, size)
+	b.Run("from the node", func(b *testing.B) {
+		conn := dialSocket(b, endpoint)
+		if _, err := conn.Write([]byte("d")); err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(size)
+		for b.Loop() {
+			if _, err := io.ReadFull(conn, block); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("to the node", func(b *testing.B) {
+		conn := dialSocket(b, endpoint)
+		if _, err := conn.Write([]byte("u")); err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(size)
+		for b.Loop() {
+			if _, err := conn.Write(block); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
