@@ -17,7 +17,7 @@ const module = "github.com/swdt-dev/swdt/"
 func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
+			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
 			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/kubeletargs"},
 		2: {"internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
@@ -45,7 +45,7 @@ func nodeSide() []string {
 }
 
 func shared() []string {
-	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline"}
+	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline", "internal/logline"}
 }
 
 type listed struct {

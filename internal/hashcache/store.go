@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
@@ -108,11 +108,8 @@ func (c *Cache) byUse() []host.FileID {
 	for id := range c.entries {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b host.FileID) int {
-		if c.entries[a].used < c.entries[b].used {
-			return -1
-		}
-		return 1
+	sort.Slice(ids, func(i, j int) bool { // slices.SortFunc would add 12 KB to the agent for each type
+		return c.entries[ids[i]].used < c.entries[ids[j]].used
 	})
 	return ids
 }

@@ -808,6 +808,7 @@ const (
 	Files_List_FullMethodName       = "/swdt.agent.v1.Files/List"
 	Files_Hash_FullMethodName       = "/swdt.agent.v1.Files/Hash"
 	Files_Read_FullMethodName       = "/swdt.agent.v1.Files/Read"
+	Files_Tail_FullMethodName       = "/swdt.agent.v1.Files/Tail"
 	Files_Write_FullMethodName      = "/swdt.agent.v1.Files/Write"
 	Files_Patch_FullMethodName      = "/swdt.agent.v1.Files/Patch"
 	Files_Probe_FullMethodName      = "/swdt.agent.v1.Files/Probe"
@@ -828,6 +829,10 @@ type FilesClient interface {
 	// and file id are those it was computed for.
 	Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (*HashReply, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadReply], error)
+	// Tail reads a log from near its end. With follow it goes on with what is
+	// written from then on, also where the log is rotated, truncated, replaced or
+	// not there yet, and ends with the call.
+	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailReply], error)
 	// Write receives a file: the header first, then its bytes. Where the header
 	// has a sha256, what is then on the disk is read back and compared; a
 	// mismatch removes the file.
@@ -905,9 +910,28 @@ func (c *filesClient) Read(ctx context.Context, in *ReadRequest, opts ...grpc.Ca
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_ReadClient = grpc.ServerStreamingClient[ReadReply]
 
+func (c *filesClient) Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[1], Files_Tail_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TailRequest, TailReply]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_TailClient = grpc.ServerStreamingClient[TailReply]
+
 func (c *filesClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[1], Files_Write_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[2], Files_Write_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -920,7 +944,7 @@ type Files_WriteClient = grpc.ClientStreamingClient[WriteRequest, WriteReply]
 
 func (c *filesClient) Patch(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PatchRequest, PatchReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[2], Files_Patch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[3], Files_Patch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -933,7 +957,7 @@ type Files_PatchClient = grpc.ClientStreamingClient[PatchRequest, PatchReply]
 
 func (c *filesClient) Probe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ProbeRequest, ProbeReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[3], Files_Probe_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[4], Files_Probe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -1004,6 +1028,10 @@ type FilesServer interface {
 	// and file id are those it was computed for.
 	Hash(context.Context, *HashRequest) (*HashReply, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadReply]) error
+	// Tail reads a log from near its end. With follow it goes on with what is
+	// written from then on, also where the log is rotated, truncated, replaced or
+	// not there yet, and ends with the call.
+	Tail(*TailRequest, grpc.ServerStreamingServer[TailReply]) error
 	// Write receives a file: the header first, then its bytes. Where the header
 	// has a sha256, what is then on the disk is read back and compared; a
 	// mismatch removes the file.
@@ -1043,6 +1071,9 @@ func (UnimplementedFilesServer) Hash(context.Context, *HashRequest) (*HashReply,
 }
 func (UnimplementedFilesServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadReply]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
+}
+func (UnimplementedFilesServer) Tail(*TailRequest, grpc.ServerStreamingServer[TailReply]) error {
+	return status.Error(codes.Unimplemented, "method Tail not implemented")
 }
 func (UnimplementedFilesServer) Write(grpc.ClientStreamingServer[WriteRequest, WriteReply]) error {
 	return status.Error(codes.Unimplemented, "method Write not implemented")
@@ -1153,6 +1184,17 @@ func _Files_Read_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_ReadServer = grpc.ServerStreamingServer[ReadReply]
+
+func _Files_Tail_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TailRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesServer).Tail(m, &grpc.GenericServerStream[TailRequest, TailReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_TailServer = grpc.ServerStreamingServer[TailReply]
 
 func _Files_Write_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(FilesServer).Write(&grpc.GenericServerStream[WriteRequest, WriteReply]{ServerStream: stream})
@@ -1309,6 +1351,11 @@ var Files_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Read",
 			Handler:       _Files_Read_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Tail",
+			Handler:       _Files_Tail_Handler,
 			ServerStreams: true,
 		},
 		{

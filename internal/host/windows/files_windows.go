@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -103,8 +103,8 @@ func (f files) List(path string) ([]host.FileInfo, error) {
 	if !errors.Is(err, windows.ERROR_NO_MORE_FILES) {
 		return nil, failed(err, "list %s", path)
 	}
-	slices.SortFunc(entries, func(a, b host.FileInfo) int {
-		return strings.Compare(strings.ToLower(a.Path), strings.ToLower(b.Path))
+	sort.Slice(entries, func(i, j int) bool { // slices.SortFunc would add 12 KB to the agent for each type
+		return strings.ToLower(entries[i].Path) < strings.ToLower(entries[j].Path)
 	})
 	return entries, nil
 }

@@ -83,6 +83,9 @@ func (registryKeys) List(key string) ([]host.RegistryValue, []string, error) {
 	if err != nil {
 		return nil, nil, failed(err, "list the values of registry key %s", key)
 	}
+	byName := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+	slices.SortFunc(keys, byName)
+	slices.SortFunc(names, byName)
 	var values []host.RegistryValue
 	for _, name := range names {
 		value, err := readValue(open, name)
@@ -94,9 +97,6 @@ func (registryKeys) List(key string) ([]host.RegistryValue, []string, error) {
 		}
 		values = append(values, value)
 	}
-	byName := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
-	slices.SortFunc(keys, byName)
-	slices.SortFunc(values, func(a, b host.RegistryValue) int { return byName(a.Name, b.Name) })
 	return values, keys, nil
 }
 

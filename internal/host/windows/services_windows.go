@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unsafe"
@@ -37,8 +37,8 @@ func (s services) List(ctx context.Context) ([]host.ServiceStatus, error) {
 			entries[i] = bury(entries[i])
 		}
 	}
-	slices.SortFunc(entries, func(a, b host.ServiceStatus) int {
-		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	sort.Slice(entries, func(i, j int) bool { // slices.SortFunc would add 12 KB to the agent for each type
+		return strings.ToLower(entries[i].Name) < strings.ToLower(entries[j].Name)
 	})
 	return entries, nil
 }

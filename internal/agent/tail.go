@@ -1,0 +1,339 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/logline"
+)
+
+const (
+	// tailBlock is how much of a log is held at a time, bytes. A line that is
+	// longer is cut.
+	tailBlock = 256 << 10
+	// tailPause is between two looks at a log that is followed.
+	tailPause = 100 * time.Millisecond
+)
+
+// What TailReply.event may say. The words are package logs's, too.
+const (
+	tailStands    = "end"       // all that stood in the log has been sent
+	tailReplaced  = "replaced"  // another file has the log's name: it was rotated
+	tailTruncated = "truncated" // the file begins anew
+)
+
+// Tail follows by looking: Windows tells of changes to a folder, and of a file
+// that is written to often only once it is closed.
+func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
+	t := &tailer{files: s.host.Files, request: request, stream: stream, buffer: make([]byte, tailBlock), now: time.Now()}
+	defer t.close()
+	err := t.open()
+	if err == nil {
+		err = t.begin()
+	}
+	if err != nil && !(request.GetFollow() && errors.Is(err, host.ErrNotExist)) {
+		return err
+	}
+	if err := t.drain(!request.GetFollow()); err != nil {
+		return err
+	}
+	_, offset := t.now.Zone()
+	if err := stream.Send(&agentv1.TailReply{Event: tailStands, UtcOffset: int32(offset)}); err != nil || !request.GetFollow() {
+		return err
+	}
+	return t.follow(stream.Context())
+}
+
+// tailer is one log that is read.
+type tailer struct {
+	files   host.Files
+	request *agentv1.TailRequest
+	stream  grpc.ServerStreamingServer[agentv1.TailReply]
+	now     time.Time // of the machine, with its zone
+
+	file   io.ReadSeekCloser // nil: not there
+	id     host.FileID
+	offset int64
+	early  bool // what is read is from before since
+
+	buffer []byte
+	held   int    // bytes in buffer that wait for the rest of their line
+	lower  []byte // buffer's text in lower case
+	found  []byte
+}
+
+// open opens the file that has the log's name now.
+func (t *tailer) open() error {
+	for {
+		before, err := t.files.Stat(t.request.GetPath())
+		if err != nil {
+			return err
+		}
+		file, err := t.files.Open(t.request.GetPath())
+		if err != nil {
+			return err
+		}
+		after, err := t.files.Stat(t.request.GetPath())
+		if err == nil && before.ID == after.ID {
+			t.file, t.id, t.offset = file, after.ID, 0
+			return nil
+		}
+		file.Close() // replaced in between
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *tailer) close() {
+	if t.file != nil {
+		t.file.Close()
+		t.file = nil
+	}
+}
+
+func (t *tailer) follow(ctx context.Context) error {
+	ticker := time.NewTicker(tailPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if err := t.look(); err != nil {
+			return err
+		}
+	}
+}
+
+// look sends what is new. What cannot be looked at now, since it is being
+// replaced, is looked at next time.
+func (t *tailer) look() error {
+	info, err := t.files.Stat(t.request.GetPath())
+	there := err == nil
+	switch {
+	case there && t.file != nil && info.ID == t.id && info.Size < t.offset:
+		return t.again(tailTruncated)
+	case there && (t.file == nil || info.ID != t.id):
+		if err := t.drain(true); err != nil { // the rest of the one before
+			return err
+		}
+		t.close()
+		if t.open() != nil {
+			return nil
+		}
+		return t.again(tailReplaced)
+	}
+	return t.drain(false)
+}
+
+// again reads the file from its beginning.
+func (t *tailer) again(event string) error {
+	t.held, t.early = 0, false
+	if err := t.seek(0); err != nil {
+		return err
+	}
+	if err := t.stream.Send(&agentv1.TailReply{Event: event}); err != nil {
+		return err
+	}
+	return t.drain(false)
+}
+
+func (t *tailer) seek(offset int64) error {
+	t.offset = offset
+	_, err := t.file.Seek(offset, io.SeekStart)
+	return t.failed(err)
+}
+
+func (t *tailer) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("read %s: %w", t.request.GetPath(), err)
+}
+
+// drain sends what there is to the end of the file; with last, also a line that
+// has no end.
+func (t *tailer) drain(last bool) error {
+	for t.file != nil {
+		if err := t.stream.Context().Err(); err != nil {
+			return err
+		}
+		n, err := t.file.Read(t.buffer[t.held:])
+		t.offset += int64(n)
+		t.held += n
+		ended := n == 0 || err == io.EOF
+		if err != nil && !ended {
+			return t.failed(err)
+		}
+		if err := t.flush(last && ended); err != nil || ended {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush sends the lines in the buffer.
+func (t *tailer) flush(last bool) error {
+	text := t.buffer[:t.held]
+	if !last && (t.early || len(t.request.GetContains()) > 0) {
+		whole := bytes.LastIndexByte(text, '\n') + 1
+		if whole == 0 && t.held < len(t.buffer) {
+			return nil
+		}
+		if whole > 0 {
+			text = text[:whole]
+		}
+	}
+	send := t.late(text)
+	if len(t.request.GetContains()) > 0 {
+		send = t.filter(send)
+	}
+	if len(send) > 0 {
+		if err := t.stream.Send(&agentv1.TailReply{Data: send}); err != nil {
+			return err
+		}
+	}
+	t.held = copy(t.buffer, t.buffer[len(text):t.held])
+	return nil
+}
+
+// late leaves out the lines from before since, at the beginning.
+func (t *tailer) late(text []byte) []byte {
+	since := t.request.GetSince().AsTime()
+	for t.early && len(text) > 0 {
+		line := firstLine(text)
+		if at, ok := logline.Time(line, t.now); ok && !at.Before(since) {
+			t.early = false
+			break
+		}
+		text = text[len(line):]
+	}
+	return text
+}
+
+func firstLine(text []byte) []byte {
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		return text[:end+1]
+	}
+	return text
+}
+
+// filter gives the lines that contain one of the words. It looks for words and
+// not at lines: most of a log is then passed over at the speed of memory.
+func (t *tailer) filter(text []byte) []byte {
+	words, in := t.request.GetContains(), text
+	if t.request.GetIgnoreCase() {
+		in = t.lowered(text)
+	}
+	next := make([]int, len(words))
+	for i := range next {
+		next[i] = -1
+	}
+	t.found = t.found[:0]
+	for begin := 0; ; {
+		first := len(in)
+		for i, word := range words {
+			if next[i] < begin {
+				next[i] = len(in)
+				if at := bytes.Index(in[begin:], word); at >= 0 {
+					next[i] = begin + at
+				}
+			}
+			first = min(first, next[i])
+		}
+		if first == len(in) {
+			return t.found
+		}
+		start := bytes.LastIndexByte(in[:first], '\n') + 1
+		begin = first + len(firstLine(in[first:]))
+		t.found = append(t.found, text[start:begin]...)
+	}
+}
+
+func (t *tailer) lowered(text []byte) []byte {
+	t.lower = append(t.lower[:0], text...)
+	for i, c := range t.lower {
+		if c >= 'A' && c <= 'Z' {
+			t.lower[i] = c + ('a' - 'A')
+		}
+	}
+	return t.lower
+}
+
+// begin finds where to begin, from the end of the file backwards, and reads no
+// more than it has to.
+func (t *tailer) begin() error {
+	size, err := t.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return t.failed(err)
+	}
+	lines, since := t.request.GetLines(), t.request.GetSince()
+	at := size
+	if lines < 0 && since == nil {
+		at = 0
+	}
+	t.early = since != nil
+	for end := size; lines != 0 && at > 0; end = at {
+		at = max(0, end-tailBlock)
+		block := t.buffer[:end-at]
+		if err := t.seek(at); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(t.file, block); err != nil {
+			return t.failed(err)
+		}
+		if from, found := lastLines(block, &lines, end == size); found {
+			at += int64(from)
+			break
+		}
+		if since != nil && !t.reaches(block, since.AsTime()) {
+			break
+		}
+	}
+	return t.seek(at)
+}
+
+// lastLines finds the beginning of the last lines; those that it passes are no
+// longer wanted. The very last byte ends a line and begins none.
+func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
+	if *wanted < 0 {
+		return 0, false
+	}
+	end := len(block)
+	if isEnd {
+		end--
+	}
+	for {
+		end = bytes.LastIndexByte(block[:end], '\n')
+		if end < 0 {
+			return 0, false
+		}
+		if *wanted--; *wanted == 0 {
+			return end + 1, true
+		}
+	}
+}
+
+// reaches is whether there may be lines of then or later in front of the block:
+// the first time in it is not earlier. Lines without any time are all taken.
+func (t *tailer) reaches(block []byte, then time.Time) bool {
+	for len(block) > 0 {
+		line := firstLine(block)
+		block = block[len(line):]
+		if at, ok := logline.Time(line, t.now); ok {
+			return !at.Before(then)
+		}
+	}
+	t.early = false
+	return false
+}

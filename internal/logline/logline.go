@@ -1,0 +1,181 @@
+// Package logline reads lines of logs: when they were logged, how bad they say
+// it is, and what wraps them. It knows the forms that a Windows node's programs
+// write: klog, JSON, logfmt, the CRI log format of containers, and the times of
+// .NET. What it does not recognise stays a line without a time.
+//
+// Both sides use it: the agent needs Time alone, and it is written by hand there,
+// since package regexp is too large for a program that travels to every node.
+package logline
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// Level is how bad it is; the higher, the worse.
+type Level int
+
+// Levels, from what a line does not say to what ends a program.
+const (
+	Unknown Level = iota
+	Debug
+	Info
+	Warning
+	Error
+	Fatal
+)
+
+// Levels are those that a person may ask for.
+func Levels() []Level { return []Level{Debug, Info, Warning, Error, Fatal} }
+
+func (l Level) String() string {
+	return [...]string{"", "debug", "info", "warning", "error", "fatal"}[l]
+}
+
+// Format is how a line is written.
+type Format string
+
+// Formats.
+const (
+	Plain  Format = ""
+	Klog   Format = "klog"
+	JSON   Format = "json"
+	Logfmt Format = "logfmt"
+	CRI    Format = "cri" // a container's stdout or stderr, as its runtime writes it
+)
+
+// Line is what a line says of itself.
+type Line struct {
+	Time    time.Time // zero: it says none
+	Level   Level
+	Format  Format
+	Text    string // without its end, and for CRI without what the runtime put in front
+	Stream  string // CRI: stdout or stderr
+	Partial bool   // CRI: the container's line goes on in the next one
+}
+
+// Parse reads one line. See Time for what now is.
+func Parse(line []byte, now time.Time) Line {
+	line = bytes.TrimRight(line, "\r\n")
+	l := Line{}
+	l.Time, _ = Time(line, now)
+	if rest, ok := l.cri(line); ok {
+		inner := Parse(rest, now)
+		l.Level, l.Text, l.Format = inner.Level, inner.Text, CRI
+		return l
+	}
+	l.Text = strings.ToValidUTF8(string(line), "�")
+	l.Format, l.Level = form(line)
+	return l
+}
+
+// cri takes "2026-11-20T14:29:59.1Z stdout F text" apart.
+func (l *Line) cri(line []byte) (rest []byte, ok bool) {
+	stamp, rest, ok := bytes.Cut(line, []byte(" "))
+	if !ok || len(stamp) < len("2006-01-02T15:04:05Z") || stamp[10] != 'T' || l.Time.IsZero() {
+		return nil, false
+	}
+	stream, rest, ok := bytes.Cut(rest, []byte(" "))
+	if !ok || string(stream) != "stdout" && string(stream) != "stderr" {
+		return nil, false
+	}
+	tag, rest, _ := bytes.Cut(rest, []byte(" "))
+	first, _, _ := bytes.Cut(tag, []byte(":"))
+	if string(first) != "F" && string(first) != "P" {
+		return nil, false
+	}
+	l.Stream, l.Partial = string(stream), string(first) == "P"
+	return rest, true
+}
+
+func form(line []byte) (Format, Level) {
+	switch {
+	case isKlog(line):
+		return Klog, map[byte]Level{'I': Info, 'W': Warning, 'E': Error, 'F': Fatal}[line[0]]
+	case len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}':
+		return JSON, jsonLevel(line)
+	}
+	for _, key := range []string{"level=", "lvl=", "severity="} {
+		if value, ok := after(line, key); ok {
+			return Logfmt, ParseLevel(value)
+		}
+	}
+	return Plain, marked(line)
+}
+
+func isKlog(line []byte) bool {
+	s := scanner{text: line[:min(len(line), searched)]}
+	_, ok := s.klog(time.Unix(0, 0))
+	return ok
+}
+
+// jsonLevel looks for the field and reads no more: a line may be cut or long.
+func jsonLevel(line []byte) Level {
+	for _, key := range []string{`"level":"`, `"lvl":"`, `"severity":"`} {
+		if at := bytes.Index(line, []byte(key)); at >= 0 {
+			value, _, _ := bytes.Cut(line[at+len(key):], []byte(`"`))
+			return ParseLevel(string(value))
+		}
+	}
+	// Kubernetes's own JSON has a verbosity where it is information, and an
+	// error's text where it is an error.
+	switch {
+	case bytes.Contains(line, []byte(`"v":`)):
+		return Info
+	case bytes.Contains(line, []byte(`"err":`)):
+		return Error
+	}
+	return Unknown
+}
+
+// after is the word behind key, where key begins a field.
+func after(line []byte, key string) (string, bool) {
+	at := bytes.Index(line, []byte(key))
+	if at < 0 || at > 0 && line[at-1] != ' ' {
+		return "", false
+	}
+	value := bytes.TrimPrefix(line[at+len(key):], []byte(`"`))
+	if end := bytes.IndexAny(value, " \""); end >= 0 {
+		value = value[:end]
+	}
+	return string(value), true
+}
+
+// marked finds the level between brackets or bars, as Calico ([INFO]), Open
+// vSwitch (|WARN|) and many others write it.
+func marked(line []byte) Level {
+	head := line[:min(len(line), searched)]
+	for len(head) > 0 {
+		at := bytes.IndexAny(head, "[|")
+		if at < 0 {
+			return Unknown
+		}
+		head = head[at+1:]
+		end := bytes.IndexAny(head, "]|")
+		if end < 0 {
+			return Unknown
+		}
+		if level := ParseLevel(string(head[:end])); level != Unknown {
+			return level
+		}
+	}
+	return Unknown
+}
+
+// ParseLevel knows the names that programs and people use.
+func ParseLevel(name string) Level {
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "trace", "debug", "dbg", "verbose":
+		return Debug
+	case "info", "information", "informational", "inf", "notice":
+		return Info
+	case "warning", "warn", "wrn":
+		return Warning
+	case "error", "err", "eror", "erro":
+		return Error
+	case "fatal", "critical", "crit", "panic", "emer", "emergency", "alert", "dpanic":
+		return Fatal
+	}
+	return Unknown
+}
