@@ -282,6 +282,7 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	if err == nil {
 		err = context.Cause(ctx)
 	}
+	defer old.Close()
 	if err != nil {
 		return patch{}, err
 	}
@@ -296,7 +297,7 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	var out bytes.Buffer
 	// Neither file is hashed again, for which somebody would wait: whatever is
 	// wrong with them, the node does not make the announced file of it.
-	info, err := delta.Diff(ctx, old, content, &out, delta.Options{
+	info, err := delta.Diff(ctx, old.Bytes, content, &out, delta.Options{
 		Variant: key.variant, OldSHA256: &oldHash, NewSHA256: &newHash,
 	})
 	if err != nil {
@@ -309,8 +310,8 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 }
 
 // read reads both files at the same time: that is mostly the kernel handing out
-// memory.
-func (d *Depot) read(base, path string) (old, content []byte, err error) {
+// memory. The new one is copied, since a linker may be at it again.
+func (d *Depot) read(base, path string) (old blobs.Content, content []byte, err error) {
 	var both errgroup.Group
 	both.Go(func() (err error) {
 		old, err = d.store.Read(base)
