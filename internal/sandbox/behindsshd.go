@@ -20,8 +20,13 @@ func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s := &wineSession{prefix: prefix, shell: shellCmd, ctx: ctx, end: end}
-	return s.run(ctx, command{line: line, stdin: streams.In, stdout: streams.Out, stderr: streams.Err}), nil
+	return s.run(ctx, command{line: line, stdin: streams.In, stdout: copied{streams.Out}, stderr: copied{streams.Err}}), nil
 }
+
+// copied hides that a stream is a file: Wine's programs get a pipe instead of it.
+// What boots a prefix hands its files on to the prefix's services, and sshd ends
+// a session only when nobody has its files open any more.
+type copied struct{ io.Writer }
 
 // RunSFTP is the body of the hidden command `swdt sandbox sftp --prefix DIR`, an
 // SFTP subsystem with Windows' paths for the same purpose.
