@@ -139,15 +139,16 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	}
 	struck := n.begin(config)
 	defer struck.cancel()
-	id, ok := n.awaitState("", state)
+	id, ok := n.awaitStruck(t, struck, state)
 	if !ok {
-		// Wine, after a process of it was killed, now and then never begins the
-		// next one. Say so, and try once more.
+		// Under Wine a process now and then does not come to its first instruction.
+		// Only a push that waits for something is begun once more: one that has
+		// ended by itself has failed.
 		struck.cancel()
 		t.Logf("no transaction came to the state %s: %s", state, <-struck.ended)
 		struck = n.begin(config)
 		defer struck.cancel()
-		if id, ok = n.awaitState("", state); !ok {
+		if id, ok = n.awaitStruck(t, struck, state); !ok {
 			struck.cancel()
 			t.Fatalf("again no transaction came to the state %s: %s", state, <-struck.ended)
 		}
@@ -178,6 +179,34 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	n.checkFiles(t, "after the next contact")
 	n.checkServices(t)
 	n.checkLeftovers(t)
+}
+
+// awaitStruck waits for the state of the transaction that a push is to begin. A push
+// that ends before it is a failure; one that hangs for a minute is shown with what
+// runs on the node.
+func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string, ok bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for {
+		if journal, ok := n.inState("", state); ok {
+			return journal, true
+		}
+		select {
+		case <-tick.C:
+		case ended := <-p.ended:
+			p.ended <- ended // for whoever asks for it
+			if journal, ok := n.inState("", state); ok {
+				return journal, true
+			}
+			t.Fatalf("the push ended before it came to the state %s: %s", state, ended)
+		case <-deadline:
+			t.Logf("agents on the node: %v, guardians: %v, journals: %v",
+				n.processes(t, agentProcess), n.processes(t, guardianProcess), n.journals())
+			return "", false
+		}
+	}
 }
 
 // push is one push under way.
@@ -213,11 +242,8 @@ func (n *victim) awaitState(journal, state string) (string, bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		for _, path := range n.journals() {
-			text, err := os.ReadFile(path)
-			if err == nil && (journal == "" || journal == path) && bytes.Contains(text, []byte(`"state":"`+state+`"`)) {
-				return path, true
-			}
+		if path, ok := n.inState(journal, state); ok {
+			return path, true
 		}
 		select {
 		case <-tick.C:
@@ -225,6 +251,17 @@ func (n *victim) awaitState(journal, state string) (string, bool) {
 			return "", false
 		}
 	}
+}
+
+// inState is whether that journal, or else any, has a record of this state.
+func (n *victim) inState(journal, state string) (string, bool) {
+	for _, path := range n.journals() {
+		text, err := os.ReadFile(path)
+		if err == nil && (journal == "" || journal == path) && bytes.Contains(text, []byte(`"state":"`+state+`"`)) {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 func (n *victim) journals() []string {
