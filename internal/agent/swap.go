@@ -117,6 +117,9 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 			State: string(e.State), Component: e.Component, Message: e.Message,
 		}))
 	})
+	if errors.Is(err, swap.ErrNoTransaction) {
+		err = fmt.Errorf("%w: %w", err, host.ErrNotExist)
+	}
 	if err := errors.Join(err, sendErr); err != nil {
 		return err
 	}

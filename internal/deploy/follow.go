@@ -185,13 +185,16 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 	if err == nil {
 		outcome, err = f.follow(stream)
 	}
-	if errors.Is(err, host.ErrNotExist) { // it ended since we looked
+	if errors.Is(err, host.ErrNotExist) { // it ended since we looked, or never began
 		reply, err := f.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
 		if err != nil {
 			return nil, err
 		}
-		if t := f.find(reply.GetTransactions()); t.GetOutcome() != nil {
+		switch t := f.find(reply.GetTransactions()); {
+		case t.GetOutcome() != nil:
 			return t.GetOutcome(), nil
+		case t != nil && t.GetHolder() == "": // the power was cut before its first record was on the disk
+			return &agentv1.SwapOutcome{Result: outcomeRolledBack, Message: "interrupted before it began"}, nil
 		}
 		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see swdt status", f.id)
 	}

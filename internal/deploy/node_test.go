@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node/nodetest"
 )
 
@@ -176,4 +177,18 @@ func TestOnTheAgentForceRestarts(t *testing.T) {
 		t.Fatalf("%+v %+v, %v", result.Components[0], result.Components[1], err)
 	}
 	b.running("containerd", "kubelet", "kube-proxy")
+}
+
+// A power cut can leave a journal with nothing in it. It is no reason to refuse
+// every push from then on.
+func TestOnTheAgentAnEmptyJournalIsCleared(t *testing.T) {
+	b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
+	b.node.Put(layout.Journals+`\20261120-143250-d6e76e21.jsonl`, nil)
+	result, err := b.realPush(Options{})
+	if err != nil || result.Result != Changed {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(result.Recovered) != 1 || result.Recovered[0].Result != string(RolledBack) || b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "" {
+		t.Errorf("%+v, %v", result.Recovered, b.node.Machine.Snapshot(layout.Journals))
+	}
 }

@@ -35,6 +35,7 @@ func (s *folders) wanted() []string {
 		folderOf(s.spec.Containerd.LogFile), v1alpha1.KubernetesFolder,
 		folderOf(kubeletargs.LogFile), `C:\var\log\pods`, `C:\var\log\containers`,
 		kubeletData + `\pki`, kubernetesConfig + `\pki`, kubernetesConfig + `\manifests`,
+		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // kubelet would make it
 	}
 	if len(s.spec.Kubelet.ConfigPatch) > 0 {
 		paths = append(paths, kubeletargs.ConfigFolder)

@@ -26,6 +26,8 @@ type joining struct {
 	// restarted is when, by the node's clock, kubelet was last about to be
 	// started in this run. Zero: it was not.
 	restarted time.Time
+	// newNode is set where there was no Node of our name before.
+	newNode bool
 }
 
 // machine reads the machine's facts, once.

@@ -74,10 +74,16 @@ func (s *kubeadmJoin) look(ctx context.Context, n *node.Node) (state, []string, 
 		}
 	}
 	ours := r.Joining || r.Joined
-	complete := has[kubeletConf] && has[kubeletYAML] && has[clusterCA]
-	switch {
-	case !ours && len(there) > 0:
+	if !ours && len(there) > 0 {
 		return foreign, there, nil
+	}
+	complete := false
+	if has[kubeletConf] {
+		if complete, err = credentials(ctx, n); err != nil {
+			return 0, nil, err
+		}
+	}
+	switch {
 	case complete && (r.Joining || !r.Joined || has[bootstrapConf] || has[layout.JoinConfiguration]):
 		return unfinished, there, nil
 	case complete:
@@ -180,6 +186,7 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 	waiting, cancel := context.WithTimeout(ctx, nameFreeIn)
 	defer cancel()
 	first, err := s.options.Cluster.Node(waiting, name)
+	s.newNode = err == nil && !first.Exists
 	for is := first; ; {
 		switch {
 		case err != nil:

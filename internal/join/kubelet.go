@@ -240,7 +240,10 @@ func (s *kubelet) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, erro
 		return plan.Change{}, err
 	}
 	is, err := service(ctx, n, kubeletName)
-	return plan.Change{Needed: is != nil && !stopped(is), Summary: "stop kubelet"}, err
+	if err != nil || is == nil || stopped(is) {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "stop kubelet"}, nil
 }
 
 func (s *kubelet) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {

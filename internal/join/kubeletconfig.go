@@ -52,7 +52,10 @@ func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, er
 		return plan.Change{}, nil
 	case wanted == nil:
 		r, err := load(ctx, n) // somebody else's stays
-		return plan.Change{Needed: r.file(kubeletargs.DropIn) != nil, Summary: "remove " + kubeletargs.DropIn}, err
+		if err != nil || r.file(kubeletargs.DropIn) == nil {
+			return plan.Change{}, err
+		}
+		return plan.Change{Needed: true, Summary: "remove " + kubeletargs.DropIn}, nil
 	case missing:
 		return plan.Change{Needed: true, Summary: "write " + kubeletargs.DropIn}, nil
 	}

@@ -74,7 +74,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 // started in this run.
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
-		(s.restarted.IsZero() || is.LeaseRenewed.After(s.restarted))
+		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
 }
 
 func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
@@ -216,7 +216,7 @@ func tell(began time.Time, states <-chan string, r ui.Reporter) {
 func (s *ready) wanted() (cluster.Wanted, error) {
 	wanted := cluster.Wanted{
 		Registered: true, Ready: true, Allocatable: true,
-		LeaseAfter: s.restarted, Labels: s.spec.Kubelet.NodeLabels,
+		LeaseAfter: s.leaseAfter(), Labels: s.spec.Kubelet.NodeLabels,
 	}
 	for _, text := range s.spec.Kubelet.RegisterWithTaints {
 		taint, err := parseTaint(text)
@@ -226,6 +226,16 @@ func (s *ready) wanted() (cluster.Wanted, error) {
 		wanted.Taints = append(wanted.Taints, taint)
 	}
 	return wanted, nil
+}
+
+// leaseAfter is when a lease must have been renewed for the node to be well: a
+// Node that was Ready before kubelet was restarted stays so for a while. One that
+// was not there before is proof enough, and its first lease takes 10 seconds.
+func (s *ready) leaseAfter() time.Time {
+	if s.newNode {
+		return time.Time{}
+	}
+	return s.restarted
 }
 
 // parseTaint reads key=value:Effect or key:Effect.
@@ -266,7 +276,10 @@ func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error)
 		return plan.Change{}, err
 	}
 	is, err := s.options.Cluster.Node(ctx, r.Node)
-	return plan.Change{Needed: is.Exists, Summary: "drain " + r.Node}, err
+	if err != nil || !is.Exists {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "drain " + r.Node}, nil
 }
 
 // Undo is the drain.

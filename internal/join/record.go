@@ -203,7 +203,10 @@ func (s *recordFile) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outco
 
 func (s *recordFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	there, err := smallfile.Exists(ctx, n, layout.JoinRecord)
-	return plan.Change{Needed: there, Summary: "remove " + layout.JoinRecord}, err
+	if err != nil || !there {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "remove " + layout.JoinRecord}, nil
 }
 
 func (s *recordFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {

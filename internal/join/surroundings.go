@@ -106,7 +106,10 @@ func machinePath(ctx context.Context, n *node.Node) ([]string, error) {
 
 func (s *searchPath) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
-	return plan.Change{Needed: len(r.Path) > 0, Summary: "take " + strings.Join(r.Path, ", ") + " off"}, err
+	if err != nil || len(r.Path) == 0 {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "take " + strings.Join(r.Path, ", ") + " off"}, nil
 }
 
 func (s *searchPath) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
@@ -250,7 +253,10 @@ func firewallStep(j *joining) plan.Step {
 
 func (s *firewall) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
-	return plan.Change{Needed: len(r.Firewall) > 0, Summary: "remove the rule " + strings.Join(r.Firewall, ", ")}, err
+	if err != nil || len(r.Firewall) == 0 {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "remove the rule " + strings.Join(r.Firewall, ", ")}, nil
 }
 
 func (s *firewall) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
