@@ -17,16 +17,16 @@ const module = "github.com/swdt-dev/swdt/"
 func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "e2e"},
+			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "internal/stats", "e2e"},
 		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
-			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/kubeletargs"},
-		2: {"internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
-		3: {"internal/agent", "internal/node", "internal/artifact"},
+			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/stats/record", "internal/stats/watch", "internal/kubeletargs"},
+		2: {"internal/stats/report", "internal/stats/export", "internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
+		3: {"internal/stats/source", "internal/agent", "internal/node", "internal/artifact"},
 		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/criproxy", "internal/criclient", "internal/node/nodetest"},
 		5: {"internal/setup", "internal/deploy", "internal/sandbox"},
 		6: {"internal/join"},
 		7: {"internal/cli"},
-		8: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "bench"},
+		8: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "e2e/crinode", "bench"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {

@@ -45,7 +45,7 @@ func NewServer(o Options) *grpc.Server {
 			return handle(service, stream)
 		}),
 	)
-	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o})
+	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o, rates: newRates(o.Version)})
 	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload})
 	return server
 }
@@ -53,6 +53,7 @@ func NewServer(o Options) *grpc.Server {
 type runtimeService struct {
 	runtimev1.UnimplementedRuntimeServiceServer
 	Options
+	rates *rates
 }
 
 func (s *runtimeService) Version(context.Context, *runtimev1.VersionRequest) (*runtimev1.VersionResponse, error) {
@@ -107,7 +108,9 @@ func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListCont
 	now := time.Now()
 	for _, pod := range s.Workload.Pods {
 		for _, c := range pod.Containers {
-			reply.Stats = append(reply.Stats, c.stats(pod, now))
+			stats := c.stats(pod, now)
+			stats.Cpu.UsageNanoCores = s.rates.of(c.ID, stats.Cpu.UsageCoreNanoSeconds.Value, now)
+			reply.Stats = append(reply.Stats, stats)
 		}
 	}
 	return reply, nil

@@ -30,6 +30,9 @@ type Container struct {
 	ID, Name, Image string
 	Cores           float64 // that it burns
 	Memory          uint64  // bytes
+	// Maximum is the share of all of the node's cores that it may use, in
+	// hundredths of a percent, as the kubelet sets it; 0: all.
+	Maximum int64
 }
 
 // Image is one that was pulled.
@@ -100,7 +103,7 @@ func (c Container) attributes(pod Pod) *runtimev1.ContainerAttributes {
 
 // burnt is the processor time used up to now, in nanoseconds.
 func (c Container) burnt(pod Pod, now time.Time) *runtimev1.UInt64Value {
-	return &runtimev1.UInt64Value{Value: uint64(c.Cores * float64(now.Sub(pod.Created)))}
+	return &runtimev1.UInt64Value{Value: ticks(uint64(c.Cores * float64(now.Sub(pod.Created))))}
 }
 
 func (c Container) nanoCores() *runtimev1.UInt64Value {

@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
+
+// StatsSummary is the kubelet's /stats/summary, through the API server's proxy to
+// the node.
+func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1.Summary, error) {
+	doing := "read the statistics of node " + node
+	text, err := c.client.CoreV1().RESTClient().Get().
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").Do(ctx).Raw()
+	if err != nil {
+		return nil, c.fail(doing, Permission{Verb: "get", Resource: "nodes/proxy", Name: node}, err)
+	}
+	var summary statsv1alpha1.Summary
+	if err := json.Unmarshal(text, &summary); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return &summary, nil
+}
+
+// WindowsNodes are the names of the cluster's Windows nodes.
+func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=windows"})
+	if err != nil {
+		return nil, c.nodeError("list the Windows nodes", "list", "", err)
+	}
+	var names []string
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	return names, nil
+}
+
+// CPULimits are those of the containers on a node, in cores, by
+// namespace/pod/container.
+func (c *Cluster) CPULimits(ctx context.Context, node string) (map[string]float64, error) {
+	onNode := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, onNode)
+	if err != nil {
+		return nil, c.fail("list the pods of node "+node, Permission{Verb: "list", Resource: "pods"}, err)
+	}
+	limits := map[string]float64{}
+	for _, pod := range pods.Items {
+		for _, container := range pod.Spec.Containers {
+			if cpu := container.Resources.Limits.Cpu(); !cpu.IsZero() {
+				limits[pod.Namespace+"/"+pod.Name+"/"+container.Name] = cpu.AsApproximateFloat64()
+			}
+		}
+	}
+	return limits, nil
+}

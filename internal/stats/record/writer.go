@@ -1,0 +1,154 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/swdt-dev/swdt/internal/stats"
+)
+
+const (
+	// frameEvery is how much time a kill can take away.
+	frameEvery = 5 * time.Second
+	// frameBytes of lines are a frame, however little time they cover.
+	frameBytes = 1 << 20
+)
+
+// Writer appends a recording to a file. It is for one goroutine.
+type Writer struct {
+	file    *os.File
+	encoder *zstd.Encoder
+	lines   bytes.Buffer
+	began   time.Time // the readings that wait
+
+	containers map[stats.Container]*container
+}
+
+// Create begins a recording in a file, behind those that it holds already. What
+// a former one left half-written is cut off.
+func Create(path string, meta Meta) (w *Writer, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("record to %s: %w", path, err), file.Close())
+		}
+	}()
+	if err := toTheEnd(file); err != nil {
+		return nil, err
+	}
+	// One thread: the program that records is to be small and slow.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(frameBytes), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, err
+	}
+	w = &Writer{file: file, encoder: encoder, containers: map[stats.Container]*container{}}
+	meta.Version = Version
+	if err := w.line(line{Meta: &meta}); err != nil {
+		return nil, err
+	}
+	return w, w.Flush()
+}
+
+// toTheEnd goes behind the last whole frame.
+func toTheEnd(file *os.File) error {
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	end, err := readFrames(data, func(line) error { return nil })
+	if err != nil && !errors.Is(err, errCut) {
+		return fmt.Errorf("it holds something else: %w; use another file", err)
+	}
+	if err := file.Truncate(int64(end)); err != nil {
+		return err
+	}
+	_, err = file.Seek(int64(end), io.SeekStart)
+	return err
+}
+
+// Add records a reading. It is in the file within some seconds.
+func (w *Writer) Add(r stats.Reading) error {
+	recorded := reading{
+		Node: r.Node, Source: r.Source, Caller: r.Caller, Received: r.Received.UnixNano(), Latency: int64(r.Latency),
+		Cores: r.Cores, Err: r.Err,
+	}
+	for _, s := range r.Samples {
+		number, err := w.number(s)
+		if err != nil {
+			return err
+		}
+		taken := s.Taken.UnixNano()
+		recorded.Samples = append(recorded.Samples,
+			sample{&number, &taken, signed(s.Reported), signed(s.Counter), signed(s.Memory)})
+	}
+	if err := w.line(line{Reading: &recorded}); err != nil {
+		return err
+	}
+	if w.began.IsZero() {
+		w.began = r.Received
+	}
+	if w.lines.Len() >= frameBytes || r.Received.Sub(w.began) >= frameEvery {
+		return w.Flush()
+	}
+	return nil
+}
+
+// number of a sample's container, which is told of when it is new, or its limit.
+func (w *Writer) number(s stats.Sample) (int64, error) {
+	known := w.containers[s.Container]
+	if known == nil {
+		known = &container{Number: len(w.containers), Container: s.Container}
+		w.containers[s.Container] = known
+	} else if known.Limit == s.Limit {
+		return int64(known.Number), nil
+	}
+	known.Limit = s.Limit
+	return int64(known.Number), w.line(line{Container: known})
+}
+
+func signed(v *uint64) *int64 {
+	if v == nil {
+		return nil
+	}
+	i := int64(*v) // as bits: there and back again
+	return &i
+}
+
+func (w *Writer) line(l line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	w.lines.Write(text)
+	w.lines.WriteByte('\n')
+	return nil
+}
+
+// Flush writes what waits as a frame of its own.
+func (w *Writer) Flush() error {
+	if w.lines.Len() == 0 {
+		return nil
+	}
+	frame := w.encoder.EncodeAll(w.lines.Bytes(), nil)
+	w.lines.Reset()
+	w.began = time.Time{}
+	if _, err := w.file.Write(frame); err != nil {
+		return fmt.Errorf("record to %s: %w", w.file.Name(), err)
+	}
+	return nil
+}
+
+// Close writes what waits and ends the recording.
+func (w *Writer) Close() error {
+	return errors.Join(w.Flush(), w.encoder.Close(), w.file.Close())
+}

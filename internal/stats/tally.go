@@ -1,0 +1,129 @@
+package stats
+
+import (
+	"slices"
+	"time"
+)
+
+// Tally sums up what was seen, for each source.
+type Tally struct {
+	sources map[Source]*sourceTally
+}
+
+type sourceTally struct {
+	first, last time.Time
+	calls       int
+	failed      int
+	latencies   []float64 // seconds
+	samples     int
+	reported    int
+	ratios      []float64
+	verdicts    map[Verdict]int
+	containers  map[string]bool
+}
+
+// NewTally begins at nothing.
+func NewTally() *Tally { return &Tally{sources: map[Source]*sourceTally{}} }
+
+// Add counts a reading and the rows that a Follower made of it.
+func (t *Tally) Add(r Reading, rows []Row) {
+	s := t.sources[r.Source]
+	if s == nil {
+		s = &sourceTally{first: r.Received, verdicts: map[Verdict]int{}, containers: map[string]bool{}}
+		t.sources[r.Source] = s
+	}
+	s.calls++
+	s.last = r.Received
+	if r.Err != "" {
+		s.failed++
+		return
+	}
+	s.latencies = append(s.latencies, r.Latency.Seconds())
+	for _, row := range rows {
+		s.add(row)
+	}
+}
+
+func (s *sourceTally) add(row Row) {
+	s.samples++
+	s.containers[row.Key.Container.Node+" "+row.Key.Container.Path()] = true
+	if row.Point.Reported != nil {
+		s.reported++
+	}
+	for _, v := range row.Verdicts {
+		s.verdicts[v]++
+	}
+	if difference, ok := row.Difference(); ok && *row.Computed >= worthDividing {
+		s.ratios = append(s.ratios, difference+1)
+	}
+}
+
+// worthDividing is the least computed rate that others are divided by: of an
+// idle container, a tick more or less makes any ratio.
+const worthDividing = 0.005
+
+// Distribution of a number.
+type Distribution struct {
+	Count  int     `json:"count"`
+	Min    float64 `json:"min"`
+	P5     float64 `json:"p5"`
+	Median float64 `json:"median"`
+	P95    float64 `json:"p95"`
+	Max    float64 `json:"max"`
+}
+
+func distribution(values []float64) Distribution {
+	if len(values) == 0 {
+		return Distribution{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(q float64) float64 { return sorted[int(q*float64(len(sorted)-1)+0.5)] }
+	return Distribution{
+		Count: len(sorted), Min: sorted[0], P5: at(0.05), Median: at(0.5), P95: at(0.95), Max: sorted[len(sorted)-1],
+	}
+}
+
+// SourceSummary is what a source amounted to.
+type SourceSummary struct {
+	Source     Source  `json:"source"`
+	Seconds    float64 `json:"seconds"`
+	Containers int     `json:"containers"`
+	Calls      int     `json:"calls"`
+	Failed     int     `json:"failed"`
+	Samples    int     `json:"samples"`
+	// Reported is how many samples had a rate.
+	Reported int `json:"reported"`
+	// Ratio is reported/computed, where both are there and the container is not
+	// idle.
+	Ratio          Distribution `json:"ratio"`
+	LatencySeconds Distribution `json:"latencySeconds"`
+	// Verdicts are how many samples got each, PerMinute how many a minute.
+	Verdicts  map[Verdict]int     `json:"verdicts"`
+	PerMinute map[Verdict]float64 `json:"perMinute"`
+}
+
+// Summaries are of the sources that answered or failed, in the order of Sources.
+func (t *Tally) Summaries() []SourceSummary {
+	var all []SourceSummary
+	for _, source := range Sources() {
+		if s := t.sources[source]; s != nil {
+			all = append(all, s.summary(source))
+		}
+	}
+	return all
+}
+
+func (s *sourceTally) summary(source Source) SourceSummary {
+	span := s.last.Sub(s.first)
+	sum := SourceSummary{
+		Source: source, Seconds: span.Seconds(), Containers: len(s.containers), Calls: s.calls, Failed: s.failed,
+		Samples: s.samples, Reported: s.reported, Ratio: distribution(s.ratios), LatencySeconds: distribution(s.latencies),
+		Verdicts: map[Verdict]int{}, PerMinute: map[Verdict]float64{},
+	}
+	for v, n := range s.verdicts {
+		sum.Verdicts[v] = n
+		// Less than a minute says nothing of a minute but what it had itself.
+		sum.PerMinute[v] = float64(n) / max(1, span.Minutes())
+	}
+	return sum
+}
