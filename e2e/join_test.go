@@ -30,8 +30,12 @@ func TestJoin(t *testing.T) {
 	if strings.Contains(preflight.stdout, "✗") {
 		t.Error("preflight finds an error on a healthy machine")
 	}
-	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig)
-	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700", "containerd://v1.7.12")
+	waits := swdt(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+	if waits.code != 1 || !strings.Contains(waits.stderr, "--allow-reboot") {
+		t.Errorf("a feature needs a reboot that nobody has allowed: %v", waits)
+	}
+	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700", "containerd://1.7.12")
 	c.expectNoTokens(t)
 
 	again := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
@@ -77,7 +81,7 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	if r.code != 1 || !strings.Contains(r.stderr, "stubborn") {
 		t.Errorf("a budget that forbids eviction: %v", r)
 	}
-	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://v1.7.12")
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.12")
 	if got := c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.spec.unschedulable}"); got != "" {
 		t.Errorf("the node was left cordoned: %q", got)
 	}
@@ -87,7 +91,7 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	if pushed.Summary.Changed != 1 {
 		t.Errorf("pushed: %+v", pushed)
 	}
-	c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://v1.7.11")
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://1.7.11")
 	if got := c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.spec.unschedulable}"); got != "" {
 		t.Errorf("the node is still cordoned: %q", got)
 	}
@@ -129,7 +133,7 @@ func TestTwoNodesJoinAtOnce(t *testing.T) {
 		name: "wine-2", more: "    join: {nodeName: wine-2, ignorePreflightErrors: [ports, Port-10250]}\n",
 		patch: "{port: 10350, healthzPort: 10348}",
 	})
-	ok(t, "join", "-c", one, "-c", two, "--kubeconfig", c.Kubeconfig)
+	ok(t, "join", "-c", one, "-c", two, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 	c.expectNode(t, "wine-1", "Ready")
 	c.expectNode(t, "wine-2", "Ready")
 	c.expectNoTokens(t)
@@ -143,7 +147,7 @@ func TestInterruptedJoin(t *testing.T) {
 	for _, step := range []string{"containerd files", "containerd service", "kubelet service", "join", "node"} {
 		t.Run(step, func(t *testing.T) {
 			c.joinUntil(t, file, step)
-			ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+			ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 			c.expectNode(t, "wine-1", "Ready")
 			c.expectNoTokens(t)
 			again := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
@@ -160,7 +164,7 @@ func (c cluster) joinUntil(t *testing.T, file, step string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), "join", "-c", file, "--kubeconfig", c.Kubeconfig)
+	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 	story := &watchedStory{text: step + ": ", reached: make(chan struct{})}
 	cmd.Stderr = story
 	if err := cmd.Start(); err != nil {
