@@ -2,8 +2,12 @@ package join
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -73,4 +77,31 @@ func withDrive(path string) string {
 		return `C:` + path
 	}
 	return path
+}
+
+// sameCluster refuses to go on with a machine that is a node of another cluster,
+// such as one of before at the same address.
+func (s *kubeadmJoin) sameCluster(ctx context.Context, n *node.Node) error {
+	if s.options.Cluster == nil && s.spec.Join.DiscoveryTokenCACertHash == "" {
+		return nil
+	}
+	hashes, err := s.caCertHashes(ctx)
+	if err != nil {
+		return err
+	}
+	authority, err := read(ctx, n, clusterCA)
+	if err != nil {
+		return err
+	}
+	for block, rest := pem.Decode(authority); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			continue
+		}
+		sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+		if slices.Contains(hashes, "sha256:"+hex.EncodeToString(sum[:])) {
+			return nil
+		}
+	}
+	return errors.New("the machine is a node of another cluster, whose CA is not this one's: run swdt reset --no-drain first, or name the kubeconfig of that cluster")
 }

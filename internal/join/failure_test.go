@@ -190,3 +190,18 @@ func TestAFeatureThatNeedsAReboot(t *testing.T) {
 	l.mustJoin()
 	l.isReady()
 }
+
+func TestANodeOfAnotherClusterIsNotTouched(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	other := newNodeOf(t, startControl(t, cluster_simulated.Options{}), "win9")
+	l.cluster = other.cluster
+	if results, err := l.join(); err == nil || !strings.Contains(err.Error(), "swdt reset --no-drain") {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	if results, err := l.resetWith(join.ResetOptions{}); err != nil {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	l.mustJoin()
+	l.isReady()
+}

@@ -96,8 +96,13 @@ func (s *kubeadmJoin) look(ctx context.Context, n *node.Node) (state, []string, 
 
 func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	found, files, err := s.look(ctx, n)
-	if err != nil || found == joined {
+	if err != nil {
 		return plan.Change{}, err
+	}
+	if found == joined || found == unfinished {
+		if err := s.sameCluster(ctx, n); err != nil || found == joined {
+			return plan.Change{}, err
+		}
 	}
 	if found == foreign {
 		return plan.Change{}, fmt.Errorf("the machine has been joined before, and not by swdt: %s; "+
