@@ -7,13 +7,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,11 +71,6 @@ type victim struct {
 	// wantBroken pushes that one: whatever strikes, the node stays as it is.
 	wantBroken bool
 }
-
-const (
-	agentProcess    = "agent"
-	guardianProcess = "guardian"
-)
 
 func newVictim(t *testing.T) *victim {
 	t.Helper()
@@ -203,7 +195,7 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 			t.Fatalf("the push ended before it came to the state %s: %s", state, ended)
 		case <-deadline:
 			t.Logf("agents on the node: %v, guardians: %v, journals: %v",
-				n.processes(t, agentProcess), n.processes(t, guardianProcess), n.journals())
+				processesOf(t, n.info.Prefix, agentProcess), processesOf(t, n.info.Prefix, guardianProcess), n.journals())
 			return "", false
 		}
 	}
@@ -273,7 +265,7 @@ func (n *victim) journals() []string {
 func (n *victim) kill(t *testing.T, kind string) {
 	t.Helper()
 	killed := 0
-	for _, pid := range n.processes(t, kind) {
+	for _, pid := range processesOf(t, n.info.Prefix, kind) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Logf("kill %s %d: %v", kind, pid, err)
 			continue
@@ -283,32 +275,6 @@ func (n *victim) kill(t *testing.T, kind string) {
 	if killed == 0 {
 		t.Fatalf("there was no %s to kill", kind)
 	}
-}
-
-func (n *victim) processes(t *testing.T, kind string) (pids []int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		commandLine, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		args := strings.Split(strings.TrimRight(string(commandLine), "\x00"), "\x00")
-		isAgent := strings.HasSuffix(strings.Trim(args[0], `"`), `swdt-agent.exe`)
-		isGuardian := strings.Contains(string(commandLine), "swdt-agent.exe") && slices.Contains(args, "guardian")
-		if !bytes.Contains(environment, []byte("WINEPREFIX="+n.info.Prefix+"\x00")) {
-			continue
-		}
-		if kind == guardianProcess && isGuardian || kind == agentProcess && isAgent && !isGuardian {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 func (n *victim) checkFiles(t *testing.T, when string) {
@@ -357,7 +323,7 @@ func (n *victim) checkLeftovers(t *testing.T) {
 	if left := n.journals(); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if left := n.processes(t, guardianProcess); len(left) > 0 {
+	if left := processesOf(t, n.info.Prefix, guardianProcess); len(left) > 0 {
 		t.Errorf("a guardian still runs: %v", left)
 	}
 }

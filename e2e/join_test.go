@@ -75,8 +75,14 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	push = withNodeName(t, push, "wine-1")
 
 	// A budget that lets no pod leave: nothing is changed, in time.
+	// Its pod would be Pending for ever, as no container runs in Wine, and a pending
+	// pod may always be evicted: so kubelet is told nothing, and the API server that
+	// it runs.
+	ok(t, "exec", "-c", push, "--", "net", "stop", "kubelet")
 	c.apply(t, stubbornPod)
-	c.awaitPod(t, "stubborn")
+	pod := c.awaitPod(t, "stubborn")
+	c.kubectl(t, "patch", pod, "--subresource=status", "--type=merge", "-p",
+		`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`)
 	r := swdt(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "--drain-timeout", "8s")
 	if r.code != 1 || !strings.Contains(r.stderr, "stubborn") {
 		t.Errorf("a budget that forbids eviction: %v", r)
@@ -86,6 +92,7 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 		t.Errorf("the node was left cordoned: %q", got)
 	}
 	c.kubectl(t, "delete", "poddisruptionbudget", "stubborn")
+	ok(t, "exec", "-c", push, "--", "net", "start", "kubelet")
 
 	pushed := decoded[report](t, ok(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "-o", "json"))
 	if pushed.Summary.Changed != 1 {
@@ -181,8 +188,7 @@ func (c cluster) joinUntil(t *testing.T, file, step string) {
 	case err := <-ended:
 		t.Fatalf("the join ended before %s: %v\n%s", step, err, story.all.String())
 	}
-	node := victim{info: c.sandboxInfo}
-	for _, pid := range node.processes(t, agentProcess) {
+	for _, pid := range processesOf(t, c.Prefix, agentProcess) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone with its session
 	}
 }
@@ -301,14 +307,17 @@ func (c cluster) apply(t *testing.T, manifest string) {
 	c.kubectl(t, "apply", "-f", file)
 }
 
-func (c cluster) awaitPod(t *testing.T, prefix string) {
+// awaitPod waits for a pod whose name begins so, and returns it as kubectl names it.
+func (c cluster) awaitPod(t *testing.T, prefix string) (pod string) {
 	t.Helper()
 	eventually(t, "a pod "+prefix, func() error {
-		if pods := c.kubectl(t, "get", "pods", "-o", "name"); !strings.Contains(pods, prefix) {
-			return fmt.Errorf("pods: %q", pods)
+		pod = c.kubectl(t, "get", "pods", "-o", "name")
+		if !strings.HasPrefix(pod, "pod/"+prefix) || strings.Contains(pod, "\n") {
+			return fmt.Errorf("pods: %q", pod)
 		}
 		return nil
 	})
+	return pod
 }
 
 // expectNode waits until `kubectl get nodes -o wide` has a line with all of these.

@@ -1,0 +1,45 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	agentProcess    = "agent"
+	guardianProcess = "guardian"
+)
+
+// processesOf a prefix that are of this kind.
+func processesOf(t *testing.T, prefix, kind string) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		commandLine, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		args := strings.Split(strings.TrimRight(string(commandLine), "\x00"), "\x00")
+		isAgent := strings.HasSuffix(strings.Trim(args[0], `"`), `swdt-agent.exe`)
+		isGuardian := strings.Contains(string(commandLine), "swdt-agent.exe") && slices.Contains(args, "guardian")
+		if !bytes.Contains(environment, []byte("WINEPREFIX="+prefix+"\x00")) {
+			continue
+		}
+		if kind == guardianProcess && isGuardian || kind == agentProcess && isAgent && !isGuardian {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
