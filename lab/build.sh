@@ -249,6 +249,14 @@ bench() {
 	tiny v1.0.1
 }
 
+# A gRPC client that others made, for this machine.
+grpcurl() {
+	local -x GOOS GOARCH
+	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
+	build linux/grpcurl "$(go env GOVERSION) 1 $GOOS $GOARCH $(sha256sum <grpcurl/go.mod)" \
+		go_build grpcurl github.com/fullstorydev/grpcurl/cmd/grpcurl ""
+}
+
 service() { # NAME VERSION [FAULT]
 	local flags="-X main.name=$1 -X main.version=$2 -X main.fault=${3:-}"
 	local fault=${3:+-$3}
@@ -284,6 +292,7 @@ all)
 	services
 	containerd 1.6.27
 	containerd 1.7.12
+	grpcurl
 	;;
 services) services ;;
 containerd)

@@ -15,7 +15,7 @@ import (
 )
 
 // pipeChunk is how much of a pipe's bytes goes into one message.
-const pipeChunk = 64 << 10
+const pipeChunk = 32<<10 - 64
 
 // Pipe relays a container runtime's pipe. A side that reads slowly holds the other
 // one up, and nobody else: each relay is a stream with a window of its own.

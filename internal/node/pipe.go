@@ -17,7 +17,7 @@ import (
 
 const (
 	// pipeChunk is how much is sent in one message.
-	pipeChunk = 64 << 10
+	pipeChunk = 32<<10 - 64
 	// pipeGoodbye is how long the last bytes written to a pipe may take to be
 	// there before it is closed.
 	pipeGoodbye = 2 * time.Second
