@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -214,11 +215,28 @@ func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 		if !ours && !kept {
 			continue
 		}
-		if _, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path}); err != nil && !errors.Is(err, host.ErrNotExist) {
-			return fmt.Errorf("remove %s: %w: is it still running?", path, err)
+		if err := removePatiently(ctx, n, path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// removePatiently gives a process that runs the file a while to end: a service
+// that has stopped has one for some moments more.
+func removePatiently(ctx context.Context, n *node.Node, path string) error {
+	waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
+		if err == nil || errors.Is(err, host.ErrNotExist) {
+			return nil
+		}
+		busy := errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse)
+		if !busy || rest(waiting) != nil {
+			return fmt.Errorf("remove %s: %w: is it still running?", path, err)
+		}
+	}
 }
 
 // filesChange says what becomes of files when they are taken back.

@@ -2,6 +2,7 @@ package join_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ type counter struct {
 }
 
 func newCounter() *counter {
-	return &counter{random: regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}`), seen: map[point]int{}}
+	return &counter{random: regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}|\d{4}(-\d{2}){5}`), seen: map[point]int{}}
 }
 
 func (c *counter) point(op simulated.Operation) (point, bool) {
@@ -123,13 +124,26 @@ func (l *lab) points(f func()) []point {
 	return all
 }
 
-// each runs f for every point and blow, or in a short run for some of each.
+// everyPoint in the environment has every point struck, which takes a quarter of
+// an hour. Otherwise it is some, in a short run few, spread over all of them.
+const everyPoint = "SWDT_EVERY_POINT"
+
+func sampled() int {
+	switch {
+	case os.Getenv(everyPoint) != "":
+		return 1
+	case testing.Short():
+		return 41
+	}
+	return 11 // like 41 prime, so that each blow falls all over a run
+}
+
+// each runs f for every point and blow, or for some.
 func each(t *testing.T, points []point, f func(t *testing.T, p point, b blow)) {
 	all := blows()
 	for i, p := range points {
 		for j, b := range all {
-			const sampled = 17
-			if testing.Short() && (i*len(all)+j)%sampled != 0 {
+			if (i*len(all)+j)%sampled() != 0 {
 				continue
 			}
 			t.Run(p.String()+"/"+b.name, func(t *testing.T) {

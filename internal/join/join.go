@@ -11,9 +11,9 @@
 //     containerdconfig.go, containerd.go, crictl.go: containerd
 //   - surroundings.go: features, PATH, hosts file, firewall
 //   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
-//   - kubeadm.go, configuration.go, token.go: becoming a node
+//   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: what the cluster says of it
-//   - reset.go: the way back
+//   - reset.go, leave.go: the way back
 //   - failed.go: what is known of why it did not work
 package join
 

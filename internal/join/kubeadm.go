@@ -277,64 +277,6 @@ func (j *joining) endpoint() string {
 	return withPort(endpoint)
 }
 
-func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
-	if err != nil || !r.Joining && !r.Joined {
-		return plan.Change{}, err
-	}
-	summary := "leave the cluster: kubeadm reset, remove its files"
-	if s.reset.DeleteNode {
-		summary += ", delete the Node " + r.Node
-	}
-	return plan.Change{Needed: true, Summary: summary}, nil
-}
-
-func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	rec, err := load(ctx, n)
-	if err != nil {
-		return plan.Outcome{}, err
-	}
-	if err := s.kubeadmReset(ctx, n, r); err != nil {
-		return plan.Outcome{}, err
-	}
-	if err := s.clear(ctx, n); err != nil {
-		return plan.Outcome{}, err
-	}
-	if c := s.options.Cluster; c != nil {
-		if _, err := c.SweepTokens(ctx, rec.Node); err != nil {
-			return plan.Outcome{}, err
-		}
-		if s.reset.DeleteNode {
-			if _, err := c.DeleteNode(ctx, rec.Node); err != nil {
-				return plan.Outcome{}, err
-			}
-		}
-	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
-}
-
-// kubeadmReset has kubeadm remove the containers, which nobody else knows how
-// to. What it cannot is told: the rest of the reset finds what is in its way.
-func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
-	there, err := smallfile.Exists(ctx, n, kubeadmExe)
-	if err != nil || !there {
-		return err
-	}
-	is, err := service(ctx, n, containerdName)
-	if err != nil || is == nil || !running(is) {
-		return err
-	}
-	output := &kubeadmOutput{reporter: r}
-	code, err := runKubeadm(ctx, n, output, "reset", "--force", "--cri-socket", kubeletargs.RuntimeEndpoint)
-	if err != nil {
-		return err
-	}
-	if code != 0 {
-		r.Warn("kubeadm reset ended with exit code %d; going on without: %s", code, output.last())
-	}
-	return nil
-}
-
 // programPath is the PATH that kubeadm finds kubelet, xcopy and powershell on: the agent's
 // own may be older than the machine's.
 const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0`

@@ -109,7 +109,7 @@ func (s *kubeletService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) 
 }
 
 // kubelet has the service run with all that it is to run with, and starts what
-// was stopped for it.
+// was stopped for it. Leaving the cluster stops it.
 type kubelet struct{ *joining }
 
 func (s *kubelet) Name() string { return stepKubelet }
@@ -221,33 +221,23 @@ func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter)
 // healthz is where kubelet says how it is; empty where the node file has turned
 // that off.
 func (s *kubelet) healthz() string {
-	port := "10248"
-	if value, ok := s.spec.Kubelet.ConfigPatch["healthzPort"]; ok {
-		port = fmt.Sprint(value)
-	}
-	if value, ok := s.spec.Kubelet.ExtraArgs["healthz-port"]; ok {
-		port = value
-	}
+	port := s.kubeletPort("healthzPort", "healthz-port", "10248")
 	if port == "0" {
 		return ""
 	}
 	return "http://127.0.0.1:" + port + "/healthz"
 }
 
-func (s *kubelet) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
-	if err != nil || r.service(kubeletName) == nil {
-		return plan.Change{}, err
+// kubeletPort is a port of kubelet: the node file's flag or setting, else the
+// usual one.
+func (j *joining) kubeletPort(setting, flag, usual string) string {
+	if value, ok := j.spec.Kubelet.ExtraArgs[flag]; ok {
+		return value
 	}
-	is, err := service(ctx, n, kubeletName)
-	if err != nil || is == nil || stopped(is) {
-		return plan.Change{}, err
+	if value, ok := j.spec.Kubelet.ConfigPatch[setting]; ok {
+		return fmt.Sprint(value)
 	}
-	return plan.Change{Needed: true, Summary: "stop kubelet"}, nil
-}
-
-func (s *kubelet) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	return plan.Outcome{}, stop(ctx, n, kubeletName)
+	return usual
 }
 
 // kubeletMinor is 36 of 1.36.3.

@@ -247,7 +247,7 @@ func firewallStep(j *joining) plan.Step {
 		}
 		return nil
 	}
-	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp", Ports: "10250"}}}
+	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp", Ports: j.kubeletPort("port", "port", "10250")}}}
 	return &firewall{&settings{j, stepFirewall, spec, note}}
 }
 
