@@ -19,6 +19,8 @@ need sshpass command -v sshpass
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 # The race detector is the one thing here that needs a C compiler.
+# The report of statistics is looked at in a browser.
+need chromium command -v chromium
 need gcc command -v gcc
 need libc6-dev test -e /usr/include/stdlib.h
 

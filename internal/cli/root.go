@@ -53,7 +53,7 @@ new one does not come up.`,
 		&cobra.Group{ID: groupAround, Title: "Around it:"},
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
-	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(), a.criCommand())
+	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(), a.logsCommand(), a.eventsCommand(), a.criCommand(), a.statsCommand())
 	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)

@@ -56,6 +56,7 @@ func commandPage(ctx context.Context) ([]byte, error) {
 		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"},
 		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"}, {"cri", "containers"},
 		{"cri", "images"}, {"cri", "stats"},
+		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
 		{"version"}, {"completion"}, {"help", "exit-codes"},

@@ -64,6 +64,10 @@ func zero(w Window) bool {
 	if last.Reported == nil || *last.Reported != 0 {
 		return false
 	}
+	before, ok := w.before()
+	if !ok || last.Counter == nil || before.Counter == nil || *last.Counter < *before.Counter+uint64(Tick)+1 {
+		return false // it may have become idle just now
+	}
 	steps, whole := stepsBack(w.Points, RateWindow)
 	for _, s := range steps {
 		if s.advance <= uint64(Tick) {

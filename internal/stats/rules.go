@@ -47,7 +47,7 @@ func Rules() []Rule {
 		{
 			Verdict: Zero, holds: zero, Upstream: issue9531,
 			Means:   "0 is reported for a container that is busy",
-			Formula: "usageNanoCores = 0, while in every step (≥ 0.5 s) of the last 10 s usageCoreNanoSeconds advanced by more than a tick (15.625 ms)",
+			Formula: "usageNanoCores = 0, while usageCoreNanoSeconds advanced by more than a tick (15.625 ms) since the caller's last sample, and in every step (≥ 0.5 s) of the last 10 s",
 			Cause:   "containerd 1.7 and newer computes the rate against the sample of the call before, whoever made it: between two calls close together the counter has not moved",
 		},
 		{

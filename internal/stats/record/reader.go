@@ -45,6 +45,9 @@ func Read(path string, each func(stats.Reading) error) (Recording, error) {
 		case l.Meta != nil:
 			recording.Metas = append(recording.Metas, *l.Meta)
 			containers = nil
+		case l.Node != nil && len(recording.Metas) > 0:
+			latest := &recording.Metas[len(recording.Metas)-1]
+			latest.Nodes = append(latest.Nodes, *l.Node)
 		case l.Container != nil:
 			if l.Container.Number == len(containers) {
 				containers = append(containers, *l.Container)

@@ -24,7 +24,7 @@ type Meta struct {
 	Callers   int            `json:"callers"` // beside the one that watches
 	Sources   []stats.Source `json:"sources"`
 	Tolerance float64        `json:"tolerance"`
-	Nodes     []NodeFacts    `json:"nodes"`
+	Nodes     []NodeFacts    `json:"nodes,omitempty"`
 }
 
 // NodeFacts are what a node was.
@@ -40,6 +40,7 @@ type NodeFacts struct {
 // line is one of a recording: exactly one of its fields.
 type line struct {
 	Meta      *Meta      `json:"meta,omitempty"`
+	Node      *NodeFacts `json:"node,omitempty"`
 	Container *container `json:"container,omitempty"`
 	Reading   *reading   `json:"reading,omitempty"`
 }

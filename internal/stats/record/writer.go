@@ -76,6 +76,9 @@ func toTheEnd(file *os.File) error {
 	return err
 }
 
+// AddNode records what a node of the recording is.
+func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
+
 // Add records a reading. It is in the file within some seconds.
 func (w *Writer) Add(r stats.Reading) error {
 	recorded := reading{

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/stats"
+	"github.com/swdt-dev/swdt/internal/stats/export"
+	"github.com/swdt-dev/swdt/internal/stats/record"
+)
+
+// statsServeOptions are the flags of stats serve.
+type statsServeOptions struct {
+	statsOptions
+	listen string
+}
+
+func (a *app) statsServeCommand() *cobra.Command {
+	var o statsServeOptions
+	cmd := forNodes(&cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Reported and computed cores, for Prometheus",
+		Long: `Watches as stats watch does and serves what it sees at /metrics: per container the
+reported and the computed cores, CPU time, memory, limit and the sample's age, and
+counters of verdicts. Until Ctrl-C. It listens on loopback unless told otherwise:
+whoever reaches the address reads the names of your pods.`,
+		Example: examples("stats serve", "", "stats serve --listen 127.0.0.1:9750 --source cri,summary", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runStatsServe(cmd.Context(), o) },
+	})
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:9750", "`address` to serve at")
+	return cmd
+}
+
+func (a *app) runStatsServe(ctx context.Context, o statsServeOptions) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return usagef("--listen %s: %v", o.listen, err)
+	}
+	exporter := export.New()
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", exporter.Handler())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			stop(err)
+		}
+	}()
+	fmt.Fprintf(a.streams.Out, "http://%s/metrics\n", listener.Addr())
+	err = a.observe(ctx, &o.statsOptions, 0, &serving{exporter, stats.NewFollower(o.tolerance)})
+	err = errors.Join(err, server.Close())
+	<-served
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("serve %s: %w", o.listen, cause)
+	}
+	return err
+}
+
+// serving gives what is seen to Prometheus.
+type serving struct {
+	exporter *export.Exporter
+	follower *stats.Follower
+}
+
+func (s *serving) node(record.NodeFacts) error { return nil }
+
+func (s *serving) reading(r stats.Reading) error {
+	s.exporter.Add(r, s.follower.Add(r))
+	return nil
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/swdt-dev/swdt/internal/stats"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+const (
+	// redrawEvery is as often as a person can look.
+	redrawEvery = 500 * time.Millisecond
+	sparkWidth  = 20
+)
+
+// statsTable is a live table on a terminal: what the one who watches gets, and
+// how often anybody got a fault.
+type statsTable struct {
+	out    io.Writer
+	size   func() (width, height int)
+	series map[string]*tableRow
+	drawn  int
+	at     time.Time
+}
+
+type tableRow struct {
+	last   stats.Row
+	spark  []float64
+	faults map[stats.Verdict]int
+	total  int
+}
+
+func newStatsTable(out io.Writer) *statsTable {
+	return &statsTable{out: out, size: func() (int, int) { return terminalSize(out) }, series: map[string]*tableRow{}}
+}
+
+func terminalSize(out io.Writer) (width, height int) {
+	if file, ok := out.(*os.File); ok {
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+func (t *statsTable) rows(r stats.Reading, rows []stats.Row) error {
+	for _, row := range rows {
+		id := string(row.Key.Source) + " " + row.Key.Container.Node + " " + row.Key.Container.Path()
+		s := t.series[id]
+		if s == nil {
+			s = &tableRow{last: row, faults: map[stats.Verdict]int{}}
+			t.series[id] = s
+		}
+		for _, v := range row.Faults() {
+			s.faults[v]++
+			s.total++
+		}
+		if row.Key.Caller != 0 {
+			continue
+		}
+		s.last = row
+		value := 0.0
+		if row.Point.Reported != nil {
+			value = stats.Cores(*row.Point.Reported)
+		}
+		s.spark = append(s.spark, value)
+		s.spark = s.spark[max(0, len(s.spark)-sparkWidth):]
+	}
+	if r.Received.Sub(t.at) < redrawEvery {
+		return nil
+	}
+	t.at = r.Received
+	return t.draw()
+}
+
+func (t *statsTable) end() error { return t.draw() }
+
+// draw writes over what was drawn before.
+func (t *statsTable) draw() error {
+	width, height := t.size()
+	var table bytes.Buffer
+	if err := ui.Table(&table, []string{"CONTAINER", "SOURCE", "REPORTED", "COMPUTED", "DIFF", "MEMORY", "AGE", "VERDICT", "FAULTS", "REPORTED OVER TIME"}, t.lines()); err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(table.String(), "\n"), "\n")
+	if left := len(lines) - (height - 1); left > 0 {
+		lines = append(lines[:height-2], fmt.Sprintf("… and %d more", left+1))
+	}
+	var b strings.Builder
+	if t.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", t.drawn)
+	}
+	for _, line := range lines {
+		if runes := []rune(line); len(runes) > width {
+			line = string(runes[:width])
+		}
+		b.WriteString("\r\x1b[K" + line + "\n")
+	}
+	b.WriteString("\x1b[J")
+	t.drawn = len(lines)
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+// lines are the containers, those with faults first.
+func (t *statsTable) lines() [][]string {
+	rows := make([]*tableRow, 0, len(t.series))
+	for _, row := range t.series {
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b *tableRow) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.last.Key.Container.Path(), b.last.Key.Container.Path()),
+			cmp.Compare(a.last.Key.Source, b.last.Key.Source))
+	})
+	var lines [][]string
+	for _, row := range rows {
+		lines = append(lines, []string{
+			row.last.Key.Container.Path(), string(row.last.Key.Source), reported(row.last), computed(row.last), difference(row.last),
+			memory(row.last), age(row.last), verdict(row.last), counts(row.faults), sparkline(row.spark),
+		})
+	}
+	return lines
+}
+
+func sparkline(values []float64) string {
+	const bars = "▁▂▃▄▅▆▇█"
+	highest := slices.Max(append([]float64{0}, values...))
+	var b strings.Builder
+	for _, v := range values {
+		level := 0
+		if highest > 0 {
+			level = int(v / highest * 7)
+		}
+		b.WriteRune([]rune(bars)[level])
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+package report_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/stats"
+	"github.com/swdt-dev/swdt/internal/stats/record"
+	"github.com/swdt-dev/swdt/internal/stats/report"
+)
+
+// recorded is a recording of two callers of a runtime that keeps one sample, as
+// containerd 1.7.12 does: every other answer is 0.
+func recorded(t *testing.T, runtime string, broken bool, pod string) report.Recorded {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
+	const path = "recording.swdt"
+	w, err := record.Create(path, record.Meta{Started: began, Interval: "1s", Callers: 1, Sources: []stats.Source{stats.CRI}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddNode(record.NodeFacts{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700", Cores: 4, Runtime: runtime, Note: "simulated"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 90 {
+		for caller := range 2 {
+			used := stats.Value(uint64(float64(i) * 0.47 * 1e9))
+			rate := stats.Value(uint64(0.47e9 + float64(i%5-2)*7e6))
+			if broken && (i+caller)%3 == 0 {
+				rate = stats.Value(0)
+			}
+			if broken && i == 50 {
+				rate = stats.Value(1506845973)
+			}
+			at := began.Add(time.Duration(i)*time.Second + time.Duration(caller)*6*time.Millisecond)
+			err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Caller: caller, Received: at, Latency: 4 * time.Millisecond, Cores: 4, Samples: []stats.Sample{{
+				Container: stats.Container{Node: "win", ID: "1", Namespace: "cpu", Pod: pod, Name: "burn"}, Taken: at.Add(-time.Millisecond),
+				Reported: rate, Counter: used, Memory: stats.Value(121_100_000), Limit: 0.5,
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name = filepath.Base(runtime)
+	return r
+}
+
+func story(t *testing.T) []byte {
+	t.Helper()
+	a, b := recorded(t, "containerd v1.7.12", true, "cpulimittest"), recorded(t, "containerd v2.5.0", false, "cpulimittest")
+	var page bytes.Buffer
+	if err := report.Page(&page, a, &b); err != nil {
+		t.Fatal(err)
+	}
+	return page.Bytes()
+}
+
+func TestAPageHasAllAndNeedsNothing(t *testing.T) {
+	page := string(story(t))
+	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2700", "containerd v1.7.12", "zero ", "above 2", "1 + 1", "4.0 ms"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in it", want)
+		}
+	}
+	for _, never := range []string{"src=", "href=", "@import", "url(", "fetch("} {
+		if strings.Contains(page, never) {
+			t.Errorf("it has %q in it", never)
+		}
+	}
+}
+
+func TestNamesCannotBreakThePage(t *testing.T) {
+	const evil = `</script><script>alert(1)</script><img src=x>`
+	var page bytes.Buffer
+	if err := report.Page(&page, recorded(t, evil, true, evil), nil); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), "<script>alert") || strings.Contains(page.String(), "<img") {
+		t.Error("a pod's name became part of the page")
+	}
+}
+
+func TestNoRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, path + ".missing"} {
+		if _, err := report.Load(p); err == nil {
+			t.Errorf("%s was read", p)
+		}
+	}
+}
