@@ -12,9 +12,13 @@ import (
 func New() *host.Host {
 	run := processes{}
 	keys := registryKeys{}
+	wine := simulated() == "wine"
+	if wine {
+		wineHoldManager()
+	}
 	return &host.Host{
 		Machine:   machine{processes: run, registry: keys},
-		Services:  services{wine: simulated() == "wine"},
+		Services:  services{wine: wine},
 		Registry:  keys,
 		Files:     files{},
 		Processes: run,

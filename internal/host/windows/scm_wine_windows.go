@@ -20,6 +20,13 @@ import (
 
 const servicesKey = `HKLM\SYSTEM\CurrentControlSet\Services\`
 
+// wineHoldManager opens the Service Control Manager once and for ever. When one
+// thread of a process closes the last handle to it while another opens one,
+// Wine's RPC runs the new handle down with the old: invalid handle.
+func wineHoldManager() {
+	_, _ = windows.OpenSCManager(nil, nil, windows.SC_MANAGER_CONNECT) // the next call will say it
+}
+
 // bury gives a service whose process has gone the status that Windows would
 // have given it.
 func bury(status host.ServiceStatus) host.ServiceStatus {
