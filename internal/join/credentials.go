@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -80,17 +79,15 @@ func withDrive(path string) string {
 }
 
 // sameCluster refuses to go on with a machine that is a node of another cluster,
-// such as one of before at the same address.
-func (s *kubeadmJoin) sameCluster(ctx context.Context, n *node.Node) error {
-	if s.options.Cluster == nil && s.spec.Join.DiscoveryTokenCACertHash == "" {
-		return nil
-	}
-	hashes, err := s.caCertHashes(ctx)
-	if err != nil {
+// such as one of before at the same address. A machine that has no CA of a
+// cluster, or no longer, may be one of this.
+func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
+	hashes, err := j.clusterHashes(ctx)
+	if err != nil || len(hashes) == 0 {
 		return err
 	}
 	authority, err := read(ctx, n, clusterCA)
-	if err != nil {
+	if err != nil || !isPEM(authority) {
 		return err
 	}
 	for block, rest := pem.Decode(authority); block != nil; block, rest = pem.Decode(rest) {
@@ -99,9 +96,21 @@ func (s *kubeadmJoin) sameCluster(ctx context.Context, n *node.Node) error {
 			continue
 		}
 		sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
-		if slices.Contains(hashes, "sha256:"+hex.EncodeToString(sum[:])) {
+		if containsFold(hashes, "sha256:"+hex.EncodeToString(sum[:])) {
 			return nil
 		}
 	}
-	return errors.New("the machine is a node of another cluster, whose CA is not this one's: run swdt reset --no-drain first, or name the kubeconfig of that cluster")
+	return errors.New("the machine is a node of another cluster, whose CA is not this one's: name the kubeconfig of that cluster, or leave it without asking it: swdt reset --no-drain")
+}
+
+// clusterHashes are those of the CAs of the cluster at hand; without one, the
+// node file's. None: nobody knows.
+func (j *joining) clusterHashes(ctx context.Context) ([]string, error) {
+	if j.options.Cluster != nil {
+		return j.options.Cluster.CACertHashes(ctx)
+	}
+	if hash := j.spec.Join.DiscoveryTokenCACertHash; hash != "" {
+		return []string{hash}, nil
+	}
+	return nil, nil
 }

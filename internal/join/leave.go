@@ -15,6 +15,9 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 	if err != nil || !r.Joining && !r.Joined {
 		return plan.Change{}, err
 	}
+	if err := s.sameCluster(ctx, n); err != nil { // a node of this name there is another machine
+		return plan.Change{}, err
+	}
 	summary := "leave the cluster: kubeadm reset, stop kubelet, remove their files"
 	if s.reset.DeleteNode {
 		summary += ", delete the Node " + r.Node
