@@ -81,7 +81,8 @@ func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Repo
 	}
 	bounded, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	return e.gone, e.run(ctx, bounded)
+	err = e.run(ctx, bounded)
+	return e.gone, err
 }
 
 // takeBackCordon undoes our cordon because a drain failed, also when ctx is over.

@@ -32,40 +32,59 @@ func (w *work) swapInCluster(ctx context.Context) error {
 	if w.options.Cluster == nil {
 		return w.swap(ctx)
 	}
-	object, err := w.object(ctx)
-	if err == nil && object != "" && w.options.Drain != nil {
-		w.reporter.Step("draining %s", object)
-		_, err = w.options.Cluster.Drain(ctx, object, *w.options.Drain, w.reporter)
+	before, err := w.object(ctx)
+	if err == nil && before.Exists && w.options.Drain != nil {
+		w.reporter.Step("draining %s", before.Name)
+		_, err = w.options.Cluster.Drain(ctx, before.Name, *w.options.Drain, w.reporter)
 	}
 	if err != nil {
 		w.unstage(ctx, err)
 		return err
 	}
 	err = w.swap(ctx)
-	if err == nil && object != "" {
-		err = w.awaitReady(ctx, object)
+	if err == nil && before.Exists {
+		err = w.awaitReady(ctx, before)
 	}
-	if object != "" && w.options.Drain != nil {
-		w.uncordon(ctx, object, err)
+	if before.Exists && w.options.Drain != nil {
+		w.uncordon(ctx, before.Name, err)
 	}
 	return err
 }
 
-// object is the name of the node's Node object, empty where the cluster has none.
-func (w *work) object(ctx context.Context) (string, error) {
+// object is the node's Node object; one that does not exist where the cluster
+// has none.
+func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	name, err := w.objectName(ctx)
 	if err != nil {
-		return "", err
+		return cluster.Node{}, err
 	}
 	found, err := w.options.Cluster.Node(ctx, name)
 	if err != nil {
-		return "", err
+		return cluster.Node{}, err
 	}
 	if !found.Exists {
 		w.reporter.Info("the cluster has no node %s: nobody is asked whether it is Ready", name)
-		return "", nil
+		return found, nil
 	}
-	return name, nil
+	// One of another cluster may have the same name. A machine that does not tell
+	// who it is, is taken for the node.
+	is, err := w.node.SystemUUID(ctx)
+	if err != nil || is == "" || found.SystemUUID == "" || strings.EqualFold(is, found.SystemUUID) {
+		return found, nil
+	}
+	if w.options.Drain != nil {
+		return cluster.Node{}, &OtherMachineError{Node: name, UUID: found.SystemUUID, Machine: is}
+	}
+	w.reporter.Warn("the cluster's node %s is another machine than this: is it the kubeconfig of another cluster? Nobody is asked whether the node is Ready", name)
+	return cluster.Node{Name: name}, nil
+}
+
+// OtherMachineError is a Node of the machine's name that is another machine.
+type OtherMachineError struct{ Node, UUID, Machine string }
+
+func (e *OtherMachineError) Error() string {
+	return fmt.Sprintf("the cluster's node %s is another machine than this (system UUID %s, not %s), and is not drained: name the kubeconfig of this machine's cluster, or go without --drain",
+		e.Node, e.UUID, e.Machine)
 }
 
 // objectName is what kubelet calls its node: as it was told, else the machine's
@@ -103,28 +122,34 @@ func flagOf(commandLine, flag string) string {
 }
 
 // awaitReady is the last check of a push. A node that is not Ready with the new
-// binaries gets the old ones back.
-func (w *work) awaitReady(ctx context.Context, object string) error {
+// binaries gets the old ones back. Where it was not before either, that is not
+// held against them: their kubelet must only be heard of.
+func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
 	started, err := w.kubeletStarted(ctx)
 	if err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	want := cluster.Wanted{Registered: true, Ready: true, LeaseAfter: started}
+	want := cluster.Wanted{Registered: true, Ready: before.Ready, LeaseAfter: started}
+	if !before.Ready {
+		w.reporter.Info("node %s was %s before the push: whether it is Ready now is not asked", before.Name, before.State())
+	}
 	begun := time.Now()
-	_, err = w.options.Cluster.AwaitNode(bounded, object, want, func(state string) {
-		w.reporter.Step("waiting for node %s: %s", object, state)
+	_, err = w.options.Cluster.AwaitNode(bounded, before.Name, want, func(state string) {
+		w.reporter.Step("waiting for node %s: %s", before.Name, state)
 	})
 	var vain *cluster.NodeWaitError
 	switch {
 	case err == nil:
-		w.result.ReadySeconds = time.Since(begun).Seconds()
+		if want.Ready {
+			w.result.ReadySeconds = time.Since(begun).Seconds()
+		}
 		return nil
 	case errors.As(err, &vain) && ctx.Err() == nil:
 		return w.takeBack(ctx, err)
 	}
-	return fmt.Errorf("the new binaries run, but nobody can tell whether node %s is Ready: %w", object, err)
+	return fmt.Errorf("the new binaries run, but nobody can tell whether node %s is Ready: %w", before.Name, err)
 }
 
 // kubeletStarted is when kubelet began to run, by the node's clock; zero where

@@ -17,7 +17,9 @@ import (
 type fakeCluster struct {
 	bench *bench
 	log   []string
-	gone  bool  // it has no such node
+	gone  bool // it has no such node
+	ill   bool // which is not Ready before the push
+	uuid  string
 	drain error // of Drain
 	ready error // of AwaitNode
 }
@@ -28,7 +30,7 @@ func (f *fakeCluster) did(format string, args ...any) {
 
 func (f *fakeCluster) Node(_ context.Context, name string) (cluster.Node, error) {
 	f.did("look at %s", name)
-	return cluster.Node{Name: name, Exists: !f.gone}, nil
+	return cluster.Node{Name: name, Exists: !f.gone, Ready: !f.ill, SystemUUID: f.uuid}, nil
 }
 
 func (f *fakeCluster) AwaitNode(_ context.Context, name string, want cluster.Wanted, report func(string)) (cluster.Node, error) {
@@ -77,6 +79,18 @@ func TestPushInACluster(t *testing.T) {
 		"nobody can tell": {
 			cluster: fakeCluster{ready: errors.New("no API server")}, drain: true, result: Failed, swaps: 1,
 			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps"},
+		},
+		"was not ready before": {
+			cluster: fakeCluster{ill: true}, result: Changed, swaps: 1,
+			log: []string{"look at win-1, 0 swaps", "await win-1, ready false, 1 swaps"},
+		},
+		"another machine": {
+			cluster: fakeCluster{uuid: "11111111-0000-0000-0000-000000000000"}, result: Changed, swaps: 1,
+			log: []string{"look at win-1, 0 swaps"},
+		},
+		"another machine is not drained": {
+			cluster: fakeCluster{uuid: "11111111-0000-0000-0000-000000000000"}, drain: true, result: Failed, swaps: 0,
+			log: []string{"look at win-1, 0 swaps"},
 		},
 		"a node of no cluster": {
 			cluster: fakeCluster{gone: true}, drain: true, result: Changed, swaps: 1,

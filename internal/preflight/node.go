@@ -51,7 +51,7 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 	look(func(ctx context.Context) error { f.files = learn(l.existing(ctx, leftovers())); return f.files.err })
 	look(func(ctx context.Context) error { f.defender = learn(l.defender(ctx)); return f.defender.err })
 	look(func(ctx context.Context) error { f.runtime = learn(l.runtime(ctx)); return f.runtime.err })
-	look(func(ctx context.Context) (err error) { f.uuid, err = l.uuid(ctx); return err })
+	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })
 	for i, t := range targets {
 		look(func(ctx context.Context) error {
 			f.targets[i] = l.reach(ctx, t)
@@ -188,12 +188,6 @@ func (l looker) runtime(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return reply.GetRuntimeName() + " " + reply.GetRuntimeVersion(), nil
-}
-
-// uuid is the machine's identity as kubelet gives it to the Node object.
-func (l looker) uuid(ctx context.Context) (string, error) {
-	value, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`, Name: "LastConfig"})
-	return strings.Trim(value.GetString_(), "{}"), err
 }
 
 func (l looker) reach(ctx context.Context, t target) reached {

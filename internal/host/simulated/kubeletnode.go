@@ -265,6 +265,10 @@ func (k *kubeletNode) tell(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	hardware, err := k.c.p.Host.Registry.Get(hardwareKey, "LastConfig")
+	if err != nil {
+		return err
+	}
 	capacity := map[string]any{"cpu": fmt.Sprint(facts.CPUs), "memory": fmt.Sprintf("%dKi", facts.Memory/1024), "pods": "110", "ephemeral-storage": "66000000Ki"}
 	status := map[string]any{
 		"conditions": conditions, "capacity": capacity, "allocatable": capacity,
@@ -275,7 +279,7 @@ func (k *kubeletNode) tell(ctx context.Context, now time.Time) error {
 		"nodeInfo": map[string]any{
 			"operatingSystem": "windows", "architecture": facts.Architecture, "osImage": facts.Product, "kernelVersion": "10.0." + facts.Build,
 			"kubeletVersion": k.c.version, "kubeProxyVersion": k.c.version, "machineID": facts.Hostname, "bootID": facts.BootID,
-			"systemUUID": "00000000-0000-4000-8000-000000000000", "containerRuntimeVersion": "containerd://" + strings.TrimPrefix(runtime.RuntimeVersion, "v"),
+			"systemUUID": strings.Trim(hardware.String, "{}"), "containerRuntimeVersion": "containerd://" + strings.TrimPrefix(runtime.RuntimeVersion, "v"),
 		},
 		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": 10250}},
 	}

@@ -1,6 +1,8 @@
 package simulated
 
 import (
+	"crypto/rand"
+	"fmt"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ const (
 	HostsFile = systemFolder + `\drivers\etc\hosts`
 	// RemoteDesktopGroup is the firewall group of Remote Desktop.
 	RemoteDesktopGroup = "@FirewallAPI.dll,-28752"
+	hardwareKey        = `HKLM\SYSTEM\HardwareConfig`
 	terminalServerKey  = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
 )
 
@@ -76,6 +79,7 @@ func (m *Machine) installRegistry() {
 	number(currentVersionKey, "UBR", 2700)
 	text(servicingKey, "Version", "10.0.20348.2700")
 	number(terminalServerKey, "fDenyTSConnections", 1)
+	text(hardwareKey, "LastConfig", newUUID())
 	expand(environmentKey, "Path", `%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
 	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)
 	expand(environmentKey, "TEMP", `%SystemRoot%\TEMP`)
@@ -196,4 +200,11 @@ func (m *Machine) putFile(path string, data []byte) {
 	m.disk.truncate(f, 0)
 	_, _ = m.disk.write(f, data)
 	f.synced = f.content.size
+}
+
+// newUUID is what tells this machine from all others, as its firmware has it.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return fmt.Sprintf("{%x-%x-%x-%x-%x}", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
