@@ -42,11 +42,14 @@ func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStre
 	if err != nil && !(request.GetFollow() && errors.Is(err, host.ErrNotExist)) {
 		return err
 	}
+	_, offset := t.now.Zone()
+	if err := stream.Send(&agentv1.TailReply{UtcOffset: int32(offset)}); err != nil {
+		return err
+	}
 	if err := t.drain(!request.GetFollow()); err != nil {
 		return err
 	}
-	_, offset := t.now.Zone()
-	if err := stream.Send(&agentv1.TailReply{Event: tailStands, UtcOffset: int32(offset)}); err != nil || !request.GetFollow() {
+	if err := stream.Send(&agentv1.TailReply{Event: tailStands}); err != nil || !request.GetFollow() {
 		return err
 	}
 	return t.follow(stream.Context())

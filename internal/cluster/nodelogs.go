@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// LogsDisabledError: the kubelet does not show its machine's logs at all.
+type LogsDisabledError struct{ Node string }
+
+func (e *LogsDisabledError) Error() string {
+	return fmt.Sprintf("read the logs of node %s through the API server: its kubelet does not serve them; "+
+		"set enableSystemLogHandler: true and enableDebuggingHandlers: true in the kubelet's configuration", e.Node)
+}
+
+// NodeLogs asks a node's kubelet, through the API server, for a file or folder
+// under its /var/log (a folder comes as HTML), or for what query says, which needs
+// NodeLogQuery. byteRange is an HTTP Range; empty: all. A file that is not there is
+// an error for which apierrors.IsNotFound is true.
+func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser, error) {
+	doing := "read the logs of node " + node + " through the API server"
+	where := path.Join("/api/v1/nodes", node, "proxy/logs", file)
+	if file == "" || file[len(file)-1] == '/' {
+		where += "/" // or the kubelet redirects to where the proxy is not
+	}
+	request := c.client.CoreV1().RESTClient().Get().AbsPath(where)
+	for name, values := range query {
+		for _, value := range values {
+			request.Param(name, value)
+		}
+	}
+	if byteRange != "" {
+		request.SetHeader("Range", byteRange)
+	}
+	body, err := request.Stream(ctx)
+	if apierrors.IsMethodNotSupported(err) {
+		return nil, &LogsDisabledError{Node: node}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	return body, c.fail(doing, Permission{Verb: "get", Resource: "nodes/proxy"}, err)
+}

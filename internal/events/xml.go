@@ -1,0 +1,187 @@
+package events
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// largest is where an event is given up, bytes. Windows allows 64 KiB of data.
+const largest = 1 << 20
+
+// decoder is a writer that wevtutil's output goes to: one <Event> after the
+// other, with nothing around them.
+type decoder struct {
+	each    func(Event) error
+	pending []byte
+	wide    bool // UTF-16, as /uni:true has it
+	odd     []byte
+	begun   bool
+}
+
+func (d *decoder) Write(data []byte) (int, error) {
+	text := d.narrow(data)
+	d.pending = append(d.pending, text...)
+	end := []byte("</Event>")
+	for {
+		at := bytes.Index(d.pending, end)
+		if at < 0 {
+			break
+		}
+		one := d.pending[:at+len(end)]
+		if begin := bytes.Index(one, []byte("<Event")); begin >= 0 {
+			if err := d.each(parse(one[begin:])); err != nil {
+				return 0, err
+			}
+		}
+		d.pending = append(d.pending[:0], d.pending[at+len(end):]...)
+	}
+	if len(d.pending) > largest {
+		return 0, fmt.Errorf("read an event: it has more than %d bytes", largest)
+	}
+	return len(data), nil
+}
+
+// narrow makes UTF-8 of UTF-16, which it tells by its mark or by the zero byte
+// behind the first letter.
+func (d *decoder) narrow(data []byte) []byte {
+	data = append(d.odd, data...)
+	d.odd = nil
+	if !d.begun {
+		if len(data) < 2 {
+			d.odd = data
+			return nil
+		}
+		d.begun = true
+		d.wide = data[0] == 0xff && data[1] == 0xfe || data[1] == 0
+		if d.wide && data[0] == 0xff {
+			data = data[2:]
+		}
+	}
+	if !d.wide {
+		return data
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for ; len(data) > 1; data = data[2:] {
+		units = append(units, uint16(data[0])|uint16(data[1])<<8)
+	}
+	if n := len(units); n > 0 && utf16.IsSurrogate(rune(units[n-1])) && units[n-1] < 0xdc00 { // its half is to come
+		data = append([]byte{byte(units[n-1]), byte(units[n-1] >> 8)}, data...)
+		units = units[:n-1]
+	}
+	d.odd = bytes.Clone(data)
+	return []byte(string(utf16.Decode(units)))
+}
+
+// rendered is an event as XML.
+type rendered struct {
+	System struct {
+		Provider struct {
+			Name string `xml:"Name,attr"`
+		}
+		EventID     int
+		Level       int
+		TimeCreated struct {
+			SystemTime string `xml:"SystemTime,attr"`
+		}
+		EventRecordID uint64
+		Execution     struct {
+			ProcessID int `xml:"ProcessID,attr"`
+		}
+		Channel  string
+		Computer string
+	}
+	EventData struct {
+		Data []struct {
+			Name  string `xml:"Name,attr"`
+			Value string `xml:",chardata"`
+		}
+	}
+	UserData struct {
+		Any []node `xml:",any"`
+	}
+	RenderingInfo struct {
+		Message string
+	}
+}
+
+// node is XML that nobody knows the form of.
+type node struct {
+	XMLName xml.Name
+	Text    string `xml:",chardata"`
+	Any     []node `xml:",any"`
+}
+
+// parse reads one event. One that cannot be read is not left out: its message
+// says so.
+func parse(text []byte) Event {
+	var r rendered
+	d := xml.NewDecoder(bytes.NewReader(clean(text)))
+	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errors.New("unexpected encoding") }
+	if err := d.Decode(&r); err != nil {
+		return Event{Message: "swdt cannot read this event: " + err.Error()}
+	}
+	e := Event{
+		Channel: r.System.Channel, Provider: r.System.Provider.Name, ID: r.System.EventID, Record: r.System.EventRecordID,
+		Level: levelOf(r.System.Level), Computer: r.System.Computer, Process: r.System.Execution.ProcessID,
+		Message: strings.TrimSpace(strings.ReplaceAll(r.RenderingInfo.Message, "\r\n", "\n")),
+	}
+	e.Time, _ = time.Parse(time.RFC3339Nano, r.System.TimeCreated.SystemTime)
+	for _, datum := range r.EventData.Data {
+		e.Data = append(e.Data, Datum{Name: datum.Name, Value: datum.Value})
+	}
+	for _, any := range r.UserData.Any {
+		e.Data = append(e.Data, leaves(any)...)
+	}
+	if e.Message == "" { // its provider is not registered, or has no text for it
+		e.Message = spelled(e.Data)
+	}
+	return e
+}
+
+func leaves(n node) (data []Datum) {
+	if len(n.Any) == 0 {
+		return []Datum{{Name: n.XMLName.Local, Value: strings.TrimSpace(n.Text)}}
+	}
+	for _, below := range n.Any {
+		data = append(data, leaves(below)...)
+	}
+	return data
+}
+
+func spelled(data []Datum) string {
+	var parts []string
+	for _, datum := range data {
+		if datum.Name != "" {
+			parts = append(parts, datum.Name+"="+datum.Value)
+		} else if datum.Value != "" {
+			parts = append(parts, datum.Value)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// clean takes out what XML 1.0 does not allow and Windows writes all the same:
+// control characters, as they are or as references.
+func clean(text []byte) []byte {
+	text = bytes.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, text)
+	for c := range 0x20 {
+		if c == '\t' || c == '\n' || c == '\r' {
+			continue
+		}
+		for _, form := range []string{"&#x%X;", "&#x%x;", "&#%d;"} {
+			text = bytes.ReplaceAll(text, fmt.Appendf(nil, form, c), []byte(" "))
+		}
+	}
+	return text
+}

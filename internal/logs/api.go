@@ -1,0 +1,317 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/swdt-dev/swdt/internal/swap"
+)
+
+// Kubelet is how a node's kubelet is asked for logs: cluster.Cluster does.
+type Kubelet interface {
+	NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser, error)
+}
+
+// served is the folder on the node that the kubelet shows.
+const served = `C:\var\log\`
+
+// NotServedError: the source stands where the kubelet does not show it.
+type NotServedError struct{ Source string }
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf(`%s is not to be had through the API server, where the kubelet shows what is under %s alone; use --via ssh`,
+		e.Source, strings.TrimSuffix(served, `\`))
+}
+
+// QueryDisabledError: the kubelet shows files, and does not look for services.
+type QueryDisabledError struct{ Node, Service string }
+
+func (e *QueryDisabledError) Error() string {
+	return fmt.Sprintf("ask the kubelet of node %s for the log of %s: NodeLogQuery is off there; set enableSystemLogQuery: true in its "+
+		"configuration (before 1.36 also the feature gate NodeLogQuery), or name a file, as file:C:\\var\\log\\%[2]s.log", e.Node, e.Service)
+}
+
+// api reads one node's logs through the API server.
+//
+// Files are asked for by their names, which every kubelet answers. NodeLogQuery
+// would look for a service's log itself, but knows three names of it, not that of
+// kubelet.err.log, and takes neither a time nor a number of lines for a file. It is
+// asked for what is no file: what a service has logged to Windows's Application log.
+type api struct {
+	kubelet Kubelet
+	node    string
+	options Options
+}
+
+// ShowByAPI sends a node's logs to in, one log after the other: of files it can
+// have a part only by counting bytes. Follow is not possible.
+func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger) error {
+	a := &api{kubelet: kubelet, node: node, options: o}
+	names := o.Sources
+	if len(names) == 0 {
+		names = byDefault()
+	}
+	var errs []error
+	read := 0
+	for _, name := range names {
+		n, err := a.source(ctx, name, m)
+		read += n
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if read == 0 {
+		return &NothingError{Sources: names}
+	}
+	return nil
+}
+
+// source shows what there is of a source.
+func (a *api) source(ctx context.Context, name string, m *Merger) (read int, err error) {
+	patterns, query, err := places(name)
+	if err != nil {
+		return 0, err
+	}
+	if query != "" {
+		return 1, a.query(ctx, name, query, m)
+	}
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		files, err := a.expand(ctx, pattern)
+		if err != nil {
+			return read, err
+		}
+		for _, file := range files {
+			if seen[strings.ToLower(file)] {
+				continue
+			}
+			seen[strings.ToLower(file)] = true
+			read++
+			if err := a.file(ctx, name, file, m); err != nil {
+				return read, err
+			}
+		}
+	}
+	return read, nil
+}
+
+// places are a source's files under the served folder, with slashes, or the
+// service to ask NodeLogQuery for.
+func places(name string) (patterns []string, query string, err error) {
+	var all []string
+	switch known, ok := tableEntry(name); {
+	case strings.HasPrefix(name, filePrefix):
+		all = []string{absolute(strings.TrimPrefix(name, filePrefix))}
+	case strings.HasPrefix(name, podPrefix):
+		all = []string{podPattern(defaultPodLogs, strings.TrimPrefix(name, podPrefix))}
+	case strings.HasPrefix(name, eventPrefix):
+		return nil, "", &NotServedError{Source: name}
+	case !ok:
+		return nil, name, nil
+	default:
+		for _, service := range known.Services {
+			all = append(all, swap.LogFiles(service, "")...)
+		}
+		all = append(all, known.Paths...)
+		for _, pod := range known.Pods {
+			all = append(all, podPattern(defaultPodLogs, pod))
+		}
+	}
+	for _, pattern := range all {
+		if len(pattern) > len(served) && strings.EqualFold(pattern[:len(served)], served) {
+			patterns = append(patterns, strings.ReplaceAll(pattern[len(served):], `\`, "/"))
+		}
+	}
+	if len(patterns) == 0 {
+		return nil, "", &NotServedError{Source: name}
+	}
+	return patterns, "", nil
+}
+
+// expand finds the files that there are, by listing folders.
+func (a *api) expand(ctx context.Context, pattern string) ([]string, error) {
+	folders := []string{""}
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		last := i == len(parts)-1
+		var next []string
+		for _, folder := range folders {
+			if !last && !strings.Contains(part, "*") {
+				next = append(next, folder+part+"/")
+				continue
+			}
+			entries, err := a.list(ctx, folder)
+			if err != nil {
+				return nil, err
+			}
+			for _, entry := range entries {
+				name, isFolder := strings.CutSuffix(entry, "/")
+				if isFolder != last && fits(part, name) {
+					next = append(next, folder+entry)
+				}
+			}
+		}
+		folders = next
+	}
+	return folders, nil
+}
+
+// list reads the page that Go's file server makes of a folder: a line for each
+// entry, a link whose text is its name, with a slash behind a folder's.
+func (a *api) list(ctx context.Context, folder string) ([]string, error) {
+	body, err := a.kubelet.NodeLogs(ctx, a.node, folder, nil, "")
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var entries []string
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		_, rest, link := strings.Cut(lines.Text(), `<a href="`)
+		_, rest, text := strings.Cut(rest, `">`)
+		name, _, end := strings.Cut(rest, "</a>")
+		if link && text && end {
+			entries = append(entries, html.UnescapeString(name))
+		}
+	}
+	return entries, lines.Err()
+}
+
+const (
+	firstPart = 64 << 10 // of a file's end, bytes
+	lastPart  = 64 << 20 // from there on, all of it
+)
+
+// file sends a file's last lines: parts of its end, each larger than the one
+// before, until there are enough.
+func (a *api) file(ctx context.Context, source, file string, m *Merger) error {
+	wanted := a.options.Tail
+	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
+		return a.read(ctx, source, file, "", m)
+	}
+	for size := firstPart; size < lastPart; size *= 8 {
+		body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, "bytes=-"+strconv.Itoa(size))
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(body, int64(size)+1))
+		body.Close()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		whole := len(text) < size
+		if whole || bytes.Count(text, []byte("\n")) > wanted {
+			begin := lineStart(text, wanted)
+			return a.send(ctx, source, file, bytes.NewReader(text[begin:]), m)
+		}
+	}
+	return a.read(ctx, source, file, "", m)
+}
+
+// lineStart is where the last lines begin.
+func lineStart(text []byte, lines int) int {
+	wanted := int64(lines)
+	if wanted == 0 {
+		return len(text)
+	}
+	from, _ := lastLines(text, wanted)
+	return from
+}
+
+// lastLines: the very last byte ends a line and begins none.
+func lastLines(text []byte, wanted int64) (from int, found bool) {
+	end := max(0, len(text)-1)
+	for {
+		end = bytes.LastIndexByte(text[:end], '\n')
+		if end < 0 {
+			return 0, false
+		}
+		if wanted--; wanted == 0 {
+			return end + 1, true
+		}
+	}
+}
+
+func (a *api) read(ctx context.Context, source, file, byteRange string, m *Merger) error {
+	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, byteRange)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return a.send(ctx, source, file, body, m)
+}
+
+// send makes records of a log's bytes. The node's time zone is not known here: a
+// time without one is taken for UTC.
+func (a *api) send(ctx context.Context, source, file string, from io.Reader, m *Merger) error {
+	in := m.Add(ctx)
+	defer in.Close(ctx)
+	o := a.options
+	if !o.picks() && o.Since.IsZero() {
+		o.Tail = -1 // cut already
+	}
+	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
+	if strings.HasPrefix(source, podPrefix) || strings.HasPrefix(file, "pods/") {
+		source = podSource(defaultPodLogs, windowsPath)
+	}
+	l := newLines(File{Node: a.node, Source: source, Path: windowsPath}, o)
+	buffer := make([]byte, firstPart)
+	for {
+		n, err := from.Read(buffer)
+		records, past := l.split(buffer[:n])
+		if err := in.Send(ctx, records); err != nil {
+			return err
+		}
+		switch {
+		case past != nil:
+			return nil
+		case err == io.EOF:
+			return in.Send(ctx, l.end())
+		case err != nil:
+			return fmt.Errorf("read %s: %w", windowsPath, err)
+		}
+	}
+}
+
+// query asks NodeLogQuery for a service's log.
+func (a *api) query(ctx context.Context, source, service string, m *Merger) error {
+	o := a.options
+	values := url.Values{"query": {service}}
+	if !o.Since.IsZero() {
+		values.Set("sinceTime", o.Since.UTC().Format(time.RFC3339))
+	}
+	if !o.Until.IsZero() {
+		values.Set("untilTime", o.Until.UTC().Format(time.RFC3339))
+	}
+	if o.Tail >= 0 && !o.picks() {
+		values.Set("tailLines", strconv.Itoa(o.Tail))
+	}
+	body, err := a.kubelet.NodeLogs(ctx, a.node, "", values, "")
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	reader := bufio.NewReader(body)
+	// A kubelet that does not know queries answers with its folder.
+	if head, _ := reader.Peek(len("<!doctype html>")); bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype")) || bytes.HasPrefix(head, []byte("<pre>")) {
+		return &QueryDisabledError{Node: a.node, Service: service}
+	}
+	return a.send(ctx, source, path.Base(service), reader, m)
+}

@@ -1,0 +1,160 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/swap"
+)
+
+// service is a service's settings, or nil where there is none of that name.
+func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConfig, error) {
+	reply, err := f.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+	if errors.Is(err, host.ErrNoService) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at service %s: %w", name, err)
+	}
+	return reply.GetConfig(), nil
+}
+
+// ofService are a service's logs: what it is set up to write, whether it has or
+// not, and what exists of the usual.
+func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, error) {
+	config, err := f.service(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	configured, err := f.configured(ctx, name, config)
+	if err != nil {
+		return nil, err
+	}
+	var all []Found
+	for i, path := range append(configured, swap.LogFiles(name, "")...) {
+		if path = absolute(path); path == "" {
+			continue
+		}
+		found, err := f.glob(ctx, source, path)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 && i < len(configured) {
+			found = []Found{f.found(source, path)}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// configured is where the service is told to log.
+func (f *finder) configured(ctx context.Context, name string, config *agentv1.ServiceConfig) ([]string, error) {
+	if config == nil {
+		return nil, nil
+	}
+	all := swap.LogFiles(name, config.GetCommandLine())
+	configured := all[:len(all)-len(swap.LogFiles(name, ""))]
+	args := commandline.Split(config.GetCommandLine())
+	if len(args) == 0 || !strings.EqualFold(base(args[0]), "nssm.exe") {
+		return configured, nil
+	}
+	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + name + `\Parameters`
+	for _, value := range []string{"AppStdout", "AppStderr"} {
+		reply, err := f.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: value})
+		if errors.Is(err, host.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read nssm's settings for service %s: %w", name, err)
+		}
+		configured = append(configured, reply.GetString_())
+	}
+	return configured, nil
+}
+
+// pod gives the logs of namespace/name[/container], of all its lives that the
+// kubelet has kept.
+func (f *finder) pod(ctx context.Context, name string) ([]Found, error) {
+	folder, err := f.podFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.glob(ctx, "", podPattern(folder, name))
+	for i := range found {
+		found[i].Source = podSource(folder, found[i].Path)
+	}
+	return found, err
+}
+
+// podPattern is where the logs of namespace/name[/container] are.
+func podPattern(folder, name string) string {
+	parts := strings.Split(name, "/")
+	container := "*"
+	if len(parts) > 2 {
+		container = parts[2]
+	}
+	return folder + `\` + parts[0] + "_" + parts[1] + `_*\` + container + `\*.log`
+}
+
+// podSource names a container's log: C:\var\log\pods\NS_NAME_UID\CONTAINER\0.log.
+// No name has an underscore in it.
+func podSource(folder, path string) string {
+	parts := strings.Split(path[len(folder)+1:], `\`)
+	pod := strings.Split(parts[0], "_")
+	return podPrefix + pod[0] + "/" + pod[1] + "/" + parts[1]
+}
+
+// podFolder is where the kubelet is told to let containers log.
+func (f *finder) podFolder(ctx context.Context) (string, error) {
+	if f.podLogs != "" {
+		return f.podLogs, nil
+	}
+	f.podLogs = defaultPodLogs
+	config, err := f.service(ctx, "kubelet")
+	if err != nil || config == nil {
+		return f.podLogs, err
+	}
+	file := absolute(flagOf(config.GetCommandLine(), "config"))
+	if file == "" {
+		return f.podLogs, nil
+	}
+	content, err := smallfile.Read(ctx, f.node, file)
+	if errors.Is(err, host.ErrNotExist) {
+		return f.podLogs, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	var kubelet struct {
+		PodLogsDir string `json:"podLogsDir"`
+	}
+	// A configuration that is not one is the kubelet's to complain about.
+	if yaml.Unmarshal(content, &kubelet) == nil && absolute(kubelet.PodLogsDir) != "" {
+		f.podLogs = absolute(kubelet.PodLogsDir)
+	}
+	return f.podLogs, nil
+}
+
+// flagOf is a flag's value on a command line.
+func flagOf(line, name string) string {
+	args := commandline.Split(line)
+	for i, arg := range args {
+		given, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if given != name || !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if !ok && i+1 < len(args) {
+			value = args[i+1]
+		}
+		return value
+	}
+	return ""
+}

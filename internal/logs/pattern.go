@@ -1,0 +1,131 @@
+package logs
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// Pattern is a regular expression that lines must match. The node has no regular
+// expressions (they would make the agent larger than its work is worth), it looks
+// for words: those of which every match must have one. So little that does not
+// match travels, and what does travel is matched here.
+type Pattern struct {
+	re         *regexp.Regexp
+	words      [][]byte // empty: the node cannot tell
+	ignoreCase bool
+}
+
+// Compile reads a regular expression as Go's regexp does (RE2).
+func Compile(text string) (*Pattern, error) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the regular expression: %w", err)
+	}
+	p := &Pattern{re: re}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("read the regular expression: %w", err)
+	}
+	n := needs{}
+	words, ok := n.words(tree.Simplify())
+	if !ok {
+		return p, nil
+	}
+	p.ignoreCase = n.foldsCase
+	for _, word := range words {
+		if p.ignoreCase {
+			word = strings.ToLower(word)
+		}
+		p.words = append(p.words, []byte(word))
+	}
+	return p, nil
+}
+
+// Match is whether the line is wanted; no pattern wants every line.
+func (p *Pattern) Match(line string) bool { return p == nil || p.re.MatchString(line) }
+
+func (p *Pattern) String() string { return p.re.String() }
+
+// Words are what the node is to look for.
+func (p *Pattern) Words() (words [][]byte, ignoreCase bool) {
+	if p == nil {
+		return nil, false
+	}
+	return p.words, p.ignoreCase
+}
+
+// maxWords is how many the node looks for at a time: each costs it another look.
+const maxWords = 16
+
+// needs finds words in a regular expression.
+type needs struct{ foldsCase bool }
+
+// words are such that every match contains one of them.
+func (n *needs) words(re *syntax.Regexp) ([]string, bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return n.literal(re)
+	case syntax.OpCapture, syntax.OpPlus:
+		return n.words(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return n.words(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		return n.best(re.Sub)
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			words, ok := n.words(sub)
+			if !ok || len(all)+len(words) > maxWords {
+				return nil, false
+			}
+			all = append(all, words...)
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+// literal leaves out what the node would compare in another way than a regular
+// expression does: letters beyond ASCII without regard to case. (A K that is the
+// sign for kelvin, or an old long s, is not found where case is ignored.)
+func (n *needs) literal(re *syntax.Regexp) ([]string, bool) {
+	word := string(re.Rune)
+	folds := re.Flags&syntax.FoldCase != 0
+	for _, r := range re.Rune {
+		if r == '\n' || r == utf8.RuneError || folds && r >= utf8.RuneSelf {
+			return nil, false
+		}
+	}
+	n.foldsCase = n.foldsCase || folds
+	return []string{word}, true
+}
+
+// best is the part of a sequence whose shortest word is longest.
+func (n *needs) best(parts []*syntax.Regexp) (best []string, ok bool) {
+	longest, folds := 0, n.foldsCase
+	chosen := folds
+	for _, part := range parts {
+		n.foldsCase = folds
+		words, found := n.words(part)
+		if length := shortest(words); found && length > longest {
+			longest, best, chosen = length, words, n.foldsCase
+		}
+	}
+	n.foldsCase = chosen
+	return best, best != nil
+}
+
+func shortest(words []string) int {
+	least := 0
+	for i, word := range words {
+		if i == 0 || len(word) < least {
+			least = len(word)
+		}
+	}
+	return least
+}

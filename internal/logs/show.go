@@ -1,0 +1,206 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/events"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// rescan is how often a node is looked at for logs that are new: of a container
+// that was started again, of a service that has not logged yet.
+const rescan = 2 * time.Second
+
+// NothingError: the node has no such log.
+type NothingError struct {
+	Sources []string
+	Wanted  []Found // which some service is set up to write
+}
+
+func (e *NothingError) Error() string {
+	text := "no log of " + strings.Join(e.Sources, ", ") + " exists"
+	if len(e.Wanted) > 0 {
+		text += "; " + paths(e.Wanted) + " is what would be one"
+	}
+	return text + "; `swdt logs list` shows those that do, -f waits for one"
+}
+
+// show is one node's logs on their way to the merger.
+type show struct {
+	node    *node.Node
+	options Options
+	merger  *Merger
+	tell    ui.Reporter
+
+	running sync.WaitGroup
+	mutex   sync.Mutex
+	errs    []error
+	read    map[string]bool // by path, folded
+}
+
+// Show sends a node's logs to the merger and closes in, which has stood for the
+// node until its logs were known. With Follow it ends with ctx.
+func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, tell ui.Reporter) error {
+	s := &show{node: n, options: o, merger: m, tell: tell, read: map[string]bool{}}
+	names := o.Sources
+	if len(names) == 0 {
+		names = byDefault()
+	}
+	err := s.begin(ctx, names)
+	in.Close(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Follow {
+		s.rescan(ctx, names)
+	}
+	s.running.Wait()
+	return errors.Join(s.errs...)
+}
+
+// begin starts reading all there is.
+func (s *show) begin(ctx context.Context, names []string) error {
+	files, channels := split(names)
+	found, err := Find(ctx, s.node, files)
+	if err != nil {
+		return err
+	}
+	wanted := found
+	if !s.options.Follow {
+		wanted = existing(found)
+	}
+	if len(wanted) == 0 && len(channels) == 0 && (!s.options.Follow || len(s.options.Sources) > 0) {
+		return &NothingError{Sources: names, Wanted: found}
+	}
+	for _, file := range wanted {
+		s.file(ctx, file.File, s.options)
+	}
+	return s.channels(ctx, channels)
+}
+
+func split(names []string) (files, channels []string) {
+	for _, name := range names {
+		if channel, ok := IsEvent(name); ok {
+			channels = append(channels, channel)
+		} else {
+			files = append(files, name)
+		}
+	}
+	return files, channels
+}
+
+// file reads one file beside the others.
+func (s *show) file(ctx context.Context, file File, o Options) {
+	s.read[strings.ToLower(file.Path)] = true
+	in := s.merger.Add(ctx)
+	s.running.Go(func() {
+		defer in.Close(ctx)
+		s.failed(ctx, Tail(ctx, s.node.Files, file, o, in))
+	})
+}
+
+// failed keeps an error of one log: the others go on.
+func (s *show) failed(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var lost *node.LostError
+	if errors.As(err, &lost) {
+		for _, other := range s.errs {
+			if errors.As(other, &lost) {
+				return // all logs of a node are lost at once
+			}
+		}
+	}
+	s.errs = append(s.errs, err)
+}
+
+// rescan adds what appears later; that is read from its beginning.
+func (s *show) rescan(ctx context.Context, names []string) {
+	files, _ := split(names)
+	fromStart := s.options
+	fromStart.Tail = -1
+	ticker := time.NewTicker(rescan)
+	defer ticker.Stop()
+	for len(files) > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		found, err := Find(ctx, s.node, files)
+		if err != nil {
+			s.failed(ctx, err)
+			return
+		}
+		for _, file := range existing(found) {
+			if !s.read[strings.ToLower(file.Path)] {
+				s.tell.Info("new log %s", file.Path)
+				s.file(ctx, file.File, fromStart)
+			}
+		}
+	}
+}
+
+// channels reads event channels beside the files.
+func (s *show) channels(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	reader, err := events.Open(ctx, s.node.Processes)
+	if err != nil {
+		return err
+	}
+	channels, err := reader.Channels(names)
+	if err != nil {
+		return err
+	}
+	for _, channel := range channels {
+		in := s.merger.Add(ctx)
+		s.running.Go(func() {
+			defer in.Close(ctx)
+			s.failed(ctx, channel.Read(ctx, s.query(), s.emit(ctx, in)))
+		})
+	}
+	return nil
+}
+
+func (s *show) query() events.Query {
+	o := s.options
+	q := events.Query{IDs: o.EventIDs, Level: o.Level, Since: o.Since, Until: o.Until, Last: o.Tail, Follow: o.Follow}
+	if o.Grep != nil {
+		q.Wants = func(e events.Event) bool { return o.Grep.Match(text(e)) }
+	}
+	return q
+}
+
+func (s *show) emit(ctx context.Context, in *Input) events.Emit {
+	return func(batch []events.Event, stands bool) error {
+		records := make([]Record, 0, len(batch))
+		for _, e := range batch {
+			records = append(records, Record{
+				Time: e.Time, Node: s.node.Name, Source: eventPrefix + e.Channel, Level: e.Level, Text: text(e), Event: &e,
+			})
+		}
+		if err := in.Send(ctx, records); err != nil {
+			return err
+		}
+		if stands {
+			in.CaughtUp(ctx)
+		}
+		return nil
+	}
+}
+
+// text is an event as a line of a log.
+func text(e events.Event) string {
+	return fmt.Sprintf("%s %d: %s", e.Provider, e.ID, strings.Join(strings.Fields(e.Message), " "))
+}
