@@ -133,17 +133,8 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	defer struck.cancel()
 	id, ok := n.awaitStruck(t, struck, state)
 	if !ok {
-		// Under Wine a process now and then does not come to its first instruction.
-		// Only a push that waits for something is begun once more: one that has
-		// ended by itself has failed.
 		struck.cancel()
-		t.Logf("no transaction came to the state %s: %s", state, <-struck.ended)
-		struck = n.begin(config)
-		defer struck.cancel()
-		if id, ok = n.awaitStruck(t, struck, state); !ok {
-			struck.cancel()
-			t.Fatalf("again no transaction came to the state %s: %s", state, <-struck.ended)
-		}
+		t.Fatalf("no transaction came to the state %s: %s", state, <-struck.ended)
 	}
 	if s.victims == nil {
 		n.proxy.cut()

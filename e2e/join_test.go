@@ -151,7 +151,7 @@ func TestInterruptedJoin(t *testing.T) {
 	c := clusterSandbox(t)
 	credentials := credentialsOf(t, c.sandboxInfo)
 	file := c.joinFile(t, credentials, joinWith{})
-	for _, step := range []string{"containerd files", "containerd service", "kubelet service", "join", "node"} {
+	for _, step := range []string{"containerd files", "containerd config", "containerd service", "kubelet service", "join"} {
 		t.Run(step, func(t *testing.T) {
 			c.joinUntil(t, file, step)
 			ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
