@@ -53,7 +53,7 @@ func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
 	for _, path := range [][]string{
-		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"},
+		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"}, {"logs"}, {"logs", "list"}, {"events"},
 		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"}, {"cri", "containers"},
 		{"cri", "images"}, {"cri", "stats"},
 		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"},

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/logline"
+	"github.com/swdt-dev/swdt/internal/logs"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// defaultTail is how many lines of each log are shown where nothing says which.
+const defaultTail = 100
+
+// selection are the flags that say which lines or events are wanted.
+type selection struct {
+	follow     bool
+	since      string
+	until      string
+	tail       int
+	grep       string
+	level      string
+	timestamps bool
+}
+
+func (o *selection) addFlags(cmd *cobra.Command, lines string) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	flags.StringVar(&o.since, "since", "", "only "+lines+" from this `time` on: 10m, 2h, or 2026-11-20T14:00:00Z")
+	flags.StringVar(&o.until, "until", "", "only "+lines+" up to this `time`, written alike")
+	flags.IntVar(&o.tail, "tail", defaultTail, "the last `N` "+lines+" of each; -1 for all (default 100, all with --since)")
+	flags.Lookup("tail").DefValue = "0"
+	flags.StringVar(&o.grep, "grep", "", "only "+lines+" that match this regular `expression` (RE2); (?i) first ignores case")
+	flags.StringVar(&o.level, "level", "", "only this `level` and worse: debug, info, warning, error, fatal")
+	flags.BoolVar(&o.timestamps, "timestamps", false, "begin each line with its time, in UTC")
+	var levels []string
+	for _, level := range logline.Levels() {
+		levels = append(levels, level.String())
+	}
+	must(cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// complete reads the flags. Nothing is contacted.
+func (o *selection) complete(cmd *cobra.Command, now time.Time) (logs.Options, error) {
+	options := logs.Options{Follow: o.follow, Tail: o.tail}
+	var err error
+	if options.Since, err = moment("since", o.since, now); err != nil {
+		return options, err
+	}
+	if options.Until, err = moment("until", o.until, now); err != nil {
+		return options, err
+	}
+	switch {
+	case o.follow && o.until != "":
+		return options, usagef("--follow has no end, and --until is one: use one of the two")
+	case !options.Since.IsZero() && !options.Until.IsZero() && options.Until.Before(options.Since):
+		return options, usagef("--until %s is before --since %s", o.until, o.since)
+	case !options.Since.IsZero() && !cmd.Flags().Changed("tail"):
+		options.Tail = -1
+	}
+	if o.level != "" {
+		if options.Level = logline.ParseLevel(o.level); options.Level == logline.Unknown {
+			return options, usagef("--level %s: use debug, info, warning, error or fatal", o.level)
+		}
+	}
+	if o.grep != "" {
+		if options.Grep, err = logs.Compile(o.grep); err != nil {
+			return options, usagef("--grep: %v", err)
+		}
+	}
+	return options, nil
+}
+
+// moment is a time, or so long ago.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, usagef("--%s %s: use how long ago, such as 10m, or a time such as 2026-11-20T14:00:00Z", flag, text)
+}
+
+type logsOptions struct {
+	selection
+	via     string
+	cluster clusterOptions
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	o := &logsOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:   "logs [SOURCE…] [flags]",
+		Short: "What the node's programs log, several logs and nodes in one order of time",
+		Long: `Shows logs of a node: kubelet, containerd and kube-proxy, or the sources that are
+named. Where a program logs is found by how its service is set up, then in the
+usual places. Several logs, and several nodes, come as one, in order of time.
+
+A source is one of
+
+` + sourceTable() + `
+or a Windows service's name, pod/NAMESPACE/NAME[/CONTAINER], file:C:\PATH, or
+event:CHANNEL; * in a path, a pod or a channel stands for anything.
+
+The node reads a log from its end, begins at --since, and sends only lines that
+have a word that --grep demands. With -f, a log that is rotated, truncated or not
+there yet, and a service that is restarted, are followed through.
+
+-o json prints one line of JSON for each line.`,
+		Example: examples(
+			"logs kubelet -f", "follow it, through restarts and rotation",
+			"logs --since 10m --level warning", "what went wrong lately, in kubelet, containerd and kube-proxy",
+			"logs kubelet containerd --grep 'sandbox|(?i)hcs'", "",
+			"logs pod/default/web-0", "a pod's containers, as the node has them",
+			"logs list", "which logs there are",
+		),
+		Args:              arguments(cobra.ArbitraryArgs),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runLogs(cmd, o, args) },
+		ValidArgsFunction: completeSources,
+	})
+	o.addFlags(cmd, "lines")
+	cmd.Flags().StringVar(&o.via, "via", viaAuto, "how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or --context says which")
+	o.cluster.addFlags(cmd)
+	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{viaAuto, viaSSH, viaAPI}, cobra.ShellCompDirectiveNoFileComp)))
+	cmd.AddCommand(a.logsListCommand())
+	return cmd
+}
+
+// Ways to a node's logs.
+const (
+	viaAuto = "auto"
+	viaSSH  = "ssh"
+	viaAPI  = "api"
+)
+
+func sourceTable() string {
+	var text strings.Builder
+	for _, source := range logs.Sources() {
+		text.WriteString("  " + source.Name + strings.Repeat(" ", 14-len(source.Name)) + source.About + "\n")
+	}
+	return text.String()
+}
+
+func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, source := range logs.Sources() {
+		names = append(names, source.Name)
+	}
+	return append(names, "pod/", "file:", "event:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) error {
+	options, err := o.complete(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, name := range sources {
+		if err := logs.CheckName(name); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	options.Sources = sources
+	if o.via != viaAuto && o.via != viaSSH && o.via != viaAPI {
+		return usagef("--via %s: use auto, ssh or api", o.via)
+	}
+	if o.via == viaAPI && o.follow {
+		return usagef("the API server cannot follow a log: leave --follow or --via api out")
+	}
+	return a.showLogs(cmd.Context(), options, o)
+}
+
+// showLogs merges the logs of all nodes.
+func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions) error {
+	if a.global.output == ui.YAML {
+		return usagef("logs are lines, not a document: use -o text or -o json")
+	}
+	s, err := a.begin()
+	if err != nil {
+		return err
+	}
+	s.quiet = true
+	printer := a.logPrinter(s, options, o.timestamps)
+	return a.mergeLogs(ctx, s, options, o, printer)
+}
