@@ -85,3 +85,18 @@ func TestAContainerWhoseTimestampStandsStill(t *testing.T) {
 		t.Errorf("the one that stands still is %v", rows[1].Verdicts)
 	}
 }
+
+// However long a watch is, its sums take no more room, and stay right.
+func TestALongWatch(t *testing.T) {
+	follower, tally := stats.NewFollower(stats.DefaultTolerance), stats.NewTally()
+	const n = 200_000
+	for i := range n {
+		at := epoch().Add(time.Duration(i) * time.Second)
+		r := stats.Reading{Source: stats.CRI, Received: at, Latency: time.Duration(i%100+1) * time.Millisecond, Samples: nil}
+		tally.Add(r, follower.Add(r))
+	}
+	got := tally.Summaries()[0].LatencySeconds
+	if got.Count != n || got.Min != 0.001 || got.Max != 0.1 || got.Median < 0.045 || got.Median > 0.055 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -14,10 +14,10 @@ type sourceTally struct {
 	first, last time.Time
 	calls       int
 	failed      int
-	latencies   []float64 // seconds
+	latencies   thinned // seconds
 	samples     int
 	reported    int
-	ratios      []float64
+	ratios      thinned
 	verdicts    map[Verdict]int
 	containers  map[string]bool
 }
@@ -38,7 +38,7 @@ func (t *Tally) Add(r Reading, rows []Row) {
 		s.failed++
 		return
 	}
-	s.latencies = append(s.latencies, r.Latency.Seconds())
+	s.latencies.add(r.Latency.Seconds())
 	for _, row := range rows {
 		s.add(row)
 	}
@@ -54,13 +54,51 @@ func (s *sourceTally) add(row Row) {
 		s.verdicts[v]++
 	}
 	if difference, ok := row.Difference(); ok && *row.Computed >= worthDividing {
-		s.ratios = append(s.ratios, difference+1)
+		s.ratios.add(difference + 1)
 	}
 }
 
 // worthDividing is the least computed rate that others are divided by: of an
 // idle container, a tick more or less makes any ratio.
 const worthDividing = 0.005
+
+// mostKept are as many values as tell a distribution.
+const mostKept = 1 << 16
+
+// thinned keeps every value of a short watch, and of a long one every second,
+// every fourth and so on, spread over all of it.
+type thinned struct {
+	kept   []float64
+	seen   int
+	every  int
+	lowest float64
+	most   float64
+}
+
+func (t *thinned) add(v float64) {
+	if t.seen == 0 {
+		t.every, t.lowest, t.most = 1, v, v
+	}
+	t.lowest, t.most = min(t.lowest, v), max(t.most, v)
+	if t.seen%t.every == 0 {
+		t.kept = append(t.kept, v)
+	}
+	t.seen++
+	if len(t.kept) < mostKept {
+		return
+	}
+	for i := range t.kept[:mostKept/2] {
+		t.kept[i] = t.kept[2*i]
+	}
+	t.kept = t.kept[:mostKept/2]
+	t.every *= 2
+}
+
+func (t *thinned) distribution() Distribution {
+	d := distribution(t.kept)
+	d.Count, d.Min, d.Max = t.seen, t.lowest, t.most
+	return d
+}
 
 // Distribution of a number.
 type Distribution struct {
@@ -117,7 +155,7 @@ func (s *sourceTally) summary(source Source) SourceSummary {
 	span := s.last.Sub(s.first)
 	sum := SourceSummary{
 		Source: source, Seconds: span.Seconds(), Containers: len(s.containers), Calls: s.calls, Failed: s.failed,
-		Samples: s.samples, Reported: s.reported, Ratio: distribution(s.ratios), LatencySeconds: distribution(s.latencies),
+		Samples: s.samples, Reported: s.reported, Ratio: s.ratios.distribution(), LatencySeconds: s.latencies.distribution(),
 		Verdicts: map[Verdict]int{}, PerMinute: map[Verdict]float64{},
 	}
 	for v, n := range s.verdicts {

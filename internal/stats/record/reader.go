@@ -31,9 +31,9 @@ func (r Recording) Meta() Meta {
 	return r.Metas[len(r.Metas)-1]
 }
 
-// Read gives every reading of a file to each, in the order in which they were
-// recorded.
-func Read(path string, each func(stats.Reading) error) (Recording, error) {
+// Read gives every reading of a file to each, with the recording it is of, in the
+// order in which they were recorded.
+func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Recording{}, fmt.Errorf("read the recording: %w", err)
@@ -62,7 +62,7 @@ func Read(path string, each func(stats.Reading) error) (Recording, error) {
 			if err != nil {
 				return err
 			}
-			return each(r)
+			return each(recording.Meta(), r)
 		}
 		return nil
 	})

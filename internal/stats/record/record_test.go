@@ -55,7 +55,7 @@ func write(t *testing.T, path string, all []stats.Reading) {
 func read(t *testing.T, path string) (record.Recording, []stats.Reading) {
 	t.Helper()
 	var all []stats.Reading
-	recording, err := record.Read(path, func(r stats.Reading) error {
+	recording, err := record.Read(path, func(_ record.Meta, r stats.Reading) error {
 		all = append(all, r)
 		return nil
 	})
@@ -96,7 +96,7 @@ func TestCutAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []stats.Reading
-		recording, err := record.Read(cutPath, func(r stats.Reading) error {
+		recording, err := record.Read(cutPath, func(_ record.Meta, r stats.Reading) error {
 			got = append(got, r)
 			return nil
 		})
@@ -135,7 +135,7 @@ func refused(t *testing.T, path, text string) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != text {
 		t.Errorf("the file is %q, %v", got, err)
 	}
-	if _, err := record.Read(path, func(stats.Reading) error { return nil }); err == nil {
+	if _, err := record.Read(path, func(record.Meta, stats.Reading) error { return nil }); err == nil {
 		t.Error("it was read")
 	}
 }

@@ -35,9 +35,9 @@ func Load(path string) (Recorded, error) {
 	var follower *stats.Follower
 	tally := stats.NewTally()
 	charts := map[chartKey]*chart{}
-	recording, err := record.Read(path, func(reading stats.Reading) error {
+	recording, err := record.Read(path, func(meta record.Meta, reading stats.Reading) error {
 		if follower == nil {
-			follower = stats.NewFollower(stats.DefaultTolerance)
+			follower = stats.NewFollower(meta.Tolerance)
 		}
 		rows := follower.Add(reading)
 		tally.Add(reading, rows)
