@@ -27,6 +27,7 @@ func builtinCommands() map[string]command {
 		"pwsh":       powershellMain,
 		"choco":      chocoMain,
 		"chocolatey": chocoMain,
+		"wevtutil":   wevtutilMain,
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
 }

@@ -329,6 +329,7 @@ func isClosed(c <-chan struct{}) bool {
 // recover restarts a crashed service as its recovery actions say; with the lock
 // held.
 func (s *service) recover() {
+	s.m.logServiceCrash(s.config.Name)
 	r := s.config.Recovery
 	if r == nil || s.deleting {
 		return

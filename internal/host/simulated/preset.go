@@ -51,7 +51,7 @@ func (m *Machine) installFiles() {
 	} {
 		m.putFolder(folder)
 	}
-	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost"} {
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost", "wevtutil"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`, BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})

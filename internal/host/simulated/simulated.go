@@ -135,6 +135,7 @@ type Machine struct {
 	programs []Program
 	scripts  []ScriptFunc
 	commands []Ran
+	events   []LoggedEvent
 	choco    *chocoState
 
 	hook       func(Operation) Verdict
