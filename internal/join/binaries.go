@@ -61,11 +61,11 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 	if err != nil {
 		return plan.Change{}, err
 	}
-	var parts []string
+	var parts, installed []string
 	for _, c := range result.Components {
 		switch file := c.Destination[len(folderOf(c.Destination))+1:]; c.Action {
 		case deploy.ActionCreated:
-			parts = append(parts, strings.TrimSpace("install "+file+" "+c.Version.Wanted))
+			installed = append(installed, strings.TrimSpace(file+" "+c.Version.Wanted))
 		case deploy.ActionReplaced:
 			part := "replace " + file
 			if c.Version.Before != "" && c.Version.Wanted != "" {
@@ -73,6 +73,9 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 			}
 			parts = append(parts, part)
 		}
+	}
+	if len(installed) > 0 {
+		parts = append(parts, "install "+strings.Join(installed, ", "))
 	}
 	if len(result.Recovered) > 0 && len(parts) == 0 {
 		parts = append(parts, "finish what an interrupted run began")
@@ -96,8 +99,14 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	_, err = s.push(ctx, n, false, r)
-	return plan.Outcome{}, err
+	push := func() error {
+		_, err := s.push(ctx, n, false, r)
+		return err
+	}
+	if older(found) {
+		return plan.Outcome{}, s.stepBack(ctx, n, push)
+	}
+	return plan.Outcome{}, push()
 }
 
 // note writes a program down before it is there.
@@ -241,16 +250,21 @@ func removePatiently(ctx context.Context, n *node.Node, path string) error {
 
 // filesChange says what becomes of files when they are taken back.
 func filesChange(files []fileRecord) plan.Change {
-	var parts []string
+	var parts, removed []string
 	for _, f := range files {
 		switch {
 		case f.Before != "":
 			parts = append(parts, "put the "+f.Path+" of before back")
 		case f.Existed:
 			parts = append(parts, "keep "+f.Path+", which stood there before, as it is now")
+		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are of one folder
+			removed = append(removed, f.Path[len(folderOf(f.Path))+1:])
 		default:
-			parts = append(parts, "remove "+f.Path)
+			removed = append(removed, f.Path)
 		}
+	}
+	if len(removed) > 0 {
+		parts = append([]string{"remove " + strings.Join(removed, ", ")}, parts...)
 	}
 	return plan.Change{Needed: len(files) > 0, Summary: strings.Join(parts, ", ")}
 }

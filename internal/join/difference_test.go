@@ -39,6 +39,8 @@ func TestOnlyTheDifference(t *testing.T) {
 			[]string{"containerd files"}, true, true},
 		{"containerd of another generation", func(k *v1alpha1.Kubernetes) { k.Containerd.Version = "2.4.2" },
 			[]string{"containerd files", "containerd config", "containerd service", "kubelet"}, true, true},
+		{"containerd of an older generation", func(k *v1alpha1.Kubernetes) { k.Containerd.Version = "1.7.12" },
+			[]string{"containerd files", "containerd config", "containerd service", "kubelet"}, true, true},
 		{"kubelet", func(k *v1alpha1.Kubernetes) { k.Version = "1.36.4" },
 			[]string{"kubernetes files", "kubelet"}, true, false},
 		{"a label that kubelet may not set", func(k *v1alpha1.Kubernetes) {

@@ -64,13 +64,18 @@ func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		return plan.Change{}, err
 	}
 	var parts []string
-	if len(missing) > 0 {
-		parts = append(parts, "make "+strings.Join(deepest(missing), ", "))
+	detail := ""
+	const listed = 2
+	switch made := deepest(missing); {
+	case len(made) > listed:
+		parts, detail = append(parts, fmt.Sprintf("make %d folders", len(made))), strings.Join(made, ", ")
+	case len(made) > 0:
+		parts = append(parts, "make "+strings.Join(made, ", "))
 	}
 	if len(open) > 0 {
 		parts = append(parts, "restrict "+strings.Join(open, ", ")+" to Administrators and SYSTEM")
 	}
-	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
+	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; "), Detail: detail}, nil
 }
 
 // compare finds the folders that are missing, and those with credentials, there
@@ -142,7 +147,7 @@ func (s *folders) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, erro
 			data = append(data, f.Path)
 		}
 	}
-	summary := "remove the folders that are empty then"
+	summary := "remove folders that nobody else uses"
 	if len(data) > 0 {
 		summary = "remove " + strings.Join(data, ", ") + " with all in them; " + summary
 	}

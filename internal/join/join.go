@@ -7,8 +7,8 @@
 // written down there (record.go) before it is made; Reset takes back what is
 // written down and nothing else.
 //
-//   - folders.go, binaries.go,
-//     containerdconfig.go, containerd.go, crictl.go: containerd
+//   - folders.go, binaries.go: what is put there
+//   - containerdconfig.go, containerd.go, crictl.go, older.go: containerd
 //   - surroundings.go: features, PATH, hosts file, firewall
 //   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node

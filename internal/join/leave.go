@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -12,8 +13,15 @@ import (
 
 func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
-	if err != nil || !r.Joining && !r.Joined {
+	if err != nil {
 		return plan.Change{}, err
+	}
+	if !r.Joining && !r.Joined {
+		left, err := s.leftNode(ctx, n)
+		if err != nil || left == "" {
+			return plan.Change{}, err
+		}
+		return plan.Change{Needed: true, Summary: "delete the Node " + left}, nil
 	}
 	if err := s.sameCluster(ctx, n); err != nil { // a node of this name there is another machine
 		return plan.Change{}, err
@@ -25,9 +33,40 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 	return plan.Change{Needed: true, Summary: summary}, nil
 }
 
+// leftNode is the Node that an earlier reset of this machine left in the cluster,
+// where it is to be deleted: this very machine's, which has no kubelet any more.
+func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error) {
+	if !s.reset.DeleteNode {
+		return "", nil
+	}
+	if is, err := service(ctx, n, kubeletName); err != nil || is != nil {
+		return "", err
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	left, err := s.options.Cluster.Node(ctx, name)
+	if err != nil || !left.Exists || left.SystemUUID == "" {
+		return "", err
+	}
+	machine, err := n.SystemUUID(ctx)
+	if err != nil || !strings.EqualFold(machine, left.SystemUUID) {
+		return "", nil // a machine that does not tell who it is, or another one
+	}
+	return name, nil
+}
+
 func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	rec, err := load(ctx, n)
 	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !rec.Joining && !rec.Joined {
+		left, err := s.leftNode(ctx, n)
+		if err == nil && left != "" {
+			_, err = s.options.Cluster.DeleteNode(ctx, left)
+		}
 		return plan.Outcome{}, err
 	}
 	// kubeadm stops kubelet, and waits 10 seconds in vain for one that is stopped.

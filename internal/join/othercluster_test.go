@@ -34,3 +34,25 @@ func TestResetWithAnotherClustersKubeconfigTouchesNothing(t *testing.T) {
 		t.Errorf("reset with the right kubeconfig: %v", err)
 	}
 }
+
+// Who thinks of --delete-node only after the reset gets what he wants.
+func TestResetDeletesTheNodeThatAnEarlierResetLeft(t *testing.T) {
+	l, namesake := newLab(t), newLab(t)
+	l.mustJoin()
+	if _, err := l.resetWith(join.ResetOptions{Cluster: l.cluster}); err != nil {
+		t.Fatal(err)
+	}
+	namesake.mustJoin()
+	results, err := l.resetWith(join.ResetOptions{Cluster: namesake.cluster, DeleteNode: true})
+	nothing(t, results, err) // that one is another machine
+	namesake.isReady()
+	results, err = l.resetWith(join.ResetOptions{Cluster: l.cluster, DeleteNode: true})
+	if err != nil || len(changed(results)) != 1 {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	if n, err := l.cluster.Node(t.Context(), "win1"); err != nil || n.Exists {
+		t.Errorf("the node is still there: %v %v", n.State(), err)
+	}
+	results, err = l.resetWith(join.ResetOptions{Cluster: l.cluster, DeleteNode: true})
+	nothing(t, results, err)
+}

@@ -59,7 +59,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	}
 	slices.Sort(parts)
 	if !s.well(is) {
-		parts = append(parts, "wait until the node is Ready: it is "+is.State())
+		parts = append(parts, s.waitFor(is))
 	}
 	if is.CordonedByUs() {
 		parts = append(parts, "uncordon the node")
@@ -75,6 +75,15 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
 		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
+}
+
+// waitFor says what is waited for. A node may be Ready by the word of a kubelet
+// that has been restarted since.
+func (s *ready) waitFor(is cluster.Node) string {
+	if is.Ready {
+		return "wait for word of the restarted kubelet"
+	}
+	return "wait until the node is Ready: it is " + is.State()
 }
 
 func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
@@ -289,5 +298,15 @@ func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (p
 		return plan.Outcome{}, err
 	}
 	done, err := s.options.Cluster.Drain(ctx, r.Node, *s.reset.Drain, reporter)
-	return plan.Outcome{Message: fmt.Sprintf("%d pods left", len(done.Evicted))}, err
+	return plan.Outcome{Message: evicted(len(done.Evicted))}, err
+}
+
+func evicted(pods int) string {
+	switch pods {
+	case 0:
+		return "no pod had to leave"
+	case 1:
+		return "one pod has left"
+	}
+	return fmt.Sprintf("%d pods have left", pods)
 }

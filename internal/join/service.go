@@ -51,12 +51,12 @@ func recovery(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery 
 // registrationChange compares how a service is registered.
 func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) plan.Change {
 	name := wanted.GetName()
+	before, after := is.GetConfig().GetCommandLine(), wanted.GetCommandLine()
 	switch {
 	case is == nil:
-		return plan.Change{Needed: true, Summary: "register the service " + name + ": " + wanted.GetCommandLine()}
-	case is.GetConfig().GetCommandLine() != wanted.GetCommandLine():
-		return plan.Change{Needed: true, Summary: fmt.Sprintf("change what the service %s runs: %s → %s",
-			name, is.GetConfig().GetCommandLine(), wanted.GetCommandLine())}
+		return plan.Change{Needed: true, Summary: "register the service " + name, Detail: after}
+	case before != after:
+		return plan.Change{Needed: true, Summary: "change the service " + name + ": " + argumentsChange(before, after), Detail: before + " → " + after}
 	case !sameRegistration(is.GetConfig(), wanted):
 		return plan.Change{Needed: true, Summary: "change how the service " + name + " is started and restarted"}
 	}
