@@ -38,6 +38,7 @@ func RunSFTP(prefixFolder string, streams ui.Streams) error {
 	return serveSFTP(stdio{streams.In, streams.Out}, prefixDisk{prefix})
 }
 
+// stdio stays open when SFTP ends: an exit code may follow.
 type stdio struct {
 	io.Reader
 	io.Writer

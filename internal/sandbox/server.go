@@ -193,18 +193,22 @@ func (s *server) serveSFTP(channel gssh.Session) {
 	session, err := s.machine.session()
 	if err != nil {
 		s.log.Error("begin an SFTP session", "err", err)
+		channel.Exit(255)
 		return
 	}
 	defer session.close()
-	if err := serveSFTP(channel, session.disk()); err != nil {
+	code := 0 // scp fails where it gets none
+	if err := serveSFTP(stdio{channel, channel}, session.disk()); err != nil {
 		s.log.Warn("SFTP ended", "err", err)
+		code = 255
 	}
+	channel.Exit(code)
 }
 
 // serveSFTP answers SFTP as Win32-OpenSSH does: paths are /C:/folder/file, and
 // relative ones begin in the administrator's profile.
 func serveSFTP(stream io.ReadWriteCloser, d disk) error {
-	h := sftpHandlers{d}
+	h := &sftpHandlers{disk: d, written: map[string]*written{}}
 	server := sftp.NewRequestServer(stream, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
 		sftp.WithStartDirectory("/C:/Users/"+Administrator))
 	defer server.Close()

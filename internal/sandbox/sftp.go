@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"strings"
@@ -30,7 +31,12 @@ type disk interface {
 }
 
 // sftpHandlers serve a disk to package sftp.
-type sftpHandlers struct{ disk disk }
+type sftpHandlers struct {
+	disk disk
+
+	mu      sync.Mutex
+	written map[string]*written // by path in lower case
+}
 
 // windowsPath turns SFTP's /C:/folder/file into C:\folder\file. Package sftp has
 // put the start folder before a relative path; C:/file, which Win32-OpenSSH
@@ -63,7 +69,7 @@ func sftpError(err error) error {
 }
 
 // Fileread opens a file for reading.
-func (h sftpHandlers) Fileread(r *sftp.Request) (io.ReaderAt, error) {
+func (h *sftpHandlers) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
 		return nil, err
@@ -96,8 +102,9 @@ func (r *readerAt) ReadAt(b []byte, offset int64) (int, error) {
 
 func (r *readerAt) Close() error { return r.file.Close() }
 
-// Filewrite opens a file for writing.
-func (h sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
+// Filewrite opens a file for writing. Without "truncate" it is written in place,
+// as scp does since OpenSSH 9.
+func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
 		return nil, err
@@ -110,83 +117,88 @@ func (h sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 		return nil, sftp.ErrSSHFxFailure
 	case !exists && !flags.Creat:
 		return nil, sftp.ErrSSHFxNoSuchFile
+	case flags.Append:
+		return nil, sftp.ErrSSHFxOpUnsupported
 	}
-	mode, start := host.CreateAppend, info.Size
+	mode := host.CreateAppend
 	switch {
 	case flags.Creat && flags.Excl:
-		mode, start = host.CreateNew, 0
+		mode = host.CreateNew
 	case flags.Trunc || !exists:
-		mode, start = host.CreateTruncate, 0
+		mode = host.CreateTruncate
 	}
-	file, err := h.disk.Create(p, mode)
+	return h.open(p, mode)
+}
+
+// writable is what the files of every disk are beyond host.WriteFile.
+type writable interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+}
+
+func (h *sftpHandlers) open(p string, mode host.CreateMode) (*written, error) {
+	created, err := h.disk.Create(p, mode)
 	if err != nil {
 		return nil, sftpError(err)
 	}
-	return &writerAt{file: file, next: start, waiting: map[int64][]byte{}}, nil
+	file, ok := created.(writable)
+	if !ok {
+		return nil, errors.Join(sftp.ErrSSHFxOpUnsupported, created.Close())
+	}
+	w := &written{file: file, path: p, handlers: h}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.written[strings.ToLower(p)] = w
+	return w, nil
 }
 
-// maxWaiting bounds what is kept of writes that arrive before their turn.
-const maxWaiting = 16 << 20
-
-// writerAt brings the concurrent writes of an SFTP client into order for a file
-// that is written from its beginning to its end.
-type writerAt struct {
-	mu      sync.Mutex
-	file    host.WriteFile
-	next    int64
-	waiting map[int64][]byte
-	pending int64
+// written is a file that a client has open for writing.
+type written struct {
+	file     writable
+	path     string
+	handlers *sftpHandlers
 }
 
-func (w *writerAt) WriteAt(b []byte, offset int64) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if offset < w.next {
-		return 0, fmt.Errorf("write at %d, before %d: only writing on is supported", offset, w.next)
-	}
-	if offset > w.next {
-		if w.pending += int64(len(b)); w.pending > maxWaiting {
-			return 0, fmt.Errorf("write at %d: too far beyond %d", offset, w.next)
-		}
-		w.waiting[offset] = append([]byte(nil), b...)
-		return len(b), nil
-	}
-	if err := w.write(b); err != nil {
-		return 0, err
-	}
-	for {
-		early, ok := w.waiting[w.next]
-		if !ok {
-			return len(b), nil
-		}
-		delete(w.waiting, w.next)
-		w.pending -= int64(len(early))
-		if err := w.write(early); err != nil {
-			return 0, err
-		}
-	}
+func (w *written) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := w.file.WriteAt(b, offset)
+	return n, sftpError(err)
 }
 
-func (w *writerAt) write(b []byte) error {
-	n, err := w.file.Write(b)
-	w.next += int64(n)
-	return sftpError(err)
+func (w *written) Close() error {
+	h := w.handlers
+	h.mu.Lock()
+	if key := strings.ToLower(w.path); h.written[key] == w {
+		delete(h.written, key)
+	}
+	h.mu.Unlock()
+	return sftpError(w.file.Close())
 }
 
-func (w *writerAt) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.file.Close(); err != nil {
+// truncate goes through the client's own handle, where it has one, since Windows
+// lets nobody else write then. scp ends with it.
+func (h *sftpHandlers) truncate(p string, size uint64) error {
+	if size > math.MaxInt64 {
+		return sftp.ErrSSHFxFailure
+	}
+	h.mu.Lock()
+	w := h.written[strings.ToLower(p)]
+	h.mu.Unlock()
+	if w != nil {
+		return sftpError(w.file.Truncate(int64(size)))
+	}
+	if _, err := h.disk.Stat(p); err != nil {
 		return sftpError(err)
 	}
-	if len(w.waiting) > 0 {
-		return fmt.Errorf("%d bytes after %d were never reached", w.pending, w.next)
+	w, err := h.open(p, host.CreateAppend)
+	if err != nil {
+		return err
 	}
-	return nil
+	return errors.Join(sftpError(w.file.Truncate(int64(size))), w.Close())
 }
 
 // Filecmd does what changes the tree.
-func (h sftpHandlers) Filecmd(r *sftp.Request) error {
+func (h *sftpHandlers) Filecmd(r *sftp.Request) error {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
 		return err
@@ -201,16 +213,27 @@ func (h sftpHandlers) Filecmd(r *sftp.Request) error {
 	case "Mkdir":
 		return h.makeFolder(p)
 	case "Setstat":
-		if r.AttrFlags().Acmodtime {
-			return sftpError(h.disk.SetModified(p, time.Unix(int64(r.Attributes().Mtime), 0)))
-		}
-		return nil // permission bits mean nothing on Windows
+		return h.setAttributes(p, r.AttrFlags(), r.Attributes())
 	}
 	return sftp.ErrSSHFxOpUnsupported
 }
 
+// setAttributes knows the size and the time; permission bits mean nothing on
+// Windows.
+func (h *sftpHandlers) setAttributes(p string, set sftp.FileAttrFlags, to *sftp.FileStat) error {
+	if set.Size {
+		if err := h.truncate(p, to.Size); err != nil {
+			return err
+		}
+	}
+	if set.Acmodtime {
+		return sftpError(h.disk.SetModified(p, time.Unix(int64(to.Mtime), 0)))
+	}
+	return nil
+}
+
 // PosixRename is a rename that replaces its target.
-func (h sftpHandlers) PosixRename(r *sftp.Request) error {
+func (h *sftpHandlers) PosixRename(r *sftp.Request) error {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
 		return err
@@ -218,7 +241,7 @@ func (h sftpHandlers) PosixRename(r *sftp.Request) error {
 	return h.rename(p, r.Target, true)
 }
 
-func (h sftpHandlers) rename(from, target string, replace bool) error {
+func (h *sftpHandlers) rename(from, target string, replace bool) error {
 	to, err := windowsPath(target)
 	if err != nil {
 		return err
@@ -226,7 +249,7 @@ func (h sftpHandlers) rename(from, target string, replace bool) error {
 	return sftpError(h.disk.Rename(from, to, replace))
 }
 
-func (h sftpHandlers) remove(p string, folder bool) error {
+func (h *sftpHandlers) remove(p string, folder bool) error {
 	info, err := h.disk.Stat(p)
 	if err != nil {
 		return sftpError(err)
@@ -239,7 +262,7 @@ func (h sftpHandlers) remove(p string, folder bool) error {
 
 // makeFolder makes one folder: as mkdir does, unlike host.Files, it fails where
 // the folder exists or its parent does not.
-func (h sftpHandlers) makeFolder(p string) error {
+func (h *sftpHandlers) makeFolder(p string) error {
 	if _, err := h.disk.Stat(p); err == nil {
 		return sftp.ErrSSHFxFailure
 	}
@@ -252,7 +275,7 @@ func (h sftpHandlers) makeFolder(p string) error {
 }
 
 // Filelist lists a folder or describes a file.
-func (h sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+func (h *sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	if r.Filepath == "/" {
 		return h.root(r.Method)
 	}
@@ -274,7 +297,7 @@ func (h sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 }
 
 // root is the folder above the drives.
-func (h sftpHandlers) root(method string) (sftp.ListerAt, error) {
+func (h *sftpHandlers) root(method string) (sftp.ListerAt, error) {
 	switch method {
 	case "Stat":
 		return listing{fileInfo{"/", host.FileInfo{Folder: true}}}, nil
@@ -284,7 +307,7 @@ func (h sftpHandlers) root(method string) (sftp.ListerAt, error) {
 	return nil, sftp.ErrSSHFxOpUnsupported
 }
 
-func (h sftpHandlers) list(p string) (sftp.ListerAt, error) {
+func (h *sftpHandlers) list(p string) (sftp.ListerAt, error) {
 	entries, err := h.disk.List(p)
 	if err != nil {
 		return nil, sftpError(err)

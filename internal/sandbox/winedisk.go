@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,8 +74,6 @@ func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, e
 		flags |= os.O_EXCL
 	case host.CreateTruncate:
 		flags |= os.O_TRUNC
-	case host.CreateAppend:
-		flags |= os.O_APPEND
 	}
 	local, err := d.local(path)
 	if err != nil {
@@ -83,6 +82,11 @@ func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, e
 	file, err := os.OpenFile(local, flags, 0o755)
 	if err != nil {
 		return nil, err
+	}
+	if mode == host.CreateAppend { // by its position, as O_APPEND forbids WriteAt
+		if _, err := file.Seek(0, io.SeekEnd); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
 	}
 	return prefixFile{file}, nil
 }

@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"bytes"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -63,61 +61,6 @@ func TestWordsSurviveQuoting(t *testing.T) {
 			t.Fatalf("%s: got %q", line, got)
 		}
 	})
-}
-
-// growing is a file in memory that is written from its beginning to its end.
-type growing struct {
-	bytes.Buffer
-	closed bool
-}
-
-func (g *growing) Sync() error               { return nil }
-func (*growing) SetModified(time.Time) error { return nil }
-func (g *growing) Close() error              { g.closed = true; return nil }
-
-func TestConcurrentWritesAreBroughtIntoOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		content := rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(t, "content")
-		size := rapid.IntRange(1, 200).Draw(t, "chunk")
-		var offsets []int
-		for offset := 0; offset < len(content); offset += size {
-			offsets = append(offsets, offset)
-		}
-		file := &growing{}
-		w := &writerAt{file: file, waiting: map[int64][]byte{}}
-		for _, offset := range rapid.Permutation(offsets).Draw(t, "order") {
-			chunk := slices.Clone(content[offset:min(offset+size, len(content))])
-			if n, err := w.WriteAt(chunk, int64(offset)); err != nil || n != len(chunk) {
-				t.Fatalf("write at %d: %d, %v", offset, n, err)
-			}
-			clear(chunk) // the caller may use its buffer again
-		}
-		if err := w.Close(); err != nil || !file.closed || !bytes.Equal(file.Bytes(), content) {
-			t.Fatalf("got %d bytes of %d, closed %v, %v", file.Len(), len(content), file.closed, err)
-		}
-	})
-}
-
-func TestAHoleIsAnError(t *testing.T) {
-	w := &writerAt{file: &growing{}, waiting: map[int64][]byte{}}
-	if _, err := w.WriteAt([]byte("late"), 100); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err == nil {
-		t.Error("a file with a hole was closed without an error")
-	}
-}
-
-func TestWhatWaitsIsBounded(t *testing.T) {
-	w := &writerAt{file: &growing{}, waiting: map[int64][]byte{}}
-	chunk := make([]byte, 1<<20)
-	var err error
-	for i := 1; i < 100 && err == nil; i++ {
-		_, err = w.WriteAt(chunk, int64(i)<<20)
-	}
-	if err == nil {
-		t.Error("100 MB were kept waiting")
-	}
 }
 
 func TestWindowsPath(t *testing.T) {

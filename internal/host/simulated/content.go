@@ -28,6 +28,22 @@ func (c *content) append(data []byte) {
 	}
 }
 
+// writeAt replaces what is at offset and goes on after the end; between the end
+// and a later offset are zeros.
+func (c *content) writeAt(data []byte, offset int64) {
+	if gap := offset - c.size; gap > 0 {
+		c.append(make([]byte, gap))
+	}
+	for len(data) > 0 && offset < c.size {
+		i := offset / chunkSize
+		chunk := slices.Clone(c.chunks[i]) // somebody may be reading the old one
+		n := copy(chunk[offset%chunkSize:], data)
+		c.chunks[i] = chunk
+		data, offset = data[n:], offset+int64(n)
+	}
+	c.append(data)
+}
+
 func (c *content) truncate(size int64) {
 	if size >= c.size {
 		return

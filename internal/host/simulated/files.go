@@ -310,6 +310,24 @@ func (d *disk) write(f *file, data []byte) (int, error) {
 	return n, nil
 }
 
+// writeAt writes all of data, or nothing where there is no room.
+func (d *disk) writeAt(f *file, data []byte, offset int64) (int, error) {
+	if err := d.writable(); err != nil {
+		return 0, err
+	}
+	more := max(0, offset+int64(len(data))-f.content.size)
+	if more > max(0, d.capacity-d.used) {
+		return 0, host.ErrDiskFull
+	}
+	f.content.writeAt(data, offset)
+	if !f.removed {
+		d.used += more
+	}
+	f.synced = min(f.synced, offset)
+	f.modified, f.image = now(), nil
+	return len(data), nil
+}
+
 func (d *disk) truncate(f *file, size int64) {
 	d.used -= f.content.size - size
 	f.content.truncate(size)

@@ -302,7 +302,30 @@ func (r *readHandle) Close() error { return (*handle)(r).close() }
 
 type writeHandle handle
 
-func (w *writeHandle) Write(b []byte) (n int, err error) {
+func (w *writeHandle) Write(b []byte) (int, error) {
+	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.write(f, b) })
+}
+
+// WriteAt and Truncate are what SFTP asks of a file beyond host.WriteFile:
+// writing anywhere.
+func (w *writeHandle) WriteAt(b []byte, offset int64) (int, error) {
+	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.writeAt(f, b, offset) })
+}
+
+// Truncate makes the file shorter, or longer by zeros.
+func (w *writeHandle) Truncate(size int64) error {
+	_, err := w.put(nil, func(d *disk, f *file, _ []byte) (int, error) {
+		if size >= f.content.size {
+			return d.writeAt(f, nil, size)
+		}
+		d.truncate(f, size)
+		return 0, nil
+	})
+	return err
+}
+
+// put has change do its work, with a half of b where a fault is to happen.
+func (w *writeHandle) put(b []byte, change func(*disk, *file, []byte) (int, error)) (n int, err error) {
 	h := (*handle)(w)
 	op := Operation{Kind: OpWrite, Target: h.path}
 	err = h.p.operate(op, func(v Verdict) error {
@@ -316,7 +339,7 @@ func (w *writeHandle) Write(b []byte) (n int, err error) {
 			wanted = b[:len(b)/2]
 		}
 		var err error
-		if n, err = h.p.m.disk.write(h.file, wanted); err == nil {
+		if n, err = change(h.p.m.disk, h.file, wanted); err == nil {
 			err = v.Err
 		}
 		if err != nil {
@@ -353,64 +376,6 @@ func (w *writeHandle) SetModified(t time.Time) error {
 }
 
 func (w *writeHandle) Close() error { return (*handle)(w).close() }
-
-// fileLock is the lock that a file stands for.
-type fileLock struct {
-	p    *process
-	file *file
-}
-
-func (v filesView) Lock(path string, holder []byte) (host.Unlocker, error) {
-	var l *fileLock
-	err := v.p.do(OpLock, path, func() (err error) {
-		if l, err = v.p.lock(path, holder); err != nil {
-			return fmt.Errorf("lock %s: %w", path, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func (p *process) lock(path string, holder []byte) (*fileLock, error) {
-	d := p.m.disk
-	if f, err := d.find(path, true); err == nil && f.lock != nil {
-		return nil, &host.LockedError{Path: path, Holder: f.bytes()}
-	}
-	f, err := d.openForWriting(path, host.CreateTruncate)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.write(f, holder); err != nil {
-		return nil, err
-	}
-	f.synced = f.content.size
-	f.lock = &fileLock{p: p, file: f}
-	p.locks[f.lock] = struct{}{}
-	return f.lock, nil
-}
-
-func (l *fileLock) release() {
-	delete(l.p.locks, l)
-	l.file.lock = nil
-}
-
-func (l *fileLock) Unlock() error {
-	path := ""
-	l.p.m.mu.Lock()
-	path = l.file.path()
-	l.p.m.mu.Unlock()
-	return l.p.do(OpUnlock, path, func() error {
-		if l.file.lock != l {
-			return fmt.Errorf("unlock %s: not locked: %w", path, fs.ErrClosed)
-		}
-		l.p.m.disk.truncate(l.file, 0) // nobody is told of a holder that has gone
-		l.release()
-		return nil
-	})
-}
 
 // bytes is a copy of a small file.
 func (f *file) bytes() []byte {
