@@ -81,17 +81,19 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.preflight {
-		return a.runPreflight(ctx, s, found)
-	}
 	options := join.Options{
 		Cluster: found, Mirror: o.mirror, Holder: plan.Holder("join"), ReadyTimeout: o.readyTimeout,
 		Sources: source.NewSet(source.Options{}), Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(),
 	}
 	for _, doc := range s.documents { // before any node is contacted
-		if _, err := join.Steps(doc, options); err != nil {
+		if _, err := join.Steps(doc, options); err != nil && (!o.preflight || found != nil) {
 			return err
+		} else if err != nil { // the machine can be looked at for itself
+			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is at hand, and none is looked at; to join, there is missing: %v", err)
 		}
+	}
+	if o.preflight {
+		return a.runPreflight(ctx, s, found, o.allowReboot)
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
 		options := options
@@ -169,19 +171,28 @@ type preflightError struct{ report preflight.Report }
 
 func (e *preflightError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", e.report.Count(preflight.Error))
+	if count := e.report.Count(preflight.Error); count == 1 {
+		b.WriteString("1 problem keeps this machine from joining; nothing was changed:")
+	} else {
+		fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", count)
+	}
 	for _, p := range e.report.Problems {
-		if p.Severity == preflight.Error {
-			fmt.Fprintf(&b, "\n  %s: %s; %s", p.Check, p.What, p.Remedy)
+		if p.Severity != preflight.Error {
+			continue
 		}
+		fmt.Fprintf(&b, "\n  %s: %s", p.Check, p.What)
+		if p.Evidence != "" {
+			b.WriteString("\n    seen: " + p.Evidence)
+		}
+		b.WriteString("\n    → " + p.Remedy)
 	}
 	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors makes an error one")
 	return b.String()
 }
 
-func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster) error {
+func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster, mayReboot bool) error {
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (preflight.Report, error) {
-		return lookBefore(ctx, n, doc, c, false, r)
+		return lookBefore(ctx, n, doc, c, mayReboot, r)
 	})
 	report := preflightReport{Nodes: []preflightNode{}}
 	found := false
@@ -190,6 +201,7 @@ func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster) 
 		switch {
 		case result.Err != nil:
 			n.Result, n.Message = "failed", result.Err.Error()
+			n.Checks, n.Problems = []string{}, []preflight.Problem{}
 		case result.Value.Failed():
 			n.Result, found = "problems", true
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,9 +64,12 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 			return stepsOutcome{}, err
 		}
 		done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: a.global.dryRun, Ordered: true, Holder: options.Holder}, r)
+		if err == nil && !slices.ContainsFunc(done, func(r plan.StepResult) bool { return r.State != plan.OK }) {
+			done = nil
+		}
 		return stepsOutcome{Steps: done}, err
 	})
-	return a.printSteps(results, "this machine was not joined by swdt")
+	return a.printSteps(results, "nothing of swdt join is on this machine")
 }
 
 // resetIn says in which cluster, where one is needed.

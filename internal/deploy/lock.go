@@ -3,11 +3,11 @@ package deploy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/plan"
 )
 
 const (
@@ -25,23 +25,10 @@ func (w *work) lock(ctx context.Context) error {
 		return nil
 	}
 	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
-		return lockError(err)
+		return plan.LockError(err)
 	}
 	w.locked = true
 	return nil
-}
-
-// lockError names who holds the node.
-func lockError(err error) error {
-	var locked *host.LockedError
-	if errors.As(err, &locked) {
-		holder := string(locked.Holder)
-		if holder == "" {
-			holder = "somebody"
-		}
-		return fmt.Errorf("the node is being changed by %s: wait until that is done and try again: %w", holder, err)
-	}
-	return fmt.Errorf("lock the node: %w", err)
 }
 
 // connectAgain makes a new session and takes the lock that the old one held.

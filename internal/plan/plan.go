@@ -14,8 +14,11 @@ import (
 type Change struct {
 	// Needed is whether anything differs from what is wanted.
 	Needed bool
-	// Summary is one line for people: "enable Remote Desktop".
+	// Summary is one line for people, which a terminal has room for: "enable Remote
+	// Desktop".
 	Summary string
+	// Detail is the whole of what Summary sums up; usually empty.
+	Detail string
 }
 
 // Outcome is what a step did.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -33,6 +35,7 @@ const (
 type StepResult struct {
 	Name    string `json:"name"`
 	Change  string `json:"change,omitempty"`
+	Detail  string `json:"detail,omitempty"` // of the change, where it is long
 	State   State  `json:"state"`
 	Message string `json:"message,omitempty"`
 }
@@ -136,7 +139,8 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 			}
 		case change.Needed:
 			needed++
-			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, State: Skipped, Message: dryRun}
+			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, Detail: change.Detail, State: Skipped, Message: dryRun}
+			run.detail(i)
 		default:
 			run.results[i] = StepResult{Name: step.Name(), State: OK, Message: change.Summary}
 		}
@@ -214,8 +218,15 @@ func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
 		run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
 		return false, nil
 	}
-	run.results[i].Change = change.Summary
+	run.results[i].Change, run.results[i].Detail = change.Summary, change.Detail
 	return true, nil
+}
+
+// detail tells the whole of a change to those who want details.
+func (run *runner) detail(i int) {
+	if result := run.results[i]; result.Detail != "" {
+		run.reporter.Debug("%s: %s", result.Name, result.Detail)
+	}
 }
 
 // rebootAfter reboots and makes sure that the step has nothing left to do.
@@ -255,7 +266,7 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 				return err
 			}
 		case change.Needed:
-			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, State: Skipped}
+			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, Detail: change.Detail, State: Skipped}
 		default:
 			run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
 		}
@@ -307,10 +318,32 @@ func (run *runner) lock(ctx context.Context) error {
 		holder = Holder("setup")
 	}
 	if _, err := run.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
-		return fmt.Errorf("lock the node: %w", err)
+		return LockError(err)
 	}
 	return nil
 }
+
+// LockError says why a node could not be locked: who is changing it, where
+// somebody is.
+func LockError(err error) error {
+	var locked *host.LockedError
+	if errors.As(err, &locked) {
+		return &BusyError{Holder: string(locked.Holder), Err: err}
+	}
+	return fmt.Errorf("lock the node: %w", err)
+}
+
+// BusyError is a node that somebody else is changing.
+type BusyError struct {
+	Holder string // empty: they have not said yet
+	Err    error
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the node is being changed by %s: wait until that is done, and try again", cmp.Or(e.Holder, "another swdt"))
+}
+
+func (e *BusyError) Unwrap() error { return e.Err }
 
 // unlock is a courtesy to those who share the session: the lock ends with it.
 func (run *runner) unlock(ctx context.Context) {

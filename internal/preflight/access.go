@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,8 +29,11 @@ func lookAtAPIServer(f *facts) []Problem {
 	var (
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
+		authority    x509.UnknownAuthorityError
 	)
 	switch {
+	case errors.As(err, &authority):
+		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA", "get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"
 	case errors.As(err, &unauthorized):
 		p.What, p.Remedy = "the API server does not accept the kubeconfig's credentials", "get a new kubeconfig of an administrator"
 	case errors.As(err, &forbidden):

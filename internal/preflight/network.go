@@ -15,6 +15,9 @@ func lookAtPodNetwork(f *facts) []Problem {
 	if cni.Calico != nil || cni.Flannel != nil || cni.Antrea != nil {
 		return nil
 	}
+	if is := f.cluster.namesake.value; f.own.Joined && is.Ready && !f.isOther(is) {
+		return nil // it has one that we do not know
+	}
 	return []Problem{{
 		Severity: Warning, What: "no pod network that supports Windows was found: the node will not become Ready",
 		Remedy: "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
