@@ -1,0 +1,80 @@
+package logs_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/logs"
+)
+
+// fileKubelet shows a folder as a kubelet without NodeLogQuery does.
+type fileKubelet struct{ handler http.Handler }
+
+func (k fileKubelet) NodeLogs(_ context.Context, _, file string, query url.Values, byteRange string) (io.ReadCloser, error) {
+	request := httptest.NewRequest(http.MethodGet, "/"+file+"?"+query.Encode(), nil)
+	if byteRange != "" {
+		request.Header.Set("Range", byteRange)
+	}
+	answer := httptest.NewRecorder()
+	k.handler.ServeHTTP(answer, request)
+	if answer.Code >= 300 {
+		return nil, errors.New(answer.Result().Status)
+	}
+	return answer.Result().Body, nil
+}
+
+func TestLogsThroughTheKubelet(t *testing.T) {
+	folder := t.TempDir()
+	put := func(name, text string) {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("kubelet/kubelet.log", strings.Repeat(klog("I", 1, "old")+"\n", 5000)+klog("I", 2, "new")+"\n")
+	put("kubelet/kubelet.err.log", klog("E", 3, "bad")+"\n")
+	put("pods/ns_web_1/app/0.log", "2026-11-20T14:00:00Z stdout F hello\n")
+	ask := func(o logs.Options) ([]string, error) {
+		sink := &shown{}
+		m := logs.NewMerger(false, sink)
+		in := m.Begin()
+		failed := make(chan error, 1)
+		go func() {
+			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m)
+			in.Close(t.Context())
+		}()
+		if err := m.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var ends []string
+		for _, text := range sink.texts() {
+			ends = append(ends, text[strings.LastIndex(text, " ")+1:])
+		}
+		return ends, <-failed
+	}
+	if got, err := ask(logs.Options{Sources: []string{"kubelet"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"old", "new", "bad"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, err := ask(logs.Options{Sources: []string{"docker"}, Tail: 2})
+	var disabled *logs.QueryDisabledError
+	if !errors.As(err, &disabled) || !strings.Contains(err.Error(), "enableSystemLogQuery: true") {
+		t.Errorf("%v", err)
+	}
+	_, err = ask(logs.Options{Sources: []string{`file:C:\k\x.log`}, Tail: 2})
+	var outside *logs.NotServedError
+	if !errors.As(err, &outside) {
+		t.Errorf("%v", err)
+	}
+}
