@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -139,23 +140,23 @@ func (a *app) runDebugDiff(ctx context.Context, o *debugDiffOptions, oldPath, ne
 		return err
 	}
 	old := base.Bytes
-	var patch bytes.Buffer
-	info, err := delta.Diff(ctx, old, new, &patch, options)
+	patch, err := createBeside(o.out)
+	if err != nil {
+		return fmt.Errorf("write the patch: %w", err)
+	}
+	defer patch.discard()
+	info, err := delta.Diff(ctx, old, new, patch, options)
 	if err != nil {
 		return fmt.Errorf("make a patch from %s to %s: %w", oldPath, newPath, err)
 	}
-	if o.out != "" {
-		if err := os.WriteFile(o.out, patch.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("write the patch: %w", err)
-		}
-	}
 	result := newDeltaResult(info)
-	result.PatchBytes = int64(patch.Len())
+	result.PatchBytes = info.PatchSize
 	result.DiffSeconds = time.Since(begun).Seconds()
 	result.PeakMemoryBytes = peakMemory()
 	if o.verify {
 		begun := time.Now()
-		applied, err := delta.Apply(ctx, bytes.NewReader(old), int64(len(old)), &patch, io.Discard)
+		made := bufio.NewReaderSize(io.NewSectionReader(patch, 0, info.PatchSize), 1<<20)
+		applied, err := delta.Apply(ctx, bytes.NewReader(old), int64(len(old)), made, io.Discard)
 		if err != nil {
 			return fmt.Errorf("verify the patch: %w", err)
 		}
@@ -164,7 +165,39 @@ func (a *app) runDebugDiff(ctx context.Context, o *debugDiffOptions, oldPath, ne
 		}
 		result.ApplySeconds = time.Since(begun).Seconds()
 	}
+	if o.out != "" {
+		if err := patch.finish(o.out); err != nil {
+			return fmt.Errorf("write the patch: %w", err)
+		}
+	}
 	return a.printDelta(result)
+}
+
+// unfinished is a file beside the one that it becomes when it is whole, which may
+// be one that is being read.
+type unfinished struct{ *os.File }
+
+// createBeside makes one that becomes path, or nothing.
+func createBeside(path string) (unfinished, error) {
+	folder, name := os.TempDir(), "swdt"
+	if path != "" {
+		folder, name = filepath.Dir(path), "."+filepath.Base(path)
+	}
+	file, err := os.CreateTemp(folder, name+"-*")
+	return unfinished{file}, err
+}
+
+func (f unfinished) finish(path string) error {
+	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// discard does nothing to what was finished.
+func (f unfinished) discard() {
+	f.Close()
+	os.Remove(f.Name())
 }
 
 func newDeltaResult(info delta.Info) deltaResult {
@@ -220,21 +253,17 @@ func applyPatch(ctx context.Context, oldPath, patchPath, out string) (delta.Info
 		return delta.Info{}, fmt.Errorf("read the patch: %w", err)
 	}
 	defer patch.Close()
-	new, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
+	new, err := createBeside(out)
 	if err != nil {
 		return delta.Info{}, fmt.Errorf("write the new file: %w", err)
 	}
-	defer os.Remove(new.Name()) // fails once it has its name
-	defer new.Close()
+	defer new.discard()
 	info, err := delta.Apply(ctx, old, stat.Size(), bufio.NewReaderSize(patch, 1<<20), new)
 	if err != nil {
 		return delta.Info{}, fmt.Errorf("apply %s to %s: %w", patchPath, oldPath, err)
 	}
 	old.Close() // on Windows an open file is not replaced
-	if err := new.Close(); err != nil {
-		return delta.Info{}, fmt.Errorf("write the new file: %w", err)
-	}
-	if err := os.Rename(new.Name(), out); err != nil {
+	if err := new.finish(out); err != nil {
 		return delta.Info{}, fmt.Errorf("write the new file: %w", err)
 	}
 	return info, nil

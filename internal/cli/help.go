@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -104,14 +105,27 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// inReadingOrder sorts commands as somebody new would want to meet them.
-func inReadingOrder(commands []*cobra.Command) []*cobra.Command {
-	order := []string{
-		"setup", "kubernetes", "rollback", "status", "exec", "powershell", "cp", "config", "sandbox", "version", "completion", "help",
-		"init", "validate", "schema", "convert", "up", "down",
+// position is the annotation with a command's place among its siblings: cobra
+// itself keeps them in the order of their names.
+const position = "position"
+
+// addInOrder adds commands in the order in which somebody new would want to meet
+// them.
+func addInOrder(parent *cobra.Command, children ...*cobra.Command) {
+	for _, child := range children {
+		if child.Annotations == nil {
+			child.Annotations = map[string]string{}
+		}
+		child.Annotations[position] = fmt.Sprintf("%03d", len(parent.Commands()))
+		parent.AddCommand(child)
 	}
+}
+
+// inReadingOrder sorts commands as they were added; cobra's own help comes last.
+func inReadingOrder(commands []*cobra.Command) []*cobra.Command {
+	place := func(c *cobra.Command) string { return cmp.Or(c.Annotations[position], "last") }
 	return slices.SortedStableFunc(slices.Values(commands), func(a, b *cobra.Command) int {
-		return slices.Index(order, a.Name()) - slices.Index(order, b.Name())
+		return strings.Compare(place(a), place(b))
 	})
 }
 

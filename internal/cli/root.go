@@ -53,7 +53,8 @@ new one does not come up.`,
 		&cobra.Group{ID: groupAround, Title: "Around it:"},
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
-	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(), a.logsCommand(), a.eventsCommand(), a.criCommand(), a.statsCommand())
+	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
+		a.logsCommand(), a.eventsCommand(), a.criCommand(), a.statsCommand())
 	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
@@ -64,8 +65,8 @@ new one does not come up.`,
 func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, command := range commands {
 		command.GroupID = group
-		root.AddCommand(command)
 	}
+	addInOrder(root, commands...)
 }
 
 // displayName is what the user typed to get here: a file named kubectl-swdt is
@@ -117,7 +118,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(children...)
+	addInOrder(cmd, children...)
 	return cmd
 }
 
