@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/delta"
@@ -109,37 +108,23 @@ func (o *debugDiffOptions) deltaOptions() (delta.Options, error) {
 	return delta.Options{}, usagef("--variant %s: use fast or small", o.variant)
 }
 
-// readPair reads both files side by side, as a push does.
-func readPair(oldPath, newPath string) (old blobs.Content, new []byte, err error) {
-	var both errgroup.Group
-	both.Go(func() (err error) {
-		if old, err = blobs.MapFile(oldPath); err != nil {
-			return fmt.Errorf("read the old file: %w", err)
-		}
-		return nil
-	})
-	both.Go(func() (err error) {
-		if new, err = os.ReadFile(newPath); err != nil {
-			return fmt.Errorf("read the new file: %w", err)
-		}
-		return nil
-	})
-	err = both.Wait()
-	return old, new, err
-}
-
 func (a *app) runDebugDiff(ctx context.Context, o *debugDiffOptions, oldPath, newPath string) error {
 	options, err := o.deltaOptions()
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	base, new, err := readPair(oldPath, newPath)
-	defer base.Close()
+	base, err := blobs.MapFile(oldPath)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the old file: %w", err)
 	}
-	old := base.Bytes
+	defer base.Close()
+	rebuilt, err := blobs.MapFile(newPath)
+	if err != nil {
+		return fmt.Errorf("read the new file: %w", err)
+	}
+	defer rebuilt.Close()
+	old, new := base.Bytes, rebuilt.Bytes
 	patch, err := createBeside(o.out)
 	if err != nil {
 		return fmt.Errorf("write the patch: %w", err)
