@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,6 +50,9 @@ func applyAnything(t *testing.T, old, patch []byte) {
 	_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch), out)
 	if out.exceeded && out.room < 4<<20 {
 		t.Errorf("more is written than the header says (%v)", err)
+	}
+	if err != nil && strings.Count(err.Error(), "patch:") > 1 {
+		t.Errorf("it says twice what is wrong: %v", err)
 	}
 }
 

@@ -65,6 +65,10 @@ func (h Header) append(to []byte) []byte {
 // readError tells a patch that ends too early, which is a corrupt one, from a
 // reader that failed.
 func readError(what string, err error) error {
+	var said *CorruptError
+	if errors.As(err, &said) {
+		return err
+	}
 	var broken *brokenReaderError
 	if errors.As(err, &broken) {
 		return fmt.Errorf("reading a patch: %w", broken.err)
