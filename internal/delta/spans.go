@@ -50,7 +50,10 @@ func (a *applier) blocks(f func(span) error) error {
 func (s *spans) next() (span, error) {
 	skip, err := s.skips.number()
 	if errors.Is(err, io.EOF) {
-		if err := errors.Join(s.sizes.end(), s.moves.end()); err != nil {
+		if err := s.sizes.end(); err != nil {
+			return span{}, err
+		}
+		if err := s.moves.end(); err != nil {
 			return span{}, err
 		}
 		return span{}, io.EOF
