@@ -31,7 +31,7 @@ type Containerd struct {
 	PauseImage string        `yaml:"pauseImage,omitempty"`
 	CNI        ContainerdCNI `yaml:"cni,omitempty"`
 	// LogFile of the service on the node. Default
-	// c:\var\log\containerd\containerd.log.
+	// C:\var\log\containerd\containerd.log.
 	LogFile string `yaml:"logFile,omitempty"`
 	// LogLevel is trace, debug, info (default), warn, error, fatal or panic.
 	LogLevel string `yaml:"logLevel,omitempty"`
@@ -39,9 +39,9 @@ type Containerd struct {
 
 // ContainerdCNI is where containerd finds the pod network's plugins.
 type ContainerdCNI struct {
-	// BinDirectory has the plugins. Default c:\opt\cni\bin.
+	// BinDirectory has the plugins. Default C:\opt\cni\bin.
 	BinDirectory string `yaml:"binDirectory,omitempty"`
-	// ConfigDirectory has the network configuration. Default c:\etc\cni\net.d.
+	// ConfigDirectory has the network configuration. Default C:\etc\cni\net.d.
 	ConfigDirectory string `yaml:"configDirectory,omitempty"`
 }
 
@@ -107,9 +107,9 @@ type ControlPlaneAlias struct {
 // joining is not touched.
 func defaultKubernetes(k *Kubernetes) {
 	k.Containerd.SHA256 = strings.ToLower(k.Containerd.SHA256)
-	defaultPath(&k.Containerd.CNI.BinDirectory, `c:\opt\cni\bin`)
-	defaultPath(&k.Containerd.CNI.ConfigDirectory, `c:\etc\cni\net.d`)
-	defaultPath(&k.Containerd.LogFile, `c:\var\log\containerd\containerd.log`)
+	defaultPath(&k.Containerd.CNI.BinDirectory, `C:\opt\cni\bin`)
+	defaultPath(&k.Containerd.CNI.ConfigDirectory, `C:\etc\cni\net.d`)
+	defaultPath(&k.Containerd.LogFile, `C:\var\log\containerd\containerd.log`)
 	orElse(&k.Containerd.LogLevel, "info")
 }
 

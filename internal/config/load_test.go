@@ -61,8 +61,8 @@ func TestLoadSample(t *testing.T) {
 			Credentials: v1alpha1.Credentials{Username: "Administrator", Hostname: "192.168.122.220:22"},
 			Setup:       v1alpha1.Setup{EnableRDP: &yes, ChocoPackages: []string{"vim", "grep"}},
 			Kubernetes: v1alpha1.Kubernetes{Containerd: v1alpha1.Containerd{
-				CNI:      v1alpha1.ContainerdCNI{BinDirectory: `c:\opt\cni\bin`, ConfigDirectory: `c:\etc\cni\net.d`},
-				LogFile:  `c:\var\log\containerd\containerd.log`,
+				CNI:      v1alpha1.ContainerdCNI{BinDirectory: `C:\opt\cni\bin`, ConfigDirectory: `C:\etc\cni\net.d`},
+				LogFile:  `C:\var\log\containerd\containerd.log`,
 				LogLevel: "info",
 			}, Provisioners: []v1alpha1.Provisioner{
 				{

@@ -163,3 +163,22 @@ func TestSomebodyElsesServiceComesBack(t *testing.T) {
 		t.Errorf("%v, %v", reply, err)
 	}
 }
+
+// A kubelet registers when it starts, and not again.
+func TestANodeThatWasDeletedIsRegisteredAnew(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	if _, err := l.cluster.DeleteNode(t.Context(), "win1"); err != nil {
+		t.Fatal(err)
+	}
+	results, err := l.join()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	if diff := cmp.Diff([]string{"kubelet", "node"}, changed(results)); diff != "" {
+		t.Errorf("steps that did something (-want +got):\n%s", diff)
+	}
+	l.isReady()
+	results, err = l.join()
+	nothing(t, results, err)
+}

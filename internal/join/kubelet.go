@@ -142,12 +142,40 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		change = plan.Change{Needed: true, Summary: "restart " + strings.Join(r.Restart, ", ")}
 	case !running(is):
 		change = plan.Change{Needed: true, Summary: "start kubelet"}
+	default:
+		return s.planRegistration(ctx, n)
 	}
 	return change, nil
 }
 
+// planRegistration finds a Node that was deleted: a kubelet registers when it
+// starts, and not again. One that was started in this run is on its way.
+func (s *kubelet) planRegistration(ctx context.Context, n *node.Node) (plan.Change, error) {
+	gone, err := s.unregistered(ctx, n)
+	if err != nil || !gone {
+		return plan.Change{}, err
+	}
+	return plan.Change{Needed: true, Summary: "restart kubelet, whose Node was deleted"}, nil
+}
+
+func (s *kubelet) unregistered(ctx context.Context, n *node.Node) (bool, error) {
+	if s.options.Cluster == nil || !s.restarted.IsZero() {
+		return false, nil
+	}
+	name, err := s.nodeName(ctx, n)
+	if err != nil {
+		return false, err
+	}
+	is, err := s.options.Cluster.Node(ctx, name)
+	return !is.Exists, err
+}
+
 func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	wanted, err := s.wantedKubelet(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	gone, err := s.unregistered(ctx, n)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
@@ -156,6 +184,11 @@ func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.
 	}
 	if err := register(ctx, n, wanted); err != nil {
 		return plan.Outcome{}, err
+	}
+	if gone {
+		if err := update(ctx, n, func(r *record) { r.addRestart(kubeletName) }); err != nil {
+			return plan.Outcome{}, err
+		}
 	}
 	if err := s.run(ctx, n, r); err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepKubelet, kubeletName, err)

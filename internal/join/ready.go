@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -285,7 +286,11 @@ func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error)
 		return plan.Change{}, err
 	}
 	is, err := s.options.Cluster.Node(ctx, r.Node)
-	if err != nil || !is.Exists {
+	var silent *cluster.UnreachableError
+	switch {
+	case errors.As(err, &silent):
+		return plan.Change{}, fmt.Errorf("%w; where it is gone for good: swdt reset --no-drain", err)
+	case err != nil || !is.Exists:
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "drain " + r.Node}, nil
