@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,59 +54,83 @@ type api struct {
 	kubelet Kubelet
 	node    string
 	options Options
+
+	running sync.WaitGroup
+	mutex   sync.Mutex
+	errs    []error
 }
 
-// ShowByAPI sends a node's logs to in, one log after the other: of files it can
-// have a part only by counting bytes. Follow is not possible.
-func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger) error {
+// reading sends one log to in, which its caller closes.
+type reading func(ctx context.Context, in *Input) error
+
+// ShowByAPI sends a node's logs to the merger and closes in, which has stood for
+// the node until its logs were known. All are read at once, as the merger lets no
+// line go before it has seen one of each. Follow is not possible.
+func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
 	names := o.Sources
 	if len(names) == 0 {
 		names = byDefault()
 	}
-	var errs []error
-	read := 0
+	var all []reading
 	for _, name := range names {
-		n, err := a.source(ctx, name, m)
-		read += n
-		errs = append(errs, err)
+		of, err := a.source(ctx, name)
+		all = append(all, of...)
+		a.failed(err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for _, read := range all {
+		a.begin(ctx, read, m.Add(ctx))
 	}
-	if read == 0 {
+	in.Close(ctx)
+	a.running.Wait()
+	if len(all) == 0 && len(a.errs) == 0 {
 		return &NothingError{Sources: names}
 	}
-	return nil
+	return errors.Join(a.errs...)
 }
 
-// source shows what there is of a source.
-func (a *api) source(ctx context.Context, name string, m *Merger) (read int, err error) {
+// begin reads one log beside the others.
+func (a *api) begin(ctx context.Context, read reading, in *Input) {
+	a.running.Go(func() {
+		defer in.Close(ctx)
+		a.failed(read(ctx, in))
+	})
+}
+
+// failed keeps an error of one log: the others go on.
+func (a *api) failed(err error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err != nil {
+		a.errs = append(a.errs, err)
+	}
+}
+
+// source is what there is of a source.
+func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	patterns, query, err := places(name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if query != "" {
-		return 1, a.query(ctx, name, query, m)
+		return []reading{func(ctx context.Context, in *Input) error { return a.query(ctx, name, query, in) }}, nil
 	}
+	var all []reading
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
 		files, err := a.expand(ctx, pattern)
 		if err != nil {
-			return read, err
+			return all, err
 		}
 		for _, file := range files {
 			if seen[strings.ToLower(file)] {
 				continue
 			}
 			seen[strings.ToLower(file)] = true
-			read++
-			if err := a.file(ctx, name, file, m); err != nil {
-				return read, err
-			}
+			all = append(all, func(ctx context.Context, in *Input) error { return a.file(ctx, name, file, in) })
 		}
 	}
-	return read, nil
+	return all, nil
 }
 
 // places are a source's files under the served folder, with slashes, or the
@@ -201,10 +226,10 @@ const (
 
 // file sends a file's last lines: parts of its end, each larger than the one
 // before, until there are enough.
-func (a *api) file(ctx context.Context, source, file string, m *Merger) error {
+func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
 	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
-		return a.read(ctx, source, file, "", m)
+		return a.read(ctx, source, file, "", in)
 	}
 	for size := firstPart; size < lastPart; size *= 8 {
 		body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, "bytes=-"+strconv.Itoa(size))
@@ -219,10 +244,10 @@ func (a *api) file(ctx context.Context, source, file string, m *Merger) error {
 		whole := len(text) < size
 		if whole || bytes.Count(text, []byte("\n")) > wanted {
 			begin := lineStart(text, wanted)
-			return a.send(ctx, source, file, bytes.NewReader(text[begin:]), m)
+			return a.send(ctx, source, file, bytes.NewReader(text[begin:]), in)
 		}
 	}
-	return a.read(ctx, source, file, "", m)
+	return a.read(ctx, source, file, "", in)
 }
 
 // lineStart is where the last lines begin.
@@ -249,20 +274,18 @@ func lastLines(text []byte, wanted int64) (from int, found bool) {
 	}
 }
 
-func (a *api) read(ctx context.Context, source, file, byteRange string, m *Merger) error {
+func (a *api) read(ctx context.Context, source, file, byteRange string, in *Input) error {
 	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, byteRange)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	return a.send(ctx, source, file, body, m)
+	return a.send(ctx, source, file, body, in)
 }
 
 // send makes records of a log's bytes. The node's time zone is not known here: a
 // time without one is taken for UTC.
-func (a *api) send(ctx context.Context, source, file string, from io.Reader, m *Merger) error {
-	in := m.Add(ctx)
-	defer in.Close(ctx)
+func (a *api) send(ctx context.Context, source, file string, from io.Reader, in *Input) error {
 	o := a.options
 	if !o.picks() && o.Since.IsZero() {
 		o.Tail = -1 // cut already
@@ -291,7 +314,7 @@ func (a *api) send(ctx context.Context, source, file string, from io.Reader, m *
 }
 
 // query asks NodeLogQuery for a service's log.
-func (a *api) query(ctx context.Context, source, service string, m *Merger) error {
+func (a *api) query(ctx context.Context, source, service string, in *Input) error {
 	o := a.options
 	values := url.Values{"query": {service}}
 	if !o.Since.IsZero() {
@@ -313,5 +336,5 @@ func (a *api) query(ctx context.Context, source, service string, m *Merger) erro
 	if head, _ := reader.Peek(len("<!doctype html>")); bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype")) || bytes.HasPrefix(head, []byte("<pre>")) {
 		return &QueryDisabledError{Node: a.node, Service: service}
 	}
-	return a.send(ctx, source, path.Base(service), reader, m)
+	return a.send(ctx, source, path.Base(service), reader, in)
 }

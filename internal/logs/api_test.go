@@ -42,6 +42,8 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	}
 	put("kubelet/kubelet.log", strings.Repeat(klog("I", 1, "old")+"\n", 5000)+klog("I", 2, "new")+"\n")
 	put("kubelet/kubelet.err.log", klog("E", 3, "bad")+"\n")
+	const many = 100_000 // more than may wait in the merger
+	put("containerd/containerd.log", strings.Repeat(logrus(2, "runs")+"\n", many))
 	put("pods/ns_web_1/app/0.log", "2026-11-20T14:00:00Z stdout F hello\n")
 	ask := func(o logs.Options) ([]string, error) {
 		sink := &shown{}
@@ -49,8 +51,7 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		in := m.Begin()
 		failed := make(chan error, 1)
 		go func() {
-			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m)
-			in.Close(t.Context())
+			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in)
 		}()
 		if err := m.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -63,6 +64,9 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	}
 	if got, err := ask(logs.Options{Sources: []string{"kubelet"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"old", "new", "bad"}) {
 		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := ask(logs.Options{Sources: []string{"containerd", "kubelet"}, Tail: -1}); err != nil || len(got) != many+5002 || got[4999] != "old" || got[len(got)-1] != "bad" {
+		t.Errorf("all of two logs, in order of time: %d lines, %v", len(got), err)
 	}
 	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("%q, %v", got, err)
