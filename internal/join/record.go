@@ -178,12 +178,6 @@ func (r *record) dropRestart(name string) {
 	r.Restart = slices.DeleteFunc(r.Restart, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// empty is whether there is nothing to take back.
-func (r *record) empty() bool {
-	text, err := json.Marshal(r)
-	return err == nil && string(text) == "{}"
-}
-
 func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }

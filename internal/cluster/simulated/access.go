@@ -101,6 +101,7 @@ func nodeMay(r Request) bool {
 
 func forbidden(r Request) error {
 	if r.Resource == "" {
+		//lint:ignore ST1005 as the real one says it
 		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
 	}
 	where := "at the cluster scope"
@@ -112,6 +113,7 @@ func forbidden(r Request) error {
 		resource += "/" + r.Subresource
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name,
+		//lint:ignore ST1005 as the real one says it
 		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", r.User, r.Verb, resource, r.Group, where))
 }
 

@@ -43,6 +43,7 @@ func (c component) checkKubeletConfig() error {
 	}
 	text, err := c.p.p.m.ReadFile(windowsPath(file))
 	if errors.Is(err, host.ErrNotExist) {
+		//lint:ignore ST1005 as the real one says it
 		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file %s, error failed to read kubelet config file %q, error: "+
 			"open %s: The system cannot find the file specified.", file, file, windowsPath(file), windowsPath(file))
 	}
@@ -80,6 +81,7 @@ func checkKubeletYAML(text []byte) error {
 		return err
 	}
 	if config["kind"] != "KubeletConfiguration" || config["apiVersion"] != "kubelet.config.k8s.io/v1beta1" {
+		//lint:ignore ST1005 as the real one says it
 		return errors.New("Object 'Kind' is missing, or it is no KubeletConfiguration of kubelet.config.k8s.io/v1beta1")
 	}
 	return nil
@@ -169,6 +171,7 @@ func (k *kubeletNode) credentials() (kubeconfig, error) {
 	if errors.Is(err, host.ErrNotExist) {
 		bootstrap := k.c.flag("--bootstrap-kubeconfig")
 		if text, err = k.m.ReadFile(windowsPath(bootstrap)); errors.Is(err, host.ErrNotExist) {
+			//lint:ignore ST1005 as the real one says it
 			return kubeconfig{}, fmt.Errorf("failed to run Kubelet: unable to load bootstrap kubeconfig: stat %s: The system cannot find the file specified.", windowsPath(bootstrap))
 		}
 	}
