@@ -46,7 +46,7 @@ unit: ## the quick part of test: no Wine, no race detector
 .PHONY: e2e
 e2e: build lab ## the end-to-end tests alone, with a real control plane and a node that joins it
 	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required \
-		go test -count=1 -tags e2e -timeout 30m ./e2e/... ./internal/controlplane/...
+		go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/controlplane/... ./internal/cluster/... ./internal/preflight/...
 
 .PHONY: bench
 bench: ## swdt beside its peers, into docs/benchmarks.md; takes half an hour

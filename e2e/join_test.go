@@ -215,18 +215,15 @@ type cluster struct {
 	sandboxInfo
 }
 
-// clusterSandbox needs the lab's control plane, which takes minutes to build.
+// clusterSandbox needs the lab's control plane, which takes minutes to build, and
+// kubelet's own ports: its tests are those of `make e2e`.
 func clusterSandbox(t *testing.T) cluster {
 	t.Helper()
+	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
+		t.Skip("joins a real control plane: run make e2e")
+	}
 	for _, name := range []string{"linux/kube-apiserver", "node/kubelet-1.36.3.exe"} {
-		_, err := os.Stat(filepath.Join(environment(t, "SWDT_LAB"), name))
-		switch {
-		case err == nil:
-		case os.Getenv("SWDT_LAB_CLUSTER") == "required":
-			t.Fatalf("%v: run make lab", err)
-		default:
-			t.Skipf("needs %s: `make lab` builds it (minutes, once), make e2e demands it", name)
-		}
+		lab(t, name)
 	}
 	return cluster{wineSandboxNamed(t, "e2e", "--cluster")}
 }
