@@ -20,6 +20,7 @@ type remote struct {
 	document    config.Document
 	reporter    ui.Reporter
 	nodeOptions node.Options
+	components  []watch.Component
 
 	mutex    sync.Mutex
 	node     *node.Node // nil: never connected
@@ -82,6 +83,19 @@ func (r *remote) Push(ctx context.Context, order watch.Order) (any, error) {
 		return deploy.Push(ctx, n, r.document, options, r.reporter)
 	})
 	return pushResult{result, order}, err
+}
+
+// prepare makes ahead what a push of a component's new binary will send.
+func (r *remote) prepare(ctx context.Context, name string, binary source.Binary) {
+	r.mutex.Lock()
+	n, last := r.node, r.last
+	r.mutex.Unlock()
+	if n == nil {
+		return
+	}
+	if err := deploy.Prepare(ctx, n, last, name, binary, r.options.Depot); err != nil {
+		r.reporter.Debug("%s: nothing done ahead: %v", name, err)
+	}
 }
 
 // pushResult is what a push came to and what it was to be.

@@ -69,7 +69,7 @@ type watching struct {
 
 func (w *watching) plan(o *kubernetesOptions) (watch.Options, error) {
 	w.requests = map[*watch.Binary]source.Request{}
-	plan := watch.Options{Examine: w.examine, Tell: w.teller.tell, Force: o.force}
+	plan := watch.Options{Examine: w.examine, Prepare: w.prepare, Tell: w.teller.tell, Force: o.force}
 	w.known = map[string]*watch.Binary{}
 	made := map[*sourceBuild]*watch.Build{}
 	for _, document := range w.documents {
@@ -87,7 +87,9 @@ func (w *watching) plan(o *kubernetesOptions) (watch.Options, error) {
 			if binary != nil && !slices.Contains(plan.Binaries, binary) {
 				plan.Binaries = append(plan.Binaries, binary)
 			}
-			target.Components = append(target.Components, watch.Component{Name: p.Name, Binary: binary})
+			component := watch.Component{Name: p.Name, Binary: binary}
+			target.Components = append(target.Components, component)
+			remote.components = append(remote.components, component)
 		}
 		if len(target.Components) == 0 {
 			continue // --only names components of other nodes
@@ -142,4 +144,19 @@ func (w *watching) binary(document config.Document, p v1alpha1.Provisioner, made
 func (w *watching) examine(ctx context.Context, b *watch.Binary) error {
 	_, err := w.options.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
 	return err
+}
+
+// prepare makes the patches that a push of the file is likely to send.
+func (w *watching) prepare(ctx context.Context, b *watch.Binary) {
+	binary, err := w.options.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
+	if err != nil {
+		return // the push says so
+	}
+	for _, remote := range w.remotes {
+		for _, component := range remote.components {
+			if component.Binary == b {
+				remote.prepare(ctx, component.Name, binary)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // build is a program of 2 MB; builds differ in a few places.
@@ -113,5 +116,32 @@ func TestADifferenceIsSentAgainAfterACut(t *testing.T) {
 	second := b.mustPush(depot, 2)
 	if second.Method != transfer.MethodDelta || cuts != 1 || depot.Diffs() != 1 || b.node.Sessions() != 2 {
 		t.Errorf("%+v after %d cuts, %d diffs, %d sessions", second, cuts, depot.Diffs(), b.node.Sessions())
+	}
+}
+
+// What was made ahead of a push is what the push sends.
+func TestTheDifferenceIsMadeAhead(t *testing.T) {
+	b := slowBench(t)
+	depot := b.depot()
+	b.source("kubelet.exe", b.build(1))
+	last, err := b.push(t.Context(), Options{Depot: depot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.source("kubelet.exe", b.build(2))
+	sources := source.NewSet(source.Options{Cache: filepath.Join(b.folder, "cache")})
+	binary, err := sources.Obtain(t.Context(), requestOf(b.doc, b.doc.Node.Spec.Kubernetes.Provisioners[0]), ui.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Prepare(t.Context(), b.node.Node, NodeResult{}, "kubelet", binary, depot); err != nil || depot.Diffs() != 0 {
+		t.Errorf("before the first push: %d diffs, %v", depot.Diffs(), err)
+	}
+	if err := Prepare(t.Context(), b.node.Node, last, "kubelet", binary, depot); err != nil || depot.Diffs() == 0 {
+		t.Fatalf("%d diffs, %v", depot.Diffs(), err)
+	}
+	made := depot.Diffs()
+	if result := b.mustPush(depot, 2); result.Method != transfer.MethodDelta || depot.Diffs() != made {
+		t.Errorf("%d more diffs for %+v", depot.Diffs()-made, result)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/transfer"
 )
 
@@ -67,6 +68,19 @@ func (w *work) file(c *component) transfer.File {
 		file.Bases = append(file.Bases, transfer.Base{Path: c.state.GetPreviousPath(), SHA256: c.state.GetPreviousSha256()})
 	}
 	return file
+}
+
+// Prepare makes ahead what a push of a component's new binary will send, after a
+// push with this result. Where the node has another binary by then it was in vain.
+func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, binary source.Binary, depot *transfer.Depot) error {
+	i := slices.IndexFunc(last.Components, func(c *ComponentResult) bool { return c.Name == name })
+	if i < 0 || last.Components[i].SHA256 == "" {
+		return nil
+	}
+	return transfer.Prepare(ctx, n, transfer.File{
+		Label: name, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified,
+		Depot: depot, Bases: []transfer.Base{{SHA256: last.Components[i].SHA256}},
+	})
 }
 
 // left is whether an earlier push left something of the same binary.

@@ -65,6 +65,34 @@ func (d *difference) send(ctx context.Context, part, destination string) (Result
 	return result, err
 }
 
+// Prepare makes ahead the patch that a Send of the file is going to want, as far
+// as that can be told from what is known of the link. In vain it costs nothing but
+// this host's time.
+func Prepare(ctx context.Context, n *node.Node, file File) error {
+	s := &sending{node: n, file: file, depot: file.Depot, reporter: ui.Discard{}}
+	base, ok := s.base()
+	link := n.Speed.Latest()
+	if !ok || link.BytesPerSecond == 0 {
+		return nil
+	}
+	d := &difference{sending: s, base: base}
+	way, estimate := d.likely(link)
+	if way.whole {
+		return nil
+	}
+	made, err := d.depot.patch(ctx, d.key(way.variant), file)
+	if err == nil && way.variant == delta.Fast && estimate.worthSmall(d.pair(), int64(len(made.bytes)), link) {
+		_, err = d.depot.patch(ctx, d.key(delta.Small), file)
+	}
+	return err
+}
+
+// likely is the way that should be over first.
+func (d *difference) likely(link node.Reading) (way, estimate) {
+	estimate := d.depot.estimate(d.file)
+	return estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) }), estimate
+}
+
 // choose gives the patch to send, or errWhole. While the link is measured, the
 // patch is begun that suits most links.
 func (d *difference) choose(ctx context.Context) (patch, error) {
@@ -74,8 +102,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	headStart := time.AfterFunc(headStart, begin)
 	defer headStart.Stop()
 	link := d.link(ctx, d.file.Size, func() { headStart.Stop() })
-	estimate := d.depot.estimate(d.file)
-	way := estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) })
+	way, estimate := d.likely(link)
 	d.depot.costs.fade(way)
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)

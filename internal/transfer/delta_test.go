@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -298,5 +299,49 @@ func TestTwentyNodesShareOneDiff(t *testing.T) {
 	all.Wait()
 	if d.Diffs() != 1 {
 		t.Errorf("%d diffs", d.Diffs())
+	}
+}
+
+// What was made ahead is what is sent, and nothing is made of what will not be.
+func TestPrepare(t *testing.T) {
+	old := content(3<<20, 1)
+	file := local(t, rebuilt(old))
+	file.Absent, file.Bases = true, []transfer.Base{{Path: live, SHA256: hashOf(old)}}
+	strange := file
+	strange.Bases = []transfer.Base{{Path: live, SHA256: hashOf([]byte("nobody here has it"))}}
+	for name, c := range map[string]struct {
+		file           transfer.File
+		bytesPerSecond float64
+		diffs          bool
+	}{
+		"a slow link": {file, 1e6, true}, "a fast link": {file, 1e12, false},
+		"a link not known": {file, 0, false}, "a base not held": {strange, 1e6, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := depot(t, old)
+			n := &node.Node{Name: "w", Files: farNode{}}
+			n.Speed.Note(node.Reading{RoundTrip: fleetTrip, BytesPerSecond: c.bytesPerSecond, At: time.Now()})
+			c.file.Depot = d
+			if err := transfer.Prepare(t.Context(), n, c.file); err != nil || d.Diffs() > 0 != c.diffs {
+				t.Fatalf("%d diffs, %v", d.Diffs(), err)
+			}
+			if !c.diffs {
+				return
+			}
+			made := d.Diffs()
+			result, err := transfer.Send(t.Context(), n, c.file, destination, ui.Discard{})
+			if err != nil || result.Method != transfer.MethodDelta || d.Diffs() != made {
+				t.Errorf("%d more diffs for %+v, %v", d.Diffs()-made, result, err)
+			}
+		})
+	}
+	d, _ := depot(t, old)
+	file.Depot = d
+	given, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	n := &node.Node{Name: "w", Files: farNode{}}
+	n.Speed.Note(node.Reading{RoundTrip: fleetTrip, BytesPerSecond: 1e6, At: time.Now()})
+	if err := transfer.Prepare(given, n, file); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
 	}
 }

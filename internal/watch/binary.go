@@ -31,7 +31,8 @@ type binary struct {
 	since   time.Time // when this change was noticed first
 	still   bool      // it has stood still long enough
 	exam    *exam
-	broken  error // why what was seen cannot be pushed, once that is certain
+	broken  error              // why what was seen cannot be pushed, once that is certain
+	abandon context.CancelFunc // ends what is done ahead for it; nil: nothing is
 
 	quiet, soon, complaint *time.Timer
 }
@@ -112,8 +113,18 @@ func (b *binary) rest() {
 	b.judge()
 }
 
-// forget drops what is known of the file and what waits for it.
+// forget drops what is known of the file, what waits for it and what is done
+// ahead for it.
 func (b *binary) forget() {
+	b.conclude()
+	if b.abandon != nil {
+		b.abandon()
+	}
+	b.abandon = nil
+}
+
+// conclude ends the wait for the file.
+func (b *binary) conclude() {
 	stop(b.quiet)
 	stop(b.soon)
 	stop(b.complaint)
@@ -139,8 +150,23 @@ func (b *binary) examine() {
 			}
 			this.done, this.err = true, err
 			b.look() // it may have changed while it was read
+			if b.exam == this && err == nil {
+				b.prepare()
+			}
 			b.judge()
 		})
+	})
+}
+
+func (b *binary) prepare() {
+	if b.Prepare == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(b.ctx)
+	b.abandon = cancel
+	b.work(func() {
+		defer cancel()
+		b.Prepare(ctx, b.spec)
 	})
 }
 
@@ -149,7 +175,7 @@ func (b *binary) judge() {
 	if !b.pending || !b.still || b.exam == nil || !b.exam.done || b.exam.err != nil {
 		return
 	}
-	b.forget()
+	b.conclude()
 	b.taken, b.pending = b.seen, false
 	b.version++
 	for _, t := range b.targets {

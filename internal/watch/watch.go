@@ -25,6 +25,10 @@ type Options struct {
 	// Examine finds out whether a file is whole and fit to be pushed. It runs
 	// while the file is given time to settle, and may be in vain.
 	Examine func(ctx context.Context, b *Binary) error
+	// Prepare does ahead what a push of a file will need that Examine found whole.
+	// It runs while the file is given time to settle, goes on beside the push, and
+	// ends when the file changes. It may be in vain; nil: nothing is done ahead.
+	Prepare func(ctx context.Context, b *Binary)
 	// Tell hears what happens, one event at a time.
 	Tell func(Event)
 	// Commands are what a person wants beside; nil: nobody asks.
