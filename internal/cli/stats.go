@@ -177,7 +177,7 @@ func (a *app) observeCluster(ctx context.Context, o *statsOptions, duration time
 				return err
 			}
 			if !facts.Exists {
-				return fmt.Errorf("the cluster has no node %s; `kubectl get nodes` lists them", name)
+				return &cluster.NoNodeError{Node: name}
 			}
 			err = to.node(record.NodeFacts{
 				Name: name, Windows: strings.TrimSpace(facts.OSImage + " " + facts.KernelVersion), Runtime: facts.Runtime, Kubelet: facts.KubeletVersion,
@@ -227,6 +227,7 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 	if err := to.node(known); err != nil {
 		return err
 	}
+	ui.Done(r) // its live line would stand in the table
 	return watch.Run(ctx, o.watch(known.Name, duration, askers...), to.reading)
 }
 

@@ -91,6 +91,9 @@ func (t *statsTable) draw() error {
 	if err := ui.Table(&table, []string{"CONTAINER", "SOURCE", "REPORTED", "COMPUTED", "DIFF", "MEMORY", "AGE", "VERDICT", "FAULTS", "REPORTED OVER TIME"}, t.lines()); err != nil {
 		return err
 	}
+	if len(t.series) == 0 {
+		table.WriteString("no container yet\n")
+	}
 	lines := strings.Split(strings.TrimRight(table.String(), "\n"), "\n")
 	if left := len(lines) - (height - 1); left > 0 {
 		lines = append(lines[:height-2], fmt.Sprintf("… and %d more", left+1))

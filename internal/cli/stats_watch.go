@@ -113,7 +113,7 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	w := &statsWatch{
 		options: o, follower: stats.NewFollower(o.tolerance), tally: stats.NewTally(),
 		found: newFindings(o.fatal), printer: a.statsPrinter(o),
-		warn: func(text string) { fmt.Fprintln(a.streams.Err, "warning: "+text) },
+		say: func(text string) { fmt.Fprintln(a.streams.Err, text) },
 	}
 	if o.record != "" {
 		if w.recorder, err = record.Create(o.record, o.meta()); err != nil {
@@ -122,10 +122,15 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	}
 	err = a.observe(ctx, &o.statsOptions, o.duration, w)
 	err = errors.Join(err, w.end(a.streams.Out, err == nil))
-	if err == nil && len(o.fatal) > 0 && w.found.any() {
+	switch {
+	case err != nil || len(o.fatal) == 0:
+		return err
+	case w.found.any():
 		return &exitError{code: exitFinding, err: errors.New(w.found.paragraph())}
+	case w.found.samples == 0:
+		return errors.New("nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod name them?")
 	}
-	return err
+	return nil
 }
 
 // statsWatch is a watch that a person looks at, or a file, or a check.
@@ -136,11 +141,14 @@ type statsWatch struct {
 	recorder *record.Writer
 	printer  statsPrinter
 	found    *findings
-	warn     func(string)
+	say      func(string)
 	failing  map[stats.Source]bool
 }
 
 func (w *statsWatch) node(facts record.NodeFacts) error {
+	if facts.Note != "" {
+		w.say(facts.Name + ": " + facts.Note)
+	}
 	if w.recorder == nil {
 		return nil
 	}
@@ -174,7 +182,7 @@ func (w *statsWatch) complain(r stats.Reading) {
 	if failing := r.Err != ""; failing != w.failing[r.Source] {
 		w.failing[r.Source] = failing
 		if failing {
-			w.warn(fmt.Sprintf("%s does not answer: %s", r.Source, r.Err))
+			w.say(fmt.Sprintf("warning: %s does not answer: %s", r.Source, r.Err))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -94,6 +95,21 @@ func (e *ForbiddenError) Error() string {
 		"use an administrator's kubeconfig, or have that granted (kubectl auth can-i %s)", e.Doing, e.Missing, e.Err, e.Missing)
 }
 func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+// NoNodeError: the cluster has no such Node.
+type NoNodeError struct{ Node string }
+
+func (e *NoNodeError) Error() string {
+	return fmt.Sprintf("the cluster has no node %s; `kubectl get nodes` lists them", e.Node)
+}
+
+// noNode is whether the API server knows no such Node, as against a node's kubelet
+// that has not what it is asked for, whose answer is no Status.
+func noNode(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) &&
+		errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "nodes"
+}
 
 // fail gives err its kind. The permission is what doing it takes.
 func (c *Cluster) fail(doing string, needs Permission, err error) error {

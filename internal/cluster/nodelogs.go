@@ -41,7 +41,10 @@ func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Val
 	if apierrors.IsMethodNotSupported(err) {
 		return nil, &LogsDisabledError{Node: node}
 	}
-	if apierrors.IsNotFound(err) {
+	switch {
+	case noNode(err):
+		return nil, &NoNodeError{Node: node}
+	case apierrors.IsNotFound(err):
 		return nil, err
 	}
 	return body, c.fail(doing, Permission{Verb: "get", Resource: "nodes/proxy"}, err)

@@ -15,13 +15,18 @@ import (
 // the node.
 func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1.Summary, error) {
 	doing := "read the statistics of node " + node
-	text, err := c.client.CoreV1().RESTClient().Get().
-		Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").Do(ctx).Raw()
-	if err != nil {
+	// Stream, as of an answer read by Do client-go drops what the API server says.
+	body, err := c.client.CoreV1().RESTClient().Get().
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").Stream(ctx)
+	switch {
+	case noNode(err):
+		return nil, &NoNodeError{Node: node}
+	case err != nil:
 		return nil, c.fail(doing, Permission{Verb: "get", Resource: "nodes/proxy", Name: node}, err)
 	}
+	defer body.Close()
 	var summary statsv1alpha1.Summary
-	if err := json.Unmarshal(text, &summary); err != nil {
+	if err := json.NewDecoder(body).Decode(&summary); err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return &summary, nil
