@@ -30,7 +30,8 @@ const (
 const exitCodesHelp = `swdt ends with one of these, whatever the command:
 
   0    done, or there was nothing to do
-  1    failed; the node was left as it was
+  1    failed; what a push, or a join that was not begun, found is as it was, other
+       commands say how far they came and go on from there
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login)
   4    failed, and the binaries that stood on the node before were put back

@@ -160,18 +160,32 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 		return plan.Outcome{}, err
 	}
 	var left []string
+	var there []folderRecord
+	var failed error
 	for _, f := range slices.Backward(taken.Folders) {
 		if f.Data {
-			err = removeTree(ctx, n, f.Path)
-		} else {
-			var empty bool
-			if empty, err = removeEmpty(ctx, n, f.Path); !empty {
-				left = append(left, f.Path)
+			err := removeTree(ctx, n, f.Path)
+			if ctx.Err() != nil || lost(err) {
+				return plan.Outcome{}, errors.Join(err, ctx.Err())
 			}
+			if err != nil { // the others can go all the same
+				there, failed = append(there, f), errors.Join(failed, err)
+			}
+			continue
 		}
+		empty, err := removeEmpty(ctx, n, f.Path)
 		if err != nil {
 			return plan.Outcome{}, err
 		}
+		if !empty {
+			there, left = append(there, f), append(left, f.Path)
+		}
+	}
+	if failed != nil { // the next reset goes on
+		slices.Reverse(there)
+		err := update(ctx, n, func(r *record) { r.Folders = there })
+		return plan.Outcome{}, errors.Join(fmt.Errorf("%w; what is in use, or layers of images, which only their owner may remove, are in the way: "+
+			"remove it by hand (takeown /r, icacls /grant), then run swdt reset again", failed), err)
 	}
 	outcome := plan.Outcome{}
 	if left = deepest(left); len(left) > 0 {

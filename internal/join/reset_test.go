@@ -10,6 +10,8 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
 )
 
@@ -140,4 +142,33 @@ func TestJoinAfterAReset(t *testing.T) {
 
 func resetAll(l *lab) join.ResetOptions {
 	return join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}
+}
+
+// Layers of images are their owner's: where not even an administrator may remove
+// them, all else is taken back, and a later reset ends it.
+func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	denied := true
+	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
+			return simulated.Fail(host.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	results, err := l.resetWith(join.ResetOptions{})
+	if err == nil || !strings.Contains(err.Error(), `C:\var\lib\kubelet`) {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	folders := l.folders(`C:\`)
+	if slices.Contains(folders, `C:\etc\kubernetes`) || slices.Contains(folders, `C:\k`) {
+		t.Error("other folders stayed for its sake")
+	}
+	denied = false
+	results, err = l.resetWith(join.ResetOptions{})
+	if diff := cmp.Diff([]string{"folders", "record"}, changed(results)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	results, err = l.resetWith(join.ResetOptions{})
+	nothing(t, results, err)
 }

@@ -32,10 +32,15 @@ func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter
 	if err != nil {
 		return err
 	}
-	defer func() {
+	remove := sync.OnceValue(func() error {
 		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearedIn)
 		defer cancel()
-		if gone := s.options.Cluster.DeleteToken(lasting, token); gone != nil {
+		return s.options.Cluster.DeleteToken(lasting, token)
+	})
+	// After Ctrl-C there is less than a second, and kubeadm may take that to end.
+	defer context.AfterFunc(ctx, func() { _ = remove() })()
+	defer func() {
+		if gone := remove(); gone != nil {
 			err = errors.Join(err, fmt.Errorf("%w; it expires at %s", gone, token.Expires.Format(time.TimeOnly)))
 		}
 	}()

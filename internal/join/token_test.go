@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
@@ -116,6 +117,32 @@ func TestTheTokenIsNowhereAfterAJoinThatWasCancelled(t *testing.T) {
 	l.Machine.OnOperation(nil)
 	l.mustJoin()
 	l.isReady()
+}
+
+// After Ctrl-C swdt ends within a second: the token does not wait for kubeadm.
+func TestTheTokenIsDeletedWhileACancelledKubeadmStillRuns(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var s *spy
+	s = l.spyOn(func() simulated.Verdict {
+		cancel()
+		id, _, _ := strings.Cut(s.tokens[0], ".")
+		for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+			if _, there := l.control.Object("secrets", "kube-system", "bootstrap-token-"+id); !there {
+				return simulated.Continue()
+			}
+			if time.Now().After(deadline) {
+				t.Error("the token is there as long as kubeadm")
+				return simulated.Continue()
+			}
+		}
+	})
+	steps, err := join.Steps(l.doc, l.options())
+	results, err := l.run(ctx, steps, err, false)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v\n%s", err, table(results))
+	}
+	l.noToken()
 }
 
 // A token of the node file's is used, and is not swdt's to delete.
