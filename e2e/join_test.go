@@ -244,7 +244,7 @@ func (c cluster) joinFile(t *testing.T, credentials string, with joinWith) strin
 		with.labels = "{}"
 	}
 	if with.patch == "" {
-		with.patch = "{maxPods: 40}"
+		with.patch = "{maxPods: 40, evictionHard: {imagefs.available: 1%, nodefs.available: 1%}}"
 	}
 	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
 kind: Node

@@ -13,6 +13,7 @@ const clientCertificate = `C:\var\lib\kubelet\pki\kubelet-client-current.pem`
 func leftovers() []string {
 	return []string{
 		`C:\etc\kubernetes\kubelet.conf`, `C:\etc\kubernetes\bootstrap-kubelet.conf`, `C:\etc\kubernetes\pki\ca.crt`,
+		`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`, `C:\var\lib\kubelet\instance-config.yaml`,
 		clientCertificate,
 	}
 }

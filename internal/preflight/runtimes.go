@@ -76,7 +76,7 @@ func lookAtDefender(f *facts) []Problem {
 	return []Problem{{
 		Severity: Warning, What: "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
 		Evidence: "real-time protection is on, containerd is not excluded",
-		Remedy:   fmt.Sprintf(`swdt powershell: Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
+		Remedy:   fmt.Sprintf(`in PowerShell on the node: Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
 	}}
 }
 

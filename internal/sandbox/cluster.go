@@ -88,6 +88,8 @@ const wineJoinSectionText = `
       source: KUBELET
       kubeadmSource: KUBEADM
       logRunnerSource: LOGRUNNER
+      # The node's disk is this machine's, which may be fuller than a node's should.
+      configPatch: {evictionHard: {imagefs.available: 1%, nodefs.available: 1%}}
     join:
       nodeName: NODENAME
 `
