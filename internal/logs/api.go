@@ -112,9 +112,6 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if query != "" {
-		return []reading{func(ctx context.Context, in *Input) error { return a.query(ctx, name, query, in) }}, nil
-	}
 	var all []reading
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
@@ -130,11 +127,15 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 			all = append(all, func(ctx context.Context, in *Input) error { return a.file(ctx, name, file, in) })
 		}
 	}
+	if len(all) == 0 && query != "" {
+		all = append(all, func(ctx context.Context, in *Input) error { return a.query(ctx, name, query, in) })
+	}
 	return all, nil
 }
 
-// places are a source's files under the served folder, with slashes, or the
-// service to ask NodeLogQuery for.
+// places are a source's files under the served folder, with slashes; of a service
+// that is not in the table the usual ones, and whom to ask NodeLogQuery for where
+// there are none.
 func places(name string) (patterns []string, query string, err error) {
 	var all []string
 	switch known, ok := tableEntry(name); {
@@ -145,7 +146,7 @@ func places(name string) (patterns []string, query string, err error) {
 	case strings.HasPrefix(name, eventPrefix):
 		return nil, "", &NotServedError{Source: name}
 	case !ok:
-		return nil, name, nil
+		all, query = swap.LogFiles(name, ""), name
 	default:
 		for _, service := range known.Services {
 			all = append(all, swap.LogFiles(service, "")...)
@@ -163,7 +164,7 @@ func places(name string) (patterns []string, query string, err error) {
 	if len(patterns) == 0 {
 		return nil, "", &NotServedError{Source: name}
 	}
-	return patterns, "", nil
+	return patterns, query, nil
 }
 
 // expand finds the files that there are, by listing folders.

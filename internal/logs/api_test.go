@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/swdt-dev/swdt/internal/logs"
 )
 
@@ -26,6 +29,9 @@ func (k fileKubelet) NodeLogs(_ context.Context, _, file string, query url.Value
 	}
 	answer := httptest.NewRecorder()
 	k.handler.ServeHTTP(answer, request)
+	if answer.Code == http.StatusNotFound {
+		return nil, apierrors.NewGenericServerResponse(answer.Code, "get", schema.GroupResource{}, "", "", 0, true)
+	}
 	if answer.Code >= 300 {
 		return nil, errors.New(answer.Result().Status)
 	}
@@ -69,6 +75,10 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		t.Errorf("all of two logs, in order of time: %d lines, %v", len(got), err)
 	}
 	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	put("other/other.log", "of a service that is in no table\n")
+	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"table"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	_, err := ask(logs.Options{Sources: []string{"docker"}, Tail: 2})
