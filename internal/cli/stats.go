@@ -215,7 +215,10 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 	defer func() { err = errors.Join(err, client.Close()) }()
 	known := record.NodeFacts{
 		Name: doc.Node.Metadata.Name, Cores: float64(facts.GetCpus()),
-		Windows: strings.TrimSpace(facts.GetProduct() + " " + facts.GetBuild()), Note: facts.GetSimulated(),
+		Windows: strings.TrimSpace(facts.GetProduct() + " " + facts.GetBuild()),
+	}
+	if simulated := facts.GetSimulated(); simulated != "" {
+		known.Note = "not a real Windows: " + simulated
 	}
 	if version, err := client.Runtime.Version(ctx, &runtimev1.VersionRequest{}); err == nil {
 		known.Runtime = version.GetRuntimeName() + " " + version.GetRuntimeVersion()
