@@ -41,7 +41,7 @@ func TestAPodNetworkThatIsNotThereIsNamed(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v\n%s", err, table(results))
 	}
-	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") || !strings.Contains(failed.Cause, `c:\etc\cni\net.d`) {
+	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") || !strings.Contains(failed.Cause, `C:\etc\cni\net.d`) {
 		t.Errorf("phase %s, cause %s", failed.Phase, failed.Cause)
 	}
 	if len(failed.Conditions) == 0 || failed.Conditions[0].Type != "Ready" || len(failed.Log) == 0 || !strings.Contains(err.Error(), failed.Log[0]) {
