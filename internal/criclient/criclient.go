@@ -10,6 +10,7 @@ package criclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -33,7 +34,7 @@ type Client struct {
 func New(dial func(context.Context) (net.Conn, error)) (*Client, error) {
 	connection, err := grpc.NewClient("passthrough:///runtime",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects it
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
+		grpc.WithContextDialer(plainly(dial)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		grpc.WithDisableServiceConfig(),
 	)
@@ -44,6 +45,18 @@ func New(dial func(context.Context) (net.Conn, error)) (*Client, error) {
 		Runtime: runtimev1.NewRuntimeServiceClient(connection), Images: runtimev1.NewImageServiceClient(connection),
 		connection: connection,
 	}, nil
+}
+
+// plainly takes from an error of dial the status that the agent gave it: grpc would
+// make it its calls', and of some kinds say that they are illegal there.
+func plainly(dial func(context.Context) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, errors.New(err.Error())
+		}
+		return conn, nil
+	}
 }
 
 // Close ends the connection.
