@@ -73,7 +73,6 @@ type registration struct {
 	CommandLine  string   `json:"commandLine"`
 	StartType    string   `json:"startType"`
 	Dependencies []string `json:"dependencies,omitempty"`
-	Running      bool     `json:"running,omitempty"`
 }
 
 // hostsRecord is a name of the hosts file and its address before; empty: none.

@@ -132,7 +132,7 @@ func registered(is *agentv1.ServiceReply) *registration {
 		return nil
 	}
 	c := is.GetConfig()
-	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(), Dependencies: c.GetDependencies(), Running: running(is)}
+	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(), Dependencies: c.GetDependencies()}
 }
 
 // restart stops a service, with those that depend on it, and starts it. What was
