@@ -113,7 +113,7 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	w := &statsWatch{
 		options: o, follower: stats.NewFollower(o.tolerance), tally: stats.NewTally(),
 		found: newFindings(o.fatal), printer: a.statsPrinter(o),
-		say: func(text string) { fmt.Fprintln(a.streams.Err, text) },
+		say: func(text string) { fmt.Fprintln(a.streams.Err, text) }, failing: map[string]bool{},
 	}
 	if o.record != "" {
 		if w.recorder, err = record.Create(o.record, o.meta()); err != nil {
@@ -142,7 +142,7 @@ type statsWatch struct {
 	printer  statsPrinter
 	found    *findings
 	say      func(string)
-	failing  map[stats.Source]bool
+	failing  map[string]bool // by node and source
 }
 
 func (w *statsWatch) node(facts record.NodeFacts) error {
@@ -174,15 +174,17 @@ func (w *statsWatch) reading(r stats.Reading) error {
 	return nil
 }
 
-// complain of a source that fails, once each time it begins to.
+// complain of a source that fails, once each time it begins to. Other callers meet
+// what the first one does.
 func (w *statsWatch) complain(r stats.Reading) {
-	if w.failing == nil {
-		w.failing = map[stats.Source]bool{}
+	if r.Caller != 0 {
+		return
 	}
-	if failing := r.Err != ""; failing != w.failing[r.Source] {
-		w.failing[r.Source] = failing
+	of := r.Node + ": " + string(r.Source)
+	if failing := r.Err != ""; failing != w.failing[of] {
+		w.failing[of] = failing
 		if failing {
-			w.say(fmt.Sprintf("warning: %s does not answer: %s", r.Source, r.Err))
+			w.say(fmt.Sprintf("warning: %s does not answer: %s", of, r.Err))
 		}
 	}
 }

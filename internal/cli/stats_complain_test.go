@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/stats"
+)
+
+// Several nodes and callers are watched by one: what fails is named, and said once.
+func TestAFailingSourceIsToldOfOnce(t *testing.T) {
+	var said []string
+	w := &statsWatch{say: func(text string) { said = append(said, text) }, failing: map[string]bool{}}
+	for range 3 {
+		w.complain(stats.Reading{Node: "one", Source: stats.CRI})
+		w.complain(stats.Reading{Node: "two", Source: stats.CRI, Err: "gone"})
+		w.complain(stats.Reading{Node: "two", Source: stats.CRI, Caller: 1})
+	}
+	w.complain(stats.Reading{Node: "two", Source: stats.CRI})
+	w.complain(stats.Reading{Node: "two", Source: stats.CRI, Err: "again"})
+	want := []string{"warning: two: cri does not answer: gone", "warning: two: cri does not answer: again"}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q", said)
+	}
+}
