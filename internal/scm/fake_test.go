@@ -31,6 +31,7 @@ type fakeService struct {
 	process   *fakeProcess
 	shared    bool
 	exitCode  uint32
+	launching time.Duration // start pending without a process
 	starting  time.Duration
 	stopping  time.Duration
 	exiting   time.Duration // how long the process outlives the service
@@ -131,11 +132,16 @@ func (f *fakeSCM) Start(_ context.Context, name string, _ ...string) error {
 	if s.state != host.Stopped {
 		return host.ErrServiceRunning
 	}
-	f.launch(s)
 	s.state = host.StartPending
-	time.AfterFunc(s.starting, func() {
+	if s.launching == 0 {
+		f.launch(s)
+	}
+	time.AfterFunc(s.launching+s.starting, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		if s.launching > 0 {
+			f.launch(s)
+		}
 		s.state = host.Running
 		if s.failing {
 			s.state, s.exitCode = host.Stopped, 1066

@@ -20,6 +20,12 @@ func pin(ctx context.Context, h *host.Host, name string) (host.ServiceStatus, ho
 		if err != nil {
 			return status, nil, err
 		}
+		if status.PID == 0 && status.State == host.StartPending && round < pinRounds {
+			if err := launched(ctx, h, name); err != nil {
+				return status, noProcess{}, err
+			}
+			continue
+		}
 		if status.PID == 0 || status.SharedProcess {
 			return status, noProcess{}, nil
 		}
@@ -40,6 +46,15 @@ func pin(ctx context.Context, h *host.Host, name string) (host.ServiceStatus, ho
 			return status, nil, err
 		}
 	}
+}
+
+// launched waits while a service is starting and has no process yet: the SCM sees
+// to what it depends on first, and restarts what has crashed in its own time.
+func launched(ctx context.Context, h *host.Host, name string) error {
+	_, err := watch(ctx, h, name, host.Running, func(status host.ServiceStatus) (bool, error) {
+		return status.PID != 0 || status.State != host.StartPending, nil
+	})
+	return err
 }
 
 // noProcess stands for the process of a service that has none of its own.

@@ -136,6 +136,21 @@ func TestStopOfAServiceThatIsJustStarting(t *testing.T) {
 	})
 }
 
+// A service that the SCM is about to restart is start pending and has no process
+// yet: it is the process to come that has to end.
+func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: host.Stopped, launching: time.Second, stubborn: true})
+		if err := f.Start(t.Context(), "kubelet"); err != nil {
+			t.Fatal(err)
+		}
+		stopped, err := scm.Stop(t.Context(), f.host(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+	})
+}
+
 func TestStopOfAMissingService(t *testing.T) {
 	if _, err := scm.Stop(t.Context(), newSCM().host(), "kubelet", scm.StopOptions{}); !errors.Is(err, host.ErrNoService) {
 		t.Fatalf("got %v", err)
