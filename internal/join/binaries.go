@@ -232,20 +232,57 @@ func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 }
 
 // removePatiently gives a process that runs the file a while to end: a service
-// that has stopped has one for some moments more.
+// that has stopped has one for some moments more. What then still runs it is
+// ended: a pod's shim, or a command that an interrupted join has left.
 func removePatiently(ctx context.Context, n *node.Node, path string) error {
-	waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	err := removeUnlessBusy(ctx, n, path)
+	if !isBusy(err) {
+		return err
+	}
+	if err := endAllOf(ctx, n, path); err != nil {
+		return err
+	}
+	if err = removeUnlessBusy(ctx, n, path); isBusy(err) {
+		return fmt.Errorf("%w: is it still running?", err)
+	}
+	return err
+}
+
+// removeUnlessBusy removes a file as soon as nothing runs it, or gives up on that
+// after a while.
+func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
+	waiting, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for {
 		_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
 		if err == nil || errors.Is(err, host.ErrNotExist) {
 			return nil
 		}
-		busy := errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse)
-		if !busy || rest(waiting) != nil {
-			return fmt.Errorf("remove %s: %w: is it still running?", path, err)
+		if !isBusy(err) || rest(waiting) != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}
+}
+
+func isBusy(err error) bool {
+	return errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse)
+}
+
+// endAllOf ends every process of an executable.
+func endAllOf(ctx context.Context, n *node.Node, path string) error {
+	list, err := n.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+	if err != nil {
+		return fmt.Errorf("look for what runs %s: %w", path, err)
+	}
+	for _, p := range list.GetProcesses() {
+		if !strings.EqualFold(p.GetImage(), path) {
+			continue
+		}
+		if _, err := n.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: p.GetPid()}); err != nil && !errors.Is(err, host.ErrNotExist) {
+			return fmt.Errorf("end process %d, which runs %s: %w", p.GetPid(), path, err)
+		}
+	}
+	return nil
 }
 
 // filesChange says what becomes of files when they are taken back.

@@ -1,6 +1,7 @@
 package join_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -171,4 +172,34 @@ func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	}
 	results, err = l.resetWith(join.ResetOptions{})
 	nothing(t, results, err)
+}
+
+// A command that an interrupted join has left, or a pod's shim, runs a program of
+// ours: it is ended, and the program is removed.
+func TestResetEndsWhatStillRunsItsPrograms(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	const program = `C:\Program Files\containerd\bin\containerd.exe`
+	runs, ended := make(chan struct{}), make(chan struct{})
+	l.Machine.Register(simulated.Program{
+		Match: func(image *simulated.Image) bool { return strings.EqualFold(image.Path, program) },
+		Main: func(ctx context.Context, _ *simulated.Process) int {
+			close(runs)
+			<-ctx.Done()
+			return 1
+		},
+	})
+	go func() {
+		defer close(ended)
+		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()), host.Command{Path: program, Args: []string{"config", "default"}})
+	}()
+	<-runs
+	results, err := l.resetWith(join.ResetOptions{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	<-ended
+	if left := l.Machine.Snapshot(`C:\Program Files\containerd`); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
 }
