@@ -58,17 +58,45 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 	return p, nil
 }
 
-// closedOnce lets several goroutines close a channel's stdin, which x/crypto/ssh
-// does not protect.
+// closedOnce lets several goroutines write to a channel's stdin and close it,
+// which x/crypto/ssh does not protect from each other: the end of file is sent
+// when no write is under way. One that is blocked ends with the channel.
 type closedOnce struct {
 	io.WriteCloser
-	once sync.Once
-	err  error
+
+	mu      sync.Mutex
+	writing int
+	closed  bool
+}
+
+func (c *closedOnce) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return 0, io.ErrClosedPipe
+	}
+	c.writing++
+	c.mu.Unlock()
+	n, err := c.WriteCloser.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing--; c.closed && c.writing == 0 {
+		_ = c.WriteCloser.Close() // nobody waits for it any more
+	}
+	return n, err
 }
 
 func (c *closedOnce) Close() error {
-	c.once.Do(func() { c.err = c.WriteCloser.Close() })
-	return c.err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	if c.writing > 0 {
+		return nil // the last write does it
+	}
+	return c.WriteCloser.Close()
 }
 
 // Done is closed when the command has ended, or its connection has.

@@ -171,9 +171,32 @@ func (s services) Start(ctx context.Context, name string, args ...string) error 
 	// The call lasts until the process has answered the SCM, up to 30 s.
 	return patiently(ctx, "start service "+name, func() error {
 		defer open.close()
-		err := windows.StartService(open.handle, uint32(len(args)), unsafe.SliceData(vectors))
-		return startFailure(err)
+		return startFailure(startUnlocked(ctx, func() error {
+			return windows.StartService(open.handle, uint32(len(args)), unsafe.SliceData(vectors))
+		}))
 	})
+}
+
+// startUnlocked starts a service when the SCM's database is not locked, as it is
+// while the SCM starts another, at boot above all; 30 s is the most that takes.
+func startUnlocked(ctx context.Context, start func() error) error {
+	limit := time.NewTimer(30 * time.Second)
+	defer limit.Stop()
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		err := start()
+		if !errors.Is(err, windows.ERROR_SERVICE_DATABASE_LOCKED) {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-limit.C:
+			return err
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // startFailure gives a failed StartService its meaning. The handle was opened
