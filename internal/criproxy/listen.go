@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/gofrs/flock"
 )
@@ -139,11 +140,16 @@ type socket struct {
 	net.Listener
 	path string
 	lock *flock.Flock
+
+	mu sync.Mutex
 }
 
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
+// Close returns when the socket is gone, also where another call removes it.
 func (s *socket) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	err := s.Listener.Close()
 	if errors.Is(err, net.ErrClosed) {
 		return err
