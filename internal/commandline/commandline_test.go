@@ -35,3 +35,19 @@ func TestJoinIsReadBack(t *testing.T) {
 		}
 	})
 }
+
+func TestFlag(t *testing.T) {
+	for line, want := range map[string]string{
+		`"C:\k\kube-log-runner.exe" --log-file=C:/x C:\k\kubelet.exe --hostname-override=win-1 --v=2`: "win-1",
+		`C:\k\kubelet.exe --hostname-override win-2`:                                                  "win-2",
+		`C:\k\kubelet.exe -hostname-override=win-3`:                                                   "win-3",
+		`C:\k\kubelet.exe "--hostname-override=a b"`:                                                  "a b",
+		`C:\k\kubelet.exe --hostname-override`:                                                        "",
+		`C:\k\kubelet.exe hostname-override=no`:                                                       "",
+		``:                                                                                            "",
+	} {
+		if got := commandline.Flag(line, "hostname-override"); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package commandline
+
+import "strings"
+
+// argument is one argument and where in the command line it stands, quotes
+// included.
+type argument struct {
+	text       string
+	start, end int
+}
+
+func arguments(line string) []argument {
+	var all []argument
+	rest := strings.TrimLeft(line, " \t")
+	for rest != "" {
+		start := len(line) - len(rest)
+		var text string
+		text, rest = nextArgument(rest, len(all) == 0)
+		all = append(all, argument{text, start, len(line) - len(rest)})
+		rest = strings.TrimLeft(rest, " \t")
+	}
+	return all
+}
+
+// Set is the command line with another value for a flag of a program in it, by
+// any of the flag's names, and otherwise letter for letter as it was. The flags of
+// a program that only wraps it are not touched. Where the flag is not there it is
+// appended by its first name, with equal sign. False: the program is not there.
+func Set(line, program, value string, names ...string) (string, bool) {
+	all := arguments(line)
+	at := indexOfProgram(all, program)
+	if at < 0 {
+		return line, false
+	}
+	for i := len(all) - 1; i > at; i-- { // the last one counts
+		given, _, assigned := strings.Cut(all[i].text, "=")
+		if !isFlag(given, names) {
+			continue
+		}
+		if assigned || i+1 == len(all) {
+			return line[:all[i].start] + Quote(given+"="+value) + line[all[i].end:], true
+		}
+		return line[:all[i+1].start] + Quote(value) + line[all[i+1].end:], true
+	}
+	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
+}
+
+// Has is whether a flag of a program is in a command line, by any of its names.
+func Has(line, program string, names ...string) bool {
+	all := arguments(line)
+	at := indexOfProgram(all, program)
+	if at < 0 {
+		return false
+	}
+	for _, arg := range all[at+1:] {
+		if given, _, _ := strings.Cut(arg.text, "="); isFlag(given, names) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFlag(given string, names []string) bool {
+	bare := strings.TrimLeft(given, "-")
+	for _, name := range names {
+		if bare == name && bare != given {
+			return true
+		}
+	}
+	return false
+}
+
+// indexOfProgram finds a program by its file name. A path with spaces that
+// nobody quoted has it in its last piece.
+func indexOfProgram(all []argument, program string) int {
+	for i, arg := range all {
+		file := arg.text[strings.LastIndexAny(arg.text, `\/`)+1:]
+		if strings.EqualFold(file, program) || strings.EqualFold(file+".exe", program) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,44 @@
+package finding_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/finding"
+)
+
+func TestWrite(t *testing.T) {
+	var out bytes.Buffer
+	err := finding.Write(&out, "win-1", "ltsc2022", "1 error", []finding.Told{
+		{Severity: finding.Error, By: "rule", What: "it is broken", Evidence: "pieces", Remedy: "mend it"},
+		{Severity: finding.Warning, By: "another", What: "it will break"},
+		{Severity: finding.Info, By: "third", What: "it is there"},
+	})
+	const want = `win-1 (ltsc2022): 1 error
+✗ rule     it is broken
+           seen: pieces
+           → mend it
+! another  it will break
+· third    it is there
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
+func TestCounts(t *testing.T) {
+	for want, counts := range map[string][2]int{"": {}, "1 error": {1, 0}, "2 errors, 1 warning": {2, 1}, "3 warnings": {0, 3}} {
+		count := func(s finding.Severity) int {
+			return map[finding.Severity]int{finding.Error: counts[0], finding.Warning: counts[1], finding.Info: 9}[s]
+		}
+		if got := finding.Counts(count); got != want {
+			t.Errorf("%v: %q, want %q", counts, got, want)
+		}
+	}
+}
+
+func TestSeverities(t *testing.T) {
+	if !finding.Error.AtLeast(finding.Warning) || finding.Info.AtLeast(finding.Warning) || !finding.Info.AtLeast(finding.Info) {
+		t.Error("the order of severities is another")
+	}
+}
