@@ -1,0 +1,274 @@
+package redact
+
+import "bytes"
+
+const (
+	// window is how much of a line is looked at together, bytes. Memory is bounded
+	// by it, whatever the text.
+	window = 64 << 10
+	// overlap of a longer line is looked at again with what follows it: what may
+	// begin in it, a name with its value, is not cut.
+	overlap = 4 << 10
+	// keyLines are the lines that a private key may have.
+	keyLines = 400
+	// strayLines are lines without any of the key, between two of it, that are
+	// taken for something else's.
+	strayLines = 3
+)
+
+// bodyEdges may stand around a line of a key: spaces, the mark of a file's
+// encoding.
+const bodyEdges = " \t\xff\xfe\xef\xbb\xbf"
+
+// Stream takes secrets out of one text that arrives in pieces.
+type Stream struct {
+	redactor *Redactor
+	held     []byte // of a line whose end is not here
+	out      []byte
+	midway   bool // the beginning of the text is within a line, which is left out
+
+	before byte // the last character that was passed on, of the same line
+	inLine bool // held is not the beginning of its line
+	inside terminator
+	named  int // lines in which the value of a secret name may still come
+
+	key    int // lines left of a private key that has begun; 0: in none
+	stray  int
+	public int // the same of a certificate and the like
+	block  int // indentation of a name whose value are the deeper lines; -1: none
+
+	view  []byte // held without the NULs of UTF-16
+	index []int32
+}
+
+// Stream begins a text.
+func (r *Redactor) Stream() *Stream { return &Stream{redactor: r, block: -1} }
+
+// Midway says that the text begins somewhere in a file: what stands there of a
+// line may be a secret whose name is not here, and is left out.
+func (s *Stream) Midway() { s.midway = true }
+
+// Next takes a piece and gives what can go on; it is good until the next call.
+func (s *Stream) Next(data []byte) []byte {
+	s.out = s.out[:0]
+	for len(data) > 0 {
+		n := min(len(data), window-len(s.held))
+		if end := bytes.IndexByte(data[:n], '\n'); end >= 0 {
+			s.line(join(s.held, data[:end+1]))
+			s.held, data = s.held[:0], data[end+1:]
+			continue
+		}
+		s.held, data = append(s.held, data[:n]...), data[n:]
+		if len(s.held) == window {
+			done := s.piece(s.held, false)
+			s.held = append(s.held[:0], s.held[done:]...)
+		}
+	}
+	return s.out
+}
+
+// join avoids copying where nothing was held.
+func join(held, line []byte) []byte {
+	if len(held) == 0 {
+		return line
+	}
+	return append(held, line...)
+}
+
+// End gives the rest.
+func (s *Stream) End() []byte {
+	s.out = s.out[:0]
+	if len(s.held) > 0 {
+		s.line(s.held)
+		s.held = s.held[:0]
+	}
+	return s.out
+}
+
+// line takes a line to its end, or the rest of one.
+func (s *Stream) line(text []byte) {
+	for len(text) > 0 {
+		text = text[s.piece(text, true):]
+	}
+	s.midway, s.inLine, s.before, s.inside = false, false, 0, terminator{}
+	if s.named > 0 {
+		s.named--
+	}
+}
+
+// piece takes of a line as much as can be told of, and gives how much that is.
+func (s *Stream) piece(text []byte, ends bool) int {
+	if s.midway {
+		s.inLine = true
+		return len(text)
+	}
+	view := s.look(text)
+	if len(view) == 0 {
+		s.out = append(s.out, text...)
+		return len(text)
+	}
+	body := view
+	if ends {
+		body = bytes.TrimRight(view, "\r\n")
+	}
+	if !s.inLine && ends && s.wholeLine(text, body) {
+		return len(text)
+	}
+	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named, block: -1}
+	c.all(s.inside)
+	done, viewed := len(text), len(view)
+	if !ends {
+		viewed = c.safe(len(view))
+		done = s.offset(viewed, len(text))
+	}
+	s.write(text[:done], c.spans, viewed)
+	s.carry(c, viewed, ends)
+	if viewed > 0 {
+		s.before = view[viewed-1]
+	}
+	s.inLine = true
+	return done
+}
+
+// carry keeps what the rest of the line, or the next lines, must know.
+func (s *Stream) carry(c *scan, viewed int, ends bool) {
+	s.inside = terminator{}
+	for _, sp := range c.spans {
+		if sp.open && sp.end == viewed && !ends {
+			s.inside = sp.until
+		}
+	}
+	for _, m := range c.names {
+		if m.at < viewed {
+			s.named = m.lines
+		}
+	}
+	switch c.pem {
+	case pemPrivate:
+		s.key, s.stray, s.public = keyLines, 0, 0
+	case pemPublic:
+		s.key, s.public = 0, keyLines
+	case pemEnds:
+		s.key, s.public = 0, 0
+	}
+	if ends && c.block >= 0 {
+		s.block = c.block
+	}
+}
+
+// look gives the text as it would be without UTF-16's NULs, and makes the index
+// back from it where there are any.
+func (s *Stream) look(text []byte) []byte {
+	s.index = s.index[:0]
+	if bytes.IndexByte(text, 0) < 0 {
+		return text
+	}
+	s.view = s.view[:0]
+	for i, c := range text {
+		if c != 0 {
+			s.view = append(s.view, c)
+			s.index = append(s.index, int32(i))
+		}
+	}
+	return s.view
+}
+
+// offset is where in the text a place of the view is.
+func (s *Stream) offset(viewed, length int) int {
+	switch {
+	case len(s.index) == 0:
+		return viewed
+	case viewed == len(s.index):
+		return length
+	}
+	return int(s.index[viewed])
+}
+
+// write passes the text on, with the mark in the place of each span.
+func (s *Stream) write(text []byte, spans []span, viewed int) {
+	at := 0
+	for _, sp := range spans {
+		if sp.start >= viewed {
+			break
+		}
+		start, end := sp.start, min(sp.end, viewed)
+		wide := false
+		if len(s.index) > 0 {
+			first, last := int(s.index[start]), int(s.index[max(start, end-1)])
+			wide = first+1 < len(text) && text[first+1] == 0 || first > 0 && text[first-1] == 0
+			start, end = first, last+1
+		}
+		s.out = append(s.out, text[at:start]...)
+		if !sp.silent {
+			s.mark(wide)
+		}
+		at = end
+	}
+	s.out = append(s.out, text[at:]...)
+}
+
+func (s *Stream) mark(wide bool) {
+	if !wide {
+		s.out = append(s.out, Mark...)
+		return
+	}
+	for i := range len(Mark) {
+		if i > 0 {
+			s.out = append(s.out, 0)
+		}
+		s.out = append(s.out, Mark[i])
+	}
+}
+
+// wholeLine handles a line that is a secret because of the lines before it, and
+// is whether it has.
+func (s *Stream) wholeLine(text, body []byte) bool {
+	start, end, secret := 0, len(body), false
+	switch indent := indentation(body); {
+	case s.key > 0:
+		start, end, secret = s.keyLine(body)
+	case len(body) == indent: // an empty line ends nothing
+	case s.block >= 0 && indent > s.block:
+		start, secret = indent, true
+	case s.public > 0:
+		s.public--
+	case isBody(bytes.Trim(body, bodyEdges)):
+		start, secret = len(body)-len(bytes.TrimLeft(body, bodyEdges)), true
+		s.key, s.stray = keyLines, strayLines // its next lines; the first that is none ends it
+	default:
+		s.block = -1
+	}
+	if !secret {
+		return false
+	}
+	s.write(text, []span{{start: start, end: end}}, len(body))
+	return true
+}
+
+// keyLine is which part of a line is a private key's. A container's log has
+// something in front of each.
+func (s *Stream) keyLine(body []byte) (start, end int, secret bool) {
+	s.key--
+	if bytes.Contains(body, []byte("-----END")) || bytes.Contains(body, []byte("-----BEGIN")) {
+		s.key = 0
+		return 0, 0, false
+	}
+	trimmed := bytes.TrimRight(body, " \t\\\"',")
+	start = bytes.LastIndexAny(trimmed, " \t\"'") + 1
+	if last := trimmed[start:]; isBase64(last) && (start == indentation(body) || len(last) >= 16 || mixed(last) || bytes.IndexByte(last, '=') > 0) {
+		return start, len(trimmed), true
+	}
+	if s.stray++; s.stray > strayLines && len(trimmed) > 0 {
+		s.key = 0
+	}
+	return 0, 0, false
+}
+
+func indentation(line []byte) int {
+	for i, c := range line {
+		if c != ' ' && c != '\t' {
+			return i
+		}
+	}
+	return len(line)
+}
