@@ -26,6 +26,7 @@ type Host struct {
 	Features  Features
 	Firewall  Firewall
 	Network   Network
+	Compute   Compute
 }
 
 // Errors that implementations return, wrapped with what was attempted. Callers

@@ -15,6 +15,11 @@ type Process struct {
 	Started   time.Time // zero where access is denied
 	CPU       time.Duration
 	Memory    uint64 // working set, bytes
+	Handles   uint32
+	Threads   uint32
+	Session   uint32 // services have 0, a container with process isolation one of its own
+	// CommandLine is what the process was started with; empty where access is denied.
+	CommandLine string
 }
 
 // ProcessHandle pins one process, so that its PID cannot come to mean another.

@@ -82,6 +82,7 @@ type Capabilities struct {
 	SpecificExit      bool // 1066 and the service's own code are kept
 	Respelling        bool // a rename may change a name's case alone
 	PortOwner         bool // it is known which process listens on a port
+	PlantedHNS        bool // HNS and HCS answer with the files of a folder: no real Windows
 }
 
 // Run runs the whole suite; every test gets a fixture of its own.
@@ -97,6 +98,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	t.Run("Services", func(t *testing.T) { testServices(t, fixture) })
 	t.Run("Machine", func(t *testing.T) { testMachine(t, fixture(t)) })
 	t.Run("Network", func(t *testing.T) { testNetwork(t, fixture) })
+	t.Run("Compute", func(t *testing.T) { testCompute(t, fixture) })
 	t.Run("Features", func(t *testing.T) { testFeatures(t, fixture(t)) })
 	t.Run("Firewall", func(t *testing.T) { testFirewall(t, fixture(t)) })
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -221,6 +222,12 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 		if f.Has.ParentPID && found.ParentPID == 0 {
 			t.Error("no parent")
+		}
+		if found.Handles == 0 || found.Threads == 0 {
+			t.Errorf("%d handles, %d threads", found.Handles, found.Threads)
+		}
+		if words := commandline.Split(found.CommandLine); len(words) < 2 || base(words[0]) != base(f.Program) || words[len(words)-1] != "forever" {
+			t.Errorf("started with %q", found.CommandLine)
 		}
 		handle, err := f.Host.Processes.Open(child)
 		check(t, err)

@@ -23,11 +23,15 @@ func builtinCommands() map[string]command {
 		"whoami":     whoamiMain,
 		"ipconfig":   ipconfigMain,
 		"icacls":     icaclsMain,
+		"netsh":      netshMain,
 		"powershell": powershellMain,
 		"pwsh":       powershellMain,
 		"choco":      chocoMain,
 		"chocolatey": chocoMain,
 		"wevtutil":   wevtutilMain,
+		"hcsdiag":    hcsdiagMain,
+		"pktmon":     pktmonMain,
+		"vfpctrl":    vfpctrlMain,
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
 }
@@ -133,6 +137,8 @@ func (s *cmdShell) run(ctx context.Context, line string) int {
 		return s.dir(argv[1:])
 	case "cd", "chdir":
 		return s.cd(argv[1:])
+	case "del", "erase":
+		return s.del(argv[1:])
 	case "mkdir", "md":
 		for _, path := range argv[1:] {
 			if err := s.p.Host.Files.MakeFolder(s.absolute(path)); err != nil {
@@ -208,6 +214,34 @@ func (s *cmdShell) dir(args []string) int {
 			kind = "   <DIR>         "
 		}
 		fmt.Fprintf(s.p.Stdout, "%s %s %s\r\n", f.Modified.Format("01/02/2006  03:04 PM"), kind, baseName(f.Path))
+	}
+	return 0
+}
+
+// del deletes files; the last name of a path may be *, or * and an ending.
+func (s *cmdShell) del(args []string) int {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "/") {
+			continue
+		}
+		name := baseName(arg)
+		folder := s.absolute(strings.TrimSuffix(strings.TrimSuffix(arg, name), `\`))
+		ending, several := strings.CutPrefix(name, "*")
+		files, err := s.p.Host.Files.List(folder)
+		if err != nil {
+			fmt.Fprint(s.p.Stderr, "The system cannot find the path specified.\r\n")
+			return 1
+		}
+		for _, f := range files {
+			named := strings.EqualFold(baseName(f.Path), name) || several && strings.HasSuffix(fold(f.Path), fold(ending))
+			if !named || f.Folder {
+				continue
+			}
+			if err := s.p.Host.Files.Remove(f.Path); err != nil {
+				fmt.Fprintf(s.p.Stderr, "%s\r\nAccess is denied.\r\n", f.Path)
+				return 1
+			}
+		}
 	}
 	return 0
 }

@@ -1,12 +1,16 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -123,7 +127,7 @@ func (c component) service(ctx context.Context) int {
 		return 1
 	}
 	control.Connect()
-	if wait(ctx, c.startDelay()) != nil {
+	if wait.For(ctx, c.startDelay()) != nil {
 		return 1
 	}
 	if c.fault == CrashStarted {
@@ -138,6 +142,9 @@ func (c component) service(ctx context.Context) int {
 	defer unserve()
 	control.Running()
 	c.log("I", "started", "pid", fmt.Sprint(c.p.PID()))
+	if c.debugs() {
+		c.log("D", "serving", "args", strings.Join(c.p.Args, " "))
+	}
 	var end <-chan time.Time
 	if after, ok := c.fault.duration("exit-after"); ok {
 		timer := time.NewTimer(after)
@@ -157,7 +164,7 @@ func (c component) service(ctx context.Context) int {
 		<-ctx.Done()
 		return 1
 	}
-	if wait(ctx, m.options.StopDelay) != nil {
+	if wait.For(ctx, m.options.StopDelay) != nil {
 		return 1
 	}
 	unserve()
@@ -257,7 +264,24 @@ func (c component) log(level, message string, pairs ...string) {
 	c.p.p.m.appendLog(path, line)
 }
 
+// debugs is whether the component is to log what only its developers want to know.
+func (c component) debugs() bool {
+	switch c.name {
+	case "containerd":
+		settings, err := c.loadContainerdConfig()
+		level := cmp.Or(c.flag("--log-level"), c.flag("-l"), settings.logLevel)
+		return err == nil && (level == "debug" || level == "trace")
+	case "kubelet":
+		verbosity, err := strconv.Atoi(c.flag("--v"))
+		return err == nil && verbosity >= 4
+	}
+	return false
+}
+
 func (c component) klog(level, message string, pairs []string) string {
+	if level == "D" { // klog has verbosity, and one letter for all of it
+		level = "I"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s %7d server.go:210] %q", level, time.Now().UTC().Format("0102 15:04:05.000000"), c.p.PID(), message)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -268,7 +292,7 @@ func (c component) klog(level, message string, pairs []string) string {
 
 func logrus(level, message string, pairs []string) string {
 	var b strings.Builder
-	name := map[string]string{"I": "info", "W": "warning", "E": "error", "F": "fatal"}[level]
+	name := map[string]string{"D": "debug", "I": "info", "W": "warning", "E": "error", "F": "fatal"}[level]
 	fmt.Fprintf(&b, "time=%q level=%s msg=%q", time.Now().UTC().Format(time.RFC3339Nano), name, message)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		fmt.Fprintf(&b, " %s=%q", pairs[i], pairs[i+1])

@@ -84,6 +84,8 @@ type containerdSettings struct {
 	text    []byte
 	pipe    string
 	confDir string // of the pod network
+	// logLevel is empty where the configuration has none.
+	logLevel string
 }
 
 // loadContainerdConfig reads config.toml as strictly as containerd does. One
@@ -106,7 +108,7 @@ func (c component) loadContainerdConfig() (containerdSettings, error) {
 	if newest := c.generation().newest; int(version) > newest {
 		return settings, fmt.Errorf("expected containerd config version equal to or less than `%d`, got `%d`", newest, version)
 	}
-	settings.text = text
+	settings.text, settings.logLevel = text, tomlText(config, "debug", "level")
 	if pipe := tomlText(config, "grpc", "address"); pipe != "" {
 		settings.pipe = pipe
 	}

@@ -49,7 +49,7 @@ func TestContract(t *testing.T) {
 			Has: hosttest.Capabilities{
 				ACL: true, Inheritance: true, Recovery: true, Restarts: true, StartDependencies: true,
 				DeletePending: true, Features: true, Firewall: true, ParentPID: true, RunningReplace: true,
-				SpecificExit: true, Respelling: true, PortOwner: true,
+				SpecificExit: true, Respelling: true, PortOwner: true, PlantedHNS: true,
 			},
 		}
 	})

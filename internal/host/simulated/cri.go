@@ -1,8 +1,6 @@
 package simulated
 
 import (
-	"time"
-
 	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
 )
 
@@ -22,8 +20,10 @@ func (c component) serveCRI() (func(), error) {
 		NetworkReady: func() bool { return m.networkReady(settings.confDir) },
 	}
 	if m.options.Preset == Node {
-		options.Workload = crisim.Example(time.Now())
+		options.Workload = m.workload(c.p.p)
 	}
+	options.Workload.Images = append(options.Workload.Images, m.options.Images...)
+	options.Ended, options.Removed = m.systemEnded, &m.removed
 	server := crisim.NewServer(options)
 	m.spawn(func() { _ = server.Serve(listener) })
 	m.spawn(func() {
@@ -35,3 +35,6 @@ func (c component) serveCRI() (func(), error) {
 		server.Stop()
 	}, nil
 }
+
+// Removed is whether containerd was told to remove a pod or an image, by its id.
+func (m *Machine) Removed(id string) bool { return m.removed.Has(id) }

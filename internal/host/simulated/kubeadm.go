@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Exit codes of kubeadm.
@@ -214,7 +215,7 @@ func poll(ctx context.Context, timeout time.Duration, condition func() bool) err
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for !condition() {
-		if err := wait(ctx, kubeletTick); err != nil {
+		if err := wait.For(ctx, kubeletTick); err != nil {
 			return err
 		}
 	}

@@ -138,8 +138,11 @@ func parseTaints(flag string) []any {
 // name a kubeconfig.
 func (c component) serveKubelet() (func(), error) {
 	stop, err := c.serveHealth()
-	if err != nil || c.flag("--kubeconfig") == "" {
+	if err != nil {
 		return stop, err
+	}
+	if c.flag("--kubeconfig") == "" { // it serves its API all the same
+		return stop, c.p.HandleHTTP(kubeletAddress, http.NotFoundHandler())
 	}
 	k := &kubeletNode{c: c, m: c.p.p.m, kubeconfig: windowsPath(c.flag("--kubeconfig"))}
 	k.name = cmp.Or(c.flag("--hostname-override"), strings.ToLower(k.m.options.Hostname))

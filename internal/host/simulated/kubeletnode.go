@@ -22,6 +22,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cri"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -150,7 +151,7 @@ func (k *kubeletNode) bootstrap(ctx context.Context, client *apiClient) ([]byte,
 		},
 	}, &request)
 	for err == nil && len(request.Status.Certificate) == 0 {
-		if err = wait(ctx, kubeletTick); err == nil {
+		if err = wait.For(ctx, kubeletTick); err == nil {
 			err = client.get(ctx, path+"/"+request.Metadata.Name, &request)
 		}
 	}
@@ -341,6 +342,7 @@ func (k *kubeletNode) runPods(ctx context.Context) error {
 		if file := pod.Metadata.Labels[podNetworkLabel]; file != "" {
 			if path := `C:\etc\cni\net.d\` + file; !k.exists(path) {
 				k.write(path, []byte(`{"cniVersion":"1.0.0","name":"simulated","plugins":[{"type":"simulated"}]}`+"\n"))
+				k.write(`C:\opt\cni\bin\simulated.exe`, Binary(BinarySpec{Name: "simulated", Version: "v1.0.0"}))
 			}
 		}
 		if slices.Contains([]string{"Running", "Succeeded", "Failed"}, pod.Status.Phase) {

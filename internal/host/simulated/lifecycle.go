@@ -11,6 +11,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // errNoControl is ERROR_SERVICE_CANNOT_ACCEPT_CTRL (1061).
@@ -348,7 +349,7 @@ func (s *service) recover() {
 	s.restart = cancel
 	s.m.spawn(func() {
 		defer cancel()
-		if wait(ctx, delay) == nil {
+		if wait.For(ctx, delay) == nil {
 			// A start by hand meanwhile has cancelled ctx, or wins the claim.
 			_ = s.m.startService(boot, name, args, nil)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -99,25 +100,10 @@ func (v machineView) BroadcastEnvironment(ctx context.Context) error {
 // later runs f after d, unless ctx or the machine ends before.
 func (m *Machine) later(d time.Duration, ctx context.Context, f func()) {
 	m.spawn(func() {
-		if wait(ctx, d) == nil {
+		if wait.For(ctx, d) == nil {
 			f()
 		}
 	})
-}
-
-// wait is a pause that ctx can cut short.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Reboot restarts the machine in an orderly way and returns when it is up.
@@ -152,7 +138,7 @@ func (m *Machine) restart(current *boot, cut bool) {
 	}
 	m.mu.Unlock()
 	m.spawn(func() {
-		_ = wait(context.Background(), m.options.BootDelay)
+		_ = wait.For(context.Background(), m.options.BootDelay)
 		m.start(false)
 	})
 }

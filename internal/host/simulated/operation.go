@@ -38,6 +38,8 @@ const (
 	OpFeatureEnable  Kind = "feature.enable"
 	OpFeatureDisable Kind = "feature.disable"
 
+	OpTerminate Kind = "system.terminate"
+
 	OpFirewallAdd    Kind = "firewall.add"
 	OpFirewallRemove Kind = "firewall.remove"
 	OpFirewallGroup  Kind = "firewall.group"

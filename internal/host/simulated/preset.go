@@ -20,6 +20,9 @@ const (
 	KubeletVersion    = "v1.28.4"
 	ContainerdVersion = "v1.6.27"
 
+	// cniFolder is where containerd looks for the pod network.
+	cniFolder = `C:\Program Files\containerd\cni`
+
 	// HostsFile is Windows' hosts file.
 	HostsFile = systemFolder + `\drivers\etc\hosts`
 	// RemoteDesktopGroup is the firewall group of Remote Desktop.
@@ -51,13 +54,14 @@ func (m *Machine) installFiles() {
 	} {
 		m.putFolder(folder)
 	}
-	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost", "wevtutil"} {
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost", "wevtutil", "hcsdiag", "pktmon", "vfpctrl"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`, BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
 	m.putProgram(systemFolder+`\OpenSSH\sshd.exe`, BinarySpec{Name: "sshd", Version: "8.1.0.1"})
 	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n#\r\n"+
 		"# localhost name resolution is handled within DNS itself.\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"))
+	m.putProgram(systemFolder+`\netsh.exe`, BinarySpec{Name: "netsh", Version: "10.0.20348.2700"})
 }
 
 func (m *Machine) installRegistry() {
@@ -152,6 +156,14 @@ func (m *Machine) installNode() {
 	}
 	m.putFile(`C:\Program Files\containerd\config.toml`, []byte("version = 2\n"))
 	m.putFile(`C:\var\lib\kubelet\config.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"))
+	m.installPodNetwork()
+	m.putFile(cniFolder+`\conf\10-calico.conf`, []byte(`{"name": "Calico", "cniVersion": "0.3.1", "type": "calico", "ipam": {"type": "calico-ipam"}}`+"\n"))
+	for _, plugin := range []string{"calico", "calico-ipam"} {
+		m.putProgram(cniFolder+`\bin\`+plugin+".exe", BinarySpec{Name: plugin, Version: "v3.27.0"})
+	}
+	m.firewall = append(m.firewall, host.FirewallRule{
+		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any",
+	})
 	recovery := func(delay time.Duration) *host.Recovery {
 		return &host.Recovery{Restarts: []time.Duration{delay, delay, delay}, Reset: time.Hour}
 	}
@@ -161,7 +173,7 @@ func (m *Machine) installNode() {
 	})
 	m.addService(host.ServiceConfig{
 		Name: "kubelet", StartType: host.StartAuto, Dependencies: []string{"containerd"}, Recovery: recovery(10 * time.Second),
-		CommandLine: KubeletPath + ` --windows-service --config=/var/lib/kubelet/config.yaml --container-runtime-endpoint=npipe:////./pipe/containerd-containerd --log-file=C:/var/log/kubelet/kubelet.log`,
+		CommandLine: KubeletPath + ` --windows-service --config=/var/lib/kubelet/config.yaml --container-runtime-endpoint=npipe:////./pipe/containerd-containerd --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=`,
 	})
 	m.addService(host.ServiceConfig{
 		Name: "kube-proxy", StartType: host.StartAuto,

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -62,8 +64,13 @@ type process struct {
 	image   string // path of the executable when it started
 	file    *file  // the executable, locked while the process lives; nil: none
 	started time.Time
-	ctx     context.Context
-	cancel  context.CancelFunc
+	session uint32
+	cores   float64 // that it burns
+	memory  uint64  // bytes
+	// commandLine is what it was started with.
+	commandLine string
+	ctx         context.Context
+	cancel      context.CancelFunc
 
 	gone     bool
 	exitCode uint32
@@ -87,7 +94,7 @@ func (m *Machine) Spawn(name string) *Process {
 func (m *Machine) newProcess(name string, parent *process) *process {
 	m.lastPID += 4
 	p := &process{
-		m: m, pid: m.lastPID, name: name, started: now(),
+		m: m, pid: m.lastPID, name: name, started: now(), cores: idleCores, memory: usualMemory,
 		children: map[*process]struct{}{},
 		handles:  map[*handle]struct{}{},
 		locks:    map[*fileLock]struct{}{},
@@ -118,6 +125,7 @@ func (p *process) host() *host.Host {
 		Features:  featuresView{p},
 		Firewall:  firewallView{p},
 		Network:   networkView{p},
+		Compute:   computeView{p},
 	}
 }
 
@@ -197,6 +205,45 @@ func (m *Machine) Kill(name string) int {
 	return n
 }
 
+// What a process has and uses where nothing says otherwise.
+const (
+	idleCores    = 0.01
+	usualMemory  = 32 << 20
+	usualHandles = 180
+	usualThreads = 9
+)
+
+// ProcessSpec is a process that stands on the machine without a program that
+// runs: for tests and for what containers are made of.
+type ProcessSpec struct {
+	Image       string // full path
+	CommandLine string
+	ParentPID   uint32 // may be that of a process that is gone
+	Session     uint32
+	Started     time.Time // zero: now
+	Cores       float64   // that it burns; 0: next to nothing
+	Memory      uint64    // 0: 32 MiB
+}
+
+// AddProcess adds a process; Kill and a reboot end it.
+func (m *Machine) AddProcess(spec ProcessSpec) (pid uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.addProcess(spec).pid
+}
+
+// addProcess is AddProcess with the lock held.
+func (m *Machine) addProcess(spec ProcessSpec) *process {
+	p := m.newProcess(baseName(spec.Image), nil)
+	p.image, p.parent, p.session = spec.Image, spec.ParentPID, spec.Session
+	p.commandLine = cmp.Or(spec.CommandLine, commandline.Quote(spec.Image))
+	if !spec.Started.IsZero() {
+		p.started = spec.Started
+	}
+	p.cores, p.memory = cmp.Or(spec.Cores, p.cores), cmp.Or(spec.Memory, p.memory)
+	return p
+}
+
 // processesView implements host.Processes for one process.
 type processesView struct{ p *process }
 
@@ -212,7 +259,8 @@ func (v processesView) List(ctx context.Context) ([]host.Process, error) {
 		p := m.processes[pid]
 		list = append(list, host.Process{
 			PID: p.pid, ParentPID: p.parent, Name: p.name, Image: p.image,
-			Started: p.started, CPU: time.Since(p.started) / 100, Memory: 32 << 20,
+			Started: p.started, CPU: time.Duration(p.cores * float64(time.Since(p.started))), Memory: p.memory,
+			Handles: usualHandles + p.pid%32, Threads: usualThreads, Session: p.session, CommandLine: p.commandLine,
 		})
 	}
 	return list, nil

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // errBadFormat is ERROR_BAD_EXE_FORMAT (193).
@@ -67,7 +69,7 @@ func (p *Process) RunService(ctx context.Context, work func(ctx context.Context)
 	m.mu.Lock()
 	delay := m.startDelay()
 	m.mu.Unlock()
-	if wait(ctx, delay) != nil {
+	if wait.For(ctx, delay) != nil {
 		return exitKilled
 	}
 	p.Service.Running()
@@ -83,7 +85,7 @@ func (p *Process) RunService(ctx context.Context, work func(ctx context.Context)
 	if code := work(inner); code != 0 {
 		return code
 	}
-	_ = wait(ctx, m.options.StopDelay)
+	_ = wait.For(ctx, m.options.StopDelay)
 	p.Service.Stopped(0, 0)
 	return 0
 }
@@ -120,7 +122,7 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		return nil, err
 	}
 	p := m.newProcess(f.name, e.parent)
-	p.image, p.file = f.path(), f
+	p.image, p.file, p.commandLine = f.path(), f, commandline.Join(append([]string{f.path()}, e.args...)...)
 	f.running++
 	run := &Process{
 		Host: p.host(), Executable: p.image, Args: slices.Clone(e.args), Folder: e.folder,
@@ -139,7 +141,7 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 	m.spawn(func() {
 		code := program.Main(p.ctx, run)
 		if e.control != nil {
-			_ = wait(p.ctx, m.options.ExitDelay)
+			_ = wait.For(p.ctx, m.options.ExitDelay)
 		}
 		p.kill(uint32(code))
 	})
@@ -156,6 +158,21 @@ func (p *Process) fillStreams() {
 	if p.Stderr == nil {
 		p.Stderr = io.Discard
 	}
+	p.Stdout, p.Stderr = mortal{p.Stdout, p.p}, mortal{p.Stderr, p.p}
+}
+
+// mortal is a stream that a process writes to for as long as it lives: one that was
+// killed has no last words.
+type mortal struct {
+	io.Writer
+	p *process
+}
+
+func (m mortal) Write(data []byte) (int, error) {
+	if m.p.ctx.Err() != nil {
+		return 0, ErrKilled
+	}
+	return m.Writer.Write(data)
 }
 
 // executable is the file that a path starts; .exe may be left out.

@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -63,6 +64,10 @@ type Options struct {
 	// Disk is the capacity of C: in bytes; default 64 GiB. Only what is really
 	// written takes memory.
 	Disk int64
+	// Images are what containerd has pulled, beside the preset's.
+	Images []crisim.Image
+	// Pods that a node's containerd runs; default 1.
+	Pods int
 	// Internet lets Chocolatey's installer and packages be downloaded.
 	Internet bool
 	// StartDelay and StopDelay are how long a service is start or stop pending,
@@ -129,6 +134,7 @@ type Machine struct {
 	pipes     map[string]*pipe             // by lower-case path
 	outcomes  map[string]host.ReachOutcome // of SetReach
 	around    surroundings
+	ip        ipSettings
 	// alterFacts is what SetFacts was given; nil: nothing.
 	alterFacts func(*host.Facts)
 
@@ -137,6 +143,10 @@ type Machine struct {
 	commands []Ran
 	events   []LoggedEvent
 	choco    *chocoState
+	// ended are the compute systems that were terminated.
+	ended map[string]bool
+	// removed is what containerd was told to remove.
+	removed crisim.Removed
 
 	hook       func(Operation) Verdict
 	operations []Operation
@@ -153,6 +163,8 @@ type boot struct {
 	cancel  context.CancelFunc
 	first   bool // the boot within New: nothing is delayed
 	svchost *process
+	// pods are what the runtime runs; they outlive it. Nil: it has not run yet.
+	pods *crisim.Workload
 }
 
 // New returns a machine that has booted: its automatic services have started,
@@ -168,8 +180,10 @@ func New(o Options) *Machine {
 		listeners: map[string]*listener{},
 		pipes:     map[string]*pipe{},
 		around:    surroundings{names: map[string][]string{}, outcomes: map[string]host.ReachOutcome{}},
+		ip:        usualIPSettings(),
 		outcomes:  map[string]host.ReachOutcome{},
 		choco:     newChocoState(),
+		ended:     map[string]bool{},
 		seen:      map[string]int{},
 		lastPID:   4,
 	}

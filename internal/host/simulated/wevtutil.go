@@ -3,6 +3,7 @@ package simulated
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"github.com/swdt-dev/swdt/internal/host"
 )
 
 // LoggedEvent is an entry of the machine's event log.
@@ -64,13 +67,14 @@ func (m *Machine) logServiceCrash(service string) {
 	})
 }
 
-// wevtutilMain is wevtutil.exe with el (the channels) and qe (query events).
+// wevtutilMain is wevtutil.exe with el (the channels), qe (query events) and epl
+// (export them into a file).
 func wevtutilMain(_ context.Context, p *Process) int {
 	if len(p.Args) == 1 && p.Args[0] == "el" {
 		fmt.Fprint(p.Stdout, strings.Join(eventChannels(), "\r\n")+"\r\n")
 		return 0
 	}
-	if len(p.Args) < 2 || p.Args[0] != "qe" {
+	if len(p.Args) < 2 || p.Args[0] != "qe" && p.Args[0] != "epl" {
 		fmt.Fprint(p.Stderr, "Windows Events Command Line Utility: invalid command.\r\n")
 		return 87
 	}
@@ -102,6 +106,9 @@ func wevtutilMain(_ context.Context, p *Process) int {
 	for _, e := range events {
 		out.WriteString(e.xml(p.p.m.options.Hostname) + "\r\n")
 	}
+	if p.Args[0] == "epl" {
+		return exportEvents(p, out.String())
+	}
 	if flags["/uni"] != "true" {
 		fmt.Fprint(p.Stdout, out.String())
 		return 0
@@ -111,6 +118,25 @@ func wevtutilMain(_ context.Context, p *Process) int {
 		wide = append(wide, byte(unit), byte(unit>>8))
 	}
 	_, _ = p.Stdout.Write(wide)
+	return 0
+}
+
+// exportEvents writes a file that begins as an .evtx does. What follows is not the
+// binary form that Windows' has.
+func exportEvents(p *Process, records string) int {
+	if len(p.Args) < 3 {
+		fmt.Fprint(p.Stderr, "Too few arguments.\r\n")
+		return 87
+	}
+	file, err := p.Host.Files.Create(p.Args[2], host.CreateTruncate)
+	if err == nil {
+		_, err = file.Write([]byte("ElfFile\x00" + records))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "Failed to export log. %v\r\n", err)
+		return 1
+	}
 	return 0
 }
 

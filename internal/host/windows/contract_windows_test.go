@@ -52,6 +52,7 @@ func capabilities() hosttest.Capabilities {
 		SpecificExit:      true,
 		Respelling:        onWindows,
 		PortOwner:         onWindows,
+		PlantedHNS:        !onWindows,
 	}
 }
 

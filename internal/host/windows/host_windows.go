@@ -25,6 +25,7 @@ func New() *host.Host {
 		Features:  features{dism: systemFile("dism.exe"), processes: run},
 		Firewall:  firewall{netsh: systemFile("netsh.exe"), processes: run, registry: keys},
 		Network:   network{},
+		Compute:   compute{},
 	}
 }
 

@@ -22,6 +22,7 @@ func (processes) List(ctx context.Context) ([]host.Process, error) {
 		return nil, err
 	}
 	entry := unsafe.Pointer(unsafe.SliceData(table))
+	text := make([]uint64, textBuffer/8)
 	var list []host.Process
 	for {
 		if err := ctx.Err(); err != nil {
@@ -29,7 +30,7 @@ func (processes) List(ctx context.Context) ([]host.Process, error) {
 		}
 		raw := (*windows.SYSTEM_PROCESS_INFORMATION)(entry)
 		if raw.UniqueProcessID != 0 { // the idle "process" is none
-			list = append(list, processOf(raw))
+			list = append(list, processOf(raw, text))
 		}
 		if raw.NextEntryOffset == 0 {
 			runtime.KeepAlive(table)
@@ -58,16 +59,22 @@ func processTable() ([]uint64, error) {
 	}
 }
 
-func processOf(raw *windows.SYSTEM_PROCESS_INFORMATION) host.Process {
+// processOf needs room for a text.
+func processOf(raw *windows.SYSTEM_PROCESS_INFORMATION, text []uint64) host.Process {
 	pid := uint32(raw.UniqueProcessID)
+	image, commandLine := startedWith(pid, text)
 	return host.Process{
-		PID:       pid,
-		ParentPID: uint32(raw.InheritedFromUniqueProcessID),
-		Name:      raw.ImageName.String(),
-		Image:     imageOf(pid),
-		Started:   timeOf(raw.CreateTime),
-		CPU:       time.Duration(raw.UserTime+raw.KernelTime) * 100,
-		Memory:    uint64(raw.WorkingSetSize),
+		PID:         pid,
+		ParentPID:   uint32(raw.InheritedFromUniqueProcessID),
+		Name:        raw.ImageName.String(),
+		Image:       image,
+		Started:     timeOf(raw.CreateTime),
+		CPU:         time.Duration(raw.UserTime+raw.KernelTime) * 100,
+		Memory:      uint64(raw.WorkingSetSize),
+		Handles:     raw.HandleCount,
+		Threads:     raw.NumberOfThreads,
+		Session:     raw.SessionID,
+		CommandLine: commandLine,
 	}
 }
 
@@ -80,18 +87,31 @@ func timeOf(ticks int64) time.Time {
 	return time.Unix(0, stamp.Nanoseconds())
 }
 
-func imageOf(pid uint32) string {
+// textBuffer is room for a command line behind its description, whose length has
+// 16 bits, and for a path of 32,767 characters.
+const textBuffer = uint32(unsafe.Sizeof(windows.NTUnicodeString{})) + 1<<16
+
+// startedWith is what a process was started from and with, where we may know.
+func startedWith(pid uint32, text []uint64) (image, commandLine string) {
 	handle, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	defer windows.CloseHandle(handle)
-	path := make([]uint16, 32<<10)
+	path := unsafe.Slice((*uint16)(unsafe.Pointer(&text[0])), textBuffer/2)
 	size := uint32(len(path))
-	if err := windows.QueryFullProcessImageName(handle, 0, &path[0], &size); err != nil {
-		return ""
+	if windows.QueryFullProcessImageName(handle, 0, &path[0], &size) == nil {
+		image = windows.UTF16ToString(path[:size])
 	}
-	return windows.UTF16ToString(path[:size])
+	// Windows knows the command line since 8.1: to read it out of the process's
+	// memory takes more rights.
+	err = windows.NtQueryInformationProcess(handle, windows.ProcessCommandLineInformation, unsafe.Pointer(&text[0]), textBuffer, &size)
+	if err == nil {
+		commandLine = (*windows.NTUnicodeString)(unsafe.Pointer(&text[0])).String()
+	} else if errors.Is(err, windows.STATUS_INVALID_INFO_CLASS) || errors.Is(err, windows.STATUS_NOT_IMPLEMENTED) {
+		commandLine = commandLineInMemory(pid)
+	}
+	return image, commandLine
 }
 
 func (processes) Open(pid uint32) (host.ProcessHandle, error) {
