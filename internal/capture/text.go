@@ -1,0 +1,190 @@
+package capture
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Packet is what pktmon says of one packet at one place.
+type Packet struct {
+	Time      string `json:"time,omitempty"` // the node's local time
+	Direction string `json:"direction,omitempty"`
+	Component string `json:"component,omitempty"`
+	// DropReason and DropLocation are set where the packet was dropped there.
+	DropReason   string `json:"dropReason,omitempty"`
+	DropLocation string `json:"dropLocation,omitempty"`
+	Text         string `json:"packet"` // in tcpdump's form
+}
+
+// String is the packet on one line.
+func (p Packet) String() string {
+	var parts []string
+	for _, part := range []string{p.Time, p.Direction} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if p.Component != "" {
+		parts = append(parts, "component "+p.Component)
+	}
+	line := strings.Join(append(parts, p.Text), "  ")
+	if p.DropReason != "" {
+		line += "  DROPPED: " + p.DropReason
+	}
+	return strings.TrimSpace(line)
+}
+
+// aboutMark is in each line about a packet, in every language.
+const aboutMark = "PktGroupId "
+
+// maxLine is where a line without an end is cut, bytes.
+const maxLine = 64 << 10
+
+// packetLines makes packets of pktmon's text: a line about a packet, and one or,
+// where packets are wrapped into others, more lines of the packet itself. What is
+// neither is passed over.
+type packetLines struct {
+	each  func(Packet) error
+	rest  []byte
+	about *Packet // of the packet whose lines follow
+}
+
+func (l *packetLines) Write(data []byte) (int, error) {
+	l.rest = append(l.rest, data...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole && len(l.rest) < maxLine {
+			return len(data), nil
+		}
+		l.rest = rest
+		if err := l.line(string(line)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (l *packetLines) line(line string) error {
+	if about, ok := parseAbout(line); ok {
+		l.about = &about
+		return nil
+	}
+	text := strings.TrimSpace(line)
+	if l.about == nil || text == "" {
+		return nil
+	}
+	p := *l.about
+	p.Text = strings.TrimPrefix(text, "Drop: ")
+	return l.each(p)
+}
+
+// parseAbout reads a line such as
+//
+//	[30]0000.0000::2025-03-27 16:10:34.934020500 [Microsoft-Windows-PktMon] Drop: PktGroupId 84, PktNumber 1,
+//	Appearance 0, Direction Rx , Type IP , Component 49, Filter 1, DropReason INET: endpoint was not found ,
+//	DropLocation 0xE000460A, OriginalSize 402, LoggedSize 148
+//
+// where what is before PktGroupId differs between builds and options.
+func parseAbout(line string) (Packet, bool) {
+	before, fields, ok := strings.Cut(line, aboutMark)
+	if !ok {
+		return Packet{}, false
+	}
+	p := Packet{Time: clock(before)}
+	known := map[string]*string{
+		"Direction": &p.Direction, "Component": &p.Component, "DropReason": &p.DropReason, "DropLocation": &p.DropLocation,
+	}
+	var last *string
+	for field := range strings.SplitSeq(fields, ", ") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), " ")
+		to, ok := known[name]
+		switch {
+		case ok:
+			*to, last = strings.TrimSpace(value), to
+		case last == &p.DropReason && !isField(name): // a reason may have commas
+			p.DropReason += ", " + strings.TrimSpace(field)
+		default:
+			last = nil
+		}
+	}
+	return p, true
+}
+
+func isField(name string) bool {
+	switch name {
+	case "PktNumber", "Appearance", "Direction", "Type", "Component", "Edge", "Filter", "DropReason", "DropLocation", "OriginalSize", "LoggedSize":
+		return true
+	}
+	return false
+}
+
+// clock finds a time of day, and cuts it to microseconds.
+func clock(text string) string {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" []", r) }) {
+		if _, err := time.Parse("15:04:05", word); err == nil { // takes fractions, too
+			return word[:min(len(word), len("15:04:05.000000"))]
+		}
+	}
+	return ""
+}
+
+// Sighting is what is known of one packet at one place beside its bytes.
+type Sighting struct {
+	Component        string // its number
+	Size             int    // of what is kept of the packet, bytes
+	Reason, Location string // why and where it was dropped
+}
+
+// Sightings are those of the packets that went on, and of those that were dropped.
+type Sightings struct{ Passed, Dropped []Sighting }
+
+// sightingLines collects the lines about packets.
+type sightingLines struct {
+	Sightings
+	rest  []byte
+	names map[string]string // each text once: there may be millions of lines
+}
+
+func (l *sightingLines) add(data []byte) {
+	l.rest = append(l.rest, data...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return
+		}
+		l.rest = rest
+		about, ok := parseAbout(string(line))
+		if !ok {
+			continue
+		}
+		s := Sighting{Component: l.once(about.Component), Size: loggedSize(string(line)), Reason: l.once(about.DropReason), Location: l.once(about.DropLocation)}
+		if s.Reason != "" {
+			l.Dropped = append(l.Dropped, s)
+		} else {
+			l.Passed = append(l.Passed, s)
+		}
+	}
+}
+
+func (l *sightingLines) once(text string) string {
+	if l.names == nil {
+		l.names = map[string]string{}
+	}
+	same, ok := l.names[text]
+	if !ok {
+		same = strings.Clone(text)
+		l.names[same] = same
+	}
+	return same
+}
+
+// loggedSize is 0 where the line does not say it.
+func loggedSize(line string) int {
+	_, after, _ := strings.Cut(line, "LoggedSize ")
+	size, err := strconv.Atoi(strings.TrimRight(after, " \r"))
+	if err != nil {
+		return 0
+	}
+	return size
+}

@@ -1,0 +1,132 @@
+package pcapng
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Source is one capture to merge.
+type Source struct {
+	Name   string // for errors
+	Reader *Reader
+	// Place names the interface that a packet is to be of, and may comment on the
+	// packet; nil: as it is.
+	Place func(*Packet, Interface) Interface
+	// Done is called after the last packet; it may be nil.
+	Done func() error
+}
+
+// Merge writes the packets of all sources in order of time, each source being in
+// such an order itself, and returns how many they were. Interfaces of one name,
+// description and link type are one.
+func Merge(w *Writer, sources ...Source) (count int, err error) {
+	m := NewMerger(w)
+	for _, source := range sources {
+		if err := m.Add(source); err != nil {
+			return 0, err
+		}
+	}
+	return m.WriteAll()
+}
+
+// Merger merges sources that come one after the other.
+type Merger struct {
+	writer     *Writer
+	heads      []head
+	interfaces map[Interface]int
+}
+
+// NewMerger merges into w.
+func NewMerger(w *Writer) *Merger { return &Merger{writer: w, interfaces: map[Interface]int{}} }
+
+// Add adds a source.
+func (m *Merger) Add(source Source) error {
+	m.heads = append(m.heads, head{Source: source})
+	return m.advance(len(m.heads) - 1)
+}
+
+// WriteAll writes all packets that are left.
+func (m *Merger) WriteAll() (int, error) { return m.write(func(time.Time) bool { return true }) }
+
+// WriteUntil writes the packets that are not after a time, which no source added
+// later has any before.
+func (m *Merger) WriteUntil(limit time.Time) (int, error) {
+	return m.write(func(at time.Time) bool { return !at.After(limit) })
+}
+
+func (m *Merger) write(wanted func(time.Time) bool) (count int, err error) {
+	for len(m.heads) > 0 {
+		first := 0
+		for i := range m.heads {
+			if m.heads[i].packet.Time.Before(m.heads[first].packet.Time) {
+				first = i
+			}
+		}
+		if !wanted(m.heads[first].packet.Time) {
+			break
+		}
+		if err := m.writePacket(&m.heads[first]); err != nil {
+			return count, err
+		}
+		count++
+		if err := m.advance(first); err != nil {
+			return count, err
+		}
+	}
+	return count, nil
+}
+
+// head is a source and its next packet.
+type head struct {
+	Source
+	packet Packet
+}
+
+// advance reads a source's next packet, or takes the source away.
+func (m *Merger) advance(i int) (err error) {
+	h := &m.heads[i]
+	h.packet, err = h.Reader.Next()
+	if errors.Is(err, io.EOF) {
+		done := h.Done
+		m.heads = slices.Delete(m.heads, i, i+1)
+		if done != nil {
+			return done()
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+func (m *Merger) writePacket(h *head) error {
+	place := h.Reader.Interface(h.packet.Interface)
+	if h.Place != nil {
+		place = h.Place(&h.packet, place)
+	}
+	number, err := m.Interface(place)
+	if err != nil {
+		return err
+	}
+	packet := h.packet
+	packet.Interface = number
+	return m.writer.Write(packet)
+}
+
+// Interface gives the number of an interface, which it writes where that is new.
+func (m *Merger) Interface(i Interface) (int, error) {
+	key := Interface{Name: i.Name, Description: i.Description, LinkType: i.LinkType}
+	number, ok := m.interfaces[key]
+	if ok {
+		return number, nil
+	}
+	number, err := m.writer.AddInterface(i)
+	if err == nil {
+		m.interfaces[key] = number
+	}
+	return number, err
+}

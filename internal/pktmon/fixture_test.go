@@ -1,0 +1,142 @@
+package pktmon_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/pktmon"
+)
+
+// node is a simulated machine with an agent that is only its guardian: the
+// session's side of package pktmon is called by the test.
+type node struct {
+	*simulated.Machine
+	agent string // path of the agent's executable
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	agent := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent", Version: "v0.0.0"})
+	digest := sha256.Sum256(agent)
+	sum := hex.EncodeToString(digest[:])
+	m := simulated.New(simulated.Options{Agent: &simulated.Agent{Hash: sum, Main: guardianMain}})
+	t.Cleanup(m.Close)
+	n := &node{Machine: m, agent: layout.Agent(sum)}
+	m.WriteFile(n.agent, agent)
+	return n
+}
+
+func guardianMain(ctx context.Context, h *host.Host, executable string, args []string, _ io.Reader, _, stderr io.Writer) int {
+	if len(args) != 2 || args[0] != pktmon.Argument {
+		fmt.Fprintln(stderr, "not a guardian's arguments:", args)
+		return 2
+	}
+	if err := pktmon.Guard(ctx, pktmon.Machine{Host: h, Executable: executable}, args[1]); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// session names the agent's process that serves a session, so that it can be told
+// from the guardian's, which is of the same executable.
+const session = "session.exe"
+
+// session is the machine as a new process of the agent sees it.
+func (n *node) session() (pktmon.Machine, *simulated.Process) {
+	p := n.Spawn(session)
+	return pktmon.Machine{Host: p.Host, Executable: n.agent}, p
+}
+
+// pktmon runs the machine's own.
+func (n *node) pktmon(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	code, err := n.Process("somebody").Processes.Run(context.Background(), host.Command{Path: "pktmon.exe", Args: args, Stdout: &out})
+	if err != nil || code != 0 {
+		t.Fatalf("pktmon %s: %d, %v: %s", strings.Join(args, " "), code, err, out.String())
+	}
+	return out.String()
+}
+
+func (n *node) captures(t *testing.T) bool {
+	t.Helper()
+	return !strings.Contains(n.pktmon(t, "status"), "is not running")
+}
+
+func (n *node) hasFilters(t *testing.T) bool {
+	t.Helper()
+	return !strings.Contains(n.pktmon(t, "filter", "list"), "None")
+}
+
+// guarded is whether the guardian's service is there.
+func (n *node) guarded(t *testing.T) bool {
+	t.Helper()
+	_, err := n.Process("look").Services.Status(context.Background(), layout.CaptureService)
+	return !errors.Is(err, host.ErrNoService)
+}
+
+// atWork is whether the guardian's service is there and has not ended.
+func (n *node) atWork(t *testing.T) bool {
+	t.Helper()
+	status, err := n.Process("look").Services.Status(context.Background(), layout.CaptureService)
+	return err == nil && status.State != host.Stopped
+}
+
+// checkClean checks that nothing captures and nothing of a capture is left but its
+// packets.
+func (n *node) checkClean(t *testing.T, when string) {
+	t.Helper()
+	eventually(t, when+": the guardian has gone", func() bool { return !n.guarded(t) })
+	if n.captures(t) {
+		t.Errorf("%s: the node captures: %s", when, n.pktmon(t, "status"))
+	}
+	if n.hasFilters(t) {
+		t.Errorf("%s: filters are left: %s", when, n.pktmon(t, "filter", "list"))
+	}
+}
+
+func plan(id string) pktmon.Plan {
+	return pktmon.Plan{
+		ID: id, Holder: "tester",
+		Filters: [][]string{{"-i", "192.168.15.167", "-p", "53"}, {"-t", "ICMP"}},
+		Start:   []string{"start", "--capture", "--pkt-size", "0", "--file-name", pktmon.LogFile(id), "--file-size", "10"},
+	}
+}
+
+func live(id string) pktmon.Plan {
+	p := plan(id)
+	p.Live, p.MaxText = true, 1<<20
+	p.Start = []string{"start", "--capture", "--pkt-size", "0", "--log-mode", "real-time"}
+	return p
+}
+
+// inRounds is a plan whose log is closed every two seconds.
+func inRounds(id string) pktmon.Plan {
+	p := plan(id)
+	p.Round = 2 * time.Second
+	return p
+}
+
+// eventually polls for a condition, for at most two minutes of the bubble's time.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		timer := time.NewTimer(10 * time.Millisecond)
+		<-timer.C
+	}
+}
