@@ -17,6 +17,8 @@ import (
 	"log"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/pktmon"
+	"github.com/swdt-dev/swdt/internal/swap"
 )
 
 // Machine is the machine an agent runs on, and the agent itself.
@@ -43,8 +45,9 @@ const (
 
 // Main is the agent's program. Without arguments it serves one session on stdin
 // and stdout until stdin ends; with `guardian ID` it brings that transaction to
-// its end. It returns the exit code. Reads and writes that stdin and stdout do
-// not let go of may still be blocked when it returns: end the process.
+// its end, with `capture ID` that capture. It returns the exit code. Reads and
+// writes that stdin and stdout do not let go of may still be blocked when it
+// returns: end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if m.Log == nil {
 		m.Log = log.New(stderr, "swdt-agent: ", log.LstdFlags|log.LUTC)
@@ -52,10 +55,12 @@ func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout
 	switch {
 	case len(args) == 0:
 		return serveStandardStreams(ctx, m, stdin, stdout)
-	case len(args) == 2 && args[0] == "guardian":
+	case len(args) == 2 && args[0] == swap.GuardianArgument:
 		return guard(ctx, m, args[1])
+	case len(args) == 2 && args[0] == pktmon.Argument:
+		return guardCapture(ctx, m, args[1])
 	default:
-		fmt.Fprintln(stderr, "usage: swdt-agent [guardian ID]\n"+
+		fmt.Fprintln(stderr, "usage: swdt-agent [guardian ID | capture ID]\n"+
 			"swdt starts this program on a node; it is not meant to be run by hand.")
 		return exitUsage
 	}

@@ -104,7 +104,7 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
 		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
-		info, err := delta.Apply(ctx, base, size, body, buffer)
+		info, err := delta.Make(ctx, base, size, body, buffer) // what is on the disk is hashed
 		if err == nil {
 			err = buffer.Flush()
 		}

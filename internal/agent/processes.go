@@ -26,15 +26,18 @@ type processesService struct {
 }
 
 func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (*agentv1.ListProcessesReply, error) {
+	// The counters are read first, at once; what is asked of each process takes longer.
+	taken := time.Now()
 	processes, err := s.host.Processes.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	reply := &agentv1.ListProcessesReply{}
+	reply := &agentv1.ListProcessesReply{Taken: timestamp(taken)}
 	for _, p := range processes {
 		reply.Processes = append(reply.Processes, &agentv1.Process{
 			Pid: p.PID, ParentPid: p.ParentPID, Name: p.Name, Image: p.Image,
 			Started: timestamp(p.Started), Cpu: durationpb.New(p.CPU), MemoryBytes: p.Memory,
+			Handles: p.Handles, Threads: p.Threads, Session: p.Session, CommandLine: p.CommandLine,
 		})
 	}
 	return reply, nil

@@ -14,6 +14,8 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/packed"
+	"github.com/swdt-dev/swdt/internal/pktmon"
 )
 
 const (
@@ -57,6 +59,9 @@ func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	if err := protectRoot(m.Host.Files, false); err != nil {
 		s.log.Print(err)
 	}
+	if err := pktmon.Heal(ctx, s.captureMachine()); err != nil {
+		s.log.Print(err)
+	}
 	server := newServer(s)
 	listener := newListener(conn)
 	served := make(chan error, 1)
@@ -79,7 +84,11 @@ func shakeHands(conn net.Conn, hash string) error {
 	if err := handshake.Serve(conn, hash); err != nil {
 		return err
 	}
-	return conn.SetDeadline(time.Time{})
+	// Where the other side has left meanwhile, that is what serving it tells.
+	if err := conn.SetDeadline(time.Time{}); !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return nil
 }
 
 func newServer(s *session) *grpc.Server {
@@ -96,6 +105,8 @@ func newServer(s *session) *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
+		grpc.ChainUnaryInterceptor(redactUnary), // within the two above
+		grpc.ChainStreamInterceptor(packed.Server, redactStream),
 	)
 	cache := hashcache.Load(s.host.Files)
 	agentv1.RegisterMachineServer(server, &machineService{session: s})
@@ -107,7 +118,9 @@ func newServer(s *session) *grpc.Server {
 	agentv1.RegisterFeaturesServer(server, &featuresService{session: s})
 	agentv1.RegisterFirewallServer(server, &firewallService{session: s})
 	agentv1.RegisterNetworkServer(server, &networkService{session: s})
+	agentv1.RegisterComputeServer(server, &computeService{session: s})
 	agentv1.RegisterSwapServer(server, &swapService{session: s, cache: cache})
+	agentv1.RegisterCaptureServer(server, &captureService{session: s})
 	return server
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/packed"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 )
 
@@ -95,6 +96,7 @@ func dial(t testing.TB, stream net.Conn) *grpc.ClientConn {
 	rpc, err := grpc.NewClient("passthrough:///node",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithStreamInterceptor(packed.Client),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			select {
 			case s := <-streams:

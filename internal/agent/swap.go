@@ -70,7 +70,7 @@ func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction,
 	if err != nil || len(transactions) == 0 {
 		return nil, err
 	}
-	guarded, err := swap.Guarded(ctx, s.host.Services)
+	guarded, err := swap.Guarded(ctx, s.host)
 	if err != nil {
 		return nil, err
 	}

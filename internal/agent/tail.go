@@ -19,6 +19,8 @@ const (
 	// tailBlock is how much of a log is held at a time, bytes. A line that is
 	// longer is cut.
 	tailBlock = 256 << 10
+	// tailSpare is what a block has left when it is full: room for a character.
+	tailSpare = 8
 	// tailPause is between two looks at a log that is followed.
 	tailPause = 100 * time.Millisecond
 )
@@ -28,6 +30,7 @@ const (
 	tailStands    = "end"       // all that stood in the log has been sent
 	tailReplaced  = "replaced"  // another file has the log's name: it was rotated
 	tailTruncated = "truncated" // the file begins anew
+	tailLost      = "lost"      // the file of the place to go on from is gone, with what it had
 )
 
 // Tail follows by looking: Windows tells of changes to a folder, and of a file
@@ -35,21 +38,18 @@ const (
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
 	t := &tailer{files: s.host.Files, request: request, stream: stream, buffer: make([]byte, tailBlock), now: time.Now()}
 	defer t.close()
-	err := t.open()
-	if err == nil {
-		err = t.begin()
-	}
+	event, err := t.start()
 	if err != nil && !(request.GetFollow() && errors.Is(err, host.ErrNotExist)) {
 		return err
 	}
 	_, offset := t.now.Zone()
-	if err := stream.Send(&agentv1.TailReply{UtcOffset: int32(offset)}); err != nil {
+	if err := stream.Send(&agentv1.TailReply{UtcOffset: int32(offset), Event: event}); err != nil {
 		return err
 	}
 	if err := t.drain(!request.GetFollow()); err != nil {
 		return err
 	}
-	if err := stream.Send(&agentv1.TailReply{Event: tailStands}); err != nil || !request.GetFollow() {
+	if err := stream.Send(&agentv1.TailReply{Event: tailStands, Place: t.place(0)}); err != nil || !request.GetFollow() {
 		return err
 	}
 	return t.follow(stream.Context())
@@ -67,6 +67,8 @@ type tailer struct {
 	offset int64
 	early  bool // what is read is from before since
 
+	known  bool  // whether the file is UTF-16
+	wide   *wide // nil: it is not
 	buffer []byte
 	held   int    // bytes in buffer that wait for the rest of their line
 	lower  []byte // buffer's text in lower case
@@ -86,7 +88,7 @@ func (t *tailer) open() error {
 		}
 		after, err := t.files.Stat(t.request.GetPath())
 		if err == nil && before.ID == after.ID {
-			t.file, t.id, t.offset = file, after.ID, 0
+			t.file, t.id, t.offset, t.known, t.wide = file, after.ID, 0, false, nil
 			return nil
 		}
 		file.Close() // replaced in between
@@ -141,7 +143,7 @@ func (t *tailer) look() error {
 
 // again reads the file from its beginning.
 func (t *tailer) again(event string) error {
-	t.held, t.early = 0, false
+	t.held, t.early, t.known = 0, false, false
 	if err := t.seek(0); err != nil {
 		return err
 	}
@@ -153,6 +155,9 @@ func (t *tailer) again(event string) error {
 
 func (t *tailer) seek(offset int64) error {
 	t.offset = offset
+	if t.wide != nil {
+		t.wide.odd = 0
+	}
 	_, err := t.file.Seek(offset, io.SeekStart)
 	return t.failed(err)
 }
@@ -171,10 +176,8 @@ func (t *tailer) drain(last bool) error {
 		if err := t.stream.Context().Err(); err != nil {
 			return err
 		}
-		n, err := t.file.Read(t.buffer[t.held:])
-		t.offset += int64(n)
-		t.held += n
-		ended := n == 0 || err == io.EOF
+		read, err := t.read()
+		ended := read == 0 || err == io.EOF
 		if err != nil && !ended {
 			return t.failed(err)
 		}
@@ -190,7 +193,7 @@ func (t *tailer) flush(last bool) error {
 	text := t.buffer[:t.held]
 	if !last && (t.early || len(t.request.GetContains()) > 0) {
 		whole := bytes.LastIndexByte(text, '\n') + 1
-		if whole == 0 && t.held < len(t.buffer) {
+		if whole == 0 && t.held+tailSpare < len(t.buffer) {
 			return nil
 		}
 		if whole > 0 {
@@ -202,7 +205,7 @@ func (t *tailer) flush(last bool) error {
 		send = t.filter(send)
 	}
 	if len(send) > 0 {
-		if err := t.stream.Send(&agentv1.TailReply{Data: send}); err != nil {
+		if err := t.stream.Send(&agentv1.TailReply{Data: send, Place: t.place(len(text))}); err != nil {
 			return err
 		}
 	}
@@ -280,30 +283,50 @@ func (t *tailer) begin() error {
 	if err != nil {
 		return t.failed(err)
 	}
+	if err := t.recognise(); err != nil {
+		return err
+	}
+	first := int64(0)
+	if t.wide != nil {
+		first, size = logline.MarkSize, size&^1
+	}
 	lines, since := t.request.GetLines(), t.request.GetSince()
 	at := size
 	if lines < 0 && since == nil {
-		at = 0
+		at = first
 	}
 	t.early = since != nil
-	for end := size; lines != 0 && at > 0; end = at {
-		at = max(0, end-tailBlock)
-		block := t.buffer[:end-at]
-		if err := t.seek(at); err != nil {
+	for end := size; lines != 0 && at > first; end = at {
+		at = max(first, end-tailBlock)
+		text, err := t.block(at, end)
+		if err != nil {
 			return err
 		}
-		if _, err := io.ReadFull(t.file, block); err != nil {
-			return t.failed(err)
-		}
-		if from, found := lastLines(block, &lines, end == size); found {
-			at += int64(from)
+		if from, found := lastLines(text, &lines, end == size); found {
+			at += t.length(text[:from])
 			break
 		}
-		if since != nil && !t.reaches(block, since.AsTime()) {
+		if since != nil && !t.reaches(text, since.AsTime()) {
 			break
 		}
 	}
 	return t.seek(at)
+}
+
+// block is the text between two places.
+func (t *tailer) block(at, end int64) ([]byte, error) {
+	if err := t.seek(at); err != nil {
+		return nil, err
+	}
+	raw := t.buffer[:end-at]
+	if _, err := io.ReadFull(t.file, raw); err != nil {
+		return nil, t.failed(err)
+	}
+	if t.wide == nil {
+		return raw, nil
+	}
+	text, _ := t.wide.Narrow(nil, raw, true)
+	return text, nil
 }
 
 // lastLines finds the beginning of the last lines; those that it passes are no

@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/wine/winetest"
 )
 
 // installed is the real swdt-agent.exe, where swdt would put it.
@@ -37,29 +38,10 @@ func installUnderWine(t *testing.T) installed {
 	if testing.Short() {
 		t.Skip("builds and runs the agent under Wine")
 	}
-	prefix, err := wine.Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
-	var missing *wine.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := prefix.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	// Windows's own processes would otherwise be the first agent's children, and
-	// keep its streams.
-	_, stop, err := prefix.Keep(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	prefix := winetest.Prepare(t)
 	built := filepath.Join(t.TempDir(), "agent.exe")
 	build := exec.CommandContext(t.Context(), "go", "build", // as the Makefile does
-		"-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+		"-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -funcalign=8",
 		"-gcflags=all=-l", "-gcflags=github.com/klauspost/compress/...=",
 		"-o", built, "github.com/swdt-dev/swdt/cmd/swdt-agent")
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")

@@ -30,7 +30,9 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	n.Features = agentv1.NewFeaturesClient(n.caller)
 	n.Firewall = agentv1.NewFirewallClient(n.caller)
 	n.Network = agentv1.NewNetworkClient(n.caller)
+	n.Compute = agentv1.NewComputeClient(n.caller)
 	n.Swap = agentv1.NewSwapClient(n.caller)
+	n.Capture = agentv1.NewCaptureClient(n.caller)
 	if err := n.Reconnect(ctx); err != nil {
 		return nil, err
 	}

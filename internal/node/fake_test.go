@@ -1,14 +1,11 @@
 package node_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,10 +23,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
 	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
 )
 
@@ -243,76 +238,6 @@ func (n *fakeNode) write(name, content string) {
 	}
 }
 
-// ------------------------------------------------------- the agent's services
-
-type fakeMachine struct {
-	agentv1.UnimplementedMachineServer
-	n *fakeNode
-}
-
-func (m fakeMachine) Facts(context.Context, *agentv1.FactsRequest) (*agentv1.FactsReply, error) {
-	m.n.mu.Lock()
-	defer m.n.mu.Unlock()
-	return &agentv1.FactsReply{BootId: m.n.bootID}, nil
-}
-
-// Lock waits for the end of the call, Reboot fails.
-func (m fakeMachine) Lock(ctx context.Context, _ *agentv1.LockRequest) (*agentv1.LockReply, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func (m fakeMachine) Reboot(context.Context, *agentv1.RebootRequest) (*agentv1.RebootReply, error) {
-	return nil, rpcerror.ToStatus(fmt.Errorf("reboot: %w", host.ErrPermission))
-}
-
-type fakeFiles struct {
-	agentv1.UnimplementedFilesServer
-	n *fakeNode
-}
-
-func (f fakeFiles) List(_ context.Context, r *agentv1.ListFilesRequest) (*agentv1.ListFilesReply, error) {
-	entries, err := f.n.files.ReadDir(slashed(r.GetPath()))
-	if err != nil {
-		return nil, rpcerror.ToStatus(err)
-	}
-	reply := &agentv1.ListFilesReply{}
-	for _, e := range entries {
-		reply.Entries = append(reply.Entries, &agentv1.FileInfo{Path: r.GetPath() + `\` + e.Name(), Folder: e.IsDir()})
-	}
-	return reply, nil
-}
-
-func (f fakeFiles) Remove(_ context.Context, r *agentv1.RemoveRequest) (*agentv1.RemoveReply, error) {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
-	f.n.removed = append(f.n.removed, r.GetPath())
-	return &agentv1.RemoveReply{}, nil
-}
-
-// Read sends one chunk and then waits for the end of the call.
-func (f fakeFiles) Read(_ *agentv1.ReadRequest, s agentv1.Files_ReadServer) error {
-	if err := s.Send(&agentv1.ReadReply{Data: []byte("first")}); err != nil {
-		return err
-	}
-	<-s.Context().Done()
-	return s.Context().Err()
-}
-
-type fakeServices struct {
-	agentv1.UnimplementedServicesServer
-	n *fakeNode
-}
-
-func (s fakeServices) Get(context.Context, *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
-	if s.n.guardian == "" {
-		return nil, rpcerror.ToStatus(fmt.Errorf("get: %w", host.ErrNoService))
-	}
-	return &agentv1.ServiceReply{Config: &agentv1.ServiceConfig{CommandLine: s.n.guardian}}, nil
-}
-
-// --------------------------------------------------------------- connections
-
 type sessionConn struct {
 	server.Session
 	once   sync.Once
@@ -323,9 +248,13 @@ func (c *sessionConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Session.Close()
 }
-func (c *sessionConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
-func (c *sessionConn) SetDeadline(time.Time) error      { return nil }
-func (c *sessionConn) SetReadDeadline(time.Time) error  { return nil }
+
+func (c *sessionConn) LocalAddr() net.Addr { return &net.UnixAddr{} }
+
+func (c *sessionConn) SetDeadline(time.Time) error { return nil }
+
+func (c *sessionConn) SetReadDeadline(time.Time) error { return nil }
+
 func (c *sessionConn) SetWriteDeadline(time.Time) error { return nil }
 
 // oneListener gives its connection once and ends with it.
@@ -342,112 +271,7 @@ func (l *oneListener) Accept() (net.Conn, error) {
 	l.given = true
 	return l.conn, nil
 }
-func (l *oneListener) Close() error   { return nil }
+
+func (l *oneListener) Close() error { return nil }
+
 func (l *oneListener) Addr() net.Addr { return &net.UnixAddr{} }
-
-// ---------------------------------------------------------------------- disk
-
-// disk is drive C: in memory, as SFTP shows it.
-type disk struct {
-	mem    sftp.Handlers
-	faults diskFaults
-	test   bool // the test's own view has no faults
-}
-
-type diskFaults struct {
-	full       bool   // writes fail as on a full disk
-	denied     bool   // nothing can be made
-	broken     bool   // writes fail for no known reason
-	corrupts   bool   // what is written is not what was sent
-	quarantine string // the method after which the agent is gone: Put or Rename
-}
-
-func newDisk(f diskFaults) *disk { return &disk{mem: sftp.InMemHandler(), faults: f} }
-
-func (d *disk) handlers() sftp.Handlers {
-	return sftp.Handlers{FileGet: d, FilePut: d, FileCmd: d, FileList: d}
-}
-
-func (d *disk) client(t *testing.T) *sftp.Client {
-	t.Helper()
-	ours, theirs := net.Pipe()
-	srv := sftp.NewRequestServer(theirs, (&disk{mem: d.mem, test: true}).handlers())
-	served := make(chan struct{})
-	go func() { srv.Serve(); close(served) }()
-	c, err := sftp.NewClientPipe(ours, ours)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); srv.Close(); <-served })
-	return c
-}
-
-func (d *disk) Fileread(r *sftp.Request) (io.ReaderAt, error) { return d.mem.FileGet.Fileread(r) }
-func (d *disk) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
-	return d.mem.FileList.Filelist(r)
-}
-func (d *disk) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
-	return d.mem.FileList.(sftp.LstatFileLister).Lstat(r)
-}
-
-func (d *disk) Filewrite(r *sftp.Request) (io.WriterAt, error) {
-	w, err := d.mem.FilePut.Filewrite(r)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case d.faults.full, d.faults.broken:
-		return failingWriter{}, nil
-	case d.faults.corrupts:
-		return corruptingWriter{w}, nil
-	case d.faults.quarantine == "Put":
-		return closingWriter{w, func() { d.mem.FileCmd.Filecmd(sftp.NewRequest("Remove", r.Filepath)) }}, nil
-	}
-	return w, nil
-}
-
-func (d *disk) Filecmd(r *sftp.Request) error {
-	if d.faults.denied && r.Method == "Mkdir" {
-		return sftp.ErrSSHFxPermissionDenied
-	}
-	// Windows has no rename over an existing file.
-	if r.Method == "Rename" {
-		if _, err := d.mem.FileList.Filelist(sftp.NewRequest("Stat", r.Target)); err == nil {
-			return errors.New("exists")
-		}
-	}
-	err := d.mem.FileCmd.Filecmd(r)
-	if err == nil && r.Method == d.faults.quarantine {
-		d.mem.FileCmd.Filecmd(sftp.NewRequest("Remove", r.Target))
-	}
-	return err
-}
-
-func (d *disk) StatVFS(*sftp.Request) (*sftp.StatVFS, error) {
-	free := uint64(1 << 20)
-	if d.faults.full {
-		free = 1
-	}
-	return &sftp.StatVFS{Frsize: 1024, Bsize: 1024, Bfree: free, Bavail: free}, nil
-}
-
-type failingWriter struct{}
-
-func (failingWriter) WriteAt([]byte, int64) (int, error) { return 0, os.ErrInvalid }
-
-type corruptingWriter struct{ io.WriterAt }
-
-func (c corruptingWriter) WriteAt(p []byte, offset int64) (int, error) {
-	if offset == 0 {
-		p = slices.Clone(p)
-		p[10] ^= 1
-	}
-	return c.WriterAt.WriteAt(p, offset)
-}
-
-type closingWriter struct {
-	io.WriterAt
-	then func()
-}
-
-func (c closingWriter) Close() error { c.then(); return nil }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/packed"
 	"github.com/swdt-dev/swdt/internal/ssh"
 )
 
@@ -50,6 +51,7 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 		grpc.WithInitialConnWindowSize(connectionWindow),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(largestMessage), grpc.MaxCallSendMsgSize(largestMessage)),
+		grpc.WithStreamInterceptor(packed.Client),
 		grpc.WithIdleTimeout(0), // an idle stream must not be closed: there is no second one
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),

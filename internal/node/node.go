@@ -26,7 +26,9 @@ type Node struct {
 	Features  agentv1.FeaturesClient
 	Firewall  agentv1.FirewallClient
 	Network   agentv1.NetworkClient
+	Compute   agentv1.ComputeClient
 	Swap      agentv1.SwapClient
+	Capture   agentv1.CaptureClient
 
 	// Speed of the way to the node, as far as transfers have measured it.
 	Speed Speed
@@ -35,6 +37,7 @@ type Node struct {
 	target      ssh.Target
 	caller      *caller
 	redial      func(context.Context) error // see OnReconnect
+	again       restoring
 	calls       atomic.Int64
 	connections atomic.Int64
 }

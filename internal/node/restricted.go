@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // restricted remembers, by host key, the machines on which this user has
@@ -46,17 +48,5 @@ func (r restricted) add(hostKey string) error {
 	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(r.file), filepath.Base(r.file)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // does nothing after the rename
-	_, err = temporary.Write(text)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), r.file)
+	return localfile.Replace(r.file, text)
 }

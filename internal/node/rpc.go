@@ -66,25 +66,26 @@ func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	if err != nil {
 		return nil, c.explain(ctx, l, err)
 	}
-	return &stream{ClientStream: s, caller: c, link: l}, nil
+	return &stream{ClientStream: s, ctx: ctx, caller: c, link: l}, nil
 }
 
 type stream struct {
 	grpc.ClientStream
+	ctx    context.Context // the caller's: gRPC ends that of the stream with it, for whatever reason
 	caller *caller
 	link   *link
 }
 
 func (s *stream) SendMsg(m any) error {
-	return s.caller.explain(s.Context(), s.link, s.ClientStream.SendMsg(m))
+	return s.caller.explain(s.ctx, s.link, s.ClientStream.SendMsg(m))
 }
 
 func (s *stream) RecvMsg(m any) error {
-	return s.caller.explain(s.Context(), s.link, s.ClientStream.RecvMsg(m))
+	return s.caller.explain(s.ctx, s.link, s.ClientStream.RecvMsg(m))
 }
 
 func (s *stream) CloseSend() error {
-	return s.caller.explain(s.Context(), s.link, s.ClientStream.CloseSend())
+	return s.caller.explain(s.ctx, s.link, s.ClientStream.CloseSend())
 }
 
 func (c *caller) explain(ctx context.Context, l *link, err error) error {
@@ -99,6 +100,9 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 	return rpcerror.FromStatus(err)
 }
 
+// errHungUp stands for io.EOF, which whoever reads a stream takes for its good end.
+var errHungUp = errors.New("the other side has closed it")
+
 // lost waits a moment for the agent's end to become known, with its last words.
 func (c *caller) lost(l *link, err error) error {
 	limit := time.NewTimer(time.Second)
@@ -110,7 +114,10 @@ func (c *caller) lost(l *link, err error) error {
 	e := &LostError{Node: c.node, Stderr: l.agent.Stderr(), Err: errors.New(status.Convert(err).Message())}
 	select {
 	case <-l.client.Done():
-		if reason := l.client.Err(); reason != nil {
+		switch reason := l.client.Err(); {
+		case errors.Is(reason, io.EOF):
+			e.Err = errHungUp
+		case reason != nil:
 			e.Err = reason
 		}
 	default:

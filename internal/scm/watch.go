@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // The SCM has no notification that would work for every service and under Wine
@@ -62,19 +63,8 @@ func watch(ctx context.Context, h *host.Host, name string, want host.ServiceStat
 		} else if done {
 			return last, nil
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return last, &StateError{name, want, last, err}
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

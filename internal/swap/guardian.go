@@ -6,107 +6,50 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/guard"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// guardianArgument is the agent's argument that makes it a guardian.
-const guardianArgument = "guardian"
+// GuardianArgument is the agent's argument that makes it a transaction's guardian.
+const GuardianArgument = "guardian"
 
 const (
-	guardianGone = 20 * time.Second      // for an older guardian to end
 	pollInterval = 20 * time.Millisecond // of what only polling can tell
 	maxResumes   = 3                     // guardians that may try to finish before one undoes
 )
 
-// startGuardian registers the guardian for a transaction and starts it.
-func startGuardian(ctx context.Context, m Machine, id string) error {
-	if err := removeGuardian(ctx, m.Host.Services); err != nil {
-		return err
-	}
-	err := m.Host.Services.Create(ctx, host.ServiceConfig{
-		Name:        layout.GuardianService,
+// theGuardian is the service that owns this machine's transaction.
+func theGuardian(m Machine) guard.Guardian {
+	return guard.Guardian{
+		Services:    m.Host.Services,
+		Service:     layout.GuardianService,
 		DisplayName: "swdt guardian",
 		Description: "Finishes or undoes a binary swap that swdt began, then removes itself.",
-		CommandLine: fmt.Sprintf(`"%s" %s %s`, m.Executable, guardianArgument, id),
-		StartType:   host.StartAuto,
+		Guards:      "the transaction",
+		Executable:  m.Executable,
+		Argument:    GuardianArgument,
+		Poll:        pollInterval,
+	}
+}
+
+// startGuardian starts the guardian of a transaction, which has run once it has
+// written a record of its own behind the plan.
+func startGuardian(ctx context.Context, m Machine, id string) error {
+	return theGuardian(m).Start(ctx, id, func() bool {
+		records, _, err := readJournal(m.Host.Files, id)
+		return err == nil && len(records) > 1
 	})
-	if err != nil {
-		err = fmt.Errorf("register the guardian service: %w", err)
-	} else if err = m.Host.Services.Start(ctx, layout.GuardianService); err != nil {
-		err = fmt.Errorf("start the guardian service: %w", err)
-	}
-	if err != nil && atWork(ctx, m, id) {
-		return nil // whatever Start says
-	}
-	if err != nil {
-		return errors.Join(err, deleteGuardian(context.WithoutCancel(ctx), m.Host.Services))
-	}
-	return nil
-}
-
-// atWork is whether a guardian whose start is said to have failed runs all the
-// same, or has run: then the transaction is its, and so is the journal.
-func atWork(ctx context.Context, m Machine, id string) bool {
-	status, err := m.Host.Services.Status(ctx, layout.GuardianService)
-	if err == nil && status.State != host.Stopped {
-		return true
-	}
-	records, _, err := readJournal(m.Host.Files, id)
-	return err == nil && len(records) > 1
-}
-
-// removeGuardian waits for a guardian to end and takes its registration away
-// where it could not do so itself. The caller has made sure that none is at work
-// on an unfinished transaction.
-func removeGuardian(ctx context.Context, services host.Services) error {
-	ctx, cancel := context.WithTimeout(ctx, guardianGone)
-	defer cancel()
-	for {
-		status, err := services.Status(ctx, layout.GuardianService)
-		if errors.Is(err, host.ErrNoService) {
-			return nil
-		}
-		if err == nil && status.State == host.Stopped {
-			err = deleteGuardian(ctx, services)
-		}
-		if waitErr := pause(ctx); waitErr != nil {
-			return fmt.Errorf("wait for the guardian service to end (it is %s): %w", status.State, errors.Join(waitErr, err))
-		}
-	}
-}
-
-func deleteGuardian(ctx context.Context, services host.Services) error {
-	err := services.Delete(ctx, layout.GuardianService)
-	if errors.Is(err, host.ErrNoService) || errors.Is(err, host.ErrServiceDeleting) {
-		return nil
-	}
-	return err
 }
 
 // Guarded is whether a guardian is at work.
-func Guarded(ctx context.Context, services host.Services) (bool, error) {
-	status, err := services.Status(ctx, layout.GuardianService)
-	if errors.Is(err, host.ErrNoService) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at the guardian service: %w", err)
-	}
-	return status.State != host.Stopped, nil
+func Guarded(ctx context.Context, h *host.Host) (bool, error) {
+	return theGuardian(Machine{Host: h}).AtWork(ctx)
 }
 
 // pause is one beat of polling.
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(pollInterval)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
+func pause(ctx context.Context) error { return wait.For(ctx, pollInterval) }
 
 // Guard brings a transaction to its end and removes the guardian service. It is
 // what the agent does when it is started as the guardian, after Begin and again
@@ -119,7 +62,7 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	if err != nil && !errors.Is(err, ErrNoTransaction) {
 		return err // stay registered: the next boot, or contact, tries again
 	}
-	return retry(ctx, func() error { return deleteGuardian(ctx, m.Host.Services) })
+	return theGuardian(m).Remove(ctx)
 }
 
 func bringToEnd(ctx context.Context, m Machine, id string) error {
@@ -147,7 +90,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 	seen, wakes := 0, 0
 	for {
 		// In this order: what the guardian wrote before it ended is then read.
-		alive, err := Guarded(ctx, m.Host.Services)
+		alive, err := theGuardian(m).AtWork(ctx)
 		if err != nil {
 			return Outcome{}, err
 		}

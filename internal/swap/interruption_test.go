@@ -40,7 +40,9 @@ func pointOf(op simulated.Operation) point {
 }
 
 // ours leaves out what services do when they start, such as writing their logs.
-func ours(op simulated.Operation) bool { return op.Process == "swdt-agent.exe" }
+func ours(op simulated.Operation) bool {
+	return op.Process == session || op.Service == layout.GuardianService
+}
 
 // An interruption is what happens at a point.
 type interruption struct {
@@ -64,7 +66,9 @@ func at(phase simulated.Phase, v simulated.Verdict) func(simulated.Phase) simula
 	}
 }
 
-const session = "session.exe" // stands for the session's process: see newSession
+// session names the agent's process that serves the session which is struck, so that
+// it can be told from the guardian's, which is of the same executable.
+const session = "session.exe"
 
 func interruptions() []interruption {
 	both := simulated.Verdict{Kill: []string{session, layout.GuardianService}}
@@ -186,23 +190,8 @@ func newRun(t *testing.T, fault string) *run {
 
 // transact is a whole session: begin, follow, acknowledge.
 func (r *run) transact() {
-	p := r.Spawn("swdt-agent.exe")
-	// A process of its own name beside it dies when the session is to die, and
-	// takes the session with it.
-	handle := r.Spawn(session)
-	ended := make(chan struct{})
-	go func() {
-		select {
-		case <-handle.Context().Done():
-			p.Kill()
-		case <-ended:
-		}
-	}()
-	defer func() {
-		close(ended)
-		p.Exit()
-		handle.Exit()
-	}()
+	p := r.Spawn(session)
+	defer p.Exit()
 	m := swap.Machine{Host: p.Host, Executable: r.agent}
 	if r.id, r.err = swap.Begin(p.Context(), m, r.plan); r.err != nil {
 		return

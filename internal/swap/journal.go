@@ -258,7 +258,7 @@ func Acknowledge(ctx context.Context, h *host.Host, id string) error {
 	if outcomeOf(records) == nil && len(records) > 0 {
 		return fmt.Errorf("%w: %s", ErrBusy, id)
 	}
-	if err := removeGuardian(ctx, h.Services); err != nil {
+	if err := theGuardian(Machine{Host: h}).AwaitRemoved(ctx); err != nil {
 		return err
 	}
 	if err := h.Files.Remove(journalPath(id)); err != nil && !errors.Is(err, host.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // rollBack puts every old binary back and starts what ran before. It can begin
@@ -126,19 +127,15 @@ func retry(ctx context.Context, action func() error) error {
 // retryWhile repeats it only after errors that may pass.
 func retryWhile(ctx context.Context, passing func(error) bool, action func() error) error {
 	const attempts = 5
-	wait := 100 * time.Millisecond
+	rest := 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {
 		err := action()
 		if err == nil || attempt == attempts || !passing(err) {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(err, ctx.Err())
-		case <-timer.C:
+		if cut := wait.For(ctx, rest); cut != nil {
+			return errors.Join(err, cut)
 		}
-		wait *= 2
+		rest *= 2
 	}
 }

@@ -1909,6 +1909,7 @@ func (x *ReadRequest) GetOffset() int64 {
 type ReadReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Packed        []byte                 `protobuf:"bytes,2,opt,name=packed,proto3" json:"packed,omitempty"` // in place of data: see package packed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1950,6 +1951,13 @@ func (x *ReadReply) GetData() []byte {
 	return nil
 }
 
+func (x *ReadReply) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
 type TailRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1958,6 +1966,7 @@ type TailRequest struct {
 	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // lines that have one of these; none: every line
 	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains is in lower case then
 	Follow        bool                   `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
+	From          *TailPlace             `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"` // go on from there; lines and since do not matter then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2034,11 +2043,20 @@ func (x *TailRequest) GetFollow() bool {
 	return false
 }
 
+func (x *TailRequest) GetFrom() *TailPlace {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 type TailReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`                             // may end within a line
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`                             // may end within a line; UTF-8, also of a UTF-16 log
 	Event         string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`                           // what is so before the data: see package agent
 	UtcOffset     int32                  `protobuf:"varint,3,opt,name=utc_offset,json=utcOffset,proto3" json:"utc_offset,omitempty"` // of the node's local time, seconds; in the first reply
+	Place         *TailPlace             `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`                           // behind the data
+	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"`                         // in place of data: see package packed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2094,6 +2112,81 @@ func (x *TailReply) GetUtcOffset() int32 {
 	return 0
 }
 
+func (x *TailReply) GetPlace() *TailPlace {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *TailReply) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
+// TailPlace is a place in a file, whatever the file is called by now.
+type TailPlace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        uint64                 `protobuf:"varint,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailPlace) Reset() {
+	*x = TailPlace{}
+	mi := &file_agent_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailPlace) ProtoMessage() {}
+
+func (x *TailPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailPlace.ProtoReflect.Descriptor instead.
+func (*TailPlace) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *TailPlace) GetVolume() uint64 {
+	if x != nil {
+		return x.Volume
+	}
+	return 0
+}
+
+func (x *TailPlace) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *TailPlace) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 type WriteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Header        *WriteHeader           `protobuf:"bytes,1,opt,name=header,proto3" json:"header,omitempty"` // in the first message only
@@ -2104,7 +2197,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2209,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2222,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WriteRequest) GetHeader() *WriteHeader {
@@ -2162,7 +2255,7 @@ type WriteHeader struct {
 
 func (x *WriteHeader) Reset() {
 	*x = WriteHeader{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2267,7 @@ func (x *WriteHeader) String() string {
 func (*WriteHeader) ProtoMessage() {}
 
 func (x *WriteHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2280,7 @@ func (x *WriteHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteHeader.ProtoReflect.Descriptor instead.
 func (*WriteHeader) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WriteHeader) GetPath() string {
@@ -2256,7 +2349,7 @@ type WriteReply struct {
 
 func (x *WriteReply) Reset() {
 	*x = WriteReply{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2361,7 @@ func (x *WriteReply) String() string {
 func (*WriteReply) ProtoMessage() {}
 
 func (x *WriteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2374,7 @@ func (x *WriteReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteReply.ProtoReflect.Descriptor instead.
 func (*WriteReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WriteReply) GetSize() int64 {
@@ -2308,7 +2401,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2413,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2426,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PatchRequest) GetHeader() *PatchHeader {
@@ -2366,7 +2459,7 @@ type PatchHeader struct {
 
 func (x *PatchHeader) Reset() {
 	*x = PatchHeader{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2471,7 @@ func (x *PatchHeader) String() string {
 func (*PatchHeader) ProtoMessage() {}
 
 func (x *PatchHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2484,7 @@ func (x *PatchHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchHeader.ProtoReflect.Descriptor instead.
 func (*PatchHeader) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PatchHeader) GetBase() string {
@@ -2461,7 +2554,7 @@ type PatchReply struct {
 
 func (x *PatchReply) Reset() {
 	*x = PatchReply{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2566,7 @@ func (x *PatchReply) String() string {
 func (*PatchReply) ProtoMessage() {}
 
 func (x *PatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2579,7 @@ func (x *PatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchReply.ProtoReflect.Descriptor instead.
 func (*PatchReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PatchReply) GetSize() int64 {
@@ -2519,7 +2612,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2624,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2637,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ProbeRequest) GetData() []byte {
@@ -2562,7 +2655,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2667,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2680,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 type RenameRequest struct {
@@ -2601,7 +2694,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2706,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2719,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RenameRequest) GetFrom() string {
@@ -2658,7 +2751,7 @@ type RenameReply struct {
 
 func (x *RenameReply) Reset() {
 	*x = RenameReply{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2763,7 @@ func (x *RenameReply) String() string {
 func (*RenameReply) ProtoMessage() {}
 
 func (x *RenameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2776,7 @@ func (x *RenameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameReply.ProtoReflect.Descriptor instead.
 func (*RenameReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 type RemoveRequest struct {
@@ -2696,7 +2789,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2801,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2814,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -2746,7 +2839,7 @@ type RemoveReply struct {
 
 func (x *RemoveReply) Reset() {
 	*x = RemoveReply{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2851,7 @@ func (x *RemoveReply) String() string {
 func (*RemoveReply) ProtoMessage() {}
 
 func (x *RemoveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2864,7 @@ func (x *RemoveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveReply.ProtoReflect.Descriptor instead.
 func (*RemoveReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 type MakeFolderRequest struct {
@@ -2783,7 +2876,7 @@ type MakeFolderRequest struct {
 
 func (x *MakeFolderRequest) Reset() {
 	*x = MakeFolderRequest{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2888,7 @@ func (x *MakeFolderRequest) String() string {
 func (*MakeFolderRequest) ProtoMessage() {}
 
 func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2901,7 @@ func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeFolderRequest.ProtoReflect.Descriptor instead.
 func (*MakeFolderRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MakeFolderRequest) GetPath() string {
@@ -2826,7 +2919,7 @@ type MakeFolderReply struct {
 
 func (x *MakeFolderReply) Reset() {
 	*x = MakeFolderReply{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +2931,7 @@ func (x *MakeFolderReply) String() string {
 func (*MakeFolderReply) ProtoMessage() {}
 
 func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +2944,7 @@ func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeFolderReply.ProtoReflect.Descriptor instead.
 func (*MakeFolderReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 type GetACLRequest struct {
@@ -2863,7 +2956,7 @@ type GetACLRequest struct {
 
 func (x *GetACLRequest) Reset() {
 	*x = GetACLRequest{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2968,7 @@ func (x *GetACLRequest) String() string {
 func (*GetACLRequest) ProtoMessage() {}
 
 func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +2981,7 @@ func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetACLRequest.ProtoReflect.Descriptor instead.
 func (*GetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetACLRequest) GetPath() string {
@@ -2907,7 +3000,7 @@ type GetACLReply struct {
 
 func (x *GetACLReply) Reset() {
 	*x = GetACLReply{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3012,7 @@ func (x *GetACLReply) String() string {
 func (*GetACLReply) ProtoMessage() {}
 
 func (x *GetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3025,7 @@ func (x *GetACLReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetACLReply.ProtoReflect.Descriptor instead.
 func (*GetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetACLReply) GetSddl() string {
@@ -2952,7 +3045,7 @@ type SetACLRequest struct {
 
 func (x *SetACLRequest) Reset() {
 	*x = SetACLRequest{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +3057,7 @@ func (x *SetACLRequest) String() string {
 func (*SetACLRequest) ProtoMessage() {}
 
 func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +3070,7 @@ func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetACLRequest.ProtoReflect.Descriptor instead.
 func (*SetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetACLRequest) GetPath() string {
@@ -3002,7 +3095,7 @@ type SetACLReply struct {
 
 func (x *SetACLReply) Reset() {
 	*x = SetACLReply{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3014,7 +3107,7 @@ func (x *SetACLReply) String() string {
 func (*SetACLReply) ProtoMessage() {}
 
 func (x *SetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3027,7 +3120,7 @@ func (x *SetACLReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetACLReply.ProtoReflect.Descriptor instead.
 func (*SetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_proto_rawDescGZIP(), []int{56}
 }
 
 type EnvironmentVariable struct {
@@ -3041,7 +3134,7 @@ type EnvironmentVariable struct {
 
 func (x *EnvironmentVariable) Reset() {
 	*x = EnvironmentVariable{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3146,7 @@ func (x *EnvironmentVariable) String() string {
 func (*EnvironmentVariable) ProtoMessage() {}
 
 func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3159,7 @@ func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentVariable.ProtoReflect.Descriptor instead.
 func (*EnvironmentVariable) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *EnvironmentVariable) GetName() string {
@@ -3098,7 +3191,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3203,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3216,7 @@ func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{57}
+	return file_agent_proto_rawDescGZIP(), []int{58}
 }
 
 type GetEnvironmentReply struct {
@@ -3135,7 +3228,7 @@ type GetEnvironmentReply struct {
 
 func (x *GetEnvironmentReply) Reset() {
 	*x = GetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3240,7 @@ func (x *GetEnvironmentReply) String() string {
 func (*GetEnvironmentReply) ProtoMessage() {}
 
 func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3253,7 @@ func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentReply.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{58}
+	return file_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetEnvironmentReply) GetVariables() []*EnvironmentVariable {
@@ -3181,7 +3274,7 @@ type SetEnvironmentRequest struct {
 
 func (x *SetEnvironmentRequest) Reset() {
 	*x = SetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3286,7 @@ func (x *SetEnvironmentRequest) String() string {
 func (*SetEnvironmentRequest) ProtoMessage() {}
 
 func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3299,7 @@ func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*SetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{59}
+	return file_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetEnvironmentRequest) GetVariables() []*EnvironmentVariable {
@@ -3239,7 +3332,7 @@ type SetEnvironmentReply struct {
 
 func (x *SetEnvironmentReply) Reset() {
 	*x = SetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3344,7 @@ func (x *SetEnvironmentReply) String() string {
 func (*SetEnvironmentReply) ProtoMessage() {}
 
 func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3357,7 @@ func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEnvironmentReply.ProtoReflect.Descriptor instead.
 func (*SetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{60}
+	return file_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SetEnvironmentReply) GetChanged() bool {
@@ -3284,7 +3377,7 @@ type HostsEntry struct {
 
 func (x *HostsEntry) Reset() {
 	*x = HostsEntry{}
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3389,7 @@ func (x *HostsEntry) String() string {
 func (*HostsEntry) ProtoMessage() {}
 
 func (x *HostsEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3402,7 @@ func (x *HostsEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostsEntry.ProtoReflect.Descriptor instead.
 func (*HostsEntry) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{61}
+	return file_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HostsEntry) GetName() string {
@@ -3334,7 +3427,7 @@ type GetHostsRequest struct {
 
 func (x *GetHostsRequest) Reset() {
 	*x = GetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3439,7 @@ func (x *GetHostsRequest) String() string {
 func (*GetHostsRequest) ProtoMessage() {}
 
 func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3452,7 @@ func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostsRequest.ProtoReflect.Descriptor instead.
 func (*GetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{62}
+	return file_agent_proto_rawDescGZIP(), []int{63}
 }
 
 type GetHostsReply struct {
@@ -3371,7 +3464,7 @@ type GetHostsReply struct {
 
 func (x *GetHostsReply) Reset() {
 	*x = GetHostsReply{}
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3476,7 @@ func (x *GetHostsReply) String() string {
 func (*GetHostsReply) ProtoMessage() {}
 
 func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3489,7 @@ func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostsReply.ProtoReflect.Descriptor instead.
 func (*GetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{63}
+	return file_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetHostsReply) GetEntries() []*HostsEntry {
@@ -3415,7 +3508,7 @@ type SetHostsRequest struct {
 
 func (x *SetHostsRequest) Reset() {
 	*x = SetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3520,7 @@ func (x *SetHostsRequest) String() string {
 func (*SetHostsRequest) ProtoMessage() {}
 
 func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3533,7 @@ func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHostsRequest.ProtoReflect.Descriptor instead.
 func (*SetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{64}
+	return file_agent_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SetHostsRequest) GetEntries() []*HostsEntry {
@@ -3459,7 +3552,7 @@ type SetHostsReply struct {
 
 func (x *SetHostsReply) Reset() {
 	*x = SetHostsReply{}
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3564,7 @@ func (x *SetHostsReply) String() string {
 func (*SetHostsReply) ProtoMessage() {}
 
 func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3577,7 @@ func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHostsReply.ProtoReflect.Descriptor instead.
 func (*SetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{65}
+	return file_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SetHostsReply) GetChanged() bool {
@@ -3503,13 +3596,17 @@ type Process struct {
 	Started       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started,proto3" json:"started,omitempty"`
 	Cpu           *durationpb.Duration   `protobuf:"bytes,6,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	MemoryBytes   uint64                 `protobuf:"varint,7,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Handles       uint32                 `protobuf:"varint,8,opt,name=handles,proto3" json:"handles,omitempty"`
+	Threads       uint32                 `protobuf:"varint,9,opt,name=threads,proto3" json:"threads,omitempty"`
+	Session       uint32                 `protobuf:"varint,10,opt,name=session,proto3" json:"session,omitempty"`
+	CommandLine   string                 `protobuf:"bytes,11,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // "" where access is denied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3618,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3631,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{66}
+	return file_agent_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Process) GetPid() uint32 {
@@ -3586,6 +3683,34 @@ func (x *Process) GetMemoryBytes() uint64 {
 	return 0
 }
 
+func (x *Process) GetHandles() uint32 {
+	if x != nil {
+		return x.Handles
+	}
+	return 0
+}
+
+func (x *Process) GetThreads() uint32 {
+	if x != nil {
+		return x.Threads
+	}
+	return 0
+}
+
+func (x *Process) GetSession() uint32 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Process) GetCommandLine() string {
+	if x != nil {
+		return x.CommandLine
+	}
+	return ""
+}
+
 type ListProcessesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3594,7 +3719,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3731,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,19 +3744,20 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
 func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{67}
+	return file_agent_proto_rawDescGZIP(), []int{68}
 }
 
 type ListProcessesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	Taken         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=taken,proto3" json:"taken,omitempty"` // by the node's clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +3769,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,12 +3782,19 @@ func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesReply.ProtoReflect.Descriptor instead.
 func (*ListProcessesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{68}
+	return file_agent_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListProcessesReply) GetProcesses() []*Process {
 	if x != nil {
 		return x.Processes
+	}
+	return nil
+}
+
+func (x *ListProcessesReply) GetTaken() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Taken
 	}
 	return nil
 }
@@ -3675,7 +3808,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +3820,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +3833,7 @@ func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillProcessRequest.ProtoReflect.Descriptor instead.
 func (*KillProcessRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{69}
+	return file_agent_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *KillProcessRequest) GetPid() uint32 {
@@ -3718,7 +3851,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3863,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3876,7 @@ func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillProcessReply.ProtoReflect.Descriptor instead.
 func (*KillProcessReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{70}
+	return file_agent_proto_rawDescGZIP(), []int{71}
 }
 
 type RunRequest struct {
@@ -3757,7 +3890,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +3902,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +3915,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{71}
+	return file_agent_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RunRequest) GetCommand() *RunCommand {
@@ -3818,7 +3951,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3830,7 +3963,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3843,7 +3976,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{72}
+	return file_agent_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RunCommand) GetPath() string {
@@ -3880,13 +4013,14 @@ type RunReply struct {
 	Stderr        []byte                 `protobuf:"bytes,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Exited        bool                   `protobuf:"varint,3,opt,name=exited,proto3" json:"exited,omitempty"`
 	ExitCode      int32                  `protobuf:"varint,4,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"` // in place of stdout: see package packed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +4032,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +4045,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{73}
+	return file_agent_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RunReply) GetStdout() []byte {
@@ -3942,6 +4076,13 @@ func (x *RunReply) GetExitCode() int32 {
 	return 0
 }
 
+func (x *RunReply) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
 type Feature struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3952,7 +4093,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4105,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4118,7 @@ func (x *Feature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feature.ProtoReflect.Descriptor instead.
 func (*Feature) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{74}
+	return file_agent_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Feature) GetName() string {
@@ -4003,7 +4144,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4156,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4169,7 @@ func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFeaturesRequest.ProtoReflect.Descriptor instead.
 func (*GetFeaturesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{75}
+	return file_agent_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetFeaturesRequest) GetNames() []string {
@@ -4047,7 +4188,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4200,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4213,7 @@ func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeaturesReply.ProtoReflect.Descriptor instead.
 func (*FeaturesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{76}
+	return file_agent_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FeaturesReply) GetFeatures() []*Feature {
@@ -4092,7 +4233,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4104,7 +4245,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4117,7 +4258,7 @@ func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFeatureRequest.ProtoReflect.Descriptor instead.
 func (*SetFeatureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{77}
+	return file_agent_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetFeatureRequest) GetName() string {
@@ -4143,7 +4284,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4296,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4309,7 @@ func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFeatureReply.ProtoReflect.Descriptor instead.
 func (*SetFeatureReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{78}
+	return file_agent_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SetFeatureReply) GetRebootRequired() bool {
@@ -4196,7 +4337,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4349,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4362,7 @@ func (x *FirewallRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirewallRule.ProtoReflect.Descriptor instead.
 func (*FirewallRule) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{79}
+	return file_agent_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FirewallRule) GetName() string {
@@ -4302,7 +4443,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4455,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4468,7 @@ func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFirewallRulesRequest.ProtoReflect.Descriptor instead.
 func (*ListFirewallRulesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{80}
+	return file_agent_proto_rawDescGZIP(), []int{81}
 }
 
 type ListFirewallRulesReply struct {
@@ -4339,7 +4480,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4351,7 +4492,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4364,7 +4505,7 @@ func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFirewallRulesReply.ProtoReflect.Descriptor instead.
 func (*ListFirewallRulesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{81}
+	return file_agent_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListFirewallRulesReply) GetRules() []*FirewallRule {
@@ -4382,7 +4523,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4535,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4407,7 +4548,7 @@ func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddFirewallRuleReply.ProtoReflect.Descriptor instead.
 func (*AddFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{82}
+	return file_agent_proto_rawDescGZIP(), []int{83}
 }
 
 type RemoveFirewallRuleRequest struct {
@@ -4419,7 +4560,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4572,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4585,7 @@ func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFirewallRuleRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFirewallRuleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{83}
+	return file_agent_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RemoveFirewallRuleRequest) GetName() string {
@@ -4462,7 +4603,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4615,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4628,7 @@ func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFirewallRuleReply.ProtoReflect.Descriptor instead.
 func (*RemoveFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{84}
+	return file_agent_proto_rawDescGZIP(), []int{85}
 }
 
 type EnableFirewallGroupRequest struct {
@@ -4500,7 +4641,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4653,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4666,7 @@ func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableFirewallGroupRequest.ProtoReflect.Descriptor instead.
 func (*EnableFirewallGroupRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{85}
+	return file_agent_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *EnableFirewallGroupRequest) GetGroup() string {
@@ -4550,7 +4691,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +4703,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +4716,7 @@ func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableFirewallGroupReply.ProtoReflect.Descriptor instead.
 func (*EnableFirewallGroupReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{86}
+	return file_agent_proto_rawDescGZIP(), []int{87}
 }
 
 type ReachRequest struct {
@@ -4588,7 +4729,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4600,7 +4741,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4613,7 +4754,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{87}
+	return file_agent_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReachRequest) GetAddress() string {
@@ -4642,7 +4783,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4654,7 +4795,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4667,7 +4808,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{88}
+	return file_agent_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReachReply) GetOutcome() string {
@@ -4707,7 +4848,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4719,7 +4860,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4732,7 +4873,7 @@ func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveRequest.ProtoReflect.Descriptor instead.
 func (*ResolveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{89}
+	return file_agent_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ResolveRequest) GetName() string {
@@ -4751,7 +4892,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4763,7 +4904,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4776,7 +4917,7 @@ func (x *ResolveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveReply.ProtoReflect.Descriptor instead.
 func (*ResolveReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{90}
+	return file_agent_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ResolveReply) GetAddresses() []string {
@@ -4795,7 +4936,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4807,7 +4948,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4820,7 +4961,7 @@ func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HTTPGetRequest.ProtoReflect.Descriptor instead.
 func (*HTTPGetRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{91}
+	return file_agent_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *HTTPGetRequest) GetUrl() string {
@@ -4840,7 +4981,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4852,7 +4993,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4865,7 +5006,7 @@ func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HTTPGetReply.ProtoReflect.Descriptor instead.
 func (*HTTPGetReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{92}
+	return file_agent_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *HTTPGetReply) GetStatus() int32 {
@@ -4890,7 +5031,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5043,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5056,7 @@ func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListenersRequest.ProtoReflect.Descriptor instead.
 func (*ListenersRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{93}
+	return file_agent_proto_rawDescGZIP(), []int{94}
 }
 
 type ListenersReply struct {
@@ -4927,7 +5068,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +5080,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +5093,7 @@ func (x *ListenersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListenersReply.ProtoReflect.Descriptor instead.
 func (*ListenersReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{94}
+	return file_agent_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ListenersReply) GetListeners() []*Listener {
@@ -4975,7 +5116,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4987,7 +5128,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5000,7 +5141,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{95}
+	return file_agent_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Listener) GetAddress() string {
@@ -5047,7 +5188,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5200,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5213,7 @@ func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CRIVersionRequest.ProtoReflect.Descriptor instead.
 func (*CRIVersionRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{96}
+	return file_agent_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *CRIVersionRequest) GetPipe() string {
@@ -5093,7 +5234,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5105,7 +5246,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5118,7 +5259,7 @@ func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CRIVersionReply.ProtoReflect.Descriptor instead.
 func (*CRIVersionReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{97}
+	return file_agent_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *CRIVersionReply) GetRuntimeName() string {
@@ -5152,7 +5293,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5164,7 +5305,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5318,7 @@ func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CRIStatusRequest.ProtoReflect.Descriptor instead.
 func (*CRIStatusRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{98}
+	return file_agent_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *CRIStatusRequest) GetPipe() string {
@@ -5203,7 +5344,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5215,7 +5356,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5228,7 +5369,7 @@ func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CRIStatusReply.ProtoReflect.Descriptor instead.
 func (*CRIStatusReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{99}
+	return file_agent_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *CRIStatusReply) GetStatus() []byte {
@@ -5248,7 +5389,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5260,7 +5401,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5273,7 +5414,7 @@ func (x *PipeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipeRequest.ProtoReflect.Descriptor instead.
 func (*PipeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{100}
+	return file_agent_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PipeRequest) GetPipe() string {
@@ -5299,7 +5440,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5452,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5465,7 @@ func (x *PipeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipeReply.ProtoReflect.Descriptor instead.
 func (*PipeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{101}
+	return file_agent_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PipeReply) GetData() []byte {
@@ -5343,7 +5484,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5355,7 +5496,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5368,7 +5509,7 @@ func (x *InspectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectRequest.ProtoReflect.Descriptor instead.
 func (*InspectRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{102}
+	return file_agent_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *InspectRequest) GetComponents() []*InspectComponent {
@@ -5390,7 +5531,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5543,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5556,7 @@ func (x *InspectComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectComponent.ProtoReflect.Descriptor instead.
 func (*InspectComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{103}
+	return file_agent_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *InspectComponent) GetName() string {
@@ -5457,7 +5598,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5469,7 +5610,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5482,7 +5623,7 @@ func (x *InspectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectReply.ProtoReflect.Descriptor instead.
 func (*InspectReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{104}
+	return file_agent_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *InspectReply) GetComponents() []*ComponentState {
@@ -5529,7 +5670,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5541,7 +5682,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5554,7 +5695,7 @@ func (x *ComponentState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentState.ProtoReflect.Descriptor instead.
 func (*ComponentState) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{105}
+	return file_agent_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ComponentState) GetName() string {
@@ -5676,7 +5817,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +5829,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +5842,7 @@ func (x *Transaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transaction.ProtoReflect.Descriptor instead.
 func (*Transaction) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{106}
+	return file_agent_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Transaction) GetId() string {
@@ -5756,7 +5897,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5768,7 +5909,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5781,7 +5922,7 @@ func (x *SwapPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapPlan.ProtoReflect.Descriptor instead.
 func (*SwapPlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{107}
+	return file_agent_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *SwapPlan) GetHolder() string {
@@ -5818,7 +5959,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5830,7 +5971,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5843,7 +5984,7 @@ func (x *SwapComponent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapComponent.ProtoReflect.Descriptor instead.
 func (*SwapComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{108}
+	return file_agent_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SwapComponent) GetName() string {
@@ -5941,7 +6082,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5953,7 +6094,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5966,7 +6107,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{109}
+	return file_agent_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Health) GetHttpGet() string {
@@ -6004,7 +6145,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6016,7 +6157,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6029,7 +6170,7 @@ func (x *SwapEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapEvent.ProtoReflect.Descriptor instead.
 func (*SwapEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{110}
+	return file_agent_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SwapEvent) GetTime() *timestamppb.Timestamp {
@@ -6087,7 +6228,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6099,7 +6240,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6112,7 +6253,7 @@ func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapOutcome.ProtoReflect.Descriptor instead.
 func (*SwapOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{111}
+	return file_agent_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SwapOutcome) GetResult() string {
@@ -6166,7 +6307,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6178,7 +6319,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6191,7 +6332,7 @@ func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentOutcome.ProtoReflect.Descriptor instead.
 func (*ComponentOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{112}
+	return file_agent_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ComponentOutcome) GetName() string {
@@ -6258,7 +6399,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6270,7 +6411,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6283,7 +6424,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{113}
+	return file_agent_proto_rawDescGZIP(), []int{114}
 }
 
 type AcknowledgeRequest struct {
@@ -6295,7 +6436,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6307,7 +6448,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6320,7 +6461,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{114}
+	return file_agent_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *AcknowledgeRequest) GetId() string {
@@ -6338,7 +6479,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6350,7 +6491,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6363,7 +6504,7 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeReply.ProtoReflect.Descriptor instead.
 func (*AcknowledgeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{115}
+	return file_agent_proto_rawDescGZIP(), []int{116}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -6487,9 +6628,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"9\n" +
 	"\vReadRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset\"\x1f\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\"7\n" +
 	"\tReadReply\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\xbe\x01\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06packed\x18\x02 \x01(\fR\x06packed\"\xec\x01\n" +
 	"\vTailRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
 	"\x05lines\x18\x02 \x01(\x03R\x05lines\x120\n" +
@@ -6497,12 +6639,19 @@ const file_agent_proto_rawDesc = "" +
 	"\bcontains\x18\x04 \x03(\fR\bcontains\x12\x1f\n" +
 	"\vignore_case\x18\x05 \x01(\bR\n" +
 	"ignoreCase\x12\x16\n" +
-	"\x06follow\x18\x06 \x01(\bR\x06follow\"T\n" +
+	"\x06follow\x18\x06 \x01(\bR\x06follow\x12,\n" +
+	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\"\x9c\x01\n" +
 	"\tTailReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
 	"\x05event\x18\x02 \x01(\tR\x05event\x12\x1d\n" +
 	"\n" +
-	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\"V\n" +
+	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
+	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\"Q\n" +
+	"\tTailPlace\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\x04R\x06volume\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x03R\x06offset\"V\n" +
 	"\fWriteRequest\x122\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.WriteHeaderR\x06header\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\xed\x01\n" +
@@ -6587,7 +6736,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x0fSetHostsRequest\x123\n" +
 	"\aentries\x18\x01 \x03(\v2\x19.swdt.agent.v1.HostsEntryR\aentries\")\n" +
 	"\rSetHostsReply\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"\xea\x01\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"\xdb\x02\n" +
 	"\aProcess\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x1d\n" +
 	"\n" +
@@ -6596,10 +6745,16 @@ const file_agent_proto_rawDesc = "" +
 	"\x05image\x18\x04 \x01(\tR\x05image\x124\n" +
 	"\astarted\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12+\n" +
 	"\x03cpu\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03cpu\x12!\n" +
-	"\fmemory_bytes\x18\a \x01(\x04R\vmemoryBytes\"\x16\n" +
-	"\x14ListProcessesRequest\"J\n" +
+	"\fmemory_bytes\x18\a \x01(\x04R\vmemoryBytes\x12\x18\n" +
+	"\ahandles\x18\b \x01(\rR\ahandles\x12\x18\n" +
+	"\athreads\x18\t \x01(\rR\athreads\x12\x18\n" +
+	"\asession\x18\n" +
+	" \x01(\rR\asession\x12!\n" +
+	"\fcommand_line\x18\v \x01(\tR\vcommandLine\"\x16\n" +
+	"\x14ListProcessesRequest\"|\n" +
 	"\x12ListProcessesReply\x124\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x16.swdt.agent.v1.ProcessR\tprocesses\"&\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x16.swdt.agent.v1.ProcessR\tprocesses\x120\n" +
+	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"&\n" +
 	"\x12KillProcessRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\"\x12\n" +
 	"\x10KillProcessReply\"z\n" +
@@ -6613,12 +6768,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x12\x16\n" +
 	"\x06folder\x18\x03 \x01(\tR\x06folder\x12 \n" +
-	"\venvironment\x18\x04 \x03(\tR\venvironment\"o\n" +
+	"\venvironment\x18\x04 \x03(\tR\venvironment\"\x87\x01\n" +
 	"\bRunReply\x12\x16\n" +
 	"\x06stdout\x18\x01 \x01(\fR\x06stdout\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\fR\x06stderr\x12\x16\n" +
 	"\x06exited\x18\x03 \x01(\bR\x06exited\x12\x1b\n" +
-	"\texit_code\x18\x04 \x01(\x05R\bexitCode\"3\n" +
+	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\"3\n" +
 	"\aFeature\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\"*\n" +
@@ -6865,7 +7021,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 116)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_agent_proto_goTypes = []any{
 	(*FactsRequest)(nil),               // 0: swdt.agent.v1.FactsRequest
 	(*FactsReply)(nil),                 // 1: swdt.agent.v1.FactsReply
@@ -6905,252 +7061,256 @@ var file_agent_proto_goTypes = []any{
 	(*ReadReply)(nil),                  // 35: swdt.agent.v1.ReadReply
 	(*TailRequest)(nil),                // 36: swdt.agent.v1.TailRequest
 	(*TailReply)(nil),                  // 37: swdt.agent.v1.TailReply
-	(*WriteRequest)(nil),               // 38: swdt.agent.v1.WriteRequest
-	(*WriteHeader)(nil),                // 39: swdt.agent.v1.WriteHeader
-	(*WriteReply)(nil),                 // 40: swdt.agent.v1.WriteReply
-	(*PatchRequest)(nil),               // 41: swdt.agent.v1.PatchRequest
-	(*PatchHeader)(nil),                // 42: swdt.agent.v1.PatchHeader
-	(*PatchReply)(nil),                 // 43: swdt.agent.v1.PatchReply
-	(*ProbeRequest)(nil),               // 44: swdt.agent.v1.ProbeRequest
-	(*ProbeReply)(nil),                 // 45: swdt.agent.v1.ProbeReply
-	(*RenameRequest)(nil),              // 46: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 47: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 48: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 49: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 50: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 51: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 52: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 53: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 54: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 55: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 56: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 57: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 58: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 59: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 60: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 61: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 62: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 63: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 64: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 65: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 66: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 67: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 68: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 69: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 70: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 71: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 72: swdt.agent.v1.RunCommand
-	(*RunReply)(nil),                   // 73: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 74: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 75: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 76: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 77: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 78: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 79: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 80: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 81: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 82: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 83: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 84: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 85: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 86: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 87: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 88: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 89: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 90: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 91: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 92: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 93: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 94: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 95: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 96: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 97: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 98: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 99: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 100: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 101: swdt.agent.v1.PipeReply
-	(*InspectRequest)(nil),             // 102: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 103: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 104: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 105: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 106: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 107: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 108: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 109: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 110: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 111: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 112: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 113: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 114: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 115: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 116: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 117: google.protobuf.Timestamp
+	(*TailPlace)(nil),                  // 38: swdt.agent.v1.TailPlace
+	(*WriteRequest)(nil),               // 39: swdt.agent.v1.WriteRequest
+	(*WriteHeader)(nil),                // 40: swdt.agent.v1.WriteHeader
+	(*WriteReply)(nil),                 // 41: swdt.agent.v1.WriteReply
+	(*PatchRequest)(nil),               // 42: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 43: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 44: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 45: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 46: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 47: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 48: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 49: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 50: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 51: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 52: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 53: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 54: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 55: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 56: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 57: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 58: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 59: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 60: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 61: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 62: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 63: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 64: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 65: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 66: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 67: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 68: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 69: swdt.agent.v1.ListProcessesReply
+	(*KillProcessRequest)(nil),         // 70: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 71: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 72: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 73: swdt.agent.v1.RunCommand
+	(*RunReply)(nil),                   // 74: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 75: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 76: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 77: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 78: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 79: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 80: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 81: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 82: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 83: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 84: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 85: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 86: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 87: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 88: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 89: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 90: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 91: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 92: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 93: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 94: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 95: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 96: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 97: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 98: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 99: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 100: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 101: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 102: swdt.agent.v1.PipeReply
+	(*InspectRequest)(nil),             // 103: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 104: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 105: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 106: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 107: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 108: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 109: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 110: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 111: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 112: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 113: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 114: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 115: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 116: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 117: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 118: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	116, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	117, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
-	117, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	116, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	116, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	117, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	118, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	118, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	117, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	117, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	9,   // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	8,   // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	8,   // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	10,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	116, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	116, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	117, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	117, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	20,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	20,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	117, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	118, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	28,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	117, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
-	39,  // 16: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	117, // 17: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	42,  // 18: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	117, // 19: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	116, // 20: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	56,  // 21: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	56,  // 22: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	61,  // 23: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	61,  // 24: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	117, // 25: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	116, // 26: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	66,  // 27: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	72,  // 28: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	74,  // 29: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	79,  // 30: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	116, // 31: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	116, // 32: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	95,  // 33: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	103, // 34: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	105, // 35: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	106, // 36: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	1,   // 37: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	8,   // 38: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 39: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	117, // 40: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	111, // 41: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	108, // 42: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	109, // 43: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	116, // 44: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	116, // 45: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	116, // 46: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	116, // 47: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	117, // 48: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	111, // 49: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	112, // 50: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	116, // 51: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 52: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	116, // 53: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	116, // 54: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	0,   // 55: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	2,   // 56: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	4,   // 57: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	6,   // 58: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	11,  // 59: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	13,  // 60: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	10,  // 61: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	10,  // 62: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	15,  // 63: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	17,  // 64: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	18,  // 65: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	21,  // 66: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	22,  // 67: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	24,  // 68: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	26,  // 69: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	29,  // 70: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	30,  // 71: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	32,  // 72: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	34,  // 73: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	36,  // 74: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	38,  // 75: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	41,  // 76: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	44,  // 77: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	46,  // 78: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	48,  // 79: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	50,  // 80: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	52,  // 81: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	54,  // 82: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	57,  // 83: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	59,  // 84: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	62,  // 85: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	64,  // 86: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	67,  // 87: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	69,  // 88: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	71,  // 89: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	75,  // 90: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	77,  // 91: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	80,  // 92: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	79,  // 93: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	83,  // 94: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	85,  // 95: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	87,  // 96: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	89,  // 97: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	91,  // 98: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	93,  // 99: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	96,  // 100: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	98,  // 101: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	100, // 102: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	102, // 103: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	107, // 104: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	113, // 105: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	114, // 106: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,   // 107: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,   // 108: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,   // 109: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,   // 110: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12,  // 111: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14,  // 112: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 113: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 114: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16,  // 115: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14,  // 116: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 117: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20,  // 118: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23,  // 119: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25,  // 120: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27,  // 121: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28,  // 122: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31,  // 123: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33,  // 124: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35,  // 125: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	37,  // 126: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	40,  // 127: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	43,  // 128: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	45,  // 129: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	47,  // 130: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	49,  // 131: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	51,  // 132: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	53,  // 133: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	55,  // 134: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	58,  // 135: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	60,  // 136: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	63,  // 137: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	65,  // 138: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	68,  // 139: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	70,  // 140: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	73,  // 141: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	76,  // 142: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	78,  // 143: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	81,  // 144: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	82,  // 145: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	84,  // 146: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	86,  // 147: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	88,  // 148: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	90,  // 149: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	92,  // 150: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	94,  // 151: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	97,  // 152: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	99,  // 153: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	101, // 154: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	104, // 155: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	110, // 156: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	110, // 157: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	115, // 158: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	107, // [107:159] is the sub-list for method output_type
-	55,  // [55:107] is the sub-list for method input_type
-	55,  // [55:55] is the sub-list for extension type_name
-	55,  // [55:55] is the sub-list for extension extendee
-	0,   // [0:55] is the sub-list for field type_name
+	118, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	38,  // 16: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
+	38,  // 17: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	40,  // 18: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	118, // 19: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	43,  // 20: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	118, // 21: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	117, // 22: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	57,  // 23: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	57,  // 24: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	62,  // 25: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	62,  // 26: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	118, // 27: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	117, // 28: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	67,  // 29: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	118, // 30: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	73,  // 31: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	75,  // 32: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	80,  // 33: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	117, // 34: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	117, // 35: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	96,  // 36: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	104, // 37: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	106, // 38: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	107, // 39: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	1,   // 40: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	8,   // 41: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 42: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	118, // 43: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	112, // 44: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	109, // 45: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	110, // 46: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	117, // 47: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	117, // 48: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	117, // 49: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	117, // 50: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	118, // 51: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	112, // 52: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	113, // 53: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	117, // 54: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 55: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	117, // 56: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	117, // 57: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	0,   // 58: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	2,   // 59: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	4,   // 60: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	6,   // 61: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	11,  // 62: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	13,  // 63: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	10,  // 64: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	10,  // 65: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	15,  // 66: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	17,  // 67: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	18,  // 68: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	21,  // 69: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	22,  // 70: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	24,  // 71: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	26,  // 72: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	29,  // 73: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	30,  // 74: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	32,  // 75: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	34,  // 76: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	36,  // 77: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	39,  // 78: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	42,  // 79: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	45,  // 80: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	47,  // 81: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	49,  // 82: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	51,  // 83: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	53,  // 84: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	55,  // 85: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	58,  // 86: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	60,  // 87: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	63,  // 88: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	65,  // 89: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	68,  // 90: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	70,  // 91: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	72,  // 92: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	76,  // 93: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	78,  // 94: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	81,  // 95: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	80,  // 96: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	84,  // 97: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	86,  // 98: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	88,  // 99: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	90,  // 100: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	92,  // 101: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	94,  // 102: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	97,  // 103: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	99,  // 104: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	101, // 105: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	103, // 106: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	108, // 107: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	114, // 108: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	115, // 109: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	1,   // 110: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	3,   // 111: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	5,   // 112: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	7,   // 113: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	12,  // 114: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	14,  // 115: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 116: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 117: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	16,  // 118: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	14,  // 119: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 120: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	20,  // 121: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	23,  // 122: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	25,  // 123: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	27,  // 124: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	28,  // 125: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	31,  // 126: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	33,  // 127: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	35,  // 128: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	37,  // 129: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	41,  // 130: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	44,  // 131: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	46,  // 132: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	48,  // 133: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	50,  // 134: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	52,  // 135: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	54,  // 136: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	56,  // 137: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	59,  // 138: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	61,  // 139: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	64,  // 140: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	66,  // 141: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	69,  // 142: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	71,  // 143: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	74,  // 144: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	77,  // 145: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	79,  // 146: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	82,  // 147: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	83,  // 148: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	85,  // 149: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	87,  // 150: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	89,  // 151: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	91,  // 152: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	93,  // 153: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	95,  // 154: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	98,  // 155: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	100, // 156: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	102, // 157: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	105, // 158: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	111, // 159: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	111, // 160: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	116, // 161: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	110, // [110:162] is the sub-list for method output_type
+	58,  // [58:110] is the sub-list for method input_type
+	58,  // [58:58] is the sub-list for extension type_name
+	58,  // [58:58] is the sub-list for extension extendee
+	0,   // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7164,7 +7324,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   116,
+			NumMessages:   117,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -26,6 +26,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/packed"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 )
 
@@ -39,6 +40,8 @@ type Node struct {
 	t          testing.TB
 	hash       string
 	executable string
+
+	rpc current
 
 	mutex    sync.Mutex
 	conn     net.Conn
@@ -120,23 +123,58 @@ func (n *Node) use(stream net.Conn) error {
 			}
 		}),
 		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithUnaryInterceptor(n.unary), grpc.WithStreamInterceptor(n.stream),
+		grpc.WithUnaryInterceptor(n.unary), grpc.WithChainStreamInterceptor(n.stream, packed.Client),
 	)
 	if err != nil {
 		return err
 	}
 	n.t.Cleanup(func() { rpc.Close() })
-	n.Node.Machine = agentv1.NewMachineClient(rpc)
-	n.Node.Services = agentv1.NewServicesClient(rpc)
-	n.Node.Registry = agentv1.NewRegistryClient(rpc)
-	n.Node.Files = agentv1.NewFilesClient(rpc)
-	n.Node.Settings = agentv1.NewSettingsClient(rpc)
-	n.Node.Processes = agentv1.NewProcessesClient(rpc)
-	n.Node.Features = agentv1.NewFeaturesClient(rpc)
-	n.Node.Firewall = agentv1.NewFirewallClient(rpc)
-	n.Node.Network = agentv1.NewNetworkClient(rpc)
-	n.Node.Swap = agentv1.NewSwapClient(rpc)
+	if again := n.rpc.swap(rpc); again {
+		return nil // the clients are those of before, as a node's are
+	}
+	n.Node.Machine = agentv1.NewMachineClient(&n.rpc)
+	n.Node.Services = agentv1.NewServicesClient(&n.rpc)
+	n.Node.Registry = agentv1.NewRegistryClient(&n.rpc)
+	n.Node.Files = agentv1.NewFilesClient(&n.rpc)
+	n.Node.Settings = agentv1.NewSettingsClient(&n.rpc)
+	n.Node.Processes = agentv1.NewProcessesClient(&n.rpc)
+	n.Node.Features = agentv1.NewFeaturesClient(&n.rpc)
+	n.Node.Firewall = agentv1.NewFirewallClient(&n.rpc)
+	n.Node.Network = agentv1.NewNetworkClient(&n.rpc)
+	n.Node.Compute = agentv1.NewComputeClient(&n.rpc)
+	n.Node.Swap = agentv1.NewSwapClient(&n.rpc)
+	n.Node.Capture = agentv1.NewCaptureClient(&n.rpc)
 	return nil
+}
+
+// current is the connection that calls are made on.
+type current struct {
+	mutex sync.Mutex
+	conn  *grpc.ClientConn
+}
+
+func (c *current) swap(conn *grpc.ClientConn) (again bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	again = c.conn != nil
+	c.conn = conn
+	return again
+}
+
+func (c *current) get() *grpc.ClientConn {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.conn
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *current) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	return c.get().Invoke(ctx, method, args, reply, options...)
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (c *current) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.get().NewStream(ctx, desc, method, options...)
 }
 
 // Shape makes the way to the node slow, from the next Reconnect on.
@@ -255,20 +293,21 @@ func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 		return nil, err
 	}
 	s, err := streamer(ctx, desc, cc, method, options...)
-	return &explained{ClientStream: s, node: n}, n.explain(ctx, err)
+	return &explained{ClientStream: s, ctx: ctx, node: n}, n.explain(ctx, err)
 }
 
 type explained struct {
 	grpc.ClientStream
+	ctx  context.Context // the caller's: gRPC ends that of the stream with it, for whatever reason
 	node *Node
 }
 
 func (s *explained) SendMsg(m any) error {
-	return s.node.explain(s.Context(), s.ClientStream.SendMsg(m))
+	return s.node.explain(s.ctx, s.ClientStream.SendMsg(m))
 }
 
 func (s *explained) RecvMsg(m any) error {
-	return s.node.explain(s.Context(), s.ClientStream.RecvMsg(m))
+	return s.node.explain(s.ctx, s.ClientStream.RecvMsg(m))
 }
 
 func (n *Node) explain(ctx context.Context, err error) error {

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/pktmon"
+)
+
+// captureSilence is how long the caller of a capture may give no sign of life: a
+// cut network shows itself in nothing else.
+const captureSilence = 10 * time.Second
+
+// captureService is package pktmon over RPC.
+type captureService struct {
+	agentv1.UnimplementedCaptureServer
+	*session
+}
+
+func (s *session) captureMachine() pktmon.Machine {
+	return pktmon.Machine{Host: s.host, Executable: s.machine.Executable}
+}
+
+func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	var plan pktmon.Plan
+	if err := json.Unmarshal(first.GetData(), &plan); err != nil {
+		return fmt.Errorf("read the capture's plan: %w", err)
+	}
+	if err := protectRoot(s.host.Files, true); err != nil {
+		return err
+	}
+	hold, err := pktmon.Begin(stream.Context(), s.captureMachine(), plan)
+	if errors.Is(err, pktmon.ErrBusy) {
+		return fmt.Errorf("%w: %w", err, host.ErrInUse)
+	}
+	if err != nil {
+		return err
+	}
+	release := func() {
+		if err := hold.Release(); err != nil {
+			s.log.Printf("let go of a capture: %v", err)
+		}
+	}
+	defer release()
+	go func() {
+		defer release()
+		for silent := time.AfterFunc(captureSilence, release); ; silent.Reset(captureSilence) {
+			if _, err := stream.Recv(); err != nil {
+				silent.Stop()
+				return
+			}
+		}
+	}()
+	return pktmon.Follow(stream.Context(), s.captureMachine(), plan.ID, func(e pktmon.Event) error {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		return stream.Send(&agentv1.PipeReply{Data: data})
+	})
+}
+
+// guardCapture is the agent as the guardian of a capture; it returns the exit code.
+func guardCapture(ctx context.Context, m Machine, id string) int {
+	if err := pktmon.Guard(ctx, pktmon.Machine{Host: m.Host, Executable: m.Executable}, id); err != nil {
+		m.logger().Printf("capture %s: %v", id, err)
+		return exitFailed
+	}
+	return exitDone
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/redact"
+)
+
+// redactor is what the caller wants its answer to go through; nil: nothing.
+func redactor(ctx context.Context) (*redact.Redactor, error) {
+	wanted, _ := metadata.FromIncomingContext(ctx)
+	if len(wanted.Get(redact.Metadata)) == 0 {
+		return nil, nil
+	}
+	r, err := redact.New(wanted.Get(redact.MetadataPatterns))
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return r, nil
+}
+
+// redactUnary takes the secrets out of an answer, or out of why there is none.
+func redactUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	r, err := redactor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := handle(ctx, request)
+	if r == nil {
+		return reply, err
+	}
+	if err != nil {
+		return nil, &redactedError{r.String(err.Error()), err}
+	}
+	clean(r, reply)
+	return reply, nil
+}
+
+// redactStream is redactUnary for answers that come in pieces.
+func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	r, err := redactor(stream.Context())
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return handle(server, stream)
+	}
+	if relay, ok := server.(*networkService); ok { // its only stream is Pipe
+		if err := relay.redactedPipe(&pipeStream{ServerStream: stream}, r); err != nil {
+			return &redactedError{r.String(err.Error()), err}
+		}
+		return nil
+	}
+	cleaned := &cleanStream{ServerStream: stream, redactor: r}
+	if err := handle(server, cleaned); err != nil {
+		return &redactedError{r.String(err.Error()), err}
+	}
+	return cleaned.end()
+}
+
+// redactedError says what it may and is what it was.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
+
+// cleanStream redacts the bytes of a file or of a program's output as one text,
+// however they are cut into messages.
+type cleanStream struct {
+	grpc.ServerStream
+	redactor *redact.Redactor
+	midway   bool
+	data     *redact.Stream // of a file; a program's stdout
+	stderr   *redact.Stream
+	last     func(data []byte) any // a message for what is left
+}
+
+func (s *cleanStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	if read, ok := m.(*agentv1.ReadRequest); ok {
+		s.midway = read.GetOffset() > 0
+	}
+	return nil
+}
+
+func (s *cleanStream) SendMsg(m any) error {
+	switch m := m.(type) {
+	case *agentv1.RunReply:
+		m.Stdout, m.Stderr = s.next(&s.data, m.GetStdout()), s.next(&s.stderr, m.GetStderr())
+		if m.GetExited() {
+			m.Stdout, m.Stderr = append(m.Stdout, rest(s.data)...), append(m.Stderr, rest(s.stderr)...)
+			break
+		}
+		if len(m.GetStdout())+len(m.GetStderr()) == 0 {
+			return nil
+		}
+	case *agentv1.ReadReply:
+		s.last = func(data []byte) any { return &agentv1.ReadReply{Data: data} }
+		m.Data = s.next(&s.data, m.GetData())
+	case *agentv1.TailReply:
+		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
+		if m.GetEvent() != "" { // it is about what comes after all that came before
+			if err := s.end(); err != nil {
+				return err
+			}
+		}
+		m.Data = s.next(&s.data, m.GetData())
+	default:
+		clean(s.redactor, m)
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// next gives a copy: a message may be kept longer than until the next one.
+func (s *cleanStream) next(stream **redact.Stream, data []byte) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	if *stream == nil {
+		*stream = s.redactor.Stream()
+		if s.midway {
+			(*stream).Midway()
+		}
+	}
+	return append([]byte(nil), (*stream).Next(data)...)
+}
+
+func rest(stream *redact.Stream) []byte {
+	if stream == nil {
+		return nil
+	}
+	return stream.End()
+}
+
+// end sends what is left of a file.
+func (s *cleanStream) end() error {
+	left := rest(s.data)
+	if s.last == nil || len(left) == 0 {
+		return nil
+	}
+	return s.ServerStream.SendMsg(s.last(append([]byte(nil), left...)))
+}
+
+// clean redacts every text in a message.
+func clean(r *redact.Redactor, message any) {
+	switch m := message.(type) {
+	case *agentv1.CRIStatusReply:
+		m.Status = r.Message(m.GetStatus())
+	case proto.Message:
+		cleanFields(r, m.ProtoReflect())
+	}
+}
+
+func cleanFields(r *redact.Redactor, m protoreflect.Message) {
+	name := nameOf(m)
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsMap():
+		case field.IsList():
+			list := value.List()
+			for i := range list.Len() {
+				if v, ok := cleaned(r, name, field, list.Get(i)); ok {
+					list.Set(i, v)
+				}
+			}
+		default:
+			if v, ok := cleaned(r, name, field, value); ok {
+				m.Set(field, v)
+			}
+		}
+		return true
+	})
+}
+
+// nameOf is the name of an environment variable, or of a value of the registry:
+// what that says decides about the value.
+func nameOf(m protoreflect.Message) string {
+	fields := m.Descriptor().Fields()
+	named := fields.ByName("name")
+	if named == nil || fields.ByName("value") == nil && fields.ByName("binary") == nil {
+		return ""
+	}
+	return m.Get(named).String()
+}
+
+// cleaned is a value without secrets; a message is cleaned where it is.
+func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
+	isName := field.Name() == "name" || field.Name() == "type"
+	switch field.Kind() {
+	case protoreflect.MessageKind:
+		cleanFields(r, value.Message())
+	case protoreflect.StringKind:
+		if name != "" && !isName {
+			return protoreflect.ValueOfString(string(r.Named(name, []byte(value.String())))), true
+		}
+		return protoreflect.ValueOfString(r.String(value.String())), true
+	case protoreflect.BytesKind:
+		if name != "" {
+			return protoreflect.ValueOfBytes(r.Named(name, value.Bytes())), true
+		}
+		return protoreflect.ValueOfBytes(r.Bytes(value.Bytes())), true
+	}
+	return protoreflect.Value{}, false
+}

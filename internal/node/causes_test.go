@@ -1,0 +1,188 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	server "github.com/gliderlabs/ssh"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
+)
+
+// refuses checks that connecting fails with that cause, as an UnreachableError
+// that names the node and has these words.
+func refuses[E error](t *testing.T, f *fakeNode, words ...string) E {
+	t.Helper()
+	n, err := node.Connect(t.Context(), f.doc, f.opts)
+	if err == nil {
+		n.Close()
+		t.Fatal("it connected")
+	}
+	var unreachable *node.UnreachableError
+	if !errors.As(err, &unreachable) || unreachable.Node != "win1" || !strings.HasPrefix(err.Error(), "win1: ") {
+		t.Errorf("not an UnreachableError of win1: %v", err)
+	}
+	var want E
+	if !errors.As(err, &want) {
+		t.Fatalf("got a %T: %v", unreachable.Err, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error lacks %q: %v", word, err)
+		}
+	}
+	return want
+}
+
+func TestCausesOnTheNode(t *testing.T) {
+	t.Run("a Unix machine", func(t *testing.T) {
+		f := newFakeNode(t, faults{unix: true, shell: func(s server.Session) {
+			fmt.Fprintln(s.Stderr(), "sh: 1: C:ProgramDataswdt: not found")
+			s.Exit(127)
+		}})
+		refuses[*node.NotWindowsError](t, f, "not look like a Windows node", "sh: 1:", "hostname")
+	})
+	t.Run("a Unix machine without SFTP", func(t *testing.T) {
+		f := newFakeNode(t, faults{noSFTP: true, shell: func(s server.Session) { s.Exit(127) }})
+		refuses[*node.NotWindowsError](t, f)
+	})
+	t.Run("no SFTP", func(t *testing.T) {
+		refuses[*ssh.NoSFTPError](t, newFakeNode(t, faults{noSFTP: true}), "Subsystem sftp")
+	})
+	t.Run("blocked at once", func(t *testing.T) {
+		f := newFakeNode(t, faults{blocked: true})
+		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))
+		e := refuses[*node.AgentBlockedError](t, f, "blocked by group policy", "AppLocker", `-ExclusionPath C:\ProgramData\swdt\agent`)
+		if e.Vanished || e.ExitCode != 5 {
+			t.Errorf("got %+v", e)
+		}
+	})
+	t.Run("blocked after the upload", func(t *testing.T) {
+		e := refuses[*node.AgentBlockedError](t, newFakeNode(t, faults{blocked: true}), "does not start")
+		if e.Vanished || e.ExitCode != 5 {
+			t.Errorf("got %+v", e)
+		}
+	})
+	for _, after := range []string{"Put", "Rename"} {
+		t.Run("quarantined after "+after, func(t *testing.T) {
+			f := newFakeNode(t, faults{disk: diskFaults{quarantine: after}})
+			if e := refuses[*node.AgentBlockedError](t, f, "vanished", "Add-MpPreference"); !e.Vanished {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+	t.Run("disk full", func(t *testing.T) {
+		refuses[*node.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}), "disk is full", "drive C:")
+	})
+	t.Run("writes fail", func(t *testing.T) {
+		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}), "put the agent on the node")
+	})
+	t.Run("damaged on the way", func(t *testing.T) {
+		f := newFakeNode(t, faults{disk: diskFaults{corrupts: true}})
+		refuses[*node.InstallError](t, f, "not what was sent")
+		if entries, err := f.files.ReadDir(slashed(layout.Agents + `\` + f.agent.Hash)); err != nil || len(entries) != 0 {
+			t.Errorf("left %v, %v", entries, err)
+		}
+	})
+	t.Run("no administrator", func(t *testing.T) {
+		e := refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{noAdmin: true}), "Access is denied", "administrator")
+		if !strings.Contains(e.Attempt, layout.Root) {
+			t.Errorf("got %+v", e)
+		}
+		refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{disk: diskFaults{denied: true}}), "make the folder")
+	})
+	t.Run("a trap", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.mkdir("/C:/elsewhere")
+		if err := f.files.Symlink("/C:/elsewhere", slashed(layout.Root)); err != nil {
+			t.Fatal(err)
+		}
+		refuses[*node.LinkError](t, f, layout.Root, "link")
+		if entries, err := f.files.ReadDir("/C:/elsewhere"); err != nil || len(entries) != 0 {
+			t.Errorf("left %v, %v", entries, err)
+		}
+	})
+	t.Run("a file in the way", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.write(slashed(layout.Root), "file")
+		refuses[*node.InstallError](t, f, "a file is in its place")
+	})
+	t.Run("mute", func(t *testing.T) {
+		f := newFakeNode(t, faults{mute: true})
+		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))
+		f.opts.AgentTimeout = 50 * time.Millisecond
+		refuses[*node.NoAnswerError](t, f, "did not answer")
+	})
+	t.Run("not who it says", func(t *testing.T) {
+		refuses[*node.AgentBlockedError](t, newFakeNode(t, faults{otherAgent: true}))
+	})
+}
+
+func TestCausesOnTheWay(t *testing.T) {
+	t.Run("refused", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.doc.Node.Spec.Credentials.Hostname = sshtest.Closed(t)
+		refuses[*ssh.RefusedError](t, f)
+	})
+	t.Run("unknown host", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.opts.KnownHosts = f.opts.HomeDir + "/none"
+		refuses[*ssh.HostKeyUnknownError](t, f)
+		f.opts.AcceptNewHostKey = true
+		bootID(t, f.connect())
+	})
+	t.Run("wrong password", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.doc.Node.Spec.Credentials.Password = "wrong"
+		refuses[*ssh.AuthError](t, f)
+		if len(f.ran()) != 0 {
+			t.Errorf("ran %q", f.ran())
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		started := make(chan struct{}, 1)
+		f := newFakeNode(t, faults{shell: func(s server.Session) {
+			started <- struct{}{} // one command: what follows it waits for its end
+			<-s.Context().Done()
+		}})
+		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := node.Connect(ctx, f.doc, f.opts)
+			failed <- err
+		}()
+		<-started
+		cancel()
+		err := <-failed
+		var unreachable *node.UnreachableError
+		if !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestSecretsComeFromWhereTheNodeFileSays(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	f.doc.File = t.TempDir() + "/node.yaml"
+	credentials := &f.doc.Node.Spec.Credentials
+	credentials.Password = ""
+
+	credentials.PasswordFrom = &v1alpha1.SecretSource{Env: "NODE_PASSWORD"}
+	refuses[*ssh.SecretError](t, f, "NODE_PASSWORD is not set")
+	f.opts.LookupEnv = func(name string) (string, bool) { return "right", name == "NODE_PASSWORD" }
+	bootID(t, f.connect())
+
+	credentials.PasswordFrom = &v1alpha1.SecretSource{File: "secret.txt"}
+	refuses[*ssh.SecretError](t, f, "secret.txt")
+	sshtest.Write(t, f.doc.File[:strings.LastIndex(f.doc.File, "/")], "secret.txt", "right\r\nsecond line\n")
+	bootID(t, f.connect())
+}

@@ -1,0 +1,142 @@
+package node_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	c := f.connect()
+	if got := bootID(t, c); got != "boot-1" {
+		t.Fatalf("got %q", got)
+	}
+	root := layout.Root
+	want := []string{ // what stood there before must not be run
+		"icacls " + root + " /setowner *S-1-5-32-544",
+		"icacls " + root + " /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F",
+		"agent",
+	}
+	if got := f.ran(); !slices.Equal(got, want) {
+		t.Errorf("ran\n%s", strings.Join(got, "\n"))
+	}
+	content, err := f.read(slashed(layout.Agent(f.agent.Hash)))
+	if err != nil || content != strings.Repeat(agentContent, 5000) {
+		t.Errorf("installed %d bytes, %v", len(content), err)
+	}
+	if entries, err := f.files.ReadDir(slashed(layout.Agents + `\` + f.agent.Hash)); err != nil || len(entries) != 1 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+	c.Close()
+
+	before, connections := len(f.ran()), f.ssh.Accepted()
+	c = f.connect()
+	if got := f.ran()[before:]; !slices.Equal(got, []string{"agent"}) {
+		t.Errorf("the second contact ran %q", got)
+	}
+	if c.Calls() != 0 || c.Connections() != 1 || f.ssh.Accepted() != connections+1 {
+		t.Errorf("%d calls, %d connections counted, %d made", c.Calls(), c.Connections(), f.ssh.Accepted()-connections)
+	}
+	bootID(t, c)
+	if c.Calls() != 1 {
+		t.Errorf("%d calls counted", c.Calls())
+	}
+}
+
+func TestFolderThatStoodThereIsTakenOverWholly(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	f.mkdir(slashed(layout.Root), slashed(layout.Agents))
+	f.connect()
+	var got []string
+	for _, c := range f.ran() {
+		if rest, ok := strings.CutPrefix(c, "icacls "); ok {
+			got = append(got, strings.TrimPrefix(rest, layout.Root))
+		}
+	}
+	const grant = " /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F"
+	want := []string{
+		" /setowner *S-1-5-32-544", " /reset", grant,
+		`\agent /setowner *S-1-5-32-544`, `\agent /reset`, `\agent` + grant,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestInstallPrunesOlderAgents(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	old, guarding := strings.Repeat("01", 32), strings.Repeat("02", 32)
+	for _, hash := range []string{old, guarding} {
+		f.write(slashed(layout.Agent(hash)), "MZ old")
+	}
+	f.write(slashed(layout.Agents+`\readme.txt`), "a file")
+	f.guardian = strings.ToUpper(`"` + layout.Agent(guarding) + `" guardian 42`)
+	f.connect()
+	if want := []string{layout.Agents + `\` + old}; !slices.Equal(f.removed, want) {
+		t.Errorf("removed %q", f.removed)
+	}
+}
+
+func TestManyFirstContactsAtOnce(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			c, err := node.Connect(t.Context(), f.doc, f.opts)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			if _, err := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if entries, err := f.files.ReadDir(slashed(layout.Agents + `\` + f.agent.Hash)); err != nil || len(entries) != 1 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+}
+
+func TestDamagedAgentIsReplaced(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	f.write(slashed(layout.Agent(f.agent.Hash)), "only half of it")
+	bootID(t, f.connect())
+}
+
+// Everybody on a node can make the agent's folder first and put a program there,
+// even one with the right bytes and open hands.
+func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	right := strings.Repeat(agentContent, 5000)
+	for name, planted := range map[string]string{"another program": "MZ another agent, which runs", "the agent itself": right} {
+		t.Run(name, func(t *testing.T) {
+			f.opts.StateFile = filepath.Join(t.TempDir(), "machines.json")
+			before := len(f.ran())
+			f.write(slashed(layout.Agent(f.agent.Hash)), planted)
+
+			bootID(t, f.connect())
+
+			commands := f.ran()[before:]
+			restricted := slices.Index(commands, "icacls "+layout.Root+" /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F")
+			if started := slices.Index(commands, "agent"); restricted < 0 || started < restricted {
+				t.Errorf("ran\n%s", strings.Join(commands, "\n"))
+			}
+		})
+	}
+}
+
+func TestAgentOfAnotherHashIsReplaced(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	f.connect().Close()
+	f.write(slashed(layout.Agent(f.agent.Hash)), "MZ another agent, which runs")
+	bootID(t, f.connect())
+}
