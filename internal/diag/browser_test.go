@@ -1,0 +1,52 @@
+package diag
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/browsertest"
+)
+
+// TestThePageInABrowser looks at the page as a person would: the summary, a table
+// and its filter, the logs' search; wide and on a phone, in light and dark.
+func TestThePageInABrowser(t *testing.T) {
+	root, m := gathered(t)
+	file := filepath.Join(root, pageName)
+	if err := writePage(file, root, m); err != nil {
+		t.Fatal(err)
+	}
+	page := browsertest.Open(t, file, 1200, 900)
+	text := func(selector string) string {
+		return browsertest.Eval[string](page, `[...document.querySelectorAll("`+selector+`")].map(e => e.textContent).join("|")`)
+	}
+	for selector, want := range map[string]string{
+		"#nodes .failed": "failed", "#nodes td": "connection refused", "#findings tr:nth-child(2) td:first-child": "error", "#files td": "the node has no hnsdiag",
+		"#about": "profile network",
+	} {
+		if got := text(selector); !strings.Contains(got, want) {
+			t.Errorf("%s is %q, without %q", selector, got, want)
+		}
+	}
+	set := func(id, value, event string) {
+		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
+	}
+	set("node", "1", "change")
+	set("table", "machine", "change")
+	if got := text("#rows td"); !strings.Contains(got, "hostname|win-2|") {
+		t.Errorf("the machine is %q", got)
+	}
+	set("table", "services", "change")
+	if got := browsertest.Eval[int](page, `document.querySelectorAll("#rows tr").length`); got != 42 {
+		t.Errorf("%d rows of services", got)
+	}
+	set("filter", "program files", "input")
+	if got := text("#rows td"); got != `containerd|running|4711|"C:\Program Files\containerd\bin\containerd.exe" --run-service` {
+		t.Errorf("filtered they are %q", got)
+	}
+	set("search", "FAILED ON", "input")
+	if got := text("#hits mark"); got != "failed on|failed on" {
+		t.Errorf("the search finds %q", got)
+	}
+	page.LooksRight()
+}

@@ -1,0 +1,188 @@
+package diag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/redact"
+)
+
+// Collector gathers one thing of a node.
+type Collector struct {
+	Name    string
+	About   string
+	From    Profile       // the smallest that has it
+	Timeout time.Duration // 0: collectorTimeout
+	Collect func(context.Context, *Task) error
+}
+
+// Task is one collector at work on one node.
+type Task struct {
+	Node     *node.Node
+	Document config.Document
+	Profile  Profile
+	Cluster  *cluster.Cluster // nil: none is at hand
+
+	folder   *folder
+	record   *CollectorRecord
+	mutex    sync.Mutex
+	findings []Finding
+	patterns []string
+	reading  chan struct{} // see gathering
+	owners   owners
+}
+
+// Table keeps a table: the document, and how it is printed.
+func (t *Task) Table(name string, document any, text func(io.Writer) error) error {
+	if err := t.folder.table(name, document, text); err != nil {
+		return err
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.record.Tables = append(t.record.Tables, name)
+	return nil
+}
+
+// Find notes that the node was examined, and what was found, which may be nothing.
+func (t *Task) Find(found ...Finding) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.record.Examined = true
+	t.findings = append(t.findings, found...)
+}
+
+// write keeps a file of what fill writes, and whatever came before fill failed.
+func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error) error {
+	o, path, err := t.folder.output(record.Path, limit)
+	if err != nil {
+		return err
+	}
+	if record.Raw {
+		o.stream = nil
+	}
+	err = fill(o)
+	err = errors.Join(err, o.Close())
+	record.Path, record.Bytes = path, o.kept
+	if o.left > 0 {
+		record.Cut = fmt.Sprintf("the last %d bytes", o.left)
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.record.Files = append(t.record.Files, record)
+	return err
+}
+
+// redacting makes the agent redact the answers to calls with ctx.
+func redacting(ctx context.Context, patterns []string) context.Context {
+	ctx = metadata.AppendToOutgoingContext(ctx, redact.Metadata, "1")
+	for _, pattern := range patterns {
+		ctx = metadata.AppendToOutgoingContext(ctx, redact.MetadataPatterns, pattern)
+	}
+	return ctx
+}
+
+// visit is one node and all that is asked of it.
+type visit struct {
+	node     *node.Node
+	document config.Document
+	options  Options
+	folder   *folder
+	reading  chan struct{}
+	owners   owners
+}
+
+// collect runs the collectors, a few at a time, and gives their records in the
+// order of the table.
+func (v *visit) collect(ctx context.Context, collectors []Collector) ([]CollectorRecord, []Finding) {
+	ctx = redacting(ctx, v.options.Redact)
+	records := make([]CollectorRecord, len(collectors))
+	findings := make([][]Finding, len(collectors))
+	free := make(chan struct{}, abreast)
+	var running sync.WaitGroup
+	for i, c := range collectors {
+		records[i] = CollectorRecord{Name: c.Name, About: c.About}
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			records[i].Result, records[i].Error = Late, "not begun: "+because(ctx)
+			continue
+		}
+		running.Go(func() {
+			defer func() { <-free }()
+			findings[i] = v.run(ctx, c, &records[i])
+		})
+	}
+	running.Wait()
+	var all []Finding
+	for _, f := range findings {
+		all = append(all, f...)
+	}
+	return records, all
+}
+
+// because is why the work on a node ended early.
+func because(ctx context.Context) string {
+	if context.Cause(ctx) == context.DeadlineExceeded {
+		return "the node's time was over; --node-timeout gives it more"
+	}
+	return context.Cause(ctx).Error()
+}
+
+func (v *visit) run(ctx context.Context, c Collector, record *CollectorRecord) []Finding {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = collectorTimeout
+	}
+	if limit := v.options.CollectorTimeout; limit > 0 {
+		timeout = min(timeout, limit)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	task := &Task{
+		Node: v.node, Document: v.document, Profile: v.options.Profile, Cluster: v.options.Cluster, folder: v.folder, record: record,
+		patterns: v.options.Redact, reading: v.reading, owners: v.owners,
+	}
+	err := guarded(limited, c, task)
+	record.Seconds = time.Since(began).Seconds()
+	switch {
+	case err == nil:
+		record.Result = Done
+	case ctx.Err() != nil:
+		record.Result, record.Error = Late, because(ctx)
+	case limited.Err() != nil:
+		record.Result, record.Error = Late, fmt.Sprintf("no answer within %s", timeout)
+	case absent(err):
+		record.Result, record.Error = Absent, err.Error()
+	default:
+		record.Result, record.Error = Failed, err.Error()
+	}
+	record.Error = v.folder.redactor.String(record.Error)
+	return task.findings
+}
+
+// guarded makes a panic the collector's failure.
+func guarded(ctx context.Context, c Collector, task *Task) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("swdt has a bug (%v); please report it with this:\n%s", p, debug.Stack())
+		}
+	}()
+	return c.Collect(ctx, task)
+}
+
+// absent is what is not there to be asked, which is no failure.
+func absent(err error) bool {
+	return errors.Is(err, noClusterError{}) || errors.Is(err, host.ErrNotExist) || errors.Is(err, host.ErrNotSupported) || errors.Is(err, host.ErrNoService)
+}

@@ -1,0 +1,135 @@
+package diag
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// largestManifest is how large a manifest may be, bytes.
+const largestManifest = 64 << 20
+
+// NoBundleError: a file is no bundle, or none that this swdt reads.
+type NoBundleError struct {
+	Path string
+	Why  string
+	Err  error
+}
+
+func (e *NoBundleError) Error() string {
+	text := e.Path + " is no bundle of swdt diag: " + e.Why
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+func (e *NoBundleError) Unwrap() error { return e.Err }
+
+// Bundle is one that is there. It is read anew for each question; nothing of it is
+// written anywhere.
+type Bundle struct {
+	Path     string
+	Manifest Manifest
+}
+
+// Open reads a bundle's manifest.
+func Open(file string) (*Bundle, error) {
+	b := &Bundle{Path: file}
+	err := b.read(manifestName, func(r io.Reader) error {
+		return json.NewDecoder(io.LimitReader(r, largestManifest)).Decode(&b.Manifest)
+	})
+	var unlike *NoBundleError
+	switch {
+	case errors.As(err, &unlike) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission):
+		return nil, err
+	case err != nil:
+		return nil, &NoBundleError{file, "its manifest cannot be read", err}
+	case b.Manifest.Format != Format:
+		return nil, &NoBundleError{Path: file, Why: fmt.Sprintf("its format is %q, and this swdt reads %q", b.Manifest.Format, Format)}
+	}
+	return b, nil
+}
+
+// Node is the part of one node.
+func (b *Bundle) Node(name string) (NodeRecord, error) {
+	var names []string
+	for _, n := range b.Manifest.Nodes {
+		if n.Name == name {
+			return n, nil
+		}
+		names = append(names, n.Name)
+	}
+	return NodeRecord{}, fmt.Errorf("%s has no node %q; it has %s", b.Path, name, strings.Join(names, ", "))
+}
+
+// Table writes a node's table as people read it.
+func (b *Bundle) Table(n NodeRecord, name string, w io.Writer) error {
+	return b.table(n, name, "txt", func(r io.Reader) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}
+
+// Document is what a node's table was made of.
+func (b *Bundle) Document(n NodeRecord, name string) (document json.RawMessage, err error) {
+	err = b.table(n, name, "json", func(r io.Reader) error {
+		return json.NewDecoder(io.LimitReader(r, largestTable)).Decode(&document)
+	})
+	return document, err
+}
+
+func (b *Bundle) table(n NodeRecord, name, kind string, take func(io.Reader) error) error {
+	if !slices.Contains(n.Tables(), name) {
+		if len(n.Tables()) == 0 {
+			return fmt.Errorf("%s has no tables of %s: %s", b.Path, n.Name, n.Error)
+		}
+		return fmt.Errorf("%s has no table %q of %s; it has %s", b.Path, name, n.Name, strings.Join(n.Tables(), ", "))
+	}
+	return b.read(n.table(name, kind), take)
+}
+
+// read finds a file in the bundle. A bundle whose files lead out of it is none:
+// somebody may unpack it.
+func (b *Bundle) read(name string, take func(io.Reader) error) error {
+	file, err := os.Open(b.Path)
+	if err != nil {
+		return fmt.Errorf("read the bundle: %w", err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return &NoBundleError{b.Path, "it is no gzip file", err}
+	}
+	tape := tar.NewReader(unzipped)
+	for first := true; ; first = false {
+		header, err := tape.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return &NoBundleError{Path: b.Path, Why: "there is no " + name + " in it"}
+		case err != nil:
+			return &NoBundleError{b.Path, "it is damaged, or was cut", err}
+		case header.Typeflag != tar.TypeReg || !stays(header.Name):
+			return &NoBundleError{Path: b.Path, Why: fmt.Sprintf("it has %q in it, which leads out of it or is no file", header.Name)}
+		case first && header.Name != manifestName:
+			return &NoBundleError{Path: b.Path, Why: "its first file is not " + manifestName}
+		case header.Name != name:
+			continue
+		}
+		if err := take(tape); err != nil {
+			return &NoBundleError{b.Path, name + " cannot be read", err}
+		}
+		return nil
+	}
+}
+
+// stays is whether a path stays where it is unpacked.
+func stays(name string) bool {
+	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != ".." && !strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\\:\x00")
+}

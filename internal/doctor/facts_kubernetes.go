@@ -1,0 +1,196 @@
+package doctor
+
+import (
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+)
+
+// Program is one of the node's programs.
+type Program struct {
+	Path    string `json:"path"`
+	Exists  bool   `json:"exists"`
+	Version string `json:"version,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+	// Leftovers are files beside it that a push has left.
+	Leftovers []string `json:"leftovers,omitempty"`
+}
+
+// KubeletConfig is what matters of kubelet's configuration file, its drop-ins
+// included. What it does not say is nil.
+type KubeletConfig struct {
+	Path                     string    `json:"path"`
+	Kind                     string    `json:"kind"`
+	CgroupsPerQOS            *bool     `json:"cgroupsPerQOS,omitempty"`
+	EnforceNodeAllocatable   *[]string `json:"enforceNodeAllocatable,omitempty"`
+	ResolverConfig           *string   `json:"resolvConf,omitempty"`
+	ContainerRuntimeEndpoint *string   `json:"containerRuntimeEndpoint,omitempty"`
+	Port                     *int      `json:"port,omitempty"`
+	HealthzPort              *int      `json:"healthzPort,omitempty"`
+	ClusterDNS               *[]string `json:"clusterDNS,omitempty"`
+	RotateCertificates       *bool     `json:"rotateCertificates,omitempty"`
+	ContainerLogMaxSize      *string   `json:"containerLogMaxSize,omitempty"`
+}
+
+// Health is what a program answered that was asked whether it is well.
+type Health struct {
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"`
+	Body   string `json:"body,omitempty"`
+	Error  string `json:"error,omitempty"` // why there was no answer
+}
+
+// Kubeconfig is with which kubelet speaks to the API server.
+type Kubeconfig struct {
+	Exists    bool   `json:"exists"`
+	Bootstrap bool   `json:"bootstrap"`        // the one that it joins with is there
+	Server    string `json:"server,omitempty"` // URL
+	// BootstrapServer is the bootstrap kubeconfig's.
+	BootstrapServer string   `json:"bootstrapServer,omitempty"`
+	CAHashes        []string `json:"caHashes,omitempty"` // sha256:…, as kubeadm writes them
+	Problem         string   `json:"problem,omitempty"`  // why it cannot be read
+}
+
+// Certificate is one of kubelet's.
+type Certificate struct {
+	Path     string    `json:"path"`
+	Use      string    `json:"use"` // client, serving or authority
+	Subject  string    `json:"subject"`
+	NotAfter time.Time `json:"notAfter"`
+}
+
+// ContainerdConfig is what matters of containerd's configuration.
+type ContainerdConfig struct {
+	Path        string `json:"path"`
+	Exists      bool   `json:"exists"`
+	FileVersion int    `json:"fileVersion"` // as the file says; 0: it does not
+	Refused     string `json:"refused,omitempty"`
+	// The rest is what containerd makes of it: containerd config dump.
+	Version      int      `json:"version,omitempty"`
+	Root         string   `json:"root,omitempty"`
+	Pipe         string   `json:"pipe,omitempty"`
+	SandboxImage string   `json:"sandboxImage,omitempty"`
+	BinFolders   []string `json:"binFolders,omitempty"`
+	ConfFolder   string   `json:"confFolder,omitempty"`
+	Handlers     []string `json:"handlers,omitempty"`
+}
+
+// Runtime is what answers on the runtime's pipe.
+type Runtime struct {
+	Pipe       string      `json:"pipe"`
+	Answers    bool        `json:"answers"`
+	Error      string      `json:"error,omitempty"`
+	Name       string      `json:"name,omitempty"`
+	Version    string      `json:"version,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Condition is one of the runtime's.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  bool   `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func (r Runtime) condition(kind string) (Condition, bool) {
+	for _, c := range r.Conditions {
+		if c.Type == kind {
+			return c, true
+		}
+	}
+	return Condition{}, false
+}
+
+// Sandbox is a pod as the runtime has it.
+type Sandbox struct {
+	ID        string    `json:"id"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       string    `json:"uid,omitempty"`
+	Ready     bool      `json:"ready"`
+	Created   time.Time `json:"created"`
+	Handler   string    `json:"handler,omitempty"`
+}
+
+// Container is one as the runtime has it.
+type Container struct {
+	Sandbox string `json:"sandbox"`
+	Name    string `json:"name"`
+	Image   string `json:"image"` // reference or id
+	State   string `json:"state"` // running, exited, …
+}
+
+// Image is one that was pulled.
+type Image struct {
+	ID        string   `json:"id"`
+	Tags      []string `json:"tags,omitempty"`
+	Bytes     uint64   `json:"bytes"`
+	OS        string   `json:"os,omitempty"`
+	OSVersion string   `json:"osVersion,omitempty"`
+}
+
+// CNI is the pod network's configuration on the node.
+type CNI struct {
+	Folder   string    `json:"folder"`
+	Files    []CNIFile `json:"files"`    // in the order in which the runtime takes the first
+	Binaries []string  `json:"binaries"` // names of the files in the binary folders
+	// Folders are where binaries are looked for.
+	Folders []string `json:"folders"`
+}
+
+// CNIFile is one configuration.
+type CNIFile struct {
+	Path    string   `json:"path"`
+	Name    string   `json:"name,omitempty"`
+	Plugins []string `json:"plugins,omitempty"` // with those of IPAM
+	Problem string   `json:"problem,omitempty"`
+}
+
+// Server is the API server.
+type Server struct {
+	URL      string   `json:"url"`
+	Version  string   `json:"version,omitempty"`
+	Error    string   `json:"error,omitempty"` // why it does not answer
+	CAHashes []string `json:"caHashes,omitempty"`
+}
+
+// Clocks are the node's and the API server's against swdt's machine, in seconds.
+type Clocks struct {
+	NodeAhead    float64 `json:"nodeAheadSeconds"`
+	NodeWithin   float64 `json:"nodeWithinSeconds"`
+	ServerAhead  float64 `json:"serverAheadSeconds"`
+	ServerWithin float64 `json:"serverWithinSeconds"`
+}
+
+// OtherNode is a Node object of the cluster.
+type OtherNode struct {
+	Name       string   `json:"name"`
+	SystemUUID string   `json:"systemUUID,omitempty"`
+	Addresses  []string `json:"addresses,omitempty"`
+	Ready      bool     `json:"ready"`
+}
+
+// Pod is a pod of this node as the API server has it.
+type Pod struct {
+	cluster.Pod
+	Phase        string    `json:"phase"`
+	OS           string    `json:"os,omitempty"` // spec.os, else the node selector's
+	RuntimeClass string    `json:"runtimeClass,omitempty"`
+	HostNetwork  bool      `json:"hostNetwork,omitempty"`
+	IP           string    `json:"ip,omitempty"`
+	Created      time.Time `json:"created"`
+	Deleted      time.Time `json:"deleted,omitzero"`
+	// Waiting is why a container of it waits: "app: ErrImagePull: …".
+	Waiting  []string `json:"waiting,omitempty"`
+	Restarts int      `json:"restarts,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // PodOSNotSupported
+}
+
+// RuntimeClass is one of the cluster's.
+type RuntimeClass struct {
+	Name    string `json:"name"`
+	Handler string `json:"handler"`
+	// Windows is whether it is meant for Windows nodes, as far as it says.
+	Windows bool `json:"windows"`
+}

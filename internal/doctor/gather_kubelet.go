@@ -1,0 +1,331 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/events"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+)
+
+// kubeletFlags are the flags on a command line behind kubelet.exe: a log runner
+// before it has its own.
+func kubeletFlags(line string) map[string]string {
+	flags := map[string]string{}
+	words := commandline.Split(line)
+	begin := slices.IndexFunc(words, func(word string) bool {
+		name := folded(word[strings.LastIndexAny(word, `\/`)+1:])
+		return name == "kubelet.exe" || name == "kubelet"
+	})
+	if begin < 0 {
+		begin = 0
+	}
+	for i := begin + 1; i < len(words); i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			continue
+		}
+		name, value, ok := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
+		if !ok && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			i++
+			value = words[i]
+		}
+		flags[name] = value
+	}
+	return flags
+}
+
+// onDrive is a path as kubelet and containerd take it: with either slash, and from
+// the system drive's root where it names no drive.
+func onDrive(path string) string {
+	path = strings.ReplaceAll(strings.TrimSpace(path), "/", `\`)
+	if strings.HasPrefix(path, `\`) && !strings.HasPrefix(path, `\\`) {
+		return "C:" + path
+	}
+	return path
+}
+
+// flag of kubelet; empty where it is not given, or no flag is known.
+func (f *Facts) flag(name string) string {
+	if f.KubeletFlags.Value == nil {
+		return ""
+	}
+	return (*f.KubeletFlags.Value)[name]
+}
+
+// programs asks for the versions of the programs that services run.
+func (g *gatherer) programs(ctx context.Context) error {
+	request := &agentv1.InspectRequest{}
+	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
+		path := programOf(g.facts.service(name), name+".exe")
+		if path != "" {
+			request.Components = append(request.Components, &agentv1.InspectComponent{
+				Name: name, Destination: path, Service: name, VersionArgs: []string{"--version"},
+			})
+		}
+	}
+	reply, err := g.Node.Swap.Inspect(ctx, request)
+	programs, swaps := map[string]Program{}, []Swap{}
+	for _, c := range reply.GetComponents() {
+		programs[c.GetName()] = Program{
+			Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(), Leftovers: c.GetLeftovers(),
+		}
+	}
+	for _, t := range reply.GetTransactions() {
+		swaps = append(swaps, Swap{
+			ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime(), State: t.GetState(), Guarded: t.GetGuarded(),
+			Result: t.GetOutcome().GetResult(), Message: t.GetOutcome().GetMessage(),
+		})
+	}
+	g.facts.Programs, g.facts.Swaps = learn(programs, err), learn(swaps, err)
+	return err
+}
+
+// programOf is the program of that name on a service's command line, which may
+// begin with a log runner's.
+func programOf(s preflight.Service, name string) string {
+	for _, word := range commandline.Split(s.CommandLine) {
+		word = onDrive(strings.Trim(word, `"`))
+		if strings.HasSuffix(folded(word), `\`+name) {
+			return word
+		}
+	}
+	// A path with spaces may stand there without quotes.
+	line := onDrive(s.CommandLine)
+	if at := strings.Index(folded(line), `\`+name); at >= 0 && !strings.HasPrefix(line, `"`) {
+		return line[:at+1+len(name)]
+	}
+	return ""
+}
+
+// kubeletConfig is the file that --config names, and what --config-dir lays over it.
+func (g *gatherer) kubeletConfig(ctx context.Context) error {
+	path := onDrive(g.facts.flag("config"))
+	if path == "" {
+		g.facts.Kubelet = Fact[KubeletConfig]{Unknown: cmp.Or(g.facts.KubeletFlags.Unknown, "kubelet is started without --config")}
+		return nil
+	}
+	config := KubeletConfig{Path: path}
+	files := []string{path}
+	if folder := onDrive(g.facts.flag("config-dir")); folder != "" {
+		list, err := g.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
+		if err != nil {
+			g.facts.Kubelet = learn(config, fmt.Errorf("list %s: %w", folder, err))
+			return err
+		}
+		for _, entry := range list.GetEntries() {
+			if strings.HasSuffix(folded(entry.GetPath()), ".conf") {
+				files = append(files, entry.GetPath())
+			}
+		}
+		slices.Sort(files[1:])
+	}
+	for _, file := range files {
+		content, err := smallfile.Read(ctx, g.Node, file)
+		if err == nil {
+			err = config.read(content)
+		}
+		if err != nil {
+			g.facts.Kubelet = learn(config, err)
+			return err
+		}
+	}
+	g.facts.Kubelet = Known(config)
+	return nil
+}
+
+// read lays a file over what was read before.
+func (c *KubeletConfig) read(content []byte) error {
+	text, err := yaml.YAMLToJSON(content)
+	if err != nil {
+		return fmt.Errorf("read kubelet's configuration: %w", err)
+	}
+	path := c.Path
+	if err := json.Unmarshal(text, c); err != nil {
+		return fmt.Errorf("read kubelet's configuration: %w", err)
+	}
+	c.Path = path
+	return nil
+}
+
+const defaultHealthz = 10248
+
+// health asks kubelet whether it is well.
+func (g *gatherer) health(ctx context.Context) error {
+	port := defaultHealthz
+	if value := g.facts.flag("healthz-port"); value != "" {
+		if _, err := fmt.Sscan(value, &port); err != nil {
+			port = defaultHealthz
+		}
+	}
+	health := Health{URL: fmt.Sprintf("http://127.0.0.1:%d/healthz", port)}
+	if !g.facts.service("kubelet").Running() {
+		g.facts.Health = Fact[Health]{Unknown: "the service kubelet does not run"}
+		return nil
+	}
+	reply, err := g.Node.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: health.URL})
+	health.Status = int(reply.GetStatus())
+	if health.Status != http.StatusOK {
+		health.Body = string(reply.GetBody())
+	}
+	if err != nil {
+		health.Error = err.Error()
+	}
+	g.facts.Health = Known(health)
+	return err
+}
+
+// faults are the events that tell of one, by the provider that logs them.
+func faults() map[string][]int {
+	return map[string][]int{
+		"Service Control Manager":        {7000, 7001, 7009, 7022, 7023, 7024, 7031, 7034},
+		"EventLog":                       {6008},   // an unexpected shutdown
+		"Microsoft-Windows-Kernel-Power": {41},     // the same, as the kernel tells it
+		"disk":                           {7, 51},  // bad block, error while paging
+		"Ntfs":                           {55},     // a damaged file system
+		"Microsoft-Windows-Ntfs":         {55, 98}, // the same, on newer builds
+		"Microsoft-Windows-Resource-Exhaustion-Detector": {2004}, // out of virtual memory
+	}
+}
+
+// mostEvents is how many faults are kept of a day.
+const mostEvents = 500
+
+func (g *gatherer) events(ctx context.Context) error {
+	all, err := g.readEvents(ctx)
+	g.facts.Events = learn(all, err)
+	return err
+}
+
+func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
+	reader, err := events.Open(ctx, g.Node.Processes)
+	if err != nil {
+		return nil, err
+	}
+	channels, err := reader.Channels([]string{"System"})
+	if err != nil {
+		return nil, err
+	}
+	query := events.Query{Since: time.Now().Add(-eventsBack), Last: mostEvents}
+	known := faults()
+	for _, ids := range known {
+		query.IDs = append(query.IDs, ids...)
+	}
+	slices.Sort(query.IDs)
+	query.IDs = slices.Compact(query.IDs)
+	all := []Event{}
+	for _, channel := range channels {
+		err := channel.Read(ctx, query, func(batch []events.Event, _ bool) error {
+			for _, e := range batch {
+				if slices.Contains(known[e.Provider], e.ID) {
+					all = append(all, eventOf(e))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// eventOf is an event; its first datum is the service, where it is about one.
+func eventOf(e events.Event) Event {
+	event := Event{Time: e.Time, Provider: e.Provider, ID: e.ID, Message: e.Message}
+	if e.Provider == "Service Control Manager" && len(e.Data) > 0 {
+		event.Subject = e.Data[0].Value
+	}
+	return event
+}
+
+// logFolders are where the programs of a node log; nobody but they look after
+// these files. What containers log, kubelet rotates.
+func logFolders() []string {
+	return []string{`C:\var\log\kubelet`, `C:\var\log\containerd`, `C:\var\log\kube-proxy`, `C:\var\log\calico`, `C:\k\antrea\logs`}
+}
+
+func (g *gatherer) logs(ctx context.Context) error {
+	files := []LogFile{}
+	folders, named := logFolders(), []string{}
+	for _, service := range []string{"kubelet", "containerd", "kube-proxy"} {
+		if file := onDrive(commandline.Flag(g.facts.service(service).CommandLine, "log-file")); strings.Contains(file, `\`) {
+			folders, named = append(folders, folderOf(file)), append(named, strings.ToLower(file))
+		}
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.CompactFunc(folders, strings.EqualFold) {
+		list, err := g.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
+		if errors.Is(err, host.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			g.facts.Logs = learn(files, err)
+			return err
+		}
+		for _, entry := range list.GetEntries() {
+			// At the root of a drive stands much that is no log.
+			isLog := !isRoot(folder) || slices.Contains(named, strings.ToLower(entry.GetPath()))
+			if !entry.GetFolder() && isLog {
+				files = append(files, LogFile{Path: entry.GetPath(), Bytes: entry.GetSize()})
+			}
+		}
+	}
+	g.facts.Logs = Known(files)
+	return nil
+}
+
+// folderOf a file with a full path; of C:\x.log it is C:\.
+func folderOf(file string) string {
+	folder := file[:strings.LastIndex(file, `\`)]
+	if isRoot(folder + `\`) {
+		return folder + `\`
+	}
+	return folder
+}
+
+// isRoot is whether a folder is a whole drive: C:\.
+func isRoot(folder string) bool { return len(folder) == len(`C:\`) }
+
+// endpoint is where kubelet looks for its runtime: its flag, else its configuration;
+// empty where neither says.
+func (f *Facts) endpoint() string {
+	if flag := f.flag("container-runtime-endpoint"); flag != "" {
+		return flag
+	}
+	if f.Kubelet.Value != nil && f.Kubelet.Value.ContainerRuntimeEndpoint != nil {
+		return *f.Kubelet.Value.ContainerRuntimeEndpoint
+	}
+	return ""
+}
+
+// sameEndpoint compares npipe:////./pipe/name with \\.\pipe\name.
+func sameEndpoint(a, b string) bool {
+	clean := func(s string) string {
+		s = strings.TrimPrefix(folded(s), "npipe://")
+		return strings.Trim(strings.ReplaceAll(s, `\`, "/"), "/")
+	}
+	return clean(a) == clean(b)
+}
+
+// defaults of the files that a joined node has.
+const (
+	kubeletConf   = `C:\etc\kubernetes\kubelet.conf`
+	bootstrapConf = `C:\etc\kubernetes\bootstrap-kubelet.conf`
+	certFolder    = `C:\var\lib\kubelet\pki`
+	clusterCA     = `C:\etc\kubernetes\pki\ca.crt`
+	runtimePipe   = kubeletargs.RuntimeEndpoint
+)

@@ -1,0 +1,193 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
+	"github.com/swdt-dev/swdt/internal/doctor"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node/nodetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func gather(t *testing.T, n *nodetest.Node) doctor.Facts {
+	t.Helper()
+	facts, err := doctor.Gather(t.Context(), doctor.Sources{Node: n.Node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+// A simulated node has nothing that is worse than worth knowing, and looking at it
+// changes nothing.
+func TestAHealthyNode(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	operations := len(n.Machine.Operations())
+	facts := gather(t, n)
+	r := examine(t, facts)
+	for _, f := range r.Findings {
+		if f.Severity != doctor.Info {
+			t.Errorf("%+v", f)
+		}
+	}
+	// What the simulation has no answer to, and what only a cluster knows.
+	for _, s := range r.Skipped {
+		t.Log(s.Rule, ": ", s.Why)
+	}
+	for _, rule := range []string{
+		"kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint", "kubelet-health", "containerd-config",
+		"runtime-answers", "network-ready", "image-mismatch", "cni-config", "cni-binaries", "service-crashes", "log-size",
+		"excluded-ports", "dynamic-ports", "mtu", "image-store",
+	} {
+		if !slices.Contains(r.Rules, rule) {
+			t.Errorf("%s was not looked at", rule)
+		}
+	}
+	for _, o := range n.Machine.Operations()[operations:] {
+		if changes(o) {
+			t.Errorf("the machine was changed: %v", o)
+		}
+	}
+}
+
+// changes: programs that are run (netsh, wevtutil, --version) only print, and the
+// agent looks after its own folder.
+func changes(o simulated.Operation) bool {
+	return !strings.HasPrefix(o.Target, layout.Root) && !slices.Contains([]simulated.Kind{
+		simulated.OpHTTPGet, simulated.OpPipeDial, simulated.OpResolve, simulated.OpReach, simulated.OpListeners, simulated.OpProcessRun,
+	}, o.Kind)
+}
+
+// Faults that are planted in a machine are found where they are.
+func TestPlantedFaults(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
+	})
+	n.Machine.ExcludePorts(10200, 10299, false)
+	n.Machine.SetDynamicPorts(20000, 20000)
+	n.Machine.SetAdapter("vEthernet (Ethernet)", 9000)
+	for range 3 {
+		n.Machine.LogEvent(simulated.LoggedEvent{
+			Channel: "System", Provider: "Service Control Manager", ID: 7031, Level: 2, Data: []string{"kubelet", "1"},
+			Message: "The kubelet service terminated unexpectedly.",
+		})
+	}
+	n.Machine.SetFacts(func(f *host.Facts) { f.DiskFree = 1e9 })
+	n.Put(`C:\var\lib\kubelet\config.yaml`, []byte("kind: Pod\n"))
+	n.Put(`C:\Program Files\containerd\config.toml`, []byte("version = 9\n"))
+	n.Put(`C:\etc\kubernetes\bootstrap-kubelet.conf`, []byte(kubeconfig("https://10.0.0.9:6443")))
+	n.Machine.SetReach("10.0.0.9:6443", host.TimedOut)
+	facts := gather(t, n)
+	r := examine(t, facts)
+	for _, rule := range []string{"service-crashes", "disk-space", "kubelet-config", "containerd-config", "joined", "control-plane-reachable"} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && f.Severity == doctor.Error }) {
+			t.Errorf("%s found nothing: %+v", rule, r.Findings)
+		}
+	}
+	for rule, words := range map[string]string{
+		"excluded-ports": "10200-10299", "dynamic-ports": "20000-39999", "mtu": "vEthernet (Ethernet): 9000", "image-store": "9.6 GB in images",
+	} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+			t.Errorf("%s did not see %q: %+v", rule, words, r.Findings)
+		}
+	}
+	text, err := json.Marshal(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), secret) {
+		t.Error("the facts hold a token")
+	}
+}
+
+const secret = "abcdef.0123456789abcdef"
+
+func kubeconfig(server string) string {
+	return `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "` + server + `"}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+users: [{name: u, user: {token: ` + secret + `}}]
+`
+}
+
+// A Windows in Japanese speaks of its ports in its own words, in its own code page.
+func TestAWindowsOfAnotherLanguage(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Machine.Script(func(c host.Command) (simulated.Answer, bool) {
+		if !strings.HasSuffix(c.Path, "netsh.exe") {
+			return simulated.Answer{}, false
+		}
+		switch strings.Join(c.Args, " ") {
+		case "int ipv4 show dynamicport tcp":
+			return simulated.Answer{Stdout: "\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n開始ポート      : 1024\r\nポート数        : 64511\r\n\r\n"}, true
+		case "int ipv4 show subinterfaces": // イーサネット in code page 932
+			return simulated.Answer{Stdout: "   MTU  MediaSenseState   \x8e\xf3\x90M  \x91\x97\x90M  Interface\r\n------  ---------------  ---------  ---------  -------------\r\n" +
+				"  1400                1         10         10  \x83C\x81[\x83T\x83l\x83b\x83g\r\n  1500                1         10         10  vEthernet (\x83C\x81[\x83T\x83l\x83b\x83g)\r\n"}, true
+		}
+		return simulated.Answer{}, false
+	})
+	facts := gather(t, n)
+	r := examine(t, facts, "dynamic-ports", "mtu", "excluded-ports")
+	for rule, words := range map[string]string{"dynamic-ports": "1024-65534", "mtu": "the machine's own adapter: 1400"} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+			t.Errorf("%s did not see %q: %+v", rule, words, r)
+		}
+	}
+	fault{}.sameFromJSON(t, facts)
+}
+
+// A machine that is no node yet: most has no answer, and says why.
+func TestABareMachine(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Minimal})
+	r := examine(t, gather(t, n))
+	var found []string
+	for _, f := range r.Findings {
+		if f.Severity == doctor.Error {
+			found = append(found, f.Rule)
+		}
+	}
+	if want := []string{"containers-feature", "kubelet-service", "containerd-service", "runtime-answers"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	for _, s := range r.Skipped {
+		if s.Why == "" || s.Why == "it was not looked for" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A log that stands at the root of a drive is found, and what else stands there is
+// none.
+func TestLogAtTheRootOfADrive(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\containerd.log`, []byte("level=info\n"))
+	n.Put(`C:\pagefile.sys`, []byte("much"))
+	is, err := n.Services.Get(t.Context(), &agentv1.GetServiceRequest{Name: "containerd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := is.GetConfig()
+	config.CommandLine = `"C:\Program Files\containerd\bin\containerd.exe" --run-service --log-file C:\containerd.log`
+	if _, err := n.Services.Configure(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	var logs []string
+	for _, file := range *gather(t, n).Logs.Value {
+		logs = append(logs, file.Path)
+	}
+	if !slices.Contains(logs, `C:\containerd.log`) || slices.Contains(logs, `C:\pagefile.sys`) {
+		t.Errorf("logs %q", logs)
+	}
+}

@@ -1,0 +1,184 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+)
+
+// credentials is what kubelet has of its cluster: which API server, by which CA,
+// and until when its certificates are valid. Keys and tokens are left where they
+// are.
+func (g *gatherer) credentials(ctx context.Context) error {
+	conf, content, err := g.kubeconfig(ctx)
+	g.facts.Kubeconfig = learn(conf, err)
+	if err != nil {
+		g.facts.Certificates = Fact[[]Certificate]{Unknown: err.Error()}
+		return err
+	}
+	certificates, err := g.certificates(ctx, content)
+	g.facts.Certificates = learn(certificates, err)
+	return errors.Join(err, g.reach(ctx, conf))
+}
+
+func (g *gatherer) kubeconfig(ctx context.Context) (Kubeconfig, *clientcmdapi.Config, error) {
+	var conf Kubeconfig
+	path := cmp.Or(onDrive(g.facts.flag("kubeconfig")), kubeletConf)
+	bootstrapPath := cmp.Or(onDrive(g.facts.flag("bootstrap-kubeconfig")), bootstrapConf)
+	bootstrap, err := g.file(ctx, bootstrapPath)
+	if err != nil {
+		return conf, nil, err
+	}
+	if bootstrap != nil {
+		conf.Bootstrap = true
+		if config, err := clientcmd.Load(bootstrap); err == nil {
+			conf.BootstrapServer = serverOf(config).Server
+		}
+	}
+	text, err := g.file(ctx, path)
+	if err != nil || text == nil {
+		return conf, nil, err
+	}
+	conf.Exists = true
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		conf.Problem = fmt.Sprintf("%s: %v", path, err)
+		return conf, nil, nil
+	}
+	server := serverOf(config)
+	conf.Server = server.Server
+	authority := server.CertificateAuthorityData
+	if len(authority) == 0 && server.CertificateAuthority != "" {
+		if authority, err = g.file(ctx, onDrive(server.CertificateAuthority)); err != nil {
+			return conf, config, err
+		}
+	}
+	for _, certificate := range parsed(authority) {
+		conf.CAHashes = append(conf.CAHashes, cluster.PublicKeyHash(certificate))
+	}
+	return conf, config, nil
+}
+
+// file is a file's content; nil where there is none.
+func (g *gatherer) file(ctx context.Context, path string) ([]byte, error) {
+	content, err := smallfile.Read(ctx, g.Node, path)
+	if errors.Is(err, host.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// serverOf is the cluster of the current context, or the only one there is.
+func serverOf(config *clientcmdapi.Config) clientcmdapi.Cluster {
+	if current, ok := config.Contexts[config.CurrentContext]; ok {
+		if cluster, ok := config.Clusters[current.Cluster]; ok {
+			return *cluster
+		}
+	}
+	for _, cluster := range config.Clusters {
+		return *cluster
+	}
+	return clientcmdapi.Cluster{}
+}
+
+// certificates are kubelet's own, and that of the authority it trusts.
+func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config) ([]Certificate, error) {
+	all := []Certificate{}
+	for _, at := range []struct{ use, path string }{
+		{"client", g.certificatePath(config)},
+		{"serving", cmp.Or(onDrive(g.facts.flag("cert-dir")), certFolder) + `\kubelet.crt`},
+		{"authority", clusterCA},
+	} {
+		content, err := g.file(ctx, at.path)
+		if err != nil {
+			return nil, err
+		}
+		if at.use == "client" && content == nil {
+			content = embedded(config)
+		}
+		for _, certificate := range parsed(content) {
+			all = append(all, Certificate{Path: at.path, Use: at.use, Subject: certificate.Subject.String(), NotAfter: certificate.NotAfter})
+			break // what follows is what signed it
+		}
+	}
+	return all, nil
+}
+
+// certificatePath is where kubelet has its client certificate.
+func (g *gatherer) certificatePath(config *clientcmdapi.Config) string {
+	if config != nil {
+		for _, user := range config.AuthInfos {
+			if user.ClientCertificate != "" {
+				return onDrive(user.ClientCertificate)
+			}
+		}
+	}
+	return cmp.Or(onDrive(g.facts.flag("cert-dir")), certFolder) + `\kubelet-client-current.pem`
+}
+
+func embedded(config *clientcmdapi.Config) []byte {
+	if config != nil {
+		for _, user := range config.AuthInfos {
+			return user.ClientCertificateData
+		}
+	}
+	return nil
+}
+
+// parsed are the certificates in PEM text; other blocks, keys among them, are
+// passed over.
+func parsed(text []byte) (all []*x509.Certificate) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, certificate)
+		}
+	}
+	return all
+}
+
+// reach lets the node connect to the API server that its kubelet is told.
+func (g *gatherer) reach(ctx context.Context, conf Kubeconfig) error {
+	server := cmp.Or(conf.Server, conf.BootstrapServer)
+	if server == "" {
+		g.facts.Reached.Unknown = "kubelet is told no API server"
+		return nil
+	}
+	r, err := g.look.Reach(ctx, "the server in kubelet.conf", hostPort(server))
+	g.facts.Reached = learn(one(r), err)
+	return err
+}
+
+// hostPort is the host:port of a URL, or of what is nearly one.
+func hostPort(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" {
+		return server
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+}
+
+// hostOf is the host of a URL.
+func hostOf(server string) string {
+	name, _, err := net.SplitHostPort(hostPort(server))
+	if err != nil {
+		return server
+	}
+	return strings.ToLower(name)
+}

@@ -1,0 +1,215 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+)
+
+func portRules() []Rule {
+	ports := []string{"ports"}
+	return []Rule{
+		{
+			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: Error, Needs: ports, Link: docsPorts,
+			Means:  "Windows lets nobody listen on an excluded port: kubelet or kube-proxy ends with an access that is forbidden, though nobody has the port.",
+			Remedy: "see who excluded it: swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp; what Hyper-V took goes with net stop winnat, net start winnat or a reboot", look: lookAtExcludedPorts,
+		},
+		{
+			ID: "dynamic-ports", Title: "outgoing connections leave NodePorts alone", Severity: Warning, Needs: ports, Link: docsPorts,
+			Means:  "Windows takes ports for outgoing connections, and sets ranges aside for load balancers, out of the dynamic ones: where those overlap with NodePorts (30000-32767), services get none.",
+			Remedy: "swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536", look: lookAtDynamicPorts,
+		},
+		{
+			ID: "mtu", Title: "the virtual adapters' MTU is the network's", Severity: Warning, Needs: []string{"interfaces"}, Link: docsDebug,
+			Means:  "Small packets pass and large ones vanish: connections open and then hang, TLS handshakes time out.",
+			Remedy: `swdt exec -- netsh int ipv4 set subinterface "NAME" mtu=N store=persistent, and the pod network's MTU to 50 less where it is an overlay`, look: lookAtMTU,
+		},
+		{
+			ID: "kubelet-port", Title: "kubelet listens", Severity: Error, Needs: []string{"services", "listeners"}, Link: docsKubelet,
+			Means:  "kubectl logs and exec, metrics and probes of the API server go to kubelet's port.",
+			Remedy: "see why: swdt logs kubelet", look: lookAtKubeletPort,
+		},
+		{
+			ID: "kubelet-firewall", Title: "the firewall lets the API server through", Severity: Warning, Needs: []string{"firewall"}, Link: docsWindows,
+			Means:  "The node is Ready, since kubelet calls out; kubectl logs and exec, and metrics, time out.",
+			Remedy: "swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow protocol=TCP localport=10250", look: lookAtKubeletFirewall,
+		},
+		{
+			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: Warning, Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
+			Means:  "Pods of this node and of others do not reach each other, while those of this node do.",
+			Remedy: "swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow protocol=UDP localport=4789", look: lookAtVXLANFirewall,
+		},
+	}
+}
+
+// fixedPorts are those that a node's programs have.
+func fixedPorts() map[uint16]string {
+	return map[uint16]string{10250: "kubelet", 10248: "kubelet's health", 10256: "kube-proxy's health", 10249: "kube-proxy's metrics"}
+}
+
+const firstNodePort, lastNodePort = 30000, 32767
+
+func lookAtExcludedPorts(f *Facts) (all []Finding) {
+	for _, r := range f.Ports.Value.Excluded {
+		if r.Administered { // set aside by somebody, perhaps for this
+			continue
+		}
+		for _, port := range []uint16{10248, 10249, 10250, 10256} {
+			if r.has(port) {
+				all = append(all, found("excluded: "+r.String(), "port %d, %s, is one that Windows lets nobody listen on", port, fixedPorts()[port]))
+			}
+		}
+		if r.First <= lastNodePort && r.Last >= firstNodePort {
+			all = append(all, found("excluded: "+r.String(), "NodePorts are excluded").as(Warning).
+				remedied("move the dynamic ports, out of which Hyper-V takes them, and reboot: swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536"))
+		}
+	}
+	return all
+}
+
+// fewPorts is half of what Windows has by default: each load balancer of a node
+// takes 64 of them.
+const fewPorts = 8192
+
+func lookAtDynamicPorts(f *Facts) []Finding {
+	first, count := int(f.Ports.Value.DynamicFirst), f.Ports.Value.DynamicCount
+	seen := fmt.Sprintf("dynamic ports: %d-%d", first, first+count-1)
+	switch {
+	case first <= lastNodePort && first+count > firstNodePort:
+		return one(found(seen, "the dynamic ports overlap with NodePorts"))
+	case count < fewPorts:
+		return one(found(seen, "there are few dynamic ports: services and outgoing connections may find none"))
+	}
+	return nil
+}
+
+// leastMTU is what IPv6 and most tunnels need.
+const leastMTU = 1280
+
+func lookAtMTU(f *Facts) (all []Finding) {
+	physical := 0
+	for _, i := range *f.Interfaces.Value {
+		if i.MTU < leastMTU {
+			all = append(all, found(fmt.Sprintf("%s: %d", i.Name, i.MTU), "the MTU of %s is very small", i.Name))
+		}
+		if !i.virtual() && (physical == 0 || i.MTU < physical) {
+			physical = i.MTU
+		}
+	}
+	for _, i := range *f.Interfaces.Value {
+		if i.virtual() && physical > 0 && i.MTU > physical {
+			all = append(all, found(fmt.Sprintf("%s: %d, the machine's own adapter: %d", i.Name, i.MTU, physical), "%s sends larger packets than the network takes", i.Name))
+		}
+	}
+	return all
+}
+
+// virtual adapters are those of Hyper-V's switch, with whatever name in brackets.
+func (i Interface) virtual() bool { return strings.HasPrefix(folded(i.Name), "vethernet") }
+
+const kubeletPort = 10250
+
+func (f *Facts) kubeletPort() uint16 {
+	if port, err := strconv.ParseUint(f.flag("port"), 10, 16); err == nil {
+		return uint16(port)
+	}
+	if f.Kubelet.Value != nil && f.Kubelet.Value.Port != nil {
+		return uint16(*f.Kubelet.Value.Port)
+	}
+	return kubeletPort
+}
+
+func lookAtKubeletPort(f *Facts) []Finding {
+	kubelet, port := f.service("kubelet"), f.kubeletPort()
+	if !kubelet.Running() {
+		return nil // of which another rule tells
+	}
+	listens := false
+	for _, l := range *f.Listeners.Value {
+		if l.Port != port {
+			continue
+		}
+		listens = true
+		if name := folded(l.Process); name != "" && name != "kubelet.exe" && name != folded(baseOf(programOf(kubelet, "kubelet.exe"))) {
+			return one(found(fmt.Sprintf("%s, process %d: %s", l.Address, l.PID, l.Image), "kubelet's port %d is in use by %s", port, l.Process).
+				remedied("stop that program, or give it another port, and restart kubelet"))
+		}
+	}
+	if listens {
+		return nil
+	}
+	return one(found("the service kubelet is "+kubelet.State, "nobody listens on kubelet's port %d", port))
+}
+
+func baseOf(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }
+
+func lookAtKubeletFirewall(f *Facts) []Finding {
+	return f.lookAtFirewall("tcp", f.kubeletPort(), "kubelet")
+}
+
+func lookAtVXLANFirewall(f *Facts) []Finding {
+	network := f.Network.Value
+	vxlan := network.Flannel != nil && strings.EqualFold(network.Flannel.Backend, "vxlan")
+	if network.Calico != nil {
+		vxlan = vxlan || slices.ContainsFunc(network.Calico.Pools, hasVXLAN)
+	}
+	if !vxlan {
+		return nil
+	}
+	return f.lookAtFirewall("udp", 4789, "VXLAN")
+}
+
+// lookAtFirewall: Windows lets nothing in that no rule allows, and a rule that
+// blocks goes before all that allow.
+func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []Finding {
+	allowed := false
+	for _, r := range *f.Firewall.Value {
+		if !r.covers(protocol, port) {
+			continue
+		}
+		if !r.Allow {
+			return one(found("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol), port, what).
+				remedied("swdt exec -- netsh advfirewall firewall delete rule name=%q", r.Name))
+		}
+		allowed = true
+	}
+	if allowed {
+		return nil
+	}
+	return one(found("", "no firewall rule lets %s port %d in, %s", strings.ToUpper(protocol), port, what))
+}
+
+// covers is whether a rule is about a port.
+func (r FirewallRule) covers(protocol string, port uint16) bool {
+	if !strings.EqualFold(r.Protocol, protocol) && !strings.EqualFold(r.Protocol, "any") && r.Protocol != "" {
+		return false
+	}
+	if r.Ports == "" { // of one program, or of one package, it is not about this port
+		return r.Program == "" && !strings.HasPrefix(r.Name, "@{")
+	}
+	for part := range strings.SplitSeq(r.Ports, ",") {
+		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		low, err := strconv.ParseUint(first, 10, 16)
+		high := low
+		if ranged && err == nil {
+			high, err = strconv.ParseUint(last, 10, 16)
+		}
+		if err == nil && uint64(port) >= low && uint64(port) <= high {
+			return true
+		}
+	}
+	return false
+}
+
+// within is whether an address is in a range, 10.96.0.0/12.
+func within(cidr, address string) bool {
+	prefix, err := netip.ParsePrefix(cidr)
+	ip, ipErr := netip.ParseAddr(address)
+	return err == nil && ipErr == nil && prefix.Contains(ip)
+}
+
+func hasVXLAN(pool cluster.IPPool) bool { return pool.VXLAN != "" && pool.VXLAN != "Never" }
