@@ -67,8 +67,9 @@ func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
 			return nil, Info{}, err
 		}
 	}
-	if err := mergeTable(config, user, nil); err != nil {
-		return nil, Info{}, err
+	var conflict *conflictError
+	if err := mergeTable(config, user, nil); errors.As(err, &conflict) {
+		return nil, Info{}, conflict.inUserTOML()
 	}
 	var out bytes.Buffer
 	out.WriteString(header)
@@ -145,15 +146,34 @@ func mergeTable(into, from map[string]any, path []string) error {
 			if err := mergeTable(was, table, here); err != nil {
 				return err
 			}
-		case wasTable:
-			return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name below it", userField, dotted(here))
-		case isTable && into[key] != nil:
-			return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above", userField, dotted(here), key)
+		case wasTable, isTable && into[key] != nil:
+			return &conflictError{path: here, wasTable: wasTable}
 		default:
 			into[key] = value
 		}
 	}
 	return nil
+}
+
+// conflictError is a table where a value stands, or the other way round.
+type conflictError struct {
+	path     []string
+	wasTable bool
+}
+
+func (e *conflictError) Error() string {
+	if e.wasTable {
+		return fmt.Sprintf("containerd's configuration has a table %s, where a value is expected: correct it", dotted(e.path))
+	}
+	return fmt.Sprintf("containerd's configuration has a value %s, where a table is expected: correct it", dotted(e.path))
+}
+
+// inUserTOML says it to the author of the node file.
+func (e *conflictError) inUserTOML() error {
+	if e.wasTable {
+		return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name below it", userField, dotted(e.path))
+	}
+	return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above", userField, dotted(e.path), e.path[len(e.path)-1])
 }
 
 // dotted is a path as TOML writes it.

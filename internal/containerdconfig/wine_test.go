@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/wine/winetest"
 )
 
 // The real containerd.exe generates what is in testdata, reads what is made of it
@@ -35,8 +35,8 @@ func TestRealContainerdReadsWhatIsMerged(t *testing.T) {
 			if _, err := os.Stat(exe); errors.Is(err, fs.ErrNotExist) {
 				t.Skipf("%s is missing: run make lab", exe)
 			}
-			prefix := preparePrefix(t)
-			install(t, exe, filepath.Join(prefix.DriveC(), "containerd.exe"))
+			prefix := winetest.Prepare(t)
+			winetest.Install(t, exe, filepath.Join(prefix.DriveC(), "containerd.exe"))
 			readByRealContainerd(t, prefix, containerd)
 			runsWithIt(t, prefix)
 		})
@@ -147,48 +147,6 @@ func runsWithIt(t *testing.T, prefix *wine.Prefix) {
 	}
 	if _, err := os.Stat(filepath.Join(prefix.DriveC(), "data", "root", "io.containerd.metadata.v1.bolt")); err != nil {
 		t.Errorf("containerd's root is elsewhere: %v", err)
-	}
-}
-
-func preparePrefix(t *testing.T) *wine.Prefix {
-	t.Helper()
-	prefix, err := wine.Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
-	var missing *wine.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := prefix.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	// Windows's own processes would otherwise be the first program's children,
-	// and keep its streams.
-	_, stop, err := prefix.Keep(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	return prefix
-}
-
-func install(t *testing.T, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(out, in)
-	if err := errors.Join(err, out.Close()); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,100 @@
+package containerdconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Overlay lays tables over a whole configuration. The result says what the
+// configuration said but for that; its comments and order are lost. header, lines
+// that begin with #, stands above it.
+func Overlay(config []byte, over map[string]any, header string) ([]byte, error) {
+	var merged map[string]any
+	if err := toml.Unmarshal(config, &merged); err != nil {
+		return nil, fmt.Errorf("read containerd's configuration: %w", err)
+	}
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	if err := mergeTable(merged, over, nil); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString(header)
+	if err := toml.NewEncoder(&out).SetIndentTables(true).Encode(merged); err != nil {
+		return nil, fmt.Errorf("write containerd's configuration: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Text is the value of a key that has text; empty where it has none, or the
+// configuration is no TOML.
+func Text(config []byte, path ...string) string {
+	var value any
+	table := map[string]any{}
+	if toml.Unmarshal(config, &table) != nil {
+		return ""
+	}
+	value = table
+	for _, key := range path {
+		within, _ := value.(map[string]any)
+		value = within[key]
+	}
+	text, _ := value.(string)
+	return text
+}
+
+// Differences are what two configurations say differently, one line each. What is
+// no TOML differs as a whole.
+func Differences(before, after []byte) []string {
+	var left, right map[string]any
+	if toml.Unmarshal(before, &left) != nil || toml.Unmarshal(after, &right) != nil {
+		if bytes.Equal(before, after) {
+			return nil
+		}
+		return []string{"one of them is no TOML"}
+	}
+	return differences(nil, left, right, nil)
+}
+
+func differences(found []string, left, right map[string]any, path []string) []string {
+	keys := slices.Sorted(maps.Keys(left))
+	for key := range right {
+		if _, both := left[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		here := append(path[:len(path):len(path)], key)
+		was, wasTable := left[key].(map[string]any)
+		is, isTable := right[key].(map[string]any)
+		switch {
+		case wasTable && isTable:
+			found = differences(found, was, is, here)
+		case !reflect.DeepEqual(left[key], right[key]):
+			found = append(found, fmt.Sprintf("%s: %s → %s", dotted(here), said(left[key]), said(right[key])))
+		}
+	}
+	return found
+}
+
+func said(value any) string {
+	switch value.(type) {
+	case nil:
+		return "nothing"
+	case map[string]any:
+		return "a table"
+	}
+	text, err := json.Marshal(value)
+	if err != nil { // infinity and the like
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}

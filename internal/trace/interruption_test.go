@@ -1,0 +1,106 @@
+package trace_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/trace"
+)
+
+// strikes hit sessions and the guardian, which has the transaction.
+func strikes() nodetest.Strikes {
+	return nodetest.Strikes{Asker: func(op simulated.Operation) string {
+		switch {
+		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
+			return "" // what every session does, and what is not done every time
+		case nodetest.Session(op):
+			return "session"
+		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
+			return "guardian"
+		}
+		return ""
+	}}
+}
+
+// oneIn so many points is struck.
+const oneIn = 17
+
+// Wherever `on` is interrupted, the next `on` finishes it, and `off` puts back
+// exactly what was there.
+func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
+	l := newLab(t)
+	points := strikes().Points(l.Node, func() { l.mustOn(options()) })
+	if len(points) < 40 {
+		t.Fatalf("only %d points: %v", len(points), points)
+	}
+	t.Logf("%d points", len(points))
+	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+		l := newLab(t)
+		before := l.state()
+		struck := l.Strike(strike)
+		results, err := l.on(options())
+		if !struck.Load() {
+			t.Fatalf("it never came to this point: %v\n%s", err, table(results))
+		}
+		l.ComeBack()
+		l.mustOn(options())
+		results, err = l.on(options())
+		nothing(t, results, err)
+		if s := l.status(); s["containerd"].State != trace.IsOn || s["kubelet"].State != trace.IsOn {
+			t.Errorf("%+v", s)
+		}
+		l.mustOff(options())
+		l.isAsBefore(before)
+	})
+}
+
+// Wherever `on` is interrupted, `off` alone puts back exactly what was there.
+func TestAnOnThatIsInterruptedAndGivenUp(t *testing.T) {
+	l := newLab(t)
+	points := strikes().Points(l.Node, func() { l.mustOn(options("containerd")) })
+	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+		l := newLab(t)
+		before := l.state()
+		l.Strike(strike)
+		_, _ = l.on(options("containerd"))
+		l.ComeBack()
+		l.mustOff(options())
+		l.isAsBefore(before)
+	})
+}
+
+// Wherever `off`, or a change of level, is interrupted, the next `off` ends it.
+func TestAnOffThatIsInterruptedAnywhere(t *testing.T) {
+	louder := options()
+	louder.ContainerdLevel, louder.KubeletVerbosity = "trace", "6"
+	for name, command := range map[string]func(l *lab) error{
+		"off":    func(l *lab) error { _, err := l.off(options()); return err },
+		"louder": func(l *lab) error { _, err := l.on(louder); return err },
+	} {
+		l := newLab(t)
+		l.mustOn(options())
+		points := strikes().Points(l.Node, func() {
+			if err := command(l); err != nil {
+				t.Fatal(err)
+			}
+		})
+		t.Logf("%s: %d points", name, len(points))
+		t.Run(name, func(t *testing.T) {
+			strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+				l := newLab(t)
+				before := l.state()
+				l.mustOn(options())
+				l.Strike(strike)
+				_ = command(l)
+				l.ComeBack()
+				l.mustOff(options())
+				l.isAsBefore(before)
+				results, err := l.off(options())
+				nothing(t, results, err)
+			})
+		})
+	}
+}

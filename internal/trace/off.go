@@ -1,0 +1,129 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// off is the step that puts back what was there before.
+type off struct {
+	*subject
+	options Options
+}
+
+func (s *off) Name() string { return s.name + " log" }
+
+func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	entry, is, at, err := s.state(ctx, n)
+	switch {
+	case err != nil || entry == nil:
+		return plan.Change{Summary: "off"}, err
+	case is == nil:
+		return plan.Change{Needed: true, Summary: "the service is gone: put back what is left to put back"}, nil
+	case at == without:
+		return plan.Change{Needed: true, Summary: "clear away what an interrupted command left: all is as before"}, nil
+	}
+	was, err := before(ctx, n, *entry)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	text := "put back what was there before: log at " + s.level(was)
+	if running(*is) && !s.options.NoRestart {
+		text += ", restart " + s.name
+	}
+	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, talks: was})}, nil
+}
+
+// state is what is written down of the service, nil where nothing is, and what
+// stands on the node, nil where the service is gone.
+func (s *off) state(ctx context.Context, n *node.Node) (*record.Service, *seen, place, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	entry, known := r.Services[s.name]
+	if !known {
+		return nil, nil, 0, nil
+	}
+	is, err := s.look(ctx, n)
+	if errors.Is(err, host.ErrNoService) {
+		return &entry, nil, between, nil
+	}
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	entry, at := where(entry, is.standing)
+	if at == between && !s.options.Force {
+		return nil, nil, at, s.changedError(ctx, n, entry, is, "1") // the spans were set in its configuration
+	}
+	return &entry, &is, at, nil
+}
+
+func (s *off) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	entry, is, at, err := s.state(ctx, n)
+	if err != nil || entry == nil {
+		return plan.Outcome{}, err
+	}
+	if at == without {
+		return plan.Outcome{}, s.forget(ctx, n, *entry)
+	}
+	was, err := before(ctx, n, *entry)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if is == nil {
+		return plan.Outcome{}, s.putFileBack(ctx, n, *entry, was)
+	}
+	if s.options.NoRestart {
+		return plan.Outcome{}, s.putBack(ctx, n, *entry, *is, was)
+	}
+	change := change{subject: s.subject, from: *is, to: was, options: s.options}
+	if err := change.run(ctx, n, r); err != nil {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{}, s.forget(ctx, n, *entry)
+}
+
+// putBack puts the file and the command line back and leaves the service as it
+// runs.
+func (s *off) putBack(ctx context.Context, n *node.Node, entry record.Service, is seen, was standing) error {
+	if is.CommandLine != was.CommandLine {
+		if _, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{Name: s.name, CommandLine: was.CommandLine}); err != nil {
+			return fmt.Errorf("put the command line of %s back: %w", s.name, err)
+		}
+	}
+	return s.putFileBack(ctx, n, entry, was)
+}
+
+// putFileBack is for a service that is gone: there is nothing to restart.
+func (s *off) putFileBack(ctx context.Context, n *node.Node, entry record.Service, was standing) error {
+	if entry.Config == nil {
+		return s.forget(ctx, n, entry)
+	}
+	is, there, err := readFile(ctx, n, entry.Config.Path)
+	if err != nil {
+		return err
+	}
+	switch sum := record.Sum(is, there); {
+	case sum == entry.Config.Before: // nothing to do
+	case sum != entry.Config.After && !s.options.Force:
+		return &ChangedError{Service: s.name, Differences: []string{"the service is gone", entry.Config.Path + ": it was rewritten"}}
+	case was.Exists:
+		err = smallfile.Replace(ctx, n, entry.Config.Path, was.Config, "")
+	default:
+		err = smallfile.Remove(ctx, n, entry.Config.Path)
+	}
+	if err != nil {
+		return err
+	}
+	return s.forget(ctx, n, entry)
+}

@@ -1,0 +1,202 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// on is the step that makes one service log more.
+type on struct {
+	*subject
+	options Options
+}
+
+func (s *on) Name() string { return s.name + " log" }
+
+// decision is what is to be done about a service.
+type decision struct {
+	is    seen
+	base  standing // what is to come back
+	talks standing // what is to stand there
+	entry record.Service
+	known bool // entry is written down already
+}
+
+// done is whether the node is as it is to be, and knows it.
+func (d decision) done(wish record.Wish) bool {
+	return d.is.equal(d.talks) && (!d.known || d.entry.On && d.entry.Wish == wish)
+}
+
+func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	d, err := s.decide(ctx, n)
+	if errors.Is(err, host.ErrNoService) && !s.named {
+		return plan.Change{Summary: "there is no such service"}, nil
+	}
+	if err != nil {
+		return plan.Change{}, err
+	}
+	wish := s.options.wish(s.name)
+	switch {
+	case d.done(wish) && d.known:
+		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.talks), moment(d.entry.Since), d.entry.By)}, nil
+	case d.done(wish):
+		return plan.Change{Summary: "it logs at " + s.level(d.is.standing) + " already, not by swdt trace"}, nil
+	case d.is.equal(d.talks):
+		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.talks) + " already"}, nil
+	}
+	return plan.Change{Needed: true, Summary: s.summary(d, wish), Detail: detail(d)}, nil
+}
+
+func (s *on) summary(d decision, wish record.Wish) string {
+	text := fmt.Sprintf("log at %s instead of %s", s.level(d.talks), s.level(d.is.standing))
+	if wish.OTLP != "" {
+		text += ", send spans to " + wish.OTLP
+	}
+	if running(d.is) {
+		text += ", restart " + s.name
+	}
+	return text
+}
+
+// detail is what changes on the node, letter for letter.
+func detail(d decision) string {
+	var parts []string
+	if d.is.path != "" && d.is.sum() != d.talks.sum() {
+		parts = append(parts, "write "+d.is.path)
+	}
+	if d.is.CommandLine != d.talks.CommandLine {
+		parts = append(parts, d.is.CommandLine+" → "+d.talks.CommandLine)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// decide compares the node with the wish.
+func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
+	is, err := s.look(ctx, n)
+	if err != nil {
+		return decision{}, err
+	}
+	r, err := load(ctx, n)
+	if err != nil {
+		return decision{}, err
+	}
+	d := decision{is: is, base: is.standing}
+	d.entry, d.known = r.Services[s.name]
+	wish := s.options.wish(s.name)
+	version := ""
+	if wish.OTLP != "" || d.entry.Wish.OTLP != "" {
+		if version, err = runtimeVersion(ctx, n); err != nil {
+			return decision{}, err
+		}
+	}
+	if d.known {
+		var at place
+		switch d.entry, at = where(d.entry, is.standing); at {
+		case with:
+			if d.base, err = before(ctx, n, d.entry); err != nil {
+				return decision{}, err
+			}
+		case without: // it never came to be, or was rolled back
+			d.known = false
+		case halfway, between:
+			if !s.options.Force {
+				return decision{}, s.changedError(ctx, n, d.entry, is, version)
+			}
+			d.known = false // what is there now is what comes back
+		}
+	}
+	d.talks, err = s.talk(d.base, wish, version)
+	return d, err
+}
+
+func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
+	reply, err := n.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
+	if err != nil {
+		return "", fmt.Errorf("ask containerd for its version, on which the way to set --otlp depends: %w", err)
+	}
+	return reply.GetRuntimeVersion(), nil
+}
+
+func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+	d, err := s.decide(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := makeLogFolder(ctx, n, d.talks.CommandLine); err != nil {
+		return plan.Outcome{}, err
+	}
+	entry, err := s.write(ctx, n, d)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !d.is.equal(d.talks) {
+		change := change{subject: s.subject, from: d.is, to: d.talks, options: s.options}
+		if err := change.run(ctx, n, r); err != nil {
+			return plan.Outcome{}, s.takeBack(ctx, n, d, entry, err)
+		}
+	}
+	if err := tidy(ctx, n, entry); err != nil {
+		return plan.Outcome{}, err
+	}
+	entry.On, entry.Earlier = true, nil
+	return plan.Outcome{}, update(ctx, n, func(r record.Record) { r.Services[s.name] = entry })
+}
+
+// write keeps what is to come back, and writes down what is about to change.
+func (s *on) write(ctx context.Context, n *node.Node, d decision) (record.Service, error) {
+	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return record.Service{}, fmt.Errorf("read the node's clock: %w", err)
+	}
+	by, _, _ := strings.Cut(s.options.Holder, ",") // which process it was matters to nobody later
+	entry := record.Service{
+		Wish: s.options.wish(s.name), Since: facts.GetTime().AsTime().Truncate(time.Second), By: by,
+		CommandLine: record.Change{Before: d.base.CommandLine, After: d.talks.CommandLine},
+	}
+	if d.is.path != "" {
+		entry.Config = &record.File{
+			Path: d.is.path, Kept: keptAt(s.name),
+			Change: record.Change{Before: d.base.sum(), After: d.talks.sum()},
+		}
+	}
+	if d.known && !d.is.equal(d.talks) {
+		earlier := d.entry
+		earlier.Earlier = nil
+		entry.Earlier = &earlier
+	}
+	if entry.Config != nil && !d.known && d.base.Exists {
+		if err := smallfile.Replace(ctx, n, entry.Config.Kept, d.base.Config, ""); err != nil {
+			return entry, fmt.Errorf("keep %s: %w", d.is.path, err)
+		}
+	}
+	return entry, update(ctx, n, func(r record.Record) { r.Services[s.name] = entry })
+}
+
+// takeBack makes the record what it was where the node is what it was.
+func (s *on) takeBack(ctx context.Context, n *node.Node, d decision, entry record.Service, cause error) error {
+	if !unchanged(cause) || ctx.Err() != nil {
+		return cause // the next run finds out
+	}
+	var err error
+	if d.known {
+		err = update(ctx, n, func(r record.Record) { r.Services[s.name] = d.entry })
+	} else {
+		err = s.forget(ctx, n, entry)
+	}
+	return errors.Join(cause, err)
+}
+
+// moment is a time of the node's clock, for people.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -1,0 +1,393 @@
+package trace_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/trace"
+	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func TestOnAndOffAgain(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	kubelet := l.commandLine("kubelet")
+
+	l.mustOn(options())
+	config := l.Get(toml)
+	if diff := containerdconfig.Differences([]byte(theirs), config); len(diff) != 1 || diff[0] != `debug.level: "info" → "debug"` {
+		t.Errorf("the configuration says %v else", diff)
+	}
+	if got := l.commandLine("kubelet"); got != kubelet+" --v=4" {
+		t.Errorf("kubelet: %s", got)
+	}
+	if got := l.get(layout.Trace + `\containerd-before`); got != theirs {
+		t.Errorf("kept: %q", got)
+	}
+	for name, s := range l.status() {
+		if s.State != trace.IsOn || s.By != "ann@desk" || s.Since.IsZero() || s.Before == s.Level {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	results, err := l.on(options())
+	nothing(t, results, err)
+
+	l.mustOff(options())
+	l.isAsBefore(before)
+	if left := l.Machine.Snapshot(layout.Trace); len(left) > 0 {
+		t.Errorf("left in swdt's folder: %v", left)
+	}
+	if s := l.status()["containerd"]; s.State != trace.IsOff || s.Level != "info" {
+		t.Errorf("%+v", s)
+	}
+	results, err = l.off(options())
+	nothing(t, results, err)
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	results, err := l.run(t.Context(), trace.On(options()), true)
+	if err != nil || results[0].State != plan.Skipped || !strings.Contains(results[0].Change, "log at debug instead of info, restart containerd") {
+		t.Errorf("%v\n%s", err, table(results))
+	}
+	l.isAsBefore(before)
+	l.mustOn(options())
+	on := l.state()
+	results, err = l.run(t.Context(), trace.Off(options()), true)
+	if err != nil || !strings.Contains(results[1].Change, "log at --v=0") {
+		t.Errorf("%v\n%s", err, table(results))
+	}
+	l.isAsBefore(on)
+}
+
+func TestOneServiceAlone(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	l.mustOn(options("kubelet"))
+	if l.get(toml) != theirs {
+		t.Error("containerd's configuration was touched")
+	}
+	l.mustOn(options("containerd"))
+	l.mustOff(options("kubelet"))
+	if s := l.status(); s["kubelet"].State != trace.IsOff || s["containerd"].State != trace.IsOn {
+		t.Errorf("%+v", s)
+	}
+	l.mustOff(options())
+	l.isAsBefore(before)
+}
+
+// From one level to another and back goes to where it began.
+func TestAnotherLevel(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	l.mustOn(options())
+	o := options()
+	o.ContainerdLevel, o.KubeletVerbosity = "trace", "8"
+	l.mustOn(o)
+	if s := l.status(); s["containerd"].Level != "trace" || s["kubelet"].Level != "--v=8" || s["containerd"].Before != "info" {
+		t.Errorf("%+v", s)
+	}
+	l.mustOff(options())
+	l.isAsBefore(before)
+}
+
+// The level on the command line wins over the one of the configuration.
+func TestALevelOnTheCommandLine(t *testing.T) {
+	l := newLab(t)
+	line := `"` + simulated.ContainerdPath + `" --run-service --log-file C:\containerd.log --log-level "info" --x`
+	l.configure("containerd", line)
+	before := l.state()
+	l.mustOn(options("containerd"))
+	if got := l.commandLine("containerd"); got != strings.Replace(line, `"info"`, "debug", 1) {
+		t.Errorf("command line %s", got)
+	}
+	l.mustOff(options())
+	l.isAsBefore(before)
+}
+
+func (l *lab) configure(service, commandLine string) {
+	l.t.Helper()
+	if _, err := l.Services.Configure(l.t.Context(), &agentv1.ServiceConfig{Name: service, CommandLine: commandLine}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// A containerd without configuration gets one, and loses it again; one that logs
+// nowhere logs somewhere.
+func TestWithoutConfigurationAndLog(t *testing.T) {
+	l := newLab(t)
+	if err := l.Files.Remove(toml); err != nil {
+		t.Fatal(err)
+	}
+	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service`)
+	before := l.state()
+	l.mustOn(options("containerd"))
+	if s := l.status()["containerd"]; s.State != trace.IsOn || s.LogFile != `C:\var\log\containerd\containerd.log` || s.Before != "info" {
+		t.Errorf("%+v", s)
+	}
+	l.mustOff(options("containerd"))
+	l.isAsBefore(before)
+}
+
+func TestSpansOfContainerd(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	o := options("containerd")
+	o.OTLP = "http://collector:4318"
+	l.mustOn(o)
+	if got := containerdconfig.Text(l.Get(toml), "plugins", "io.containerd.tracing.processor.v1.otlp", "endpoint"); got != o.OTLP {
+		t.Errorf("endpoint %q", got)
+	}
+	if s := l.status()["containerd"]; s.OTLP != o.OTLP {
+		t.Errorf("%+v", s)
+	}
+	l.mustOff(options())
+	l.isAsBefore(before)
+}
+
+// Since containerd 2 the endpoint has no place in the configuration.
+func TestSpansOfContainerd2AreRefused(t *testing.T) {
+	l := newLab(t)
+	l.program(simulated.BinarySpec{Name: "containerd", Version: "2.0.0"})
+	o := options("containerd")
+	o.OTLP = "http://collector:4318"
+	if results, err := l.on(o); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
+		t.Errorf("%v\n%s", err, table(results))
+	}
+}
+
+// program replaces containerd and starts it.
+func (l *lab) program(spec simulated.BinarySpec) {
+	l.t.Helper()
+	ctx := l.t.Context()
+	if _, err := l.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: "containerd"}); err != nil {
+		l.t.Fatal(err)
+	}
+	l.Machine.WriteFile(simulated.ContainerdPath, simulated.Binary(spec))
+	for _, name := range []string{"containerd", "kubelet"} {
+		if _, err := l.Services.Start(ctx, &agentv1.StartServiceRequest{Name: name}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+func TestWhatSomebodyChangedIsNotLost(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	l.mustOn(options())
+	edited := strings.Replace(l.get(toml), "'debug'", "'warn'", 1)
+	l.Machine.WriteFile(toml, []byte(edited))
+
+	for _, command := range []func(trace.Options) ([]plan.StepResult, error){l.off, l.on} {
+		results, err := command(options())
+		var changed *trace.ChangedError
+		if !errors.As(err, &changed) || changed.Service != "containerd" || !strings.Contains(err.Error(), `debug.level: "debug" → "warn"`) {
+			t.Fatalf("%v\n%s", err, table(results))
+		}
+	}
+	if s := l.status()["containerd"]; s.State != trace.Changed || len(s.Differences) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if l.get(toml) != edited {
+		t.Error("it was lost")
+	}
+	o := options()
+	o.Force = true
+	l.mustOff(o)
+	if got := l.get(layout.Previous(toml)); got != edited {
+		t.Errorf("the edited file is not beside: %q", got)
+	}
+	if err := l.Files.Remove(layout.Previous(toml)); err != nil {
+		t.Fatal(err)
+	}
+	l.isAsBefore(before)
+}
+
+// on --force takes what is there for what comes back.
+func TestWhatSomebodyChangedIsKept(t *testing.T) {
+	l := newLab(t)
+	l.mustOn(options("containerd"))
+	edited := "version = 2\n[debug]\nlevel = 'warn'\n"
+	l.Machine.WriteFile(toml, []byte(edited))
+	o := options("containerd")
+	o.Force = true
+	l.mustOn(o)
+	l.mustOff(options())
+	if got := l.get(toml); got != edited {
+		t.Errorf("came back: %q", got)
+	}
+}
+
+// A kubelet that does not come up with it, a configuration that is broken: it is
+// as before, and the error says why.
+func TestAFailureIsTakenBack(t *testing.T) {
+	l := newLab(t)
+	l.Machine.WriteFile(simulated.KubeletPath, nil) // not even a program
+	l.Machine.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.28.4", Fault: simulated.CrashAtStart}))
+	before := l.state()
+	results, err := l.on(options("kubelet"))
+	var back *trace.RolledBackError
+	var exit *deploy.RolledBackError
+	if !errors.As(err, &back) || !errors.As(err, &exit) || !strings.Contains(err.Error(), "crash at start") {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	after := l.state()
+	before["running"], after["running"] = "", "" // that one cannot be started again
+	for key, value := range before {
+		if after[key] != value {
+			t.Errorf("%s: %s, was %s", key, after[key], value)
+		}
+	}
+	if s := l.status()["kubelet"]; s.State != trace.IsOff {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAConfigurationThatIsBroken(t *testing.T) {
+	l := newLab(t)
+	l.Machine.WriteFile(toml, []byte("version = = 2"))
+	before := l.state()
+	if results, err := l.on(options()); err == nil || !strings.Contains(err.Error(), "containerd's configuration") {
+		t.Fatalf("%v\n%s", err, table(results))
+	}
+	l.isAsBefore(before)
+}
+
+func TestAServiceThatIsNotThere(t *testing.T) {
+	l := newLab(t)
+	l.remove("kubelet")
+	results := l.mustOn(options())
+	if results[1].Message != "there is no such service" || results[0].State != plan.Changed {
+		t.Errorf("\n%s", table(results))
+	}
+	if results, err := l.on(options("kubelet")); !errors.Is(err, host.ErrNoService) {
+		t.Errorf("%v\n%s", err, table(results))
+	}
+	l.remove("containerd")
+	if s := l.status()["containerd"]; s.State != trace.NoService {
+		t.Errorf("%+v", s)
+	}
+	l.mustOff(options()) // what is left can be put back
+	if got := l.get(toml); got != theirs {
+		t.Errorf("%q", got)
+	}
+}
+
+func (l *lab) remove(service string) {
+	l.t.Helper()
+	if _, err := l.Services.Stop(l.t.Context(), &agentv1.StopServiceRequest{Name: service}); err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.Services.Delete(l.t.Context(), &agentv1.DeleteServiceRequest{Name: service}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// A kubelet that somebody else's program starts is not guessed at.
+func TestAKubeletBehindAScript(t *testing.T) {
+	l := newLab(t)
+	l.configure("kubelet", `C:\nssm.exe`)
+	if results, err := l.on(options("kubelet")); err == nil || !strings.Contains(err.Error(), "native service") {
+		t.Errorf("%v\n%s", err, table(results))
+	}
+}
+
+// A push in between changes the binary and nothing of the trace.
+func TestAPushInBetween(t *testing.T) {
+	l := newLab(t)
+	l.mustOn(options())
+	on := l.state()
+	doc := document(t)
+	result, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{})
+	if err != nil || result.Result != deploy.Changed {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, key := range []string{toml, "containerd", "kubelet", "running"} {
+		if now := l.state(); now[key] != on[key] {
+			t.Errorf("%s: %s, was %s", key, now[key], on[key])
+		}
+	}
+	l.mustOff(options())
+	if got := l.get(toml); got != theirs {
+		t.Errorf("%q", got)
+	}
+}
+
+// A push that changes a command line would lose the trace: it says so. One that
+// wants what is there without the trace has nothing to do.
+func TestAPushOfArgumentsInBetween(t *testing.T) {
+	l := newLab(t)
+	plain := l.commandLine("kubelet")
+	l.mustOn(options())
+	before := l.state()
+	doc := document(t)
+	kubelet := filepath.Join(filepath.Dir(doc.File), "kubelet.exe")
+	writeFile(t, kubelet, l.Get(simulated.KubeletPath))
+	p := v1alpha1.Provisioner{Name: "kubelet", SourceURL: kubelet, Destination: simulated.KubeletPath, Args: commandline.Split(plain)[1:]}
+	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{p}
+	v1alpha1.SetDefaults(&doc.Node)
+	if result, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{}); err != nil || result.Result != deploy.Unchanged {
+		t.Errorf("%+v, %v", result, err)
+	}
+	doc.Node.Spec.Kubernetes.Provisioners[0].Args = []string{"--windows-service"}
+	_, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{})
+	var on *record.OnError
+	if !errors.As(err, &on) || on.Service != "kubelet" || on.By != "ann@desk" {
+		t.Errorf("%v", err)
+	}
+	l.isAsBefore(before)
+}
+
+// For who stops the services anyway, they go on as they run; what an
+// interruption of that leaves is put back too.
+func TestOffWithoutARestart(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	l.mustOn(options())
+	pids := l.Machine.ServiceStates()
+	o := options()
+	o.NoRestart = true
+	l.mustOff(o)
+	l.isAsBefore(before)
+	for _, name := range []string{"containerd", "kubelet"} {
+		if now := l.Machine.ServiceStates()[name]; now.PID != pids[name].PID {
+			t.Errorf("%s was restarted", name)
+		}
+	}
+
+	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`)
+	before = l.state()
+	l.mustOn(options("containerd"))
+	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`) // and then it was cut
+	l.mustOff(o)
+	l.isAsBefore(before)
+}
+
+// document has a new containerd to push.
+func document(t *testing.T) config.Document {
+	t.Helper()
+	folder := t.TempDir()
+	writeFile(t, filepath.Join(folder, "containerd.exe"), simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "1.7.12"}))
+	doc := config.Document{File: filepath.Join(folder, "swdt.yaml")}
+	doc.Node.Metadata.Name = "win1"
+	health := options().Spec.Provisioners[0].Health
+	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{
+		{Name: "containerd", SourceURL: "containerd.exe", Destination: simulated.ContainerdPath, Health: health},
+	}
+	v1alpha1.SetDefaults(&doc.Node)
+	return doc
+}

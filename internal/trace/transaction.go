@@ -1,0 +1,158 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// change is one service's way from what stands there to something else.
+type change struct {
+	*subject
+	from    seen
+	to      standing
+	options Options
+}
+
+// run has the node make the change, as one transaction.
+func (c change) run(ctx context.Context, n *node.Node, r ui.Reporter) error {
+	component, err := c.stage(ctx, n)
+	if err != nil {
+		return err
+	}
+	r.Step("restarting %s", c.name)
+	swap := &agentv1.SwapPlan{Holder: c.options.Holder, Components: []*agentv1.SwapComponent{component}}
+	_, began, err := deploy.Transact(ctx, n, swap, r)
+	if err != nil && !began && component.GetStaged() != "" {
+		err = errors.Join(&notBegunError{err}, smallfile.Remove(ctx, n, component.GetStaged()))
+	}
+	return c.explain(err)
+}
+
+// stage puts the new configuration beside the old one.
+func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent, error) {
+	component := c.component()
+	if c.from.path == "" || c.from.sum() == c.to.sum() {
+		return component, nil
+	}
+	content := c.to.Config
+	if !c.to.Exists {
+		content = []byte(newConfig) // a transaction removes no file; removeStopgap does
+	}
+	component.Sha256, component.PreviousSha256 = record.Sum(content, true), c.from.sum()
+	component.Staged = layout.Staged(c.from.path, component.GetSha256())
+	if err := smallfile.Replace(ctx, n, component.GetStaged(), content, ""); err != nil {
+		return nil, &notBegunError{err}
+	}
+	return component, nil
+}
+
+func (c change) component() *agentv1.SwapComponent {
+	destination := c.from.path
+	if destination == "" {
+		destination = commandline.Split(c.from.CommandLine)[0] // stays as it is
+	}
+	health := c.health()
+	component := &agentv1.SwapComponent{
+		Name: c.name, Service: c.name, Destination: destination,
+		DependsOn:   v1alpha1.DefaultDependsOn(c.name),
+		Health:      &agentv1.Health{Timeout: durationpb.New(health.Timeout.Duration)},
+		Settle:      durationpb.New(health.Settle.Duration),
+		StopTimeout: durationpb.New(health.StopTimeout.Duration),
+	}
+	if !health.None {
+		component.Health.HttpGet, component.Health.CriPipe = health.HTTPGet, health.CRIPipe
+	}
+	if c.from.CommandLine != c.to.CommandLine {
+		component.CommandLine = c.to.CommandLine
+	}
+	return component
+}
+
+// health is how the service shows that it works: as the node file says where it
+// has this service, else as usual.
+func (c change) health() v1alpha1.Health {
+	for _, p := range c.options.Spec.Provisioners {
+		if strings.EqualFold(p.Name, c.name) && p.Health != nil && p.Health.Timeout != nil {
+			return *p.Health
+		}
+	}
+	return v1alpha1.DefaultHealth(c.name)
+}
+
+// makeLogFolder makes the folder that a service logs to.
+func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error {
+	file := strings.ReplaceAll(commandline.Flag(commandLine, "log-file"), "/", `\`)
+	end := strings.LastIndex(file, `\`)
+	if end <= len(`C:`) { // in the root, or no whole path
+		return nil
+	}
+	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil && !errors.Is(err, host.ErrExist) {
+		return fmt.Errorf("make the folder for the log: %w", err)
+	}
+	return nil
+}
+
+func running(is seen) bool {
+	return host.ServiceState(is.service.GetStatus().GetState()) == host.Running
+}
+
+// RolledBackError is a service that did not come up with the change, which was
+// taken back.
+type RolledBackError struct {
+	Service string
+	Err     *deploy.RolledBackError
+}
+
+func (e *RolledBackError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s did not come up with the change: %s; ", e.Service, e.Err.Outcome.GetMessage())
+	if e.Err.Complete() {
+		b.WriteString("its configuration and command line are back")
+	} else {
+		b.WriteString("its configuration and command line are back, but not everything runs that ran before: see swdt status")
+	}
+	for _, c := range e.Err.Outcome.GetComponents() {
+		if len(c.GetLogLines()) > 0 {
+			b.WriteString("\nits last log lines:\n  " + strings.Join(c.GetLogLines(), "\n  "))
+		}
+	}
+	return b.String()
+}
+
+func (e *RolledBackError) Unwrap() error { return e.Err }
+
+// notBegunError is a change that did not begin.
+type notBegunError struct{ err error }
+
+func (e *notBegunError) Error() string { return e.err.Error() }
+func (e *notBegunError) Unwrap() error { return e.err }
+
+func (c change) explain(err error) error {
+	var back *deploy.RolledBackError
+	if errors.As(err, &back) {
+		return &RolledBackError{Service: c.name, Err: back}
+	}
+	return err
+}
+
+// unchanged is whether the node is known to be as it was.
+func unchanged(err error) bool {
+	var back *RolledBackError
+	var notBegun *notBegunError
+	return errors.As(err, &back) || errors.As(err, &notBegun)
+}
