@@ -9,6 +9,7 @@
 //   - query.go: what is asked of wevtutil, built of numbers and times alone
 //   - xml.go: its answer
 //   - read.go: one channel, and what comes to it
+//   - export.go: one channel as a file of Windows' own format
 package events
 
 import (

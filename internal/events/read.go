@@ -95,29 +95,45 @@ func (r *Reader) Channels(names []string) ([]Channel, error) {
 // stood there have all been given.
 type Emit func(batch []Event, stands bool) error
 
+// Position is how far a channel has been read; zero: not at all.
+type Position struct {
+	last   uint64 // the number of the record that was given last, or that is not new
+	stands bool   // all that stood there was given
+}
+
 // Read gives the channel's events, and with Follow those that come until ctx ends.
 func (c Channel) Read(ctx context.Context, q Query, emit Emit) error {
-	newest, err := c.newest(ctx, q)
-	if err != nil {
-		return err
+	return c.Resume(ctx, q, &Position{}, emit)
+}
+
+// Resume is Read that after an error goes on at the position.
+func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) error {
+	if !at.stands {
+		var newest uint64
+		if q.Follow {
+			var err error
+			if newest, err = c.newest(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.stored(ctx, q, at, emit); err != nil {
+			return err
+		}
+		// What was logged between the two questions was given already.
+		at.last, at.stands = max(at.last, newest), true
+		if err := emit(nil, true); err != nil {
+			return err
+		}
 	}
-	last, err := c.stored(ctx, q, emit)
-	if err != nil {
-		return err
+	if !q.Follow {
+		return nil
 	}
-	if err := emit(nil, true); err != nil || !q.Follow {
-		return err
-	}
-	// What was logged between the two questions was given already.
-	return c.follow(ctx, q, max(last, newest), emit)
+	return c.follow(ctx, q, at, emit)
 }
 
 // newest is the number of the channel's last record: whatever it is, what is new
 // has a higher one.
-func (c Channel) newest(ctx context.Context, q Query) (uint64, error) {
-	if !q.Follow {
-		return 0, nil
-	}
+func (c Channel) newest(ctx context.Context) (uint64, error) {
 	var number uint64
 	_, err := c.ask(ctx, Query{Last: 1}, 0, func(e Event) error {
 		number = e.Record
@@ -126,14 +142,23 @@ func (c Channel) newest(ctx context.Context, q Query) (uint64, error) {
 	return number, err
 }
 
-// stored gives what stands in the channel, and the number of the last one.
-func (c Channel) stored(ctx context.Context, q Query, emit Emit) (uint64, error) {
+// stored gives what stands in the channel behind the position.
+func (c Channel) stored(ctx context.Context, q Query, at *Position, emit Emit) error {
 	if q.Last == 0 {
-		return 0, nil
+		return nil
 	}
 	keep := q.Last > 0
 	var batch []Event
-	last, err := c.ask(ctx, q, 0, func(e Event) error {
+	give := func(highest uint64) error {
+		given := batch
+		batch = nil
+		if err := emit(given, false); err != nil {
+			return err
+		}
+		at.last = max(at.last, highest)
+		return nil
+	}
+	last, err := c.ask(ctx, q, at.last, func(e Event) error {
 		if q.Wants != nil && !q.Wants(e) {
 			return nil
 		}
@@ -142,14 +167,12 @@ func (c Channel) stored(ctx context.Context, q Query, emit Emit) (uint64, error)
 		case keep && len(batch) > 2*q.Last: // only with Wants: in order, the last count
 			batch = slices.Delete(batch, 0, len(batch)-q.Last)
 		case !keep && len(batch) == batchSize:
-			given := batch
-			batch = nil
-			return emit(given, false)
+			return give(e.Record)
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if q.newestFirst(0) {
 		slices.Reverse(batch)
@@ -157,10 +180,10 @@ func (c Channel) stored(ctx context.Context, q Query, emit Emit) (uint64, error)
 	if keep {
 		batch = batch[max(0, len(batch)-q.Last):]
 	}
-	return last, emit(batch, false)
+	return give(last)
 }
 
-func (c Channel) follow(ctx context.Context, q Query, last uint64, emit Emit) error {
+func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) error {
 	q.Since, q.Last = time.Time{}, -1
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -171,7 +194,7 @@ func (c Channel) follow(ctx context.Context, q Query, last uint64, emit Emit) er
 		case <-ticker.C:
 		}
 		var batch []Event
-		newest, err := c.ask(ctx, q, max(last, 1), func(e Event) error {
+		newest, err := c.ask(ctx, q, max(at.last, 1), func(e Event) error {
 			if q.Wants == nil || q.Wants(e) {
 				batch = append(batch, e)
 			}
@@ -180,10 +203,10 @@ func (c Channel) follow(ctx context.Context, q Query, last uint64, emit Emit) er
 		if err != nil {
 			return err
 		}
-		last = max(last, newest)
 		if err := emit(batch, true); err != nil {
 			return err
 		}
+		at.last = max(at.last, newest)
 	}
 }
 

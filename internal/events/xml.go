@@ -8,7 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf16"
+
+	"github.com/swdt-dev/swdt/internal/logline"
 )
 
 // largest is where an event is given up, bytes. Windows allows 64 KiB of data.
@@ -66,16 +67,9 @@ func (d *decoder) narrow(data []byte) []byte {
 	if !d.wide {
 		return data
 	}
-	units := make([]uint16, 0, len(data)/2)
-	for ; len(data) > 1; data = data[2:] {
-		units = append(units, uint16(data[0])|uint16(data[1])<<8)
-	}
-	if n := len(units); n > 0 && utf16.IsSurrogate(rune(units[n-1])) && units[n-1] < 0xdc00 { // its half is to come
-		data = append([]byte{byte(units[n-1]), byte(units[n-1] >> 8)}, data...)
-		units = units[:n-1]
-	}
-	d.odd = bytes.Clone(data)
-	return []byte(string(utf16.Decode(units)))
+	text, used := logline.Wide{}.Narrow(nil, data, false)
+	d.odd = bytes.Clone(data[used:])
+	return text
 }
 
 // rendered is an event as XML.

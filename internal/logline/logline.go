@@ -55,9 +55,19 @@ type Line struct {
 	Partial bool   // CRI: the container's line goes on in the next one
 }
 
+// byteOrderMark is what some programs begin a UTF-8 file with.
+const byteOrderMark = "\ufeff"
+
+// IsCRI is whether a line may be one in the CRI log format, by its form.
+func IsCRI(line []byte) bool {
+	const shortest = "2006-01-02T15:04:05Z stdout F"
+	return len(line) >= len(shortest) && line[4] == '-' && line[7] == '-' && line[10] == 'T' &&
+		(bytes.Contains(line[:min(len(line), searched)], []byte(" stdout ")) || bytes.Contains(line[:min(len(line), searched)], []byte(" stderr ")))
+}
+
 // Parse reads one line. See Time for what now is.
 func Parse(line []byte, now time.Time) Line {
-	line = bytes.TrimRight(line, "\r\n")
+	line = bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), []byte(byteOrderMark))
 	l := Line{}
 	l.Time, _ = Time(line, now)
 	if rest, ok := l.cri(line); ok {
@@ -92,7 +102,7 @@ func (l *Line) cri(line []byte) (rest []byte, ok bool) {
 func form(line []byte) (Format, Level) {
 	switch {
 	case isKlog(line):
-		return Klog, map[byte]Level{'I': Info, 'W': Warning, 'E': Error, 'F': Fatal}[line[0]]
+		return Klog, klogLevel(line[0])
 	case len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}':
 		return JSON, jsonLevel(line)
 	}
@@ -102,6 +112,18 @@ func form(line []byte) (Format, Level) {
 		}
 	}
 	return Plain, marked(line)
+}
+
+func klogLevel(letter byte) Level {
+	switch letter {
+	case 'I':
+		return Info
+	case 'W':
+		return Warning
+	case 'E':
+		return Error
+	}
+	return Fatal
 }
 
 func isKlog(line []byte) bool {

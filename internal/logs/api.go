@@ -17,6 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/swdt-dev/swdt/internal/logline"
 	"github.com/swdt-dev/swdt/internal/swap"
 )
 
@@ -230,25 +231,52 @@ const (
 func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
 	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
-		return a.read(ctx, source, file, "", in)
+		return a.read(ctx, source, file, in)
 	}
 	for size := firstPart; size < lastPart; size *= 8 {
-		body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, "bytes=-"+strconv.Itoa(size))
+		text, err := a.part(ctx, file, "bytes=-"+strconv.Itoa(size), size)
 		if err != nil {
 			return err
 		}
-		text, err := io.ReadAll(io.LimitReader(body, int64(size)+1))
-		body.Close()
-		if err != nil {
-			return fmt.Errorf("read %s: %w", file, err)
-		}
 		whole := len(text) < size
 		if whole || bytes.Count(text, []byte("\n")) > wanted {
-			begin := lineStart(text, wanted)
-			return a.send(ctx, source, file, bytes.NewReader(text[begin:]), in)
+			wide, err := a.isWide(ctx, file, text, whole)
+			switch {
+			case err != nil:
+				return err
+			case wide:
+				return a.read(ctx, source, file, in)
+			}
+			return a.send(ctx, source, file, bytes.NewReader(text[lineStart(text, wanted):]), everyLine, in)
 		}
 	}
-	return a.read(ctx, source, file, "", in)
+	return a.read(ctx, source, file, in)
+}
+
+// part is some bytes of a file, and no more than limit.
+func (a *api) part(ctx context.Context, file, byteRange string, limit int) ([]byte, error) {
+	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, byteRange)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return text, nil
+}
+
+// isWide is whether a file is UTF-16, which its beginning says. Of such a file a part
+// tells nothing: nobody says whether it begins in the middle of a character.
+func (a *api) isWide(ctx context.Context, file string, text []byte, whole bool) (wide bool, err error) {
+	if !whole {
+		if text, err = a.part(ctx, file, "bytes=0-"+strconv.Itoa(logline.MarkSize-1), logline.MarkSize); err != nil {
+			return false, err
+		}
+	}
+	_, wide = logline.Mark(text)
+	return wide, nil
 }
 
 // lineStart is where the last lines begin.
@@ -275,27 +303,25 @@ func lastLines(text []byte, wanted int64) (from int, found bool) {
 	}
 }
 
-func (a *api) read(ctx context.Context, source, file, byteRange string, in *Input) error {
-	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, byteRange)
+// read sends the whole file, or the last lines of it that are wanted.
+func (a *api) read(ctx context.Context, source, file string, in *Input) error {
+	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, "")
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	return a.send(ctx, source, file, body, in)
+	return a.send(ctx, source, file, body, a.options.Tail, in)
 }
 
-// send makes records of a log's bytes. The node's time zone is not known here: a
-// time without one is taken for UTC.
-func (a *api) send(ctx context.Context, source, file string, from io.Reader, in *Input) error {
-	o := a.options
-	if !o.picks() && o.Since.IsZero() {
-		o.Tail = -1 // cut already
-	}
+// send makes records of a log's bytes, of the last lines that are wanted. The node's
+// time zone is not known here: a time without one is taken for UTC.
+func (a *api) send(ctx context.Context, source, file string, from io.Reader, last int, in *Input) error {
 	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
-	if strings.HasPrefix(source, podPrefix) || strings.HasPrefix(file, "pods/") {
+	if strings.HasPrefix(file, "pods/") {
 		source = podSource(defaultPodLogs, windowsPath)
 	}
-	l := newLines(File{Node: a.node, Source: source, Path: windowsPath}, o)
+	l := newLines(File{Node: a.node, Source: source, Path: windowsPath}, a.options, last)
+	from = logline.Text(from)
 	buffer := make([]byte, firstPart)
 	for {
 		n, err := from.Read(buffer)
@@ -328,6 +354,9 @@ func (a *api) query(ctx context.Context, source, service string, in *Input) erro
 		values.Set("tailLines", strconv.Itoa(o.Tail))
 	}
 	body, err := a.kubelet.NodeLogs(ctx, a.node, "", values, "")
+	if apierrors.IsNotFound(err) {
+		return &NothingError{Sources: []string{source}}
+	}
 	if err != nil {
 		return err
 	}
@@ -337,5 +366,5 @@ func (a *api) query(ctx context.Context, source, service string, in *Input) erro
 	if head, _ := reader.Peek(len("<!doctype html>")); bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype")) || bytes.HasPrefix(head, []byte("<pre>")) {
 		return &QueryDisabledError{Node: a.node, Service: service}
 	}
-	return a.send(ctx, source, path.Base(service), reader, in)
+	return a.send(ctx, source, path.Base(service), reader, a.options.Tail, in)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,8 +78,26 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("%q, %v", got, err)
 	}
+	put("pods/notes.txt", "no container's\n")
+	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\pods\*.txt`}, Tail: 2}); err != nil || !slices.Equal(got, []string{"container's"}) {
+		t.Errorf("%q, %v", got, err)
+	}
 	put("other/other.log", "of a service that is in no table\n")
 	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"table"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	// What PowerShell 5.1 redirects to a file, read in part, whole, and as one of those
+	// that are chosen here.
+	put("wide.log", string(wide(strings.Repeat("alte Zeile\r\n", 9000)+"vor grün\r\nnach 😀\r\n", false)))
+	for _, o := range []logs.Options{{Tail: 2}, {Tail: 2, Grep: pattern(t, "grün|😀")}, {Tail: -1}, {Tail: 2, Since: time.Now().Add(-time.Hour)}} {
+		o.Sources = []string{`file:C:\var\log\wide.log`}
+		got, err := ask(o)
+		if want := []string{"grün", "😀"}; err != nil || len(got) < 2 || !slices.Equal(got[len(got)-2:], want) || o.Tail > 0 && len(got) > 2 {
+			t.Errorf("UTF-16, the last %d: %d lines, %.80q, %v", o.Tail, len(got), got, err)
+		}
+	}
+	put("short.log", string(wide("eine Zeile\n", true)))
+	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\short.log`}, Tail: 2}); err != nil || !slices.Equal(got, []string{"Zeile"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	_, err := ask(logs.Options{Sources: []string{"docker"}, Tail: 2})

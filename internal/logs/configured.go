@@ -105,10 +105,13 @@ func podPattern(folder, name string) string {
 }
 
 // podSource names a container's log: C:\var\log\pods\NS_NAME_UID\CONTAINER\0.log.
-// No name has an underscore in it.
+// No name has an underscore in it. Any other file there is just a file.
 func podSource(folder, path string) string {
 	parts := strings.Split(path[len(folder)+1:], `\`)
 	pod := strings.Split(parts[0], "_")
+	if len(parts) != 3 || len(pod) != 3 {
+		return filePrefix + path
+	}
 	return podPrefix + pod[0] + "/" + pod[1] + "/" + parts[1]
 }
 
@@ -122,7 +125,7 @@ func (f *finder) podFolder(ctx context.Context) (string, error) {
 	if err != nil || config == nil {
 		return f.podLogs, err
 	}
-	file := absolute(flagOf(config.GetCommandLine(), "config"))
+	file := absolute(commandline.Flag(config.GetCommandLine(), "config"))
 	if file == "" {
 		return f.podLogs, nil
 	}
@@ -141,20 +144,4 @@ func (f *finder) podFolder(ctx context.Context) (string, error) {
 		f.podLogs = absolute(kubelet.PodLogsDir)
 	}
 	return f.podLogs, nil
-}
-
-// flagOf is a flag's value on a command line.
-func flagOf(line, name string) string {
-	args := commandline.Split(line)
-	for i, arg := range args {
-		given, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if given != name || !strings.HasPrefix(arg, "-") {
-			continue
-		}
-		if !ok && i+1 < len(args) {
-			value = args[i+1]
-		}
-		return value
-	}
-	return ""
 }

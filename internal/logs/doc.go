@@ -26,6 +26,9 @@ type Record struct {
 	Stream string // stdout or stderr, of a container
 	Text   string
 	Event  *events.Event // of a source event:CHANNEL
+	// Raw is whole lines as they stand in the file, in place of all but File and
+	// what is above it: see Options.Verbatim.
+	Raw []byte
 }
 
 // Options say which lines are wanted.
@@ -39,4 +42,7 @@ type Options struct {
 	Level   logline.Level // and worse; Unknown: every line
 
 	EventIDs []int // of the channels among Sources; none: all
+	// Verbatim lets lines through that nobody has looked at, where there is a
+	// single log: the sink wants nothing but their text.
+	Verbatim bool
 }

@@ -249,6 +249,11 @@ func TestWhatIsNotThere(t *testing.T) {
 	if !errors.As(err, &channel) {
 		t.Errorf("no such channel: %v", err)
 	}
+	n.Put(`C:\var\log\kubelet\kubelet.log`, []byte(klog("I", 1, "one")+"\n"))
+	records, err := show(t, n, logs.Options{Sources: []string{"kubelet", "event:Nonsense"}, Tail: 1})
+	if !errors.As(err, &channel) || len(records) > 0 {
+		t.Errorf("a log that is there, and a channel that is not: %q, %v", texts(records), err)
+	}
 }
 
 func TestEventsAreFilteredOnTheNode(t *testing.T) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -46,6 +47,9 @@ func Compile(text string) (*Pattern, error) {
 
 // Match is whether the line is wanted; no pattern wants every line.
 func (p *Pattern) Match(line string) bool { return p == nil || p.re.MatchString(line) }
+
+// matchBytes is Match for a line whose end is still there.
+func (p *Pattern) matchBytes(line []byte) bool { return p.re.Match(bytes.TrimRight(line, "\r\n")) }
 
 func (p *Pattern) String() string { return p.re.String() }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/events"
@@ -42,6 +43,7 @@ type show struct {
 	mutex   sync.Mutex
 	errs    []error
 	read    map[string]bool // by path, folded
+	several atomic.Bool     // there is more than one log
 }
 
 // Show sends a node's logs to the merger and closes in, which has stood for the
@@ -52,7 +54,7 @@ func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, te
 	if len(names) == 0 {
 		names = byDefault()
 	}
-	err := s.begin(ctx, names)
+	err := s.again(ctx, func(ctx context.Context) error { return s.begin(ctx, names) })
 	in.Close(ctx)
 	if err != nil {
 		return err
@@ -64,10 +66,15 @@ func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, te
 	return errors.Join(s.errs...)
 }
 
-// begin starts reading all there is.
+// begin starts reading all there is, once it is known that there is all that was
+// named.
 func (s *show) begin(ctx context.Context, names []string) error {
-	files, channels := split(names)
+	files, named := split(names)
 	found, err := Find(ctx, s.node, files)
+	if err != nil {
+		return err
+	}
+	channels, err := s.channels(ctx, named)
 	if err != nil {
 		return err
 	}
@@ -75,13 +82,17 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	if !s.options.Follow {
 		wanted = existing(found)
 	}
-	if len(wanted) == 0 && len(channels) == 0 && (!s.options.Follow || len(s.options.Sources) > 0) {
+	if len(wanted) == 0 && len(named) == 0 && (!s.options.Follow || len(s.options.Sources) > 0) {
 		return &NothingError{Sources: names, Wanted: found}
 	}
+	s.several.Store(len(wanted)+len(channels) != 1)
 	for _, file := range wanted {
 		s.file(ctx, file.File, s.options)
 	}
-	return s.channels(ctx, channels)
+	for _, channel := range channels {
+		s.channel(ctx, channel)
+	}
+	return nil
 }
 
 func split(names []string) (files, channels []string) {
@@ -101,8 +112,27 @@ func (s *show) file(ctx context.Context, file File, o Options) {
 	in := s.merger.Add(ctx)
 	s.running.Go(func() {
 		defer in.Close(ctx)
-		s.failed(ctx, Tail(ctx, s.node.Files, file, o, in))
+		t := &tail{lines: newLines(file, o, o.last()), in: in, tell: s.tell}
+		t.lines.verbatim = s.verbatim(o)
+		s.failed(ctx, s.again(ctx, func(ctx context.Context) error { return t.read(ctx, s.node.Files) }))
 	})
+}
+
+// verbatim is whether lines need not be looked at: nobody asked for anything but
+// their text, and there is no other log to be put in order with. Nil: they do.
+func (s *show) verbatim(o Options) func() bool {
+	if !o.Verbatim || o.picks() || !o.Since.IsZero() {
+		return nil
+	}
+	return func() bool { return !s.several.Load() }
+}
+
+// again does work anew where it loses the connection, while logs are followed.
+func (s *show) again(ctx context.Context, work func(context.Context) error) error {
+	if !s.options.Follow {
+		return work(ctx)
+	}
+	return s.node.Again(ctx, s.tell, work)
 }
 
 // failed keeps an error of one log: the others go on.
@@ -112,6 +142,10 @@ func (s *show) failed(ctx context.Context, err error) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	var unreachable *node.UnreachableError
+	if s.options.Follow && !errors.As(err, &unreachable) && !errors.Is(err, errEnded) {
+		s.tell.Warn("%v; it is followed no more", err) // the others may go on for hours
+	}
 	var lost *node.LostError
 	if errors.As(err, &lost) {
 		for _, other := range s.errs {
@@ -136,7 +170,11 @@ func (s *show) rescan(ctx context.Context, names []string) {
 			return
 		case <-ticker.C:
 		}
-		found, err := Find(ctx, s.node, files)
+		var found []Found
+		err := s.again(ctx, func(ctx context.Context) (err error) {
+			found, err = Find(ctx, s.node, files)
+			return err
+		})
 		if err != nil {
 			s.failed(ctx, err)
 			return
@@ -144,33 +182,33 @@ func (s *show) rescan(ctx context.Context, names []string) {
 		for _, file := range existing(found) {
 			if !s.read[strings.ToLower(file.Path)] {
 				s.tell.Info("new log %s", file.Path)
+				s.several.Store(true)
 				s.file(ctx, file.File, fromStart)
 			}
 		}
 	}
 }
 
-// channels reads event channels beside the files.
-func (s *show) channels(ctx context.Context, names []string) error {
+// channels finds event channels on the node.
+func (s *show) channels(ctx context.Context, names []string) ([]events.Channel, error) {
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	reader, err := events.Open(ctx, s.node.Processes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	channels, err := reader.Channels(names)
-	if err != nil {
-		return err
-	}
-	for _, channel := range channels {
-		in := s.merger.Add(ctx)
-		s.running.Go(func() {
-			defer in.Close(ctx)
-			s.failed(ctx, channel.Read(ctx, s.query(), s.emit(ctx, in)))
-		})
-	}
-	return nil
+	return reader.Channels(names)
+}
+
+// channel reads one event channel beside the others.
+func (s *show) channel(ctx context.Context, channel events.Channel) {
+	in := s.merger.Add(ctx)
+	s.running.Go(func() {
+		defer in.Close(ctx)
+		var at events.Position
+		s.failed(ctx, s.again(ctx, func(ctx context.Context) error { return channel.Resume(ctx, s.query(), &at, s.emit(ctx, in)) }))
+	})
 }
 
 func (s *show) query() events.Query {

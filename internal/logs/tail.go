@@ -14,6 +14,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/logline"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Tailer reads logs on a node: its Files client.
@@ -29,7 +30,10 @@ type File struct {
 }
 
 // What a TailReply's event says: see package agent.
-const tailStands = "end"
+const (
+	tailStands = "end"
+	tailLost   = "lost"
+)
 
 // maxLine is where a line without an end is cut, bytes.
 const maxLine = 1 << 20
@@ -41,29 +45,46 @@ const overdue = time.Minute
 // errPast: the rest of the log is later than what is wanted.
 var errPast = errors.New("past the end")
 
-// Tail sends a file's lines to the merger until the file ends, or while it is
-// followed until ctx does.
-func Tail(ctx context.Context, node Tailer, file File, o Options, in *Input) error {
+// tail is one file that is read, over as many connections as it takes.
+type tail struct {
+	lines *lines
+	in    *Input
+	tell  ui.Reporter
+	place *agentv1.TailPlace // behind what has come; nil: nothing has
+}
+
+// read sends the file's lines to the merger until the file ends, or while it is
+// followed until ctx does. After an error it goes on where it was.
+func (t *tail) read(ctx context.Context, node Tailer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := node.Tail(ctx, request(file, o))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", file.Path, err)
+	r := request(t.lines.file, t.lines.options)
+	if t.place != nil {
+		r.From = t.place
 	}
-	l := newLines(file, o)
+	stream, err := node.Tail(ctx, r)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", t.lines.file.Path, err)
+	}
 	for {
 		reply, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return in.Send(ctx, l.end())
+			return t.in.Send(ctx, t.lines.end())
 		}
 		if err != nil {
 			return err // the agent has said what was attempted
 		}
-		if err := l.reply(ctx, reply, in); err != nil {
+		if reply.GetEvent() == tailLost {
+			t.tell.Warn("%s was replaced while there was no connection, and is gone: what it had at its end is not shown", t.lines.file.Path)
+		}
+		if err := t.lines.reply(ctx, reply, t.in); err != nil {
 			if errors.Is(err, errPast) {
 				return nil
 			}
 			return err
+		}
+		if reply.GetPlace() != nil {
+			t.place = reply.GetPlace()
 		}
 	}
 }
@@ -80,6 +101,15 @@ func request(file File, o Options) *agentv1.TailRequest {
 	}
 	r.Contains, r.IgnoreCase = o.Grep.Words()
 	return r
+}
+
+// last is how many lines are kept here: the node knows which are the last, but not
+// of those that match.
+func (o Options) last() int {
+	if o.picks() {
+		return o.Tail
+	}
+	return everyLine
 }
 
 // picks is whether lines are left out here.
@@ -99,12 +129,18 @@ type lines struct {
 	level logline.Level
 	keep  ring // the last lines that match, until the log stands
 	stood bool
+	// verbatim is whether nobody needs to look at the lines; nil: somebody does.
+	verbatim func() bool
 }
 
-func newLines(file File, o Options) *lines {
+// everyLine is a number of last lines.
+const everyLine = -1
+
+// newLines keeps the last lines of those that match until the log stands.
+func newLines(file File, o Options, last int) *lines {
 	l := &lines{file: file, options: o, zone: time.UTC}
-	if o.Tail >= 0 && o.picks() {
-		l.keep.size = o.Tail
+	if last >= 0 {
+		l.keep.size = last
 	} else {
 		l.stood = true
 	}
@@ -127,8 +163,31 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 			return err
 		}
 	}
+	if len(l.rest) == 0 && l.passes(r.GetData()) {
+		return in.Send(ctx, l.whole(r.GetData()))
+	}
 	records, err := l.split(r.GetData())
 	return errors.Join(in.Send(ctx, records), err)
+}
+
+// passes is whether lines go through as they are. Those of containers have to be
+// taken out of what their runtime wraps them in.
+func (l *lines) passes(data []byte) bool {
+	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || l.cri.Len() > 0 {
+		return false
+	}
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	return len(first) <= maxLine && logline.Parse(first, time.Now()).Format != logline.CRI
+}
+
+// whole takes the lines that have an end, and keeps the rest for the next ones.
+func (l *lines) whole(data []byte) []Record {
+	end := bytes.LastIndexByte(data, '\n') + 1
+	l.rest = append(l.rest, data[end:]...)
+	if end == 0 {
+		return nil
+	}
+	return []Record{{Node: l.file.Node, Source: l.file.Source, File: l.file.Path, Raw: data[:end]}}
 }
 
 // split cuts what came into lines.
@@ -151,6 +210,9 @@ func (l *lines) split(data []byte) (records []Record, err error) {
 		}
 		records = l.line(records, line, now)
 		data = data[end+1:]
+		if l.passes(data) {
+			return append(records, l.whole(data)...), nil
+		}
 		if until := l.options.Until; !until.IsZero() && l.time.Sub(until) > overdue {
 			return append(records, l.release()...), errPast
 		}
@@ -179,6 +241,9 @@ func (l *lines) release() []Record {
 // line appends a line's record where the line is wanted. One that says neither
 // time nor level, such as of a stack trace, goes with the one before it.
 func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
+	if l.isNotWanted(text) {
+		return to
+	}
 	parsed := logline.Parse(text, now)
 	if !parsed.Time.IsZero() {
 		l.time, l.level = parsed.Time, parsed.Level
@@ -206,6 +271,17 @@ func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
 	}
 	l.keep.add(r)
 	return to
+}
+
+// isNotWanted is whether a line's text alone leaves it out: it does not match, and
+// neither its time nor its level was asked for. A container's line may go on in the
+// next one.
+func (l *lines) isNotWanted(text []byte) bool {
+	o := l.options
+	if o.Grep == nil || o.Level != logline.Unknown || !o.Since.IsZero() || !o.Until.IsZero() || l.cri.Len() > 0 {
+		return false
+	}
+	return !o.Grep.matchBytes(text) && !logline.IsCRI(text)
 }
 
 // wants is whether a record is one of those asked for.
