@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	streamID = 1       // of the only call on the connection
-	maxReply = 1 << 20 // bytes of an answer
+	streamID = 1        // of the only call on the connection
+	maxReply = 16 << 20 // bytes of an answer, as much as the kubelet takes
 )
 
 // call makes one gRPC call on a new connection. gRPC is HTTP/2 with the outcome
@@ -56,7 +56,9 @@ func request(conn net.Conn, method string, message []byte) error {
 	framer := http2.NewFramer(&frames, nil)
 	headers := http2.HeadersFrameParam{StreamID: streamID, BlockFragment: block.Bytes(), EndHeaders: true}
 	prefixed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...) // 0: not compressed
-	if err := errors.Join(framer.WriteSettings(), framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
+	// The answer comes without waiting for leave: it is read to its end anyway.
+	window := http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxReply}
+	if err := errors.Join(framer.WriteSettings(window), framer.WriteWindowUpdate(0, maxReply), framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
 		return err
 	}
 	if _, err := conn.Write(frames.Bytes()); err != nil {

@@ -1,6 +1,7 @@
 package criclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,28 @@ func Pods(ctx context.Context, c *Client) (Answer, error) {
 // Containers asks for all containers, those that have ended too.
 func Containers(ctx context.Context, c *Client) (Answer, error) {
 	reply, err := c.Runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{})
-	return answer(reply, err, "its containers", func(w io.Writer) error { return containerTable(w, reply, time.Now()) })
+	if err != nil {
+		return Answer{}, failed(err, "its containers")
+	}
+	names, err := c.ImageNames(ctx)
+	return answer(reply, err, "its images", func(w io.Writer) error { return containerTable(w, reply, names, time.Now()) })
+}
+
+// ImageNames are what a runtime's images are called, by ID.
+func (c *Client) ImageNames(ctx context.Context) (map[string]string, error) {
+	reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
+	names := map[string]string{}
+	for _, image := range reply.GetImages() {
+		names[image.GetId()] = imageName(image)
+	}
+	return names, err
+}
+
+// ImageOf is what the image of a container is called. The kubelet names it by ID;
+// only newer runtimes keep what the pod asked for.
+func ImageOf(c *runtimev1.Container, names map[string]string) string {
+	image := c.GetImage()
+	return cmp.Or(image.GetUserSpecifiedImage(), names[image.GetImage()], image.GetImage())
 }
 
 // Stats asks what the containers use.
@@ -66,39 +88,40 @@ func Images(host string) Question {
 		}
 		var rows []imageRow
 		for _, image := range reply.GetImages() {
-			platform, err := c.platform(ctx, image.GetId())
+			platform, err := c.Platform(ctx, image.GetId())
 			if err != nil {
 				return Answer{}, failed(err, "the image "+image.GetId())
 			}
-			rows = append(rows, imageRow{image, platform, platform.verdict(host)})
+			rows = append(rows, imageRow{image, platform, platform.On(host)})
 		}
 		return answer(reply, nil, "", func(w io.Writer) error { return imageTable(w, rows, host) })
 	}
 }
 
-// platform is what an image is for, as its maker says.
-type platform struct {
+// Platform is what an image is for, as its maker says.
+type Platform struct {
 	OS        string `json:"os"`
 	OSVersion string `json:"os.version"`
 }
 
-// platform of an image. CRI has no field for it, but containerd tells the image's
+// Platform of an image. CRI has no field for it, but containerd tells the image's
 // configuration to those who ask for details; where it does not, nothing is known.
-func (c *Client) platform(ctx context.Context, id string) (platform, error) {
+func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	reply, err := c.Images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: id}, Verbose: true})
 	if err != nil {
-		return platform{}, err
+		return Platform{}, err
 	}
 	var info struct {
-		ImageSpec platform `json:"imageSpec"`
+		ImageSpec Platform `json:"imageSpec"`
 	}
 	if err := json.Unmarshal([]byte(reply.GetInfo()["info"]), &info); err != nil {
-		return platform{}, nil
+		return Platform{}, nil
 	}
 	return info.ImageSpec, nil
 }
 
-func (p platform) verdict(host string) Verdict {
+// On is whether a host of this build runs the image.
+func (p Platform) On(host string) Verdict {
 	if p.OS != "" && p.OS != "windows" {
 		return OtherOS
 	}

@@ -2,7 +2,7 @@
 // Interface (runtime.v1) and writes its answers: as the messages they are, in the
 // JSON that crictl prints, and as tables for people.
 //
-//   - criclient.go, ask.go: the connection, and the questions
+//   - criclient.go, way.go, ask.go: the connection, and the questions
 //   - json.go: messages as JSON
 //   - tables.go: messages as tables
 //   - build.go: which Windows runs which image
@@ -10,7 +10,6 @@ package criclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 
@@ -32,9 +31,11 @@ type Client struct {
 
 // New gives a client of the runtime that dial reaches. Nothing is contacted yet.
 func New(dial func(context.Context) (net.Conn, error)) (*Client, error) {
+	way := &way{dial: dial}
 	connection, err := grpc.NewClient("passthrough:///runtime",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects it
-		grpc.WithContextDialer(plainly(dial)),
+		grpc.WithContextDialer(way.connect),
+		grpc.WithUnaryInterceptor(way.call),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		grpc.WithDisableServiceConfig(),
 	)
@@ -45,18 +46,6 @@ func New(dial func(context.Context) (net.Conn, error)) (*Client, error) {
 		Runtime: runtimev1.NewRuntimeServiceClient(connection), Images: runtimev1.NewImageServiceClient(connection),
 		connection: connection,
 	}, nil
-}
-
-// plainly takes from an error of dial the status that the agent gave it: grpc would
-// make it its calls', and of some kinds say that they are illegal there.
-func plainly(dial func(context.Context) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, _ string) (net.Conn, error) {
-		conn, err := dial(ctx)
-		if err != nil {
-			return nil, errors.New(err.Error())
-		}
-		return conn, nil
-	}
 }
 
 // Close ends the connection.

@@ -45,19 +45,19 @@ func podTable(w io.Writer, reply *runtimev1.ListPodSandboxResponse, now time.Tim
 			age(pod.GetCreatedAt(), now), pod.GetRuntimeHandler(),
 		})
 	}
-	return ui.Table(w, []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"}, rows)
+	return ui.TableOr(w, "no pods", []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"}, rows)
 }
 
-func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, now time.Time) error {
+func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images map[string]string, now time.Time) error {
 	var rows [][]string
 	for _, c := range reply.GetContainers() {
 		state := strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CONTAINER_"))
 		rows = append(rows, []string{
 			shortID(c.GetId()), c.GetMetadata().GetName(), podOf(c.GetLabels()), state, age(c.GetCreatedAt(), now),
-			cmp.Or(c.GetImage().GetUserSpecifiedImage(), c.GetImage().GetImage()),
+			ImageOf(c, images),
 		})
 	}
-	return ui.Table(w, []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"}, rows)
+	return ui.TableOr(w, "no containers", []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"}, rows)
 }
 
 // podOf is the pod that the kubelet's labels name.
@@ -79,7 +79,7 @@ func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error 
 			size(s.GetMemory().GetWorkingSetBytes()), size(s.GetWritableLayer().GetUsedBytes()),
 		})
 	}
-	return ui.Table(w, []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME", "MEMORY", "DISK"}, rows)
+	return ui.TableOr(w, "no running containers", []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME", "MEMORY", "DISK"}, rows)
 }
 
 func cores(v *runtimev1.UInt64Value) string {
@@ -99,7 +99,7 @@ func seconds(v *runtimev1.UInt64Value) string {
 // imageRow is an image and whether it runs.
 type imageRow struct {
 	image    *runtimev1.Image
-	platform platform
+	platform Platform
 	verdict  Verdict
 }
 
@@ -111,7 +111,7 @@ func imageTable(w io.Writer, images []imageRow, host string) error {
 			cmp.Or(i.platform.OSVersion, string(Unknown)), string(i.verdict),
 		})
 	}
-	return ui.Table(w, []string{"IMAGE", "ID", "SIZE", "OS BUILD", "RUNS ON " + host}, rows)
+	return ui.TableOr(w, "no images", []string{"IMAGE", "ID", "SIZE", "OS BUILD", "RUNS ON " + host}, rows)
 }
 
 // imageName is the first of an image's names.

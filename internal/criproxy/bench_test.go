@@ -2,7 +2,6 @@ package criproxy_test
 
 import (
 	"context"
-	"io"
 	"net"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/cri/measure"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 )
 
@@ -56,53 +56,15 @@ func unary(b *testing.B, c runtimev1.RuntimeServiceClient) {
 
 // BenchmarkBulk is how fast bytes pass, in each direction.
 func BenchmarkBulk(b *testing.B) {
-	const size = 4 << 20
 	f := start(b, simulated.Minimal)
-	pipeServer(b, f, func(conn net.Conn) {
-		what := make([]byte, 1)
-		if _, err := conn.Read(what); err != nil {
-			return
-		}
-		block := make([]byte, 256<<10)
-		for {
-			var err error
-			if what[0] == 'd' {
-				_, err = conn.Write(block)
-			} else if _, err = io.CopyN(io.Discard, conn, size); err == nil {
-				_, err = conn.Write(what)
-			}
-			if err != nil {
-				return
-			}
-		}
-	})
+	pipeServer(b, f, measure.ServeBulk)
 	endpoint := proxy(b, f.keeper(cri.DefaultPipe).Dial)
-	block := make([]byte, size)
-	b.Run("from the node", func(b *testing.B) {
-		conn := dialSocket(b, endpoint)
-		if _, err := conn.Write([]byte("d")); err != nil {
-			b.Fatal(err)
-		}
-		b.SetBytes(size)
-		for b.Loop() {
-			if _, err := io.ReadFull(conn, block); err != nil {
+	for name, direction := range map[string]measure.Direction{"from the node": measure.FromServer, "to the node": measure.ToServer} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(measure.Block)
+			if _, err := measure.Bulk(dialSocket(b, endpoint), direction, b.N); err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
-	b.Run("to the node", func(b *testing.B) {
-		conn := dialSocket(b, endpoint)
-		if _, err := conn.Write([]byte("u")); err != nil {
-			b.Fatal(err)
-		}
-		b.SetBytes(size)
-		for b.Loop() {
-			if _, err := conn.Write(block); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+		})
+	}
 }

@@ -58,7 +58,7 @@ func (k *Keeper) Dial(ctx context.Context) (net.Conn, error) {
 		conn, err = k.Node.DialPipe(ctx, k.Pipe)
 	}
 	if errors.Is(err, host.ErrNotExist) {
-		err = fmt.Errorf("%w; does containerd run? `swdt status` shows it", err)
+		err = fmt.Errorf("%w; does containerd run?", err)
 	}
 	return conn, err
 }

@@ -38,6 +38,7 @@ func (r Row) Faults() []Verdict {
 // is for one goroutine.
 type Follower struct {
 	tolerance float64
+	rules     []Rule // made once: there are many samples
 	tracks    map[Key]*track
 	latest    map[peerKey]*track // by the one that watches
 	groups    map[groupKey]*group
@@ -49,8 +50,8 @@ const DefaultTolerance = 0.2
 // NewFollower begins without any series.
 func NewFollower(tolerance float64) *Follower {
 	return &Follower{
-		tolerance: tolerance,
-		tracks:    map[Key]*track{}, latest: map[peerKey]*track{}, groups: map[groupKey]*group{},
+		tolerance: tolerance, rules: Rules(),
+		tracks: map[Key]*track{}, latest: map[peerKey]*track{}, groups: map[groupKey]*group{},
 	}
 }
 
@@ -157,7 +158,7 @@ func (f *Follower) judge(r Reading, s Sample, g *group) Row {
 		window.Peer = peer.points
 	}
 	row := Row{
-		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: Judge(window),
+		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: judge(window, f.rules),
 		Age: r.Received.Sub(s.Taken),
 	}
 	if cores, ok := Computed(t.points); ok {

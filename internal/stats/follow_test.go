@@ -86,6 +86,34 @@ func TestAContainerWhoseTimestampStandsStill(t *testing.T) {
 	}
 }
 
+// A watch of a full node for hours lives beside one's work: what a sample takes
+// does not grow with the series behind it, whatever they report.
+func TestWhatASampleTakes(t *testing.T) {
+	const pods = 200
+	follower, tally, second := stats.NewFollower(stats.DefaultTolerance), stats.NewTally(), 0
+	containers := make([]stats.Container, pods)
+	for i := range containers {
+		containers[i] = stats.Container{ID: fmt.Sprint("id", i), Namespace: "default", Pod: fmt.Sprint("pod", i), Name: "c"}
+	}
+	samples, reported := make([]stats.Sample, pods), stats.Value(2e8)
+	answer := func() {
+		second++
+		at, counter := epoch().Add(time.Duration(second)*time.Second), stats.Value(uint64(second)*2e8)
+		for i, c := range containers {
+			samples[i] = stats.Sample{Container: c, Taken: at, Counter: counter, Reported: reported}
+		}
+		r := stats.Reading{Source: stats.CRI, Received: at, Cores: 4, Samples: samples}
+		tally.Add(r, follower.Add(r))
+	}
+	for range 100 {
+		answer()
+	}
+	// The container's path, for the tally; and now and then a longer series.
+	if each := testing.AllocsPerRun(100, answer) / pods; each > 5 {
+		t.Errorf("a sample takes %.1f allocations", each)
+	}
+}
+
 // However long a watch is, its sums take no more room, and stay right.
 func TestALongWatch(t *testing.T) {
 	follower, tally := stats.NewFollower(stats.DefaultTolerance), stats.NewTally()
@@ -98,5 +126,18 @@ func TestALongWatch(t *testing.T) {
 	got := tally.Summaries()[0].LatencySeconds
 	if got.Count != n || got.Min != 0.001 || got.Max != 0.1 || got.Median < 0.045 || got.Median > 0.055 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestCountsAreInTheOrderOfTheRules(t *testing.T) {
+	all := stats.Verdicts()
+	if got, want := stats.Counts(map[stats.Verdict]int{all[1]: 3, all[0]: 12, all[2]: 0}, "%d"), string(all[0])+" 12, "+string(all[1])+" 3"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := stats.Counts(map[stats.Verdict]float64{all[0]: 0.25}, "%.1f"); got != string(all[0])+" 0.2" {
+		t.Error(got)
+	}
+	if got := stats.Counts(map[stats.Verdict]int{}, "%d"); got != "none" {
+		t.Error(got)
 	}
 }

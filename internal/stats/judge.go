@@ -36,13 +36,15 @@ type Window struct {
 }
 
 // Judge gives the verdicts on the window's last point, in the order of Rules.
-func Judge(w Window) []Verdict {
+func Judge(w Window) []Verdict { return judge(w, Rules()) }
+
+func judge(w Window, rules []Rule) []Verdict {
 	if len(w.Points) == 0 || w.Source == Node { // which reports no rates: it is there to compare with
 		return nil
 	}
 	var verdicts []Verdict
-	for _, rule := range Rules() {
-		if rule.holds(w) {
+	for i := range rules {
+		if rule := &rules[i]; rule.holds(w) {
 			verdicts = append(verdicts, rule.Verdict)
 		}
 	}
@@ -68,13 +70,7 @@ func zero(w Window) bool {
 	if !ok || last.Counter == nil || before.Counter == nil || *last.Counter < *before.Counter+uint64(Tick)+1 {
 		return false // it may have become idle just now
 	}
-	steps, whole := stepsBack(w.Points, RateWindow)
-	for _, s := range steps {
-		if s.advance <= uint64(Tick) {
-			return false
-		}
-	}
-	return whole
+	return stepsBack(w.Points, RateWindow, func(s step) bool { return s.advance > uint64(Tick) })
 }
 
 func missing(w Window) bool {
@@ -126,10 +122,10 @@ func wild(w Window) bool {
 // highestRate between any two samples in a row within the window, and whether
 // the series is that long.
 func highestRate(points []Point, window time.Duration) (highest float64, whole bool) {
-	steps, whole := stepsBack(points, window)
-	for _, s := range steps {
+	whole = stepsBack(points, window, func(s step) bool {
 		highest = max(highest, s.cores())
-	}
+		return true
+	})
 	last := points[len(points)-1]
 	for i := len(points) - 1; i > 0 && last.Taken.Sub(points[i].Taken) < window; i-- {
 		to, from := points[i], points[i-1]
@@ -184,19 +180,15 @@ func disagree(w Window) bool {
 // steady is the computed rate, where it was about the same for so long that a
 // cache's rate is of the same time.
 func steady(points []Point, tolerance float64) (float64, bool) {
-	steps, whole := stepsBack(points, lag)
 	rate, ok := Computed(points)
-	if !whole || !ok {
+	if !ok {
 		return 0, false
 	}
-	for _, s := range steps {
+	return rate, stepsBack(points, lag, func(s step) bool {
 		// A step shorter than a second has more ticks to err by.
 		slack := ticksASecond(2) * max(1, 1/s.span.Seconds())
-		if differ(s.cores(), rate, tolerance, slack) {
-			return 0, false
-		}
-	}
-	return rate, true
+		return !differ(s.cores(), rate, tolerance, slack)
+	})
 }
 
 func differ(a, b, tolerance, slack float64) bool {

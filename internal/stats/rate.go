@@ -50,36 +50,37 @@ func rateOver(points []Point, window time.Duration) (float64, bool) {
 
 // step is what happened between two samples that are not too close.
 type step struct {
-	span     time.Duration
-	advance  uint64        // of the counter, in nanoseconds
-	received time.Duration // by this machine's clock
+	span    time.Duration
+	advance uint64 // of the counter, in nanoseconds
 }
 
 func (s step) cores() float64 { return float64(s.advance) / float64(s.span) }
 
-// stepsBack are the steps before the last point, the latest first, until they
-// cover the window. Whole is whether they do: it ends where the counter is
-// missing or goes back.
-func stepsBack(points []Point, window time.Duration) (steps []step, whole bool) {
+// stepsBack visits the steps before the last point, the latest first, until they
+// cover the window. Whole is whether they do: it ends where the counter is missing
+// or goes back, or where visit has seen enough.
+func stepsBack(points []Point, window time.Duration, visit func(step) bool) (whole bool) {
 	if len(points) == 0 {
-		return nil, false
+		return false
 	}
 	to := points[len(points)-1]
 	end := to
 	for i := len(points) - 2; i >= 0; i-- {
 		from := points[i]
 		if from.Counter == nil || to.Counter == nil || *from.Counter > *to.Counter {
-			return steps, false
+			return false
 		}
 		span := to.Taken.Sub(from.Taken)
 		if span < apart {
 			continue
 		}
-		steps = append(steps, step{span: span, advance: *to.Counter - *from.Counter, received: to.Received.Sub(from.Received)})
+		if !visit(step{span: span, advance: *to.Counter - *from.Counter}) {
+			return false
+		}
 		to = from
 		if end.Taken.Sub(from.Taken) >= window {
-			return steps, true
+			return true
 		}
 	}
-	return steps, false
+	return false
 }

@@ -1,7 +1,9 @@
 package stats
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -164,4 +166,19 @@ func (s *sourceTally) summary(source Source) SourceSummary {
 		sum.PerMinute[v] = float64(n) / max(1, span.Minutes())
 	}
 	return sum
+}
+
+// Counts says how often there was each verdict, in the order of the rules, a
+// number in a format such as %d: "zero 12, stale 3".
+func Counts[N int | float64](verdicts map[Verdict]N, format string) string {
+	var parts []string
+	for _, v := range Verdicts() {
+		if n := verdicts[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s "+format, v, n))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
 }

@@ -1,13 +1,10 @@
 package simulated
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -72,24 +69,3 @@ func (r *rates) of(id string, counter uint64, now time.Time) *runtimev1.UInt64Va
 
 // ticks cuts a counter to those of Windows.
 func ticks(counter uint64) uint64 { return counter - counter%tick }
-
-// ContainerStatus tells a container's CPU limit, as containerd does from 1.7 on.
-func (s *runtimeService) ContainerStatus(_ context.Context, request *runtimev1.ContainerStatusRequest) (*runtimev1.ContainerStatusResponse, error) {
-	for _, pod := range s.Workload.Pods {
-		for _, c := range pod.Containers {
-			if c.ID == request.GetContainerId() {
-				return &runtimev1.ContainerStatusResponse{Status: c.status(pod)}, nil
-			}
-		}
-	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found", request.GetContainerId())
-}
-
-func (c Container) status(pod Pod) *runtimev1.ContainerStatus {
-	return &runtimev1.ContainerStatus{
-		Id: c.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name}, Labels: pod.labels(c.Name),
-		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(), StartedAt: pod.Created.UnixNano(),
-		Image: &runtimev1.ImageSpec{Image: c.Image}, ImageRef: c.Image,
-		Resources: &runtimev1.ContainerResources{Windows: &runtimev1.WindowsContainerResources{CpuMaximum: c.Maximum}},
-	}
-}

@@ -21,10 +21,18 @@ type Options struct {
 	// NetworkReady is whether there is a pod network; nil: there is one.
 	NetworkReady func() bool
 	Workload     Workload
+	// Ended is whether a container or sandbox was ended behind the runtime's back;
+	// nil: none was.
+	Ended func(id string) bool
+	// Removed is what it was told to remove; nil: that is forgotten with the server.
+	Removed *Removed
 }
 
 // NewServer gives a server of the runtime; to serve it is the caller's.
 func NewServer(o Options) *grpc.Server {
+	if o.Removed == nil {
+		o.Removed = &Removed{}
+	}
 	refuse := func() error {
 		if o.Unhealthy {
 			return status.Error(codes.Unavailable, "server is not initialized yet")
@@ -46,7 +54,7 @@ func NewServer(o Options) *grpc.Server {
 		}),
 	)
 	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o, rates: newRates(o.Version)})
-	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload})
+	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload, removed: o.Removed})
 	return server
 }
 
@@ -85,9 +93,9 @@ func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequ
 
 func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.ListPodSandboxRequest) (*runtimev1.ListPodSandboxResponse, error) {
 	reply := &runtimev1.ListPodSandboxResponse{}
-	for _, pod := range s.Workload.Pods {
+	for _, pod := range s.pods() {
 		if wanted := request.GetFilter().GetId(); wanted == "" || wanted == pod.ID {
-			reply.Items = append(reply.Items, pod.sandbox())
+			reply.Items = append(reply.Items, s.sandbox(pod))
 		}
 	}
 	return reply, nil
@@ -95,9 +103,13 @@ func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.Li
 
 func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContainersRequest) (*runtimev1.ListContainersResponse, error) {
 	reply := &runtimev1.ListContainersResponse{}
-	for _, pod := range s.Workload.Pods {
+	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
-			reply.Containers = append(reply.Containers, c.container(pod))
+			container := c.container(pod, s.Workload.Images)
+			if s.ended(c.ID) || s.ended(pod.ID) {
+				container.State = runtimev1.ContainerState_CONTAINER_EXITED
+			}
+			reply.Containers = append(reply.Containers, container)
 		}
 	}
 	return reply, nil
@@ -106,7 +118,7 @@ func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContaine
 func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListContainerStatsRequest) (*runtimev1.ListContainerStatsResponse, error) {
 	reply := &runtimev1.ListContainerStatsResponse{}
 	now := time.Now()
-	for _, pod := range s.Workload.Pods {
+	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
 			stats := c.stats(pod, now)
 			stats.Cpu.UsageNanoCores = s.rates.of(c.ID, stats.Cpu.UsageCoreNanoSeconds.Value, now)
@@ -119,7 +131,7 @@ func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListCont
 func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPodSandboxStatsRequest) (*runtimev1.ListPodSandboxStatsResponse, error) {
 	reply := &runtimev1.ListPodSandboxStatsResponse{}
 	now := time.Now()
-	for _, pod := range s.Workload.Pods {
+	for _, pod := range s.pods() {
 		reply.Stats = append(reply.Stats, pod.stats(now))
 	}
 	return reply, nil
@@ -128,7 +140,7 @@ func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPod
 // GetContainerEvents tells of every container that it was started, and then
 // nothing, until the caller goes.
 func (s *runtimeService) GetContainerEvents(_ *runtimev1.GetEventsRequest, stream grpc.ServerStreamingServer[runtimev1.ContainerEventResponse]) error {
-	for _, pod := range s.Workload.Pods {
+	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
 			event := &runtimev1.ContainerEventResponse{
 				ContainerId: c.ID, ContainerEventType: runtimev1.ContainerEventType_CONTAINER_STARTED_EVENT,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -22,7 +23,10 @@ type Workload struct {
 type Pod struct {
 	ID, Name, Namespace string
 	Created             time.Time
-	Containers          []Container
+	// IP and NetworkNamespace are of a pod that has a network of its own.
+	IP, NetworkNamespace string
+	Containers           []Container
+	PID                  uint32 // of the sandbox's own process; 0: it has none
 }
 
 // Container runs without end.
@@ -30,6 +34,7 @@ type Container struct {
 	ID, Name, Image string
 	Cores           float64 // that it burns
 	Memory          uint64  // bytes
+	PID             uint32  // of its first process; 0: it has none
 	// Maximum is the share of all of the node's cores that it may use, in
 	// hundredths of a percent, as the kubelet sets it; 0: all.
 	Maximum int64
@@ -44,16 +49,10 @@ type Image struct {
 }
 
 // Example is a small workload: a pod that burns a fifth of a core on a Windows
-// Server 2022, and images for this Windows and for others.
-func Example(started time.Time) Workload {
-	return Workload{
-		Pods: []Pod{{
-			ID: id("pod"), Name: "burner", Namespace: "default", Created: started,
-			Containers: []Container{{
-				ID: id("container"), Name: "burn", Image: "mcr.microsoft.com/windows/nanoserver:ltsc2022",
-				Cores: 0.2, Memory: 21 << 20,
-			}},
-		}},
+// Server 2022, as many more beside it as are asked for, which burn next to nothing,
+// and images for this Windows and for others.
+func Example(started time.Time, pods int) Workload {
+	w := Workload{
 		Images: []Image{
 			{ID: id("pause"), Tag: "registry.k8s.io/pause:3.8", Size: 156_932_300, OSVersion: "10.0.20348.1006"},
 			{ID: id("nano2022"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2022", Size: 120_543_161, OSVersion: "10.0.20348.2700"},
@@ -61,6 +60,30 @@ func Example(started time.Time) Workload {
 			{ID: id("nano2025"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2025", Size: 198_340_215, OSVersion: "10.0.26100.1742"},
 			{ID: id("tools"), Tag: "example.com/tools:dev", Size: 4_210_688},
 		},
+	}
+	for i := range max(1, pods) {
+		w.Pods = append(w.Pods, examplePod(i, started))
+	}
+	return w
+}
+
+// examplePod is burner, burner-2, burner-3 and so on, at one address after the
+// other.
+func examplePod(i int, started time.Time) Pod {
+	suffix, cores, namespace := "", 0.2, "5B3E71A0-6C1D-4F0E-9A44-8D1C20F7E3B2"
+	if i > 0 {
+		suffix, cores = fmt.Sprintf("-%d", i+1), 0.01
+		n := strings.ToUpper(id("namespace" + suffix))
+		namespace = fmt.Sprintf("%s-%s-%s-%s-%s", n[:8], n[8:12], n[12:16], n[16:20], n[20:32])
+	}
+	address := 15<<8 + 167 + i
+	return Pod{
+		ID: id("pod" + suffix), Name: "burner" + suffix, Namespace: "default", Created: started,
+		IP: fmt.Sprintf("192.168.%d.%d", address>>8, address&0xff), NetworkNamespace: namespace,
+		Containers: []Container{{
+			ID: id("container" + suffix), Name: "burn", Image: "mcr.microsoft.com/windows/nanoserver:ltsc2022",
+			Cores: cores, Memory: 21 << 20,
+		}},
 	}
 }
 
@@ -87,10 +110,16 @@ func (p Pod) labels(container string) map[string]string {
 	return labels
 }
 
-func (c Container) container(pod Pod) *runtimev1.Container {
+// container as it is listed: by the ID of its image, where that is there, as the
+// kubelet names it.
+func (c Container) container(pod Pod, images []Image) *runtimev1.Container {
+	ref := c.Image
+	if i := slices.IndexFunc(images, func(image Image) bool { return image.Tag == c.Image }); i >= 0 {
+		ref = images[i].image().GetId()
+	}
 	return &runtimev1.Container{
 		Id: c.ID, PodSandboxId: pod.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name},
-		Image: &runtimev1.ImageSpec{Image: c.Image}, ImageRef: c.Image,
+		Image: &runtimev1.ImageSpec{Image: ref}, ImageRef: ref,
 		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(), Labels: pod.labels(c.Name),
 	}
 }
@@ -146,24 +175,38 @@ func (p Pod) stats(now time.Time) *runtimev1.PodSandboxStats {
 type imageService struct {
 	runtimev1.UnimplementedImageServiceServer
 	workload Workload
+	removed  *Removed
 }
 
 func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest) (*runtimev1.ListImagesResponse, error) {
 	reply := &runtimev1.ListImagesResponse{}
-	for _, image := range s.workload.Images {
+	for _, image := range s.images() {
 		reply.Images = append(reply.Images, image.image())
 	}
 	return reply, nil
 }
 
+// ImageFsInfo is where the images are, and what they take.
+func (s *imageService) ImageFsInfo(context.Context, *runtimev1.ImageFsInfoRequest) (*runtimev1.ImageFsInfoResponse, error) {
+	var used uint64
+	for _, image := range s.images() {
+		used += image.image().Size
+	}
+	return &runtimev1.ImageFsInfoResponse{ImageFilesystems: []*runtimev1.FilesystemUsage{{
+		Timestamp: time.Now().UnixNano(), FsId: &runtimev1.FilesystemIdentifier{Mountpoint: `C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.windows`},
+		UsedBytes: &runtimev1.UInt64Value{Value: used}, InodesUsed: &runtimev1.UInt64Value{},
+	}}}, nil
+}
+
 // ImageStatus answers with no image where there is none, as containerd does.
 func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (*runtimev1.ImageStatusResponse, error) {
 	wanted := request.GetImage().GetImage()
-	i := slices.IndexFunc(s.workload.Images, func(image Image) bool { return wanted == image.Tag || wanted == image.image().Id })
+	images := s.images()
+	i := slices.IndexFunc(images, func(image Image) bool { return wanted == image.Tag || wanted == image.image().Id })
 	if i < 0 {
 		return &runtimev1.ImageStatusResponse{}, nil
 	}
-	image := s.workload.Images[i]
+	image := images[i]
 	reply := &runtimev1.ImageStatusResponse{Image: image.image()}
 	if request.GetVerbose() {
 		info, err := json.Marshal(map[string]any{"chainID": reply.Image.Id, "imageSpec": image.spec()})

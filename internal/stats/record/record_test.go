@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -137,5 +138,33 @@ func refused(t *testing.T, path, text string) {
 	}
 	if _, err := record.Read(path, func(record.Meta, stats.Reading) error { return nil }); err == nil {
 		t.Error("it was read")
+	}
+}
+
+// An answer is its numbers: names are told once.
+func TestWhatAnAnswerTakes(t *testing.T) {
+	const pods, answers = 200, 300
+	var all []stats.Reading
+	for i := range answers {
+		at := time.Unix(1700000000+int64(i), 0)
+		r := stats.Reading{Node: "win", Source: stats.CRI, Received: at, Latency: 3 * time.Millisecond, Cores: 4}
+		for pod := range pods {
+			cores := uint64(pod+1) * 1e6 // each its own, as its counter is
+			r.Samples = append(r.Samples, stats.Sample{
+				Container: stats.Container{Node: "win", ID: fmt.Sprintf("%064x", pod), Namespace: "default", Pod: fmt.Sprint("burner-", pod), Name: "burn"},
+				Taken:     at.Add(time.Duration(pod) * time.Microsecond), Reported: stats.Value(cores), Counter: stats.Value(cores * uint64(i)), Memory: stats.Value(21 << 20),
+			})
+		}
+		all = append(all, r)
+	}
+	path := filepath.Join(t.TempDir(), "r")
+	write(t, path, all)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f bytes a sample", float64(info.Size())/pods/answers)
+	if info.Size() > 12*pods*answers {
+		t.Errorf("%d bytes for %d samples", info.Size(), pods*answers)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
 	"github.com/swdt-dev/swdt/internal/stats"
 )
@@ -16,7 +15,8 @@ var page string
 // Page writes the page of a recording, and of another beside it (nil: none).
 func Page(w io.Writer, a Recorded, b *Recorded) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"counts": counts, "ms": milliseconds, "ratio": ratio, "perMinute": perMinute,
+		"counts": counts, "ms": milliseconds, "ratio": ratio,
+		"perMinute": func(verdicts map[stats.Verdict]float64) string { return stats.Counts(verdicts, "%.1f") },
 	}).Parse(page)
 	if err != nil {
 		return fmt.Errorf("read the report's template: %w", err)
@@ -57,32 +57,7 @@ func view(a Recorded, b *Recorded) pageView {
 	return v
 }
 
-// counts in the order of the rules.
-func counts(verdicts map[stats.Verdict]int) string {
-	var parts []string
-	for _, v := range stats.Verdicts() {
-		if n := verdicts[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", v, n))
-		}
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
-}
-
-func perMinute(verdicts map[stats.Verdict]float64) string {
-	var parts []string
-	for _, v := range stats.Verdicts() {
-		if n := verdicts[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %.1f", v, n))
-		}
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
-}
+func counts(verdicts map[stats.Verdict]int) string { return stats.Counts(verdicts, "%d") }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
 

@@ -18,6 +18,9 @@ type Processes interface {
 	List(ctx context.Context, in *agentv1.ListProcessesRequest, o ...grpc.CallOption) (*agentv1.ListProcessesReply, error)
 }
 
+// clockStep is how much older than its container a process may look.
+const clockStep = 2 * time.Second
+
 // Node asks Windows for the process that the runtime names as a container's. Of
 // a container with several processes that is a part only.
 type Node struct {
@@ -44,10 +47,10 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("ListContainers: %w", err)
 	}
-	of := map[uint32]stats.Container{}
+	of := map[uint32]*runtimev1.Container{}
 	for _, c := range reply.GetContainers() {
 		if pid := n.details.of(ctx, c.GetId()).pid; pid != 0 {
-			of[pid] = containerOf(&runtimev1.ContainerAttributes{Id: c.GetId(), Metadata: c.GetMetadata(), Labels: c.GetLabels()})
+			of[pid] = c
 		}
 	}
 	if len(of) == 0 && len(reply.GetContainers()) > 0 {
@@ -57,14 +60,23 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	now := time.Now() // the list has no time of its own
 	var samples []stats.Sample
 	for _, p := range list.GetProcesses() {
-		if c, ok := of[p.GetPid()]; ok {
-			samples = append(samples, stats.Sample{
-				Container: c, Taken: now, Counter: stats.Value(uint64(p.GetCpu().AsDuration())), Memory: stats.Value(p.GetMemoryBytes()),
-			})
+		c, ok := of[p.GetPid()]
+		if !ok || isOlder(p, c) {
+			continue
 		}
+		samples = append(samples, stats.Sample{
+			Container: containerOf(&runtimev1.ContainerAttributes{Id: c.GetId(), Metadata: c.GetMetadata(), Labels: c.GetLabels()}),
+			Taken:     list.GetTaken().AsTime(), Counter: stats.Value(uint64(p.GetCpu().AsDuration())), Memory: stats.Value(p.GetMemoryBytes()),
+		})
 	}
 	return samples, n.cores, nil
+}
+
+// isOlder is whether a process was there before the container, and so is another
+// with the same number: that of a container with Hyper-V isolation is a number in
+// its virtual machine.
+func isOlder(p *agentv1.Process, c *runtimev1.Container) bool {
+	return p.GetStarted() != nil && time.Unix(0, c.GetCreatedAt()).Sub(p.GetStarted().AsTime()) > clockStep
 }

@@ -35,6 +35,11 @@ func serve(t testing.TB, version string, pods int) *criclient.Client {
 			Containers: []crisim.Container{{ID: fmt.Sprintf("container%d", i), Name: "burn", Cores: 0.2, Memory: 21 << 20, Maximum: 1250}},
 		})
 	}
+	return serveWorkload(t, version, workload)
+}
+
+func serveWorkload(t testing.TB, version string, workload crisim.Workload) *criclient.Client {
+	t.Helper()
 	server := crisim.NewServer(crisim.Options{Version: version, Workload: workload})
 	listener := bufconn.Listen(1 << 20)
 	done := make(chan error, 1)
@@ -131,7 +136,7 @@ func TestWhatTheKubeletSays(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": []any{map[string]any{
 			"metadata": map[string]any{"name": "cpulimittest", "namespace": "cpu"},
-			"spec":     map[string]any{"containers": []any{map[string]any{"name": "burn", "resources": map[string]any{"limits": map[string]any{"cpu": "500m"}}}}},
+			"spec":     map[string]any{"nodeName": "win", "containers": []any{map[string]any{"name": "burn", "resources": map[string]any{"limits": map[string]any{"cpu": "500m"}}}}},
 		}}})
 	})
 	server := httptest.NewServer(mux)
