@@ -10,7 +10,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
+
+// pollInterval is how often a wait looks again. It polls rather than watches: a
+// watch has to be begun anew whenever the server or a proxy ends it, and one
+// object a second is nothing to an API server.
+const pollInterval = time.Second
 
 // Wanted is what AwaitNode waits for: all of it. Everything implies Registered.
 type Wanted struct {
@@ -103,7 +110,7 @@ func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, repor
 			told = state
 			report(state)
 		}
-		if pause(ctx, pollInterval) != nil {
+		if wait.For(ctx, pollInterval) != nil {
 			failed := &NodeWaitError{Name: name, Missing: missing, Last: last, After: time.Since(began), Err: context.Cause(ctx)}
 			if err != nil && !errors.Is(err, ctx.Err()) {
 				failed.Asked = err

@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"net/url"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -55,9 +58,30 @@ func load(o Options) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, &ConfigError{Files: files(rules), Context: o.Context, Err: err}
+		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(files(rules)), Err: err}
 	}
 	return config, nil
+}
+
+// why says of the usual mistakes what client-go tells in words of its own; empty
+// where it is another one.
+func why(files []string) string {
+	missing := 0
+	for _, file := range files {
+		switch _, err := clientcmd.LoadFromFile(file); {
+		case runtime.IsNotRegisteredError(err), runtime.IsMissingKind(err):
+			return file + " is no kubeconfig"
+		case errors.Is(err, fs.ErrNotExist):
+			missing++
+		}
+	}
+	switch {
+	case missing < len(files):
+		return ""
+	case missing == 1:
+		return "there is no such file"
+	}
+	return "there are no such files"
 }
 
 func files(rules *clientcmd.ClientConfigLoadingRules) []string {

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // DrainOptions are those of kubectl drain that matter here.
@@ -142,7 +144,7 @@ func (e *eviction) run(ctx, bounded context.Context) error {
 			last = err
 			e.tell(err)
 		}
-		if pause(bounded, pollInterval) == nil {
+		if wait.For(bounded, pollInterval) == nil {
 			continue
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -206,7 +208,7 @@ func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 
 // look forgets the pods that are gone.
 func (e *eviction) look(ctx context.Context) error {
-	pods, err := e.cluster.podsOn(ctx, e.node)
+	pods, err := e.cluster.PodsOn(ctx, e.node)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 type ConfigError struct {
 	Files   []string // where it was looked for
 	Context string   // the one asked for
+	Why     string   // in plain words; empty: Err's have to do
 	Err     error
 }
 
@@ -29,7 +30,11 @@ func (e *ConfigError) Error() string {
 	if e.Context != "" {
 		what += fmt.Sprintf(", context %q", e.Context)
 	}
-	return fmt.Sprintf("%s: %v; name one with --kubeconfig or KUBECONFIG, a context with --context", what, e.Err)
+	why := e.Why
+	if why == "" {
+		why = e.Err.Error()
+	}
+	return fmt.Sprintf("%s: %s; name one with --kubeconfig or KUBECONFIG, a context with --context", what, why)
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
 

@@ -67,7 +67,7 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm says what it thinks of that
 			continue
 		}
-		info.CACertHashes, err = hashes(cluster.CertificateAuthorityData)
+		info.CACertHashes, err = PublicKeyHashes(cluster.CertificateAuthorityData)
 		if err != nil {
 			return ClusterInfo{}, fmt.Errorf("read the CA in ConfigMap %s: %w", bootstrap.ConfigMapClusterInfo, err)
 		}
@@ -138,15 +138,15 @@ func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, &ConfigError{Err: err}
 	}
-	found, err := hashes(config.CAData)
+	found, err := PublicKeyHashes(config.CAData)
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("read the cluster's CA: %w", err)}
 	}
 	return found, nil
 }
 
-// hashes are those of the public keys of PEM certificates.
-func hashes(bundle []byte) ([]string, error) {
+// PublicKeyHashes are the PublicKeyHash of each of PEM certificates.
+func PublicKeyHashes(bundle []byte) ([]string, error) {
 	var found []string
 	for block, others := pem.Decode(bundle); block != nil; block, others = pem.Decode(others) {
 		if block.Type != "CERTIFICATE" {
@@ -156,11 +156,16 @@ func hashes(bundle []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
-		found = append(found, "sha256:"+hex.EncodeToString(sum[:]))
+		found = append(found, PublicKeyHash(certificate))
 	}
 	if len(found) == 0 {
 		return nil, errors.New("no PEM certificate in it")
 	}
 	return found, nil
+}
+
+// PublicKeyHash is a certificate's, as kubeadm pins a CA: sha256:….
+func PublicKeyHash(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -41,8 +41,8 @@ func listed(pods []BlockedPod) string {
 	return strings.Join(each, ", ")
 }
 
-// podsOn are all pods that are bound to a node.
-func (c *Cluster) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
+// PodsOn are all pods that are bound to a node.
+func (c *Cluster) PodsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	list, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
@@ -61,7 +61,7 @@ func (c *Cluster) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error
 // podsToEvict are those that a drain has to move, or a *DrainRefusedError where
 // some of them would be lost by it.
 func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) ([]*corev1.Pod, error) {
-	pods, err := c.podsOn(ctx, node)
+	pods, err := c.PodsOn(ctx, node)
 	if err != nil {
 		return nil, err
 	}

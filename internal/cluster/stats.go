@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -48,13 +47,12 @@ func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
 // CPULimits are those of the containers on a node, in cores, by
 // namespace/pod/container.
 func (c *Cluster) CPULimits(ctx context.Context, node string) (map[string]float64, error) {
-	onNode := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, onNode)
+	pods, err := c.PodsOn(ctx, node)
 	if err != nil {
-		return nil, c.fail("list the pods of node "+node, Permission{Verb: "list", Resource: "pods"}, err)
+		return nil, err
 	}
 	limits := map[string]float64{}
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		for _, container := range pod.Spec.Containers {
 			if cpu := container.Resources.Limits.Cpu(); !cpu.IsZero() {
 				limits[pod.Namespace+"/"+pod.Name+"/"+container.Name] = cpu.AsApproximateFloat64()

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	bootstraptoken "k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // What tells our tokens from others, and for which node one is. The node's name
@@ -161,7 +163,7 @@ func (c *Cluster) awaitSignature(ctx context.Context, t Token) error {
 		case info.signedFor(t.id):
 			return nil
 		}
-		if pause(waiting, pollInterval/2) != nil {
+		if wait.For(waiting, pollInterval/2) != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("await that cluster-info is signed with bootstrap token %s: %w", t.id, context.Cause(ctx))
 			}

@@ -9,7 +9,6 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -54,7 +53,7 @@ func (w *work) swapInCluster(ctx context.Context) error {
 // object is the node's Node object; one that does not exist where the cluster
 // has none.
 func (w *work) object(ctx context.Context) (cluster.Node, error) {
-	name, err := w.objectName(ctx)
+	name, err := w.node.ObjectName(ctx, w.doc.Node.Spec.Kubernetes.Join)
 	if err != nil {
 		return cluster.Node{}, err
 	}
@@ -85,40 +84,6 @@ type OtherMachineError struct{ Node, UUID, Machine string }
 func (e *OtherMachineError) Error() string {
 	return fmt.Sprintf("the cluster's node %s is another machine than this (system UUID %s, not %s), and is not drained: name the kubeconfig of this machine's cluster, or go without --drain",
 		e.Node, e.UUID, e.Machine)
-}
-
-// objectName is what kubelet calls its node: as it was told, else the machine's
-// name.
-func (w *work) objectName(ctx context.Context) (string, error) {
-	if name := w.doc.Node.Spec.Kubernetes.Join.NodeName; name != "" {
-		return name, nil
-	}
-	service, err := w.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"})
-	if err != nil && !errors.Is(err, host.ErrNoService) {
-		return "", fmt.Errorf("look at the service kubelet: %w", err)
-	}
-	if name := flagOf(service.GetConfig().GetCommandLine(), "--hostname-override"); name != "" {
-		return name, nil
-	}
-	facts, err := w.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
-		return "", fmt.Errorf("ask for the machine's name: %w", err)
-	}
-	return strings.ToLower(facts.GetHostname()), nil
-}
-
-// flagOf is the value of a flag in a command line, as --flag=value or --flag value.
-func flagOf(commandLine, flag string) string {
-	args := commandline.Split(commandLine)
-	for i, arg := range args {
-		if value, ok := strings.CutPrefix(arg, flag+"="); ok {
-			return value
-		}
-		if arg == flag && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
 }
 
 // awaitReady is the last check of a push. A node that is not Ready with the new

@@ -132,17 +132,3 @@ func TestPushInACluster(t *testing.T) {
 		})
 	}
 }
-
-func TestFlagOf(t *testing.T) {
-	for line, want := range map[string]string{
-		`"C:\k\kube-log-runner.exe" --log-file=C:/x C:\k\kubelet.exe --hostname-override=win-1 --v=2`: "win-1",
-		`C:\k\kubelet.exe --hostname-override win-2`:                                                  "win-2",
-		`C:\k\kubelet.exe "--hostname-override=a b"`:                                                  "a b",
-		`C:\k\kubelet.exe --hostname-override`:                                                        "",
-		``:                                                                                            "",
-	} {
-		if got := flagOf(line, "--hostname-override"); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
-	}
-}

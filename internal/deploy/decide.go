@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/trace/record"
 )
 
 // change is what has to happen to a component.
@@ -36,9 +37,10 @@ type component struct {
 	binary      source.Binary
 	state       *agentv1.ComponentState
 	change      change
-	commandLine string // to register; empty: as it is
-	staged      string // path on the node; empty: nothing is staged
-	sha256      string // of the staged file
+	commandLine string        // to register; empty: as it is
+	traces      record.Record // what swdt trace has changed on the node
+	staged      string        // path on the node; empty: nothing is staged
+	sha256      string        // of the staged file
 
 	result  *ComponentResult
 	err     error
@@ -145,14 +147,15 @@ func (c *component) decideCommandLine() error {
 	if c.spec.Args == nil || !c.state.GetServiceExists() {
 		return nil
 	}
-	registered := c.state.GetServiceConfig().GetCommandLine()
+	registered, traced := c.traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
 	wanted, err := withArgs(registered, c.spec.Destination, c.spec.Args)
-	if err != nil {
+	if err != nil || wanted == registered {
 		return err
 	}
-	if wanted != registered {
-		c.commandLine = wanted
+	if traced {
+		return c.traces.Refuse(c.spec.Name, "its command line")
 	}
+	c.commandLine = wanted
 	return nil
 }
 

@@ -15,16 +15,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -85,24 +83,12 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 		options.Sources = source.NewSet(source.Options{})
 	}
 	if options.Holder == "" {
-		options.Holder = defaultHolder()
+		options.Holder = plan.Holder("kubernetes")
 	}
 	return &work{
 		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
 		result: &NodeResult{Name: doc.Node.Metadata.Name, DryRun: options.DryRun, Result: Unchanged, Components: []*ComponentResult{}},
 	}
-}
-
-func defaultHolder() string {
-	who := "somebody"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
-	machine, err := os.Hostname()
-	if err != nil {
-		machine = "unknown"
-	}
-	return fmt.Sprintf("%s on %s, swdt process %d, since %s", who, machine, os.Getpid(), time.Now().Format(time.TimeOnly))
 }
 
 // choose makes the components that are named, all if none is.
@@ -138,6 +124,7 @@ func componentNames(provisioners []v1alpha1.Provisioner) []string {
 
 // finish completes the result with how the work ended.
 func (w *work) finish(err error) (NodeResult, error) {
+	w.noteStanding(err)
 	var back *RolledBackError
 	switch {
 	case errors.As(err, &back):
@@ -159,7 +146,7 @@ func (w *work) notDone() {
 		case c.settled:
 		case c.err != nil:
 			c.result.Action = ActionFailed
-			c.result.Message = c.err.Error()
+			c.result.Message, c.result.cause = c.err.Error(), true
 		case w.underway && c.change.changes():
 			c.result.Action = ActionFailed
 			c.say("the node was still at work on it when swdt ended")

@@ -11,6 +11,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // swap runs the transaction with everything that differs and takes its outcome
@@ -141,23 +142,12 @@ func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome
 		}
 		why = err
 		f.reporter.Debug("connect again: %v", err)
-		if !wait(ctx, pause) {
+		if wait.For(ctx, pause) != nil {
 			return nil, context.Cause(ctx)
 		}
 		pause = min(2*pause, longPause)
 	}
 	return nil, fmt.Errorf("follow the transaction: %w; the node finishes it by itself, and swdt status shows how it ended", why)
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // resume finds the transaction on the node and follows it to its end.
@@ -219,6 +209,7 @@ func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
 		for _, c := range w.components {
 			if c.spec.Name == o.GetName() && c.change.changes() {
 				c.accept(o)
+				c.result.cause = o.GetName() == outcome.GetFailedComponent()
 			}
 		}
 	}

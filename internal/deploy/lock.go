@@ -8,6 +8,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -50,7 +51,7 @@ func (w *work) lockAgain(ctx context.Context) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := w.lock(ctx)
 		var locked *host.LockedError
-		if !errors.As(err, &locked) || string(locked.Holder) != w.options.Holder || !wait(bounded, pause) {
+		if !errors.As(err, &locked) || string(locked.Holder) != w.options.Holder || wait.For(bounded, pause) != nil {
 			return err
 		}
 	}

@@ -2,8 +2,10 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +14,11 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/trace/record"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -42,6 +47,9 @@ func (w *work) push(ctx context.Context) error {
 		return err
 	}
 	if err := w.decideAll(reply); err != nil {
+		return err
+	}
+	if err := w.checkDependencies(ctx); err != nil {
 		return err
 	}
 	if !w.needed() || w.options.DryRun {
@@ -103,7 +111,8 @@ func requestOf(doc config.Document, p v1alpha1.Provisioner) source.Request {
 }
 
 // Ahead begins to read the binaries on this host that a push with these options is
-// going to send, for who has something else to wait for: the connection.
+// going to send, and to compare them with what the last push left on the nodes, for
+// who has something else to wait for: the connection.
 func Ahead(ctx context.Context, documents []config.Document, options Options) {
 	begun := map[source.Request]bool{}
 	for _, doc := range documents {
@@ -113,7 +122,11 @@ func Ahead(ctx context.Context, documents []config.Document, options Options) {
 				continue
 			}
 			begun[request] = true
-			options.Sources.Ahead(ctx, request)
+			options.Sources.Ahead(ctx, request, func(binary source.Binary) {
+				if options.Depot != nil && !options.DryRun {
+					options.Depot.Ahead(ctx, fileOf(p.Name, binary, options.Depot))
+				}
+			})
 		}
 	}
 }
@@ -134,7 +147,22 @@ func (w *work) inspect(ctx context.Context) (*agentv1.InspectReply, error) {
 	for i, c := range w.components {
 		c.see(reply.GetComponents()[i])
 	}
-	return reply, nil
+	return reply, w.seeTraces(ctx)
+}
+
+// seeTraces reads what swdt trace has changed, where a command line is of
+// interest.
+func (w *work) seeTraces(ctx context.Context) error {
+	if !slices.ContainsFunc(w.components, func(c *component) bool { return c.spec.Args != nil }) {
+		return nil
+	}
+	traces, err := record.Load(ctx, func(ctx context.Context, path string) ([]byte, error) {
+		return smallfile.Read(ctx, w.node, path)
+	})
+	for _, c := range w.components {
+		c.traces = traces
+	}
+	return err
 }
 
 func (w *work) decideAll(reply *agentv1.InspectReply) error {
@@ -154,6 +182,38 @@ func (w *work) decideAll(reply *agentv1.InspectReply) error {
 		}
 	}
 	return nil
+}
+
+// checkDependencies tells of services that are to be waited for and are not there:
+// a mistake in a name would just have nobody wait.
+func (w *work) checkDependencies(ctx context.Context) error {
+	if !w.needed() {
+		return nil
+	}
+	for _, c := range w.components {
+		for _, name := range c.spec.DependsOn {
+			if w.hasService(name) {
+				continue
+			}
+			_, err := w.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+			switch {
+			case errors.Is(err, host.ErrNoService):
+				text := fmt.Sprintf("dependsOn names %s, and the node has no such service: correct the name, or remove it", name)
+				w.reporter.Warn("%s: %s", c.spec.Name, text)
+				c.say(text)
+			case err != nil:
+				return fmt.Errorf("look at the service %s, which %s is to wait for: %w", name, c.spec.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// hasService is whether a service is one of the push's, and there.
+func (w *work) hasService(name string) bool {
+	return slices.ContainsFunc(w.components, func(c *component) bool {
+		return strings.EqualFold(c.spec.Name, name) && c.state.GetServiceExists()
+	})
 }
 
 // checkVersionInPlace is about a binary that stays.

@@ -78,6 +78,8 @@ type ComponentResult struct {
 	Seconds        Seconds          `json:"seconds"`
 	Message        string           `json:"message,omitempty"`
 	LogLines       []string         `json:"logLines,omitempty"`
+
+	cause bool // Message is why the node failed, which its error says too
 }
 
 // Version is what the node file wants and what the binaries report.

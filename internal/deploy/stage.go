@@ -55,10 +55,7 @@ func (w *work) stageOne(ctx context.Context, c *component) error {
 
 // file is the component's binary, and what on the node it may differ little from.
 func (w *work) file(c *component) transfer.File {
-	file := transfer.File{
-		Label: c.spec.Name, Path: c.binary.Path, Size: c.binary.Size,
-		SHA256: c.binary.SHA256, Modified: c.binary.Modified, Depot: w.options.Depot,
-	}
+	file := fileOf(c.spec.Name, c.binary, w.options.Depot)
 	if c.state.GetExists() {
 		file.Bases = append(file.Bases, transfer.Base{
 			Path: c.spec.Destination, SHA256: c.state.GetSha256(), Size: c.state.GetSize(),
@@ -70,6 +67,12 @@ func (w *work) file(c *component) transfer.File {
 	return file
 }
 
+func fileOf(name string, binary source.Binary, depot *transfer.Depot) transfer.File {
+	return transfer.File{
+		Label: name, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified, Depot: depot,
+	}
+}
+
 // Prepare makes ahead what a push of a component's new binary will send, after a
 // push with this result. Where the node has another binary by then it was in vain.
 func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, binary source.Binary, depot *transfer.Depot) error {
@@ -77,10 +80,9 @@ func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, bi
 	if i < 0 || last.Components[i].SHA256 == "" {
 		return nil
 	}
-	return transfer.Prepare(ctx, n, transfer.File{
-		Label: name, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified,
-		Depot: depot, Bases: []transfer.Base{{SHA256: last.Components[i].SHA256}},
-	})
+	file := fileOf(name, binary, depot)
+	file.Bases = []transfer.Base{{SHA256: last.Components[i].SHA256}}
+	return transfer.Prepare(ctx, n, file)
 }
 
 // left is whether an earlier push left something of the same binary.
@@ -88,6 +90,23 @@ func (c *component) left() bool {
 	return slices.ContainsFunc(c.state.GetLeftovers(), func(path string) bool {
 		return samePath(path, c.staged) || samePath(path, transfer.Part(c.staged))
 	})
+}
+
+// noteStanding notes what the work left on the node, for the next push to begin with
+// before it has asked.
+func (w *work) noteStanding(err error) {
+	if w.options.Depot == nil || w.options.DryRun {
+		return
+	}
+	for _, c := range w.components {
+		stands := c.result.SHA256
+		if err != nil {
+			stands = c.state.GetSha256()
+		}
+		if stands != "" {
+			w.options.Depot.Stands(c.spec.Name, stands)
+		}
+	}
 }
 
 // keep keeps copies of the binaries that are on the node, or are about to be, for

@@ -74,14 +74,17 @@ func (n NodeResult) hasMessages() bool {
 //
 //	kubelet  v1.28.4 → v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 0.5 MB)  push 0.9s  down 0.6s  healthy 1.8s
 func (c *ComponentResult) row(dryRun bool) []string {
-	row := []string{c.Name, c.versions(), c.hashes()}
+	row, message := []string{c.Name, c.versions(), c.hashes()}, c.Message
+	if c.cause {
+		message = ""
+	}
 	if dryRun {
-		return append(row, dryRunText(c.Action), c.Message)
+		return append(row, dryRunText(c.Action), message)
 	}
 	if c.Action != ActionReplaced && c.Action != ActionCreated && c.Action != ActionRestarted {
-		return append(row, actionText(c.Action), c.Message)
+		return append(row, actionText(c.Action), message)
 	}
-	return append(row, c.sent(), c.times(), c.Message)
+	return append(row, c.sent(), c.times(), message)
 }
 
 // versions are the version before and after; one where they are the same, or
@@ -187,14 +190,11 @@ func (s NodeStatus) writeText(w io.Writer) error {
 	for _, t := range s.Transactions {
 		fmt.Fprintf(w, "  transaction %s by %s: %s\n", t.ID, t.Holder, t.text())
 	}
-	if len(s.Components) == 0 {
-		return nil
-	}
 	rows := make([][]string, len(s.Components))
 	for i, c := range s.Components {
 		rows[i] = c.row()
 	}
-	return ui.Table(w, []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
+	return ui.TableOr(w, "  its node file has no kubernetes.provisioners; `swdt ps` shows which services run", []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
 }
 
 func (r Recovered) text() string {

@@ -17,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // binaries brings programs to the machine as `swdt kubernetes` does: all that
@@ -258,7 +259,7 @@ func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
 		if err == nil || errors.Is(err, host.ErrNotExist) {
 			return nil
 		}
-		if !isBusy(err) || rest(waiting) != nil {
+		if !isBusy(err) || wait.For(waiting, lookAgain) != nil {
 			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}

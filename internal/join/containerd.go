@@ -41,7 +41,7 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 }
 
 func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	is, err := service(ctx, n, containerdName)
+	is, change, err := compareRegistration(ctx, n, s.wanted())
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -49,7 +49,6 @@ func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change
 	if err != nil {
 		return plan.Change{}, err
 	}
-	change := registrationChange(is, s.wanted())
 	switch {
 	case change.Needed:
 	case r.pending(containerdName):
@@ -102,7 +101,7 @@ func (s *containerdService) noteData(ctx context.Context, n *node.Node) error {
 
 // awaitCRI waits until containerd answers on its pipe.
 func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Reporter) error {
-	began := time.Now()
+	answer := waitFor("containerd to answer on its pipe", r)
 	waiting, cancel := context.WithTimeout(ctx, answersIn)
 	defer cancel()
 	for {
@@ -114,12 +113,11 @@ func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Rep
 		if ctx.Err() != nil || lost(err) {
 			return fmt.Errorf("wait for containerd to answer on its pipe: %w", err)
 		}
-		r.Step("waiting for containerd to answer on its pipe, %s", since(began))
 		is, lookErr := service(ctx, n, containerdName)
 		if lookErr == nil && is != nil && stopped(is) {
 			return fmt.Errorf("containerd ended before it answered on its pipe: %s", exitOf(is))
 		}
-		if rest(waiting) != nil {
+		if answer.rest(waiting) != nil {
 			return fmt.Errorf("wait for containerd to answer on its pipe: not within %s: %w", answersIn, err)
 		}
 	}
@@ -127,10 +125,21 @@ func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Rep
 
 func (s *containerdService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
-	return serviceUndoChange(r, containerdName), err
+	change := serviceUndoChange(r, containerdName)
+	if change.Needed && keepsOurs(r) {
+		change.Summary = "remove all pods and images; " + change.Summary
+	}
+	return change, err
 }
 
-func (s *containerdService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+func (s *containerdService) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err == nil && keepsOurs(r) {
+		err = clearContainers(ctx, n, reporter)
+	}
+	if err != nil {
+		return plan.Outcome{}, err
+	}
 	return plan.Outcome{}, unregister(ctx, n, containerdName)
 }
 
@@ -146,5 +155,3 @@ func exitOf(s *agentv1.ServiceReply) string {
 	}
 	return fmt.Sprintf("exit code %d", status.GetExitCode())
 }
-
-func since(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }

@@ -34,9 +34,14 @@ func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change,
 		return plan.Change{}, err
 	}
 	is, err := smallfile.Read(ctx, n, containerdToml)
-	missing := errors.Is(err, host.ErrNotExist)
+	missing, traced := errors.Is(err, host.ErrNotExist), false
 	if err != nil && !missing {
 		return plan.Change{}, err
+	}
+	if !missing {
+		if is, missing, traced, err = untracedFile(ctx, n, containerdToml, is); err != nil {
+			return plan.Change{}, err
+		}
 	}
 	if !installed {
 		return s.generate(ctx, n, missing)
@@ -45,10 +50,12 @@ func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change,
 	switch {
 	case err != nil:
 		return plan.Change{}, err
+	case !missing && containerdconfig.Equal(is, wanted):
+		return plan.Change{}, nil
+	case traced:
+		return plan.Change{}, refuse(ctx, n, containerdName, containerdToml)
 	case missing:
 		return s.generate(ctx, n, missing)
-	case containerdconfig.Equal(is, wanted):
-		return plan.Change{}, nil
 	}
 	r, err := load(ctx, n)
 	if err != nil {

@@ -2,17 +2,17 @@ package join
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/preflight"
 	"github.com/swdt-dev/swdt/internal/smallfile"
 )
 
@@ -86,21 +86,25 @@ func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	if err != nil || len(hashes) == 0 {
 		return err
 	}
-	authority, err := read(ctx, n, clusterCA)
-	if err != nil || !isPEM(authority) {
+	trusted, err := authorities(ctx, n)
+	if err != nil || len(trusted) == 0 || preflight.SameAuthority(trusted, hashes) {
 		return err
 	}
-	for block, rest := pem.Decode(authority); block != nil; block, rest = pem.Decode(rest) {
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			continue
-		}
-		sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
-		if containsFold(hashes, "sha256:"+hex.EncodeToString(sum[:])) {
-			return nil
-		}
+	return errors.New("the machine is a node of another cluster, whose CA is not this one's: " + preflight.OtherClusterRemedy)
+}
+
+// authorities are the CAs that the machine's kubelet trusts, by their hashes. None:
+// it has none, or no longer.
+func authorities(ctx context.Context, n *node.Node) ([]string, error) {
+	bundle, err := read(ctx, n, clusterCA)
+	if err != nil || !isPEM(bundle) {
+		return nil, err
 	}
-	return errors.New("the machine is a node of another cluster, whose CA is not this one's: name the kubeconfig of that cluster, or leave it without asking it: swdt reset --no-drain")
+	hashes, err := cluster.PublicKeyHashes(bundle)
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's CA in %s: %w", clusterCA, err)
+	}
+	return hashes, nil
 }
 
 // clusterHashes are those of the CAs of the cluster at hand; without one, the

@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/config"
+	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -76,7 +77,7 @@ func newLab(t *testing.T) *lab {
 }
 
 // newNodeOf is one more machine for a cluster.
-func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string) *lab {
+func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, images ...crisim.Image) *lab {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := control.WriteKubeconfig(kubeconfig); err != nil {
@@ -87,7 +88,7 @@ func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string) *l
 		t.Fatal(err)
 	}
 	l := &lab{
-		Node: nodetest.Start(t, name, simulated.Options{Hostname: strings.ToUpper(name), Preset: simulated.Minimal}),
+		Node: nodetest.Start(t, name, simulated.Options{Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images}),
 		t:    t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
 		programs: &programs{folder: t.TempDir(), sources: source.NewSet(source.Options{}), fault: map[string]simulated.Fault{}},
 	}

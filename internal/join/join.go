@@ -13,7 +13,7 @@
 //   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: what the cluster says of it
-//   - reset.go, leave.go: the way back
+//   - reset.go, leave.go, containers.go: the way back
 //   - failed.go: what is known of why it did not work
 package join
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -12,6 +11,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // joining is what the steps of one run on one node share.
@@ -23,6 +24,7 @@ type joining struct {
 
 	sets  map[artifact.Component]artifact.Set // resolved in this run
 	facts *agentv1.FactsReply                 // as first read in this run
+	node  string                              // the Node's name, likewise
 	// restarted is when, by the node's clock, kubelet was last about to be
 	// started in this run. Zero: it was not.
 	restarted time.Time
@@ -43,16 +45,12 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 	return facts, nil
 }
 
-// nodeName is what the Node object is called.
-func (j *joining) nodeName(ctx context.Context, n *node.Node) (string, error) {
-	if name := j.spec.Join.NodeName; name != "" {
-		return name, nil
+// nodeName is what the Node object is called, found out once.
+func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err error) {
+	if j.node == "" {
+		j.node, err = n.ObjectName(ctx, j.spec.Join)
 	}
-	facts, err := j.machine(ctx, n)
-	if err != nil {
-		return "", err
-	}
-	return strings.ToLower(facts.GetHostname()), nil
+	return j.node, err
 }
 
 // clock reads the node's clock: what is compared with its leases.
@@ -89,14 +87,31 @@ const (
 // lookAgain is how long a wait for something on the node rests between looks.
 const lookAgain = 200 * time.Millisecond
 
-// rest is the pause of such a wait.
-func rest(ctx context.Context) error {
-	timer := time.NewTimer(lookAgain)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+// tellAgain is how often a wait says that it still waits.
+const tellAgain = 10 * time.Second
+
+// patience is a wait for something that only looking tells.
+type patience struct {
+	what        string // is waited for
+	reporter    ui.Reporter
+	began, told time.Time
+}
+
+func waitFor(what string, r ui.Reporter) *patience {
+	return &patience{what: what, reporter: r, began: time.Now()}
+}
+
+// rest is the pause between two looks. It says what is waited for, the first time
+// and now and then. It returns ctx's cause when that ends before.
+func (p *patience) rest(ctx context.Context) error {
+	if now := time.Now(); p.told.IsZero() || now.Sub(p.told) >= tellAgain {
+		p.reporter.Step("waiting for %s, %s", p.what, since(p.began))
+		p.told = now
+	}
+	if wait.For(ctx, lookAgain) != nil {
 		return context.Cause(ctx)
 	}
+	return nil
 }
+
+func since(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }

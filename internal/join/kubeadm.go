@@ -55,9 +55,9 @@ const (
 	foreign // somebody else's join
 )
 
-// look finds out how far a join has come. Kubelet has its own credentials when
+// howFar a join has come on the machine, and its files that are there. Kubelet has its own credentials when
 // kubelet.conf is there, and needs no token from then on.
-func (s *kubeadmJoin) look(ctx context.Context, n *node.Node) (state, []string, error) {
+func howFar(ctx context.Context, n *node.Node) (state, []string, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return 0, nil, err
@@ -95,7 +95,7 @@ func (s *kubeadmJoin) look(ctx context.Context, n *node.Node) (state, []string, 
 }
 
 func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	found, files, err := s.look(ctx, n)
+	found, files, err := howFar(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -120,7 +120,7 @@ func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 }
 
 func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	found, _, err := s.look(ctx, n)
+	found, _, err := howFar(ctx, n)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
@@ -130,7 +130,7 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 		}
 		// A kubelet that an interrupted join started may have got its credentials
 		// while we looked.
-		if found, _, err = s.look(ctx, n); err != nil {
+		if found, _, err = howFar(ctx, n); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
@@ -187,7 +187,7 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	notice := waitFor(fmt.Sprintf("the cluster to notice that %s's kubelet was stopped", name), r)
 	waiting, cancel := context.WithTimeout(ctx, nameFreeIn)
 	defer cancel()
 	first, err := s.options.Cluster.Node(waiting, name)
@@ -201,10 +201,8 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 		case is.LeaseRenewed.After(first.LeaseRenewed):
 			return fmt.Errorf("another machine is the node %s of the cluster: give this one another name with join.nodeName, or take the other one out", name)
 		}
-		r.Step("waiting for the cluster to notice that %s's kubelet was stopped, %s", name, since(began))
-		if rest(waiting) != nil {
-			return fmt.Errorf("wait for the cluster to notice that %s's kubelet was stopped: still Ready after %s: %w; delete the Node %s",
-				name, since(began), context.Cause(waiting), name)
+		if err := notice.rest(waiting); err != nil {
+			return fmt.Errorf("wait for %s: still Ready after %s: %w; delete the Node %s", notice.what, since(notice.began), err, name)
 		}
 		is, err = s.options.Cluster.Node(waiting, name)
 	}

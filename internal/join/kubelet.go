@@ -71,8 +71,8 @@ func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, e
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, err := service(ctx, n, kubeletName)
-	return registrationChange(is, wanted), err
+	_, change, err := compareRegistration(ctx, n, wanted)
+	return change, err
 }
 
 // sameName refuses to give a node that has joined another name.
@@ -134,7 +134,10 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	change := registrationChange(is, wanted)
+	_, change, err := compareRegistration(ctx, n, wanted)
+	if err != nil {
+		return plan.Change{}, err
+	}
 	switch {
 	case change.Needed:
 		change.Summary += ", and restart it"
@@ -230,9 +233,9 @@ func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter)
 	if url == "" {
 		return nil
 	}
-	const patience = 2 * time.Minute
-	began := time.Now()
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	const healthyIn = 2 * time.Minute
+	health := waitFor("kubelet to be healthy", r)
+	waiting, cancel := context.WithTimeout(ctx, healthyIn)
 	defer cancel()
 	for {
 		reply, err := n.Network.HTTPGet(waiting, &agentv1.HTTPGetRequest{Url: url})
@@ -244,9 +247,8 @@ func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter)
 		case ctx.Err() != nil || lost(err):
 			return fmt.Errorf("wait for kubelet to be healthy: %w", err)
 		}
-		r.Step("waiting for kubelet to be healthy, %s", since(began))
-		if rest(waiting) != nil {
-			return fmt.Errorf("wait for kubelet to be healthy: not within %s: %w", patience, err)
+		if health.rest(waiting) != nil {
+			return fmt.Errorf("wait for kubelet to be healthy: not within %s: %w", healthyIn, err)
 		}
 	}
 }

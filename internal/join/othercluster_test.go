@@ -1,11 +1,15 @@
 package join_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/preflight"
 )
 
 // A kubeconfig of another cluster, which has a node of the same name: that one is
@@ -33,6 +37,78 @@ func TestResetWithAnotherClustersKubeconfigTouchesNothing(t *testing.T) {
 	if _, err := ours.resetWith(join.ResetOptions{Cluster: ours.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}); err != nil {
 		t.Errorf("reset with the right kubeconfig: %v", err)
 	}
+}
+
+// What would go wrong is said before anything is done: preflight knows by its CA
+// which cluster the machine is a node of.
+func TestPreflightWithAnotherClustersKubeconfig(t *testing.T) {
+	ours, other := newLab(t), newLab(t)
+	if own, err := join.Own(t.Context(), ours.Node.Node); err != nil || len(own.Authorities) > 0 {
+		t.Fatalf("a bare machine: %+v, %v", own, err)
+	}
+	ours.mustJoin()
+	if p, found := ours.problem(ours.cluster, "membership"); found {
+		t.Errorf("its own cluster: %+v", p)
+	}
+	if p, found := ours.problem(other.cluster, "membership"); !found || p.Severity != preflight.Error {
+		t.Errorf("another cluster: %+v", p)
+	}
+	if _, err := ours.resetWith(join.ResetOptions{Cluster: ours.cluster}); err != nil {
+		t.Fatal(err)
+	}
+	if p, found := ours.problem(other.cluster, "membership"); found {
+		t.Errorf("another cluster, once it has left: %+v", p)
+	}
+}
+
+// A machine that has left may join again at once, while the cluster still takes its
+// Node for Ready; one that is another machine may not.
+func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
+	control, err := cluster_simulated.Start(cluster_simulated.Options{NodeGrace: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	l, namesake := newNodeOf(t, control, "win1"), newNodeOf(t, control, "win1")
+	l.mustJoin()
+	if _, err := l.resetWith(join.ResetOptions{Cluster: l.cluster}); err != nil {
+		t.Fatal(err)
+	}
+	l.isReady() // the cluster has not noticed
+	if p, found := namesake.problem(l.cluster, "node-name"); !found || p.Severity != preflight.Error {
+		t.Errorf("another machine: %+v", p)
+	}
+	if p, found := l.problem(l.cluster, "node-name"); !found || p.Severity != preflight.Info {
+		t.Errorf("the same machine: %+v", p)
+	}
+}
+
+func TestAMachineThatHasLeftJoinsAgain(t *testing.T) {
+	l := newLab(t)
+	l.mustJoin()
+	if _, err := l.resetWith(join.ResetOptions{Cluster: l.cluster}); err != nil {
+		t.Fatal(err)
+	}
+	l.mustJoin()
+	l.isReady()
+}
+
+// problem is what a check of preflight finds of the machine and a cluster.
+func (l *lab) problem(c *cluster.Cluster, check string) (preflight.Problem, bool) {
+	l.t.Helper()
+	own, err := join.Own(l.t.Context(), l.Node.Node)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	report, err := preflight.Run(l.t.Context(), preflight.Input{Node: l.Node.Node, Cluster: c, Spec: *l.spec(), Own: own, MayReboot: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	i := slices.IndexFunc(report.Problems, func(p preflight.Problem) bool { return p.Check == check })
+	if i < 0 {
+		return preflight.Problem{}, false
+	}
+	return report.Problems[i], true
 }
 
 // Who thinks of --delete-node only after the reset gets what he wants.

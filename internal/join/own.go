@@ -15,6 +15,15 @@ func Own(ctx context.Context, n *node.Node) (preflight.Own, error) {
 		return preflight.Own{}, err
 	}
 	own := preflight.Own{Joined: r.Joined || r.Joining}
+	far, _, err := howFar(ctx, n)
+	if err != nil {
+		return preflight.Own{}, err
+	}
+	if far == joined || far == unfinished {
+		if own.Authorities, err = authorities(ctx, n); err != nil {
+			return preflight.Own{}, err
+		}
+	}
 	for _, f := range r.Files {
 		own.Files = append(own.Files, f.Path)
 	}

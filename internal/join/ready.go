@@ -205,7 +205,7 @@ func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r
 
 // tell repeats what is waited for, with how long it has been.
 func tell(began time.Time, states <-chan string, r ui.Reporter) {
-	again := time.NewTicker(10 * time.Second)
+	again := time.NewTicker(tellAgain)
 	defer again.Stop()
 	state, open := "", true
 	for {

@@ -11,6 +11,8 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
@@ -86,7 +88,7 @@ func (l *lab) folders(path string) []string {
 // stays is whether the documentation lists it among what a reset leaves: logs,
 // what the pod network has put there, and swdt's own folder.
 func stays(path string) bool {
-	for _, folder := range []string{`c:\var\log`, `c:\etc\cni\net.d`, `c:\programdata\swdt`} {
+	for _, folder := range []string{`c:\var\log`, `c:\etc\cni\net.d`, `c:\opt\cni\bin`, `c:\programdata\swdt`} {
 		if path = strings.ToLower(path); strings.HasPrefix(path, folder) || strings.HasPrefix(folder, path+`\`) {
 			return true
 		}
@@ -172,6 +174,38 @@ func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	}
 	results, err = l.resetWith(join.ResetOptions{})
 	nothing(t, results, err)
+}
+
+// Layers of images are containerd's alone to remove, and only as long as it runs.
+func TestResetHasContainerdRemoveItsImages(t *testing.T) {
+	control, err := cluster_simulated.Start(cluster_simulated.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	images := []crisim.Image{{ID: "aa", Tag: "example.com/one:1"}, {ID: "bb", Tag: "example.com/two:1"}}
+	l := newNodeOf(t, control, "win1", images...)
+	l.mustJoin()
+	l.put(`C:\ProgramData\containerd\root\layer`, "of an image")
+	asked := false
+	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, `C:\ProgramData\containerd`) {
+			asked = true
+			for _, image := range images {
+				if !l.Machine.Removed(image.ID) {
+					return simulated.Fail(host.ErrPermission)
+				}
+			}
+		}
+		return simulated.Continue()
+	})
+	results, err := l.resetWith(join.ResetOptions{})
+	if err != nil || !asked {
+		t.Fatalf("%v, its folder was to be removed: %v\n%s", err, asked, table(results))
+	}
+	if !strings.Contains(table(results), "remove all pods and images; stop and remove the service containerd") {
+		t.Errorf("it is not told:\n%s", table(results))
+	}
 }
 
 // A command that an interrupted join has left, or a pod's shim, runs a program of

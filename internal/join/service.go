@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -90,6 +91,12 @@ func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) 
 	if err != nil {
 		return err
 	}
+	configured := wanted
+	if is != nil {
+		if configured, err = underTrace(ctx, n, is, wanted); err != nil {
+			return err
+		}
+	}
 	err = update(ctx, n, func(r *record) {
 		if r.service(name) == nil {
 			r.Services = append(r.Services, serviceRecord{Name: name, Before: registered(is)})
@@ -102,7 +109,7 @@ func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) 
 		return err
 	}
 	if is != nil {
-		if _, err := n.Services.Configure(ctx, wanted); err != nil {
+		if _, err := n.Services.Configure(ctx, configured); err != nil {
 			return fmt.Errorf("change the service %s: %w", name, err)
 		}
 		return nil
@@ -117,7 +124,7 @@ func create(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) er
 	defer cancel()
 	for {
 		_, err := n.Services.Create(ctx, wanted)
-		if errors.Is(err, host.ErrServiceDeleting) && rest(waiting) == nil {
+		if errors.Is(err, host.ErrServiceDeleting) && wait.For(waiting, lookAgain) == nil {
 			continue
 		}
 		if err != nil {

@@ -7,13 +7,14 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/smallfile"
 )
 
 // before is where somebody else's configuration file is kept while ours stands
 // in its place.
-func before(path string) string { return path + ".swdt-before" }
+func before(path string) string { return layout.Before(path) }
 
 // putFile makes a configuration file ours: it is written down, somebody else's
 // is kept, and the change is one rename. restart are the services that read it.

@@ -1,6 +1,10 @@
 // Package plan runs an ordered list of small idempotent steps against a node.
 // A step can say what it would change without changing it, so a dry run is the
 // same code, and a second run finds nothing to do.
+//
+//   - plan.go: what a step is, and the same the other way round
+//   - run.go: comparing, then applying; reboot.go: going on after a reboot
+//   - lock.go: one swdt at a time; result.go: what is told of it
 package plan
 
 import (

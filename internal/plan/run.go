@@ -1,44 +1,17 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
-	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
-
-// State is what became of a step.
-type State string
-
-const (
-	OK             State = "ok"             // nothing to do
-	Changed        State = "changed"        // done
-	Failed         State = "failed"         // tried, or could not even be compared
-	Skipped        State = "skipped"        // needed, but not tried: a dry run, or something before it failed
-	RebootRequired State = "rebootRequired" // done, and takes effect after a reboot that was not allowed
-)
-
-// StepResult is the result of one step, as printed.
-type StepResult struct {
-	Name    string `json:"name"`
-	Change  string `json:"change,omitempty"`
-	Detail  string `json:"detail,omitempty"` // of the change, where it is long
-	State   State  `json:"state"`
-	Message string `json:"message,omitempty"`
-}
 
 // Options say how a plan is run.
 type Options struct {
@@ -63,40 +36,12 @@ type Options struct {
 // dryRun is said of what is needed until something is done about it.
 const dryRun = "dry run"
 
-// rebootTimeout is long enough for a Windows that finishes features while it
-// boots.
-const rebootTimeout = 20 * time.Minute
-
-// FailedError says which steps of a node failed; the first one's cause is
-// wrapped.
-type FailedError struct {
-	Steps []string
-	Err   error
-}
-
-func (e *FailedError) Error() string {
-	if len(e.Steps) == 1 {
-		return fmt.Sprintf("%s: %v", e.Steps[0], e.Err)
-	}
-	return fmt.Sprintf("%d steps failed (%s), first: %v", len(e.Steps), strings.Join(e.Steps, ", "), e.Err)
-}
-
-func (e *FailedError) Unwrap() error { return e.Err }
-
-// RebootRequiredError says that a node must be rebooted and nobody allowed it.
-type RebootRequiredError struct{ Steps []string }
-
-func (e *RebootRequiredError) Error() string {
-	return fmt.Sprintf("%s: takes effect after a reboot; reboot the node and run the command again, or let swdt do it with --allow-reboot",
-		strings.Join(e.Steps, ", "))
-}
-
 // Run plans every step before it applies the first: where one cannot even be
 // compared with the node, nothing is changed. Then it applies what is needed in
 // order, with the node locked. The results are in the order of the steps, one
 // for each, also when there is an error.
 func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
-	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps))}
+	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)), errs: make([]error, len(steps))}
 	needed, err := run.planAll(ctx)
 	if err != nil || needed == 0 || opts.DryRun {
 		return run.results, err
@@ -120,8 +65,8 @@ type runner struct {
 	opts     Options
 	reporter ui.Reporter
 	results  []StepResult
-	firstErr error
-	bootID   string // known where a reboot is allowed
+	errs     []error // of the steps that failed
+	bootID   string  // known where a reboot is allowed
 }
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed.
@@ -145,14 +90,19 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 			run.results[i] = StepResult{Name: step.Name(), State: OK, Message: change.Summary}
 		}
 	}
-	if run.firstErr != nil {
+	err = run.failures()
+	if err != nil {
 		run.skipRest(0, "nothing was changed")
 	}
-	return needed, run.failures()
+	return needed, err
 }
 
 func (run *runner) applyAll(ctx context.Context) error {
 	for i := range run.steps {
+		if run.opts.Ordered && run.results[i].State == Failed { // to be compared after a reboot
+			run.skipRest(i+1, "not tried")
+			break
+		}
 		if run.results[i].State != Skipped {
 			continue
 		}
@@ -229,150 +179,8 @@ func (run *runner) detail(i int) {
 	}
 }
 
-// rebootAfter reboots and makes sure that the step has nothing left to do.
-func (run *runner) rebootAfter(ctx context.Context, i int) error {
-	step, result := run.steps[i], &run.results[i]
-	run.reporter.Step("rebooting for %s", step.Name())
-	if err := run.reboot(ctx, "swdt: "+result.Change); err != nil {
-		return fmt.Errorf("reboot: %w", err)
-	}
-	// The lock ended with the session that the reboot cut.
-	if err := run.lock(ctx); err != nil {
-		return err
-	}
-	change, err := step.Plan(ctx, run.node)
-	if err != nil {
-		return fmt.Errorf("compare with the node after the reboot: %w", err)
-	}
-	if change.Needed {
-		return fmt.Errorf("still not so after the reboot: %s", change.Summary)
-	}
-	result.Message = strings.TrimPrefix(result.Message+"; rebooted", "; ")
-	return run.planAgain(ctx, i+1)
-}
-
-// planAgain compares the steps from the given one on anew: a reboot may have
-// done, or undone, what they are about.
-func (run *runner) planAgain(ctx context.Context, from int) error {
-	for i := from; i < len(run.steps); i++ {
-		if state := run.results[i].State; state != Skipped && state != OK {
-			continue
-		}
-		change, err := run.compare(ctx, run.steps[i])
-		switch {
-		case err != nil:
-			run.fail(i, fmt.Errorf("compare with the node after the reboot: %w", err))
-			if ctx.Err() != nil || connectionLost(err) {
-				return err
-			}
-		case change.Needed:
-			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, Detail: change.Detail, State: Skipped}
-		default:
-			run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
-		}
-	}
-	return nil
-}
-
-// reboot restarts the node and waits for it. That the connection goes down
-// before the agent has answered is no failure: the node may be faster, or the
-// step's own installer may have begun the reboot.
-func (run *runner) reboot(ctx context.Context, reason string) error {
-	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
-	if err != nil && !connectionLost(err) {
-		return err
-	}
-	await := run.opts.AwaitReboot
-	if await == nil {
-		await = func(ctx context.Context, n *node.Node, bootID string) error { return n.AwaitReboot(ctx, bootID) }
-	}
-	waiting, cancel := context.WithTimeout(ctx, rebootTimeout)
-	defer cancel()
-	if err := await(waiting, run.node, run.bootID); err != nil {
-		return err
-	}
-	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
-		return fmt.Errorf("read the new boot id: %w", err)
-	}
-	run.bootID = facts.GetBootId()
-	return nil
-}
-
-// begin locks the node and, as a reboot may come, notes which boot this is.
-func (run *runner) begin(ctx context.Context) error {
-	if err := run.lock(ctx); err != nil || !run.opts.AllowReboot {
-		return err
-	}
-	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
-		return fmt.Errorf("read the boot id: %w", err)
-	}
-	run.bootID = facts.GetBootId()
-	return nil
-}
-
-func (run *runner) lock(ctx context.Context) error {
-	holder := run.opts.Holder
-	if holder == "" {
-		holder = Holder("setup")
-	}
-	if _, err := run.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
-		return LockError(err)
-	}
-	return nil
-}
-
-// LockError says why a node could not be locked: who is changing it, where
-// somebody is.
-func LockError(err error) error {
-	var locked *host.LockedError
-	if errors.As(err, &locked) {
-		return &BusyError{Holder: string(locked.Holder), Err: err}
-	}
-	return fmt.Errorf("lock the node: %w", err)
-}
-
-// BusyError is a node that somebody else is changing.
-type BusyError struct {
-	Holder string // empty: they have not said yet
-	Err    error
-}
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("the node is being changed by %s: wait until that is done, and try again", cmp.Or(e.Holder, "another swdt"))
-}
-
-func (e *BusyError) Unwrap() error { return e.Err }
-
-// unlock is a courtesy to those who share the session: the lock ends with it.
-func (run *runner) unlock(ctx context.Context) {
-	if ctx.Err() != nil {
-		return
-	}
-	if _, err := run.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
-		run.reporter.Debug("unlock the node: %v", err)
-	}
-}
-
-// Holder names this user, machine and command to others who find the node
-// locked.
-func Holder(command string) string {
-	name := "someone"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	machine, err := os.Hostname()
-	if err != nil {
-		machine = "an unknown machine"
-	}
-	return fmt.Sprintf("%s@%s, swdt %s, process %d", name, machine, command, os.Getpid())
-}
-
 func (run *runner) fail(i int, err error) {
-	if run.firstErr == nil {
-		run.firstErr = err
-	}
+	run.errs[i] = err
 	run.results[i].Name = run.steps[i].Name()
 	run.results[i].State = Failed
 	run.results[i].Message = err.Error()
@@ -380,10 +188,16 @@ func (run *runner) fail(i int, err error) {
 }
 
 func (run *runner) failures() error {
-	if run.firstErr == nil {
+	failed := &FailedError{Steps: run.named(Failed)}
+	for _, err := range run.errs {
+		if err != nil {
+			failed.Errs = append(failed.Errs, err)
+		}
+	}
+	if len(failed.Errs) == 0 {
 		return nil
 	}
-	return &FailedError{Steps: run.named(Failed), Err: run.firstErr}
+	return failed
 }
 
 // skipRest explains why the steps that were needed were not tried.

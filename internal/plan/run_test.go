@@ -62,6 +62,7 @@ type step struct {
 	after   bool // takes effect after a reboot
 	stays   bool // never takes effect
 	planErr error
+	compare func() error // that Plan fails with
 	err     error
 	needs   []string
 	boot    int
@@ -77,6 +78,11 @@ func (s *step) Plan(context.Context, *node.Node) (plan.Change, error) {
 	s.m.log = append(s.m.log, "plan "+s.name)
 	if s.planErr != nil {
 		return plan.Change{}, s.planErr
+	}
+	if s.compare != nil {
+		if err := s.compare(); err != nil {
+			return plan.Change{}, err
+		}
 	}
 	if s.follow != nil {
 		return plan.Change{Needed: s.follow(), Summary: "restart"}, nil
@@ -194,10 +200,18 @@ func TestAStepThatCannotBeComparedStopsAllBeforeTheFirstChange(t *testing.T) {
 	if !errors.As(err, &failed) || !errors.Is(err, cause) {
 		t.Fatalf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"b", "c"}, failed.Steps); diff != "" {
+	if diff := cmp.Diff("2 steps failed:\n  b: compare with the node: no such feature\n  c: compare with the node: another", err.Error()); diff != "" {
 		t.Errorf("every problem at once: %s", diff)
 	}
 	check(t, m, results, "skipped failed failed", "plan a, plan b, plan c")
+}
+
+func TestOneCauseOfSeveralFailuresIsToldOnce(t *testing.T) {
+	forbidden := errors.New("forbidden")
+	err := &plan.FailedError{Steps: []string{"a", "b", "c"}, Errs: []error{forbidden, forbidden, errors.New("two\nlines")}}
+	if got, want := err.Error(), "3 steps failed:\n  a, b: forbidden\n  c: two\n    lines"; got != want {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestOneFailureLeavesIndependentStepsAlone(t *testing.T) {
@@ -267,6 +281,25 @@ func TestAStepThatARebootDidNotFinishFails(t *testing.T) {
 	if got := stateOf(results); got != "failed" || m.boots != 1 {
 		t.Errorf("states %s after %d reboots", got, m.boots)
 	}
+}
+
+// What cannot even be compared after a reboot has not been done: nothing that
+// needs it is tried.
+func TestInAnOrderedPlanAStepThatCannotBeComparedAfterTheRebootEndsIt(t *testing.T) {
+	m := &machine{}
+	feature, b := &step{name: "feature", needed: true, after: true}, &step{name: "b", needed: true}
+	b.compare = func() error {
+		if m.boots > 0 {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true, Ordered: true}, feature, b, &step{name: "c", needed: true})
+	if err == nil || results[2].Message != "not tried" {
+		t.Errorf("%+v, %v", results, err)
+	}
+	check(t, m, results, "changed failed skipped",
+		"plan feature, plan b, plan c, lock, apply feature, reboot, await, lock, plan feature, plan b, plan c, unlock")
 }
 
 func TestALockedNodeIsNotChanged(t *testing.T) {

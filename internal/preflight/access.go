@@ -130,7 +130,8 @@ func needNamesake(f *facts) error {
 }
 
 // lookAtNamesake finds a node that has the name already. kubeadm refuses to join
-// where that is Ready; where it is not, the machine takes it over.
+// where that is Ready; where it is not, the machine takes it over. Of a machine that
+// has left the cluster Ready is yet to pass, and a join waits for that.
 func lookAtNamesake(f *facts) []Problem {
 	n := f.cluster.namesake.value
 	if !n.Exists || f.own.Joined && !f.isOther(n) {
@@ -145,13 +146,26 @@ func lookAtNamesake(f *facts) []Problem {
 		Evidence: strings.Join(slices.DeleteFunc([]string{n.OSImage, n.KubeletVersion, addresses(n)}, func(s string) bool { return s == "" }), ", "),
 		Remedy:   fmt.Sprintf("if that is this machine, or gone, delete it (kubectl delete node %s); else set spec.kubernetes.join.nodeName", n.Name),
 	}
-	if n.Ready || f.isOther(n) {
+	switch {
+	case f.isOther(n):
+		p.Severity, p.What = Error, p.What+" and another machine"
+	case f.hasLeft(n):
+		p.Severity, p.What = Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s", n.Name, state)
+		p.Remedy = "none needed: the join waits until the cluster has noticed that its kubelet stopped, and takes it over"
+	case n.Ready:
 		p.Severity = Error
 	}
-	if f.isOther(n) {
-		p.What += " and another machine"
-	}
 	return []Problem{p}
+}
+
+// hasLeft is whether the node is known to be this machine, which has no kubelet any
+// more.
+func (f *facts) hasLeft(n cluster.Node) bool {
+	if f.node == nil || f.node.uuid == "" || !strings.EqualFold(f.node.uuid, n.SystemUUID) || f.node.services.err != nil {
+		return false
+	}
+	_, kubelet := f.node.services.value[kubeletService]
+	return !kubelet
 }
 
 // isOther is whether the node is known to be another machine than this one.

@@ -29,13 +29,14 @@ func healthy() *facts {
 				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700", Architecture: "amd64",
 				Memory: 16e9, MemoryFree: 11e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true, Virtualization: true,
 			},
-			clock:    clock{ahead: 2 * time.Second, giveOrTake: time.Millisecond},
+			name:     learn("win-1", nil),
+			clock:    Clock{Ahead: 2 * time.Second, GiveOrTake: time.Millisecond},
 			features: learn(map[string]host.FeatureState{containersFeature: host.FeatureEnabled, hyperVFeature: host.FeatureDisabled}, nil),
-			services: learn(map[string]service{"sshd": {name: "sshd", state: "running", pid: 100}}, nil),
+			services: learn(map[string]Service{"sshd": {Name: "sshd", State: "running", PID: 100}}, nil),
 			processes: learn(map[uint32]host.Process{
 				100: {PID: 100, Name: "sshd.exe"},
 			}, nil),
-			listeners: learn([]listener{{address: "0.0.0.0:22", port: 22, pid: 100, process: "sshd.exe"}}, nil),
+			listeners: learn([]Listener{{Address: "0.0.0.0:22", Port: 22, PID: 100, Process: "sshd.exe"}}, nil),
 			runtime:   known[string]{err: host.ErrNotExist},
 			uuid:      aUUID,
 			targets: []reached{{
@@ -46,7 +47,7 @@ func healthy() *facts {
 		cluster: &clusterFacts{
 			server:        "https://cp.example:6443",
 			version:       learn("v1.36.3", nil),
-			clock:         learn(clock{ahead: -3 * time.Second, giveOrTake: 500 * time.Millisecond}, nil),
+			clock:         learn(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
 			info:          learn(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443", CACertHashes: []string{caHash}, Anonymous: true}, nil),
 			kubeletConfig: learn(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
 			cni: learn(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
@@ -62,15 +63,15 @@ func healthy() *facts {
 // the service and the process that listens.
 func kubeletRuns(f *facts) {
 	f.own.Services = []string{"kubelet"}
-	f.node.services.value["kubelet"] = service{name: "kubelet", state: "running", pid: 200, commandLine: `C:\k\kube-log-runner.exe C:\k\kubelet.exe`}
+	f.node.services.value["kubelet"] = Service{Name: "kubelet", State: "running", PID: 200, CommandLine: `C:\k\kube-log-runner.exe C:\k\kubelet.exe`}
 	f.node.processes.value[200] = host.Process{PID: 200, Name: "kube-log-runner.exe"}
 	f.node.processes.value[204] = host.Process{PID: 204, ParentPID: 200, Name: "kubelet.exe"}
 	f.node.listeners.value = append(f.node.listeners.value,
-		listener{address: "[::]:10250", port: 10250, pid: 204, process: "kubelet.exe"},
-		listener{address: "127.0.0.1:10248", port: 10248, pid: 204, process: "kubelet.exe"})
+		Listener{Address: "[::]:10250", Port: 10250, PID: 204, Process: "kubelet.exe"},
+		Listener{Address: "127.0.0.1:10248", Port: 10248, PID: 204, Process: "kubelet.exe"})
 }
 
-func put(f *facts, s service) { f.node.services.value[strings.ToLower(s.name)] = s }
+func put(f *facts, s Service) { f.node.services.value[strings.ToLower(s.Name)] = s }
 
 func flannel(f *facts, change func(*cluster.Flannel)) {
 	c := &cluster.Flannel{Namespace: "kube-flannel", Backend: "vxlan", VNI: 4096, Port: 4789, WindowsDaemonSets: []string{"flannel-windows"}}
@@ -89,27 +90,29 @@ type planted struct {
 
 func plantedOnMachine() map[string]planted {
 	machine := func(change func(*host.Facts)) func(*facts) { return func(f *facts) { change(&f.node.machine) } }
+	named := func(name string) func(*facts) { return func(f *facts) { f.node.name.value = name } }
 	return map[string]planted{
-		"2019":            {machine(func(m *host.Facts) { m.Build, m.Product = "17763.1", "Windows Server 2019" }), nil},
-		"2025":            {machine(func(m *host.Facts) { m.Build, m.Product = "26100", "Windows Server 2025" }), nil},
-		"2016":            {machine(func(m *host.Facts) { m.Build, m.Product = "14393.1", "Windows Server 2016" }), []string{"windows-version error: build 14393.1"}},
-		"Windows 11":      {machine(func(m *host.Facts) { m.Build, m.Product = "26100.1", "Windows 11 Pro" }), []string{"windows-version warning: no Windows Server"}},
-		"arm64":           {machine(func(m *host.Facts) { m.Architecture = "arm64" }), []string{"architecture error: amd64 only"}},
-		"not elevated":    {machine(func(m *host.Facts) { m.Elevated = false }), []string{"elevated error: may not change"}},
-		"little disk":     {machine(func(m *host.Facts) { m.DiskFree = 14e9 }), []string{"disk-space warning: 14.0 GB free"}},
-		"no disk":         {machine(func(m *host.Facts) { m.DiskFree = 1e9 }), []string{"disk-space error: too little"}},
-		"little memory":   {machine(func(m *host.Facts) { m.Memory = 2e9 }), []string{"memory warning: little memory"}},
-		"no memory":       {machine(func(m *host.Facts) { m.Memory, m.MemoryFree = 5e8, 1e8 }), []string{"memory error: too little"}},
-		"memory in use":   {machine(func(m *host.Facts) { m.MemoryFree = 1e8 }), []string{"memory warning: in use"}},
-		"pending reboot":  {machine(func(m *host.Facts) { m.PendingReboot = []string{"Windows Update"} }), []string{"pending-reboot error: Windows Update"}},
-		"name of a PC":    {machine(func(m *host.Facts) { m.Hostname = "WIN_1" }), []string{`hostname error: "win_1"`}},
-		"long name":       {machine(func(m *host.Facts) { m.Hostname = strings.Repeat("a", 64) }), []string{"hostname error: 64 characters"}},
-		"longest name":    {machine(func(m *host.Facts) { m.Hostname = strings.Repeat("a", 63) }), nil},
-		"upper-case name": {machine(func(m *host.Facts) { m.Hostname = "WIN.EXAMPLE.COM" }), nil},
-		"a name of its own for a bad host name": {func(f *facts) {
-			f.node.machine.Hostname, f.spec.Join.NodeName = "WIN_1", "win-1"
-		}, nil},
-		"a bad name of its own": {func(f *facts) { f.spec.Join.NodeName = "Win 1" }, []string{"hostname error: spec.kubernetes.join.nodeName"}},
+		"2019":           {machine(func(m *host.Facts) { m.Build, m.Product = "17763.1", "Windows Server 2019" }), nil},
+		"2025":           {machine(func(m *host.Facts) { m.Build, m.Product = "26100", "Windows Server 2025" }), nil},
+		"2016":           {machine(func(m *host.Facts) { m.Build, m.Product = "14393.1", "Windows Server 2016" }), []string{"windows-version error: build 14393.1"}},
+		"Windows 11":     {machine(func(m *host.Facts) { m.Build, m.Product = "26100.1", "Windows 11 Pro" }), []string{"windows-version warning: no Windows Server"}},
+		"arm64":          {machine(func(m *host.Facts) { m.Architecture = "arm64" }), []string{"architecture error: amd64 only"}},
+		"not elevated":   {machine(func(m *host.Facts) { m.Elevated = false }), []string{"elevated error: may not change"}},
+		"little disk":    {machine(func(m *host.Facts) { m.DiskFree = 14e9 }), []string{"disk-space warning: 14.0 GB free"}},
+		"no disk":        {machine(func(m *host.Facts) { m.DiskFree = 1e9 }), []string{"disk-space error: too little"}},
+		"little memory":  {machine(func(m *host.Facts) { m.Memory = 2e9 }), []string{"memory warning: little memory"}},
+		"no memory":      {machine(func(m *host.Facts) { m.Memory, m.MemoryFree = 5e8, 1e8 }), []string{"memory error: too little"}},
+		"memory in use":  {machine(func(m *host.Facts) { m.MemoryFree = 1e8 }), []string{"memory warning: in use"}},
+		"pending reboot": {machine(func(m *host.Facts) { m.PendingReboot = []string{"Windows Update"} }), []string{"pending-reboot error: Windows Update"}},
+		"name of a PC":   {named("win_1"), []string{`hostname error: the machine's name, in lower case, is no name for a node: "win_1"`}},
+		"long name":      {named(strings.Repeat("a", 64)), []string{"hostname error: 64 characters"}},
+		"longest name":   {named(strings.Repeat("a", 63)), nil},
+		"name with dots": {named("win.example.com"), nil},
+		"a bad name of its own": {func(f *facts) {
+			f.spec.Join.NodeName = "Win 1"
+			named("Win 1")(f)
+		}, []string{"hostname error: spec.kubernetes.join.nodeName"}},
+		"no name to be had": {func(f *facts) { f.node.name = known[string]{err: errors.New("the agent is too busy")} }, []string{"hostname warning: too busy"}},
 		"reboot allowed": {func(f *facts) {
 			f.mayReboot, f.node.machine.PendingReboot = true, []string{"Windows Update"}
 			f.node.features.value[containersFeature] = host.FeatureDisabled
@@ -122,13 +125,13 @@ func plantedOnMachine() map[string]planted {
 		"Hyper-V runs": {func(f *facts) {
 			hyperVWanted(f)
 			f.node.machine.Virtualization, f.node.features.value[hyperVFeature] = false, host.FeatureEnabled
-			put(f, service{name: "HvHost", state: "running"})
+			put(f, Service{Name: "HvHost", State: "running"})
 		}, nil},
 		"no Hyper-V":       {func(f *facts) { hyperVWanted(f); delete(f.node.features.value, hyperVFeature) }, []string{"virtualization error: does not have"}},
-		"clock ahead":      {func(f *facts) { f.node.clock.ahead = 4 * time.Minute }, []string{"clock warning: 4m3s ahead of"}},
-		"clock far behind": {func(f *facts) { f.node.clock.ahead = -time.Hour }, []string{"clock error: 59m57s behind"}},
+		"clock ahead":      {func(f *facts) { f.node.clock.Ahead = 4 * time.Minute }, []string{"clock warning: 4m3s ahead of"}},
+		"clock far behind": {func(f *facts) { f.node.clock.Ahead = -time.Hour }, []string{"clock error: 59m57s behind"}},
 		"clock perhaps off": {func(f *facts) {
-			f.node.clock = clock{ahead: 40 * time.Second, giveOrTake: 15 * time.Second}
+			f.node.clock = Clock{Ahead: 40 * time.Second, GiveOrTake: 15 * time.Second}
 		}, nil},
 	}
 }
@@ -144,14 +147,14 @@ func plantedOnNode() map[string]planted {
 		"our own kubelet, owner unknown": {func(f *facts) {
 			kubeletRuns(f)
 			for i := range f.node.listeners.value {
-				f.node.listeners.value[i].pid = 0
+				f.node.listeners.value[i].PID = 0
 			}
 		}, nil},
 		"port in use": {func(f *facts) {
-			f.node.listeners.value = append(f.node.listeners.value, listener{address: "0.0.0.0:10250", port: 10250, pid: 412, process: "nginx.exe", image: `C:\nginx\nginx.exe`})
+			f.node.listeners.value = append(f.node.listeners.value, Listener{Address: "0.0.0.0:10250", Port: 10250, PID: 412, Process: "nginx.exe", Image: `C:\nginx\nginx.exe`})
 		}, []string{"ports error: 10250 is in use by nginx.exe (process 412)"}},
 		"port in use, owner unknown": {func(f *facts) {
-			f.node.listeners.value = append(f.node.listeners.value, listener{address: "127.0.0.1:10248", port: 10248})
+			f.node.listeners.value = append(f.node.listeners.value, Listener{Address: "127.0.0.1:10248", Port: 10248})
 		}, []string{"ports error: 10248 is in use by another program"}},
 		"another port for kubelet": {func(f *facts) {
 			f.spec.Kubelet.ConfigPatch = map[string]any{"port": 22}
@@ -162,28 +165,28 @@ func plantedOnNode() map[string]planted {
 			f.node.files.value, f.own.Files = leftovers()[:1], []string{`c:/etc/kubernetes/KUBELET.conf`}
 		}, nil},
 		"an old certificate":  {func(f *facts) { f.node.files.value = []string{clientCertificate} }, []string{"leftovers warning: client certificate"}},
-		"nssm's kubelet":      {func(f *facts) { put(f, service{name: "kubelet", state: "stopped", commandLine: `C:\k\nssm.exe`}) }, []string{"kubelet-service error: nssm"}},
-		"a kubelet elsewhere": {func(f *facts) { put(f, service{name: "kubelet", commandLine: `D:\Kube Stuff\kubelet.exe --v=2`}) }, []string{"kubelet-service error: outside of C:\\k"}},
-		"somebody's kubelet":  {func(f *facts) { put(f, service{name: "kubelet", commandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
+		"nssm's kubelet":      {func(f *facts) { put(f, Service{Name: "kubelet", State: "stopped", CommandLine: `C:\k\nssm.exe`}) }, []string{"kubelet-service error: nssm"}},
+		"a kubelet elsewhere": {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `D:\Kube Stuff\kubelet.exe --v=2`}) }, []string{"kubelet-service error: outside of C:\\k"}},
+		"somebody's kubelet":  {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
 		"containerd where it belongs": {func(f *facts) {
-			put(f, service{name: "containerd", state: "running", commandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
+			put(f, Service{Name: "containerd", State: "running", CommandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
 			f.node.runtime = learn("containerd v1.7.12", nil)
 		}, nil},
 		"containerd elsewhere": {func(f *facts) {
-			put(f, service{name: "containerd", state: "running", commandLine: `"D:\containerd\containerd.exe" --run-service`})
+			put(f, Service{Name: "containerd", State: "running", CommandLine: `"D:\containerd\containerd.exe" --run-service`})
 		}, []string{`container-runtime error: D:\containerd\containerd.exe`}},
 		"containerd by hand": {func(f *facts) { f.node.runtime = learn("containerd v1.7.12", nil) }, []string{"container-runtime error: containerd v1.7.12"}},
-		"docker":             {func(f *facts) { put(f, service{name: "docker", state: "running", commandLine: docker}) }, []string{"container-runtime warning: docker, which is running"}},
-		"rke2":               {func(f *facts) { put(f, service{name: "rke2", state: "running"}) }, []string{"container-runtime error: distribution of Kubernetes: service rke2"}},
-		"defender":           {func(f *facts) { f.node.defender.value.protects = true }, []string{"defender warning: scans every file"}},
+		"docker":             {func(f *facts) { put(f, Service{Name: "docker", State: "running", CommandLine: docker}) }, []string{"container-runtime warning: docker, which is running"}},
+		"rke2":               {func(f *facts) { put(f, Service{Name: "rke2", State: "running"}) }, []string{"container-runtime error: distribution of Kubernetes: service rke2"}},
+		"defender":           {func(f *facts) { f.node.defender.value.Protects = true }, []string{"defender warning: scans every file"}},
 		"defender excludes the process": {func(f *facts) {
-			f.node.defender.value = defender{protects: true, exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}}
+			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}}
 		}, nil},
 		"defender excludes the folder": {func(f *facts) {
-			f.node.defender.value = defender{protects: true, exclusions: []string{`C:\ProgramData\containerd\`}}
+			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\ProgramData\containerd\`}}
 		}, nil},
 		"defender excludes something else": {func(f *facts) {
-			f.node.defender.value = defender{protects: true, exclusions: []string{`C:\k`, "ctr.exe"}}
+			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\k`, "ctr.exe"}}
 		}, []string{"defender warning: not excluded"}},
 		"unknown name":       {func(f *facts) { f.node.targets[0].addresses = known[[]string]{err: host.ErrNotExist} }, []string{"control-plane-name error: does not know the name cp.example"}},
 		"refused":            {func(f *facts) { answer(f, host.Refused) }, []string{"control-plane-reachable error: refused"}},
@@ -241,10 +244,30 @@ func plantedOnCluster() map[string]planted {
 		"an old token":     {func(f *facts) { f.spec.Join.Token = "abcdef.0123456789abcdef" }, []string{"cluster-info error: token abcdef"}},
 		"no kubelet-config": {func(f *facts) { f.cluster.kubeletConfig.value = cluster.KubeletConfig{} },
 			[]string{"kubelet-config error: no ConfigMap"}},
-		"no config in it":   {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" }, []string{"kubelet-config error: its kind is Other"}},
-		"no YAML in it":     {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" }, []string{"kubelet-config error: yaml"}},
-		"a Ready namesake":  {namesake(func(*cluster.Node) {}), []string{"node-name error: which is Ready"}},
-		"a dead namesake":   {namesake(func(n *cluster.Node) { n.Ready = false }), []string{"node-name warning: which is not Ready"}},
+		"no config in it":                  {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" }, []string{"kubelet-config error: its kind is Other"}},
+		"no YAML in it":                    {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" }, []string{"kubelet-config error: yaml"}},
+		"a Ready namesake":                 {namesake(func(n *cluster.Node) { n.SystemUUID = "" }), []string{"node-name error: which is Ready"}},
+		"a dead namesake":                  {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }), []string{"node-name warning: which is not Ready"}},
+		"ourselves of before, still Ready": {namesake(func(*cluster.Node) {}), []string{"node-name info: this machine's node win-1 of before, which is Ready"}},
+		"ourselves of before":              {namesake(func(n *cluster.Node) { n.Ready = false }), []string{"node-name info: of before, which is not Ready"}},
+		"ourselves, with somebody's kubelet": {func(f *facts) {
+			namesake(func(*cluster.Node) {})(f)
+			put(f, Service{Name: "kubelet", State: "running", CommandLine: `C:/k/kubelet.exe --v=2`})
+		}, []string{"node-name error: which is Ready", "kubelet-service warning: has not made"}},
+		"ourselves, services unknown": {func(f *facts) {
+			namesake(func(*cluster.Node) {})(f)
+			f.node.services.err = errors.New("the agent is too busy")
+		}, []string{"node-name error: which is Ready", "kubelet-service warning: too busy"}},
+		"a node of this cluster": {func(f *facts) {
+			f.own = Own{Joined: true, Authorities: []string{"sha256:bbbb", strings.ToUpper(caHash)}}
+		}, nil},
+		"a node of another cluster": {func(f *facts) {
+			f.own = Own{Joined: true, Authorities: []string{"sha256:bbbb"}}
+		}, []string{"membership error: a node of another cluster"}},
+		"a node of whatever cluster": {func(f *facts) {
+			f.own = Own{Joined: true, Authorities: []string{"sha256:bbbb"}}
+			f.cluster.info.err = errors.New("500")
+		}, []string{"cluster-info warning: 500"}},
 		"a Linux namesake":  {namesake(func(n *cluster.Node) { n.Ready, n.OS = false, "linux" }), []string{"node-name error: another machine"}},
 		"another namesake":  {namesake(func(n *cluster.Node) { n.SystemUUID = "4c4c4544-ffff" }), []string{"node-name error: another machine"}},
 		"that is ourselves": {func(f *facts) { namesake(func(*cluster.Node) {})(f); f.own.Joined = true }, nil},

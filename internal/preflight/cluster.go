@@ -24,7 +24,7 @@ func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	}
 	look(func() {
 		skew, err := c.ClockSkew(ctx)
-		f.clock = learn(clock{skew.Offset, skew.Uncertainty}, err)
+		f.clock = learn(Clock{skew.Offset, skew.Uncertainty}, err)
 	})
 	look(func() { f.missing = learn(c.Missing(ctx, cluster.JoinNeeds())) })
 	look(func() { f.info = learn(c.ClusterInfo(ctx)) })

@@ -33,41 +33,58 @@ func learn[T any](value T, err error) known[T] { return known[T]{value, err} }
 
 type nodeFacts struct {
 	machine host.Facts
-	clock   clock // the node's, against ours
+	clock   Clock         // the node's, against ours
+	name    known[string] // node.ObjectName
 
 	features  known[map[string]host.FeatureState] // those that this Windows has
-	services  known[map[string]service]           // by lower-case name
+	services  known[map[string]Service]           // by lower-case name
 	processes known[map[uint32]host.Process]
-	listeners known[[]listener]
+	listeners known[[]Listener]
 	files     known[[]string] // those of leftovers() that exist
-	defender  known[defender]
+	defender  known[Defender]
 	runtime   known[string] // who answers CRI on containerd's pipe; ErrNotExist: nobody
 	uuid      string        // of the machine, as kubelet reports it; empty: unknown
 	targets   []reached
 }
 
-// clock is how much one clock is ahead of ours, give or take.
-type clock struct {
-	ahead, giveOrTake time.Duration
+// Clock is how much one clock is ahead of ours, give or take.
+type Clock struct {
+	Ahead, GiveOrTake time.Duration
 }
 
-type service struct {
-	name, state, commandLine string
-	pid                      uint32
+// Service is a Windows service. All but its name, state and process is known of
+// the services that were asked for.
+type Service struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // host.ServiceState
+	PID   uint32 `json:"pid,omitempty"`
+
+	CommandLine string `json:"commandLine,omitempty"`
+	StartType   string `json:"startType,omitempty"` // host.StartType
+	// ExitCode is the Win32 error of the last stop, or the service's own.
+	ExitCode     uint32   `json:"exitCode,omitempty"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	// Restarts is how often in a row Windows starts it again when its process
+	// has died; nil: the machine does not tell.
+	Restarts *int `json:"restarts,omitempty"`
 }
 
-func (s service) running() bool { return s.state != "" && s.state != string(host.Stopped) }
+// Running is whether it runs, or is about to.
+func (s Service) Running() bool { return s.State != "" && s.State != string(host.Stopped) }
 
-type listener struct {
-	address, process, image string
-	port                    uint16
-	pid                     uint32
+// Listener is a TCP port that a process listens on.
+type Listener struct {
+	Address string `json:"address"` // 0.0.0.0:10250
+	Port    uint16 `json:"port"`
+	PID     uint32 `json:"pid,omitempty"`
+	Process string `json:"process,omitempty"` // kubelet.exe
+	Image   string `json:"image,omitempty"`
 }
 
-// defender is Microsoft Defender's real-time protection.
-type defender struct {
-	protects   bool
-	exclusions []string // paths and processes
+// Defender is Microsoft Defender's real-time protection.
+type Defender struct {
+	Protects   bool     `json:"protects"`
+	Exclusions []string `json:"exclusions,omitempty"` // paths and processes
 }
 
 // target is an address of the API server that the node has to reach.
@@ -92,7 +109,7 @@ func (t target) host() string {
 type clusterFacts struct {
 	server        string // URL
 	version       known[string]
-	clock         known[clock]
+	clock         known[Clock]
 	missing       known[[]cluster.Permission]
 	info          known[cluster.ClusterInfo]
 	kubeletConfig known[cluster.KubeletConfig]
@@ -100,13 +117,13 @@ type clusterFacts struct {
 	namesake      known[cluster.Node]
 }
 
-// nodeName is what the Node object is going to be called; kubelet makes a host
-// name lower case. Empty where it cannot be known without the node.
+// nodeName is what the Node object is going to be called. Empty where it cannot be
+// known without the node.
 func (f *facts) nodeName() string {
-	if f.spec.Join.NodeName != "" || f.node == nil {
+	if f.node == nil {
 		return f.spec.Join.NodeName
 	}
-	return strings.ToLower(strings.TrimSpace(f.node.machine.Hostname))
+	return f.node.name.value
 }
 
 // targets are the addresses of the API server that the node has to reach: that

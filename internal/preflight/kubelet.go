@@ -17,7 +17,7 @@ func needListeners(f *facts) error { return f.node.listeners.err }
 // there already.
 func lookAtPorts(f *facts) (problems []Problem) {
 	for _, port := range f.kubeletPorts() {
-		i := slices.IndexFunc(f.node.listeners.value, func(l listener) bool { return l.port == port && !f.isKubelet(l) })
+		i := slices.IndexFunc(f.node.listeners.value, func(l Listener) bool { return l.Port == port && !f.isKubelet(l) })
 		if i < 0 {
 			continue
 		}
@@ -59,32 +59,32 @@ func number(value any) (uint16, bool) {
 // isKubelet is whether a port belongs to the service kubelet: to its process, or
 // to a child, since a log runner or nssm may be between. Where it is not known
 // who has the port, it is kubelet if that runs.
-func (f *facts) isKubelet(l listener) bool {
+func (f *facts) isKubelet(l Listener) bool {
 	s, ok := f.node.services.value[kubeletService]
-	if !ok || !s.running() || s.pid == 0 {
+	if !ok || !s.Running() || s.PID == 0 {
 		return false
 	}
-	for pid, hops := l.pid, 0; pid != 0 && hops < 4; hops++ {
-		if pid == s.pid {
+	for pid, hops := l.PID, 0; pid != 0 && hops < 4; hops++ {
+		if pid == s.PID {
 			return true
 		}
 		pid = f.node.processes.value[pid].ParentPID
 	}
-	return l.pid == 0
+	return l.PID == 0
 }
 
-func (l listener) owner() string {
+func (l Listener) owner() string {
 	switch {
-	case l.process != "" && l.pid != 0:
-		return fmt.Sprintf("%s (process %d)", l.process, l.pid)
-	case l.pid != 0:
-		return fmt.Sprintf("process %d", l.pid)
+	case l.Process != "" && l.PID != 0:
+		return fmt.Sprintf("%s (process %d)", l.Process, l.PID)
+	case l.PID != 0:
+		return fmt.Sprintf("process %d", l.PID)
 	}
 	return "another program"
 }
 
-func (l listener) evidence() string {
-	return strings.TrimSpace(l.address + " " + l.image)
+func (l Listener) evidence() string {
+	return strings.TrimSpace(l.Address + " " + l.Image)
 }
 
 func needServices(f *facts) error { return f.node.services.err }
@@ -97,10 +97,10 @@ func lookAtKubeletService(f *facts) []Problem {
 		return nil
 	}
 	p := Problem{
-		Severity: Error, Evidence: s.commandLine,
+		Severity: Error, Evidence: s.CommandLine,
 		Remedy: "take the earlier installation away (sc.exe delete kubelet) if the machine is no node of another cluster",
 	}
-	switch program := s.program(); {
+	switch program := s.Program(); {
 	case strings.HasSuffix(program, `nssm.exe`):
 		p.What = "the service kubelet is one of nssm, of an earlier installation"
 	case !isBelow(program, v1alpha1.KubernetesFolder):
@@ -112,10 +112,10 @@ func lookAtKubeletService(f *facts) []Problem {
 	return []Problem{p}
 }
 
-// program is the executable of the service, in lower case. A path with spaces may
+// Program is the executable of the service, in lower case. A path with spaces may
 // stand there without quotes.
-func (s service) program() string {
-	line := clean(s.commandLine)
+func (s Service) Program() string {
+	line := clean(s.CommandLine)
 	if end := strings.Index(line, ".exe"); end >= 0 && !strings.HasPrefix(line, `"`) {
 		return line[:end+len(".exe")]
 	}
@@ -126,8 +126,8 @@ func (s service) program() string {
 }
 
 // owns is whether swdt has made the service in an earlier run.
-func (f *facts) owns(s service) bool {
-	return slices.ContainsFunc(f.own.Services, func(name string) bool { return strings.EqualFold(name, s.name) })
+func (f *facts) owns(s Service) bool {
+	return slices.ContainsFunc(f.own.Services, func(name string) bool { return strings.EqualFold(name, s.Name) })
 }
 
 // isBelow is whether a path is a folder or within it.

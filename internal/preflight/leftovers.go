@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,43 @@ func leftovers() []string {
 		`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`, `C:\var\lib\kubelet\instance-config.yaml`,
 		clientCertificate,
 	}
+}
+
+// OtherClusterRemedy is what to do with a node of another cluster.
+const OtherClusterRemedy = "name the kubeconfig of that cluster, or leave it without asking it: swdt reset --no-drain"
+
+// SameAuthority is whether two lists of hashes of CAs, of which none is empty, are
+// of one cluster.
+func SameAuthority(a, b []string) bool {
+	return slices.ContainsFunc(a, func(hash string) bool {
+		return slices.ContainsFunc(b, func(other string) bool { return strings.EqualFold(hash, other) })
+	})
+}
+
+// needAuthorities: where no cluster is at hand the node file may have its CA.
+func needAuthorities(f *facts) error {
+	if f.cluster != nil && needClusterInfo(f) != nil {
+		return errSaid
+	}
+	return nil
+}
+
+// lookAtMembership finds a machine that swdt has made a node of another cluster,
+// such as one of before at the same address.
+func lookAtMembership(f *facts) []Problem {
+	wanted := []string{f.spec.Join.DiscoveryTokenCACertHash}
+	if f.cluster != nil {
+		wanted = f.cluster.info.value.CACertHashes
+	}
+	known := len(wanted) > 0 && wanted[0] != "" && len(f.own.Authorities) > 0
+	if !known || SameAuthority(wanted, f.own.Authorities) {
+		return nil
+	}
+	return []Problem{{
+		Severity: Error, What: "swdt has made the machine a node of another cluster",
+		Evidence: fmt.Sprintf("kubelet trusts the CA %s; this cluster's is %s", strings.Join(f.own.Authorities, ", "), strings.Join(wanted, ", ")),
+		Remedy:   OtherClusterRemedy,
+	}}
 }
 
 func needFiles(f *facts) error { return f.node.files.err }

@@ -35,7 +35,13 @@ func (f *facts) windowsName() string {
 	if f.node == nil {
 		return ""
 	}
-	build, _, _ := strings.Cut(f.node.machine.Build, ".")
+	return WindowsName(f.node.machine.Build)
+}
+
+// WindowsName is what images for a build, 20348.2700, are called; empty where it
+// is none that Kubernetes supports.
+func WindowsName(build string) string {
+	build, _, _ = strings.Cut(build, ".")
 	return map[string]string{"17763": "ltsc2019", "20348": "ltsc2022", "25398": "23H2", "26100": "ltsc2025"}[build]
 }
 
@@ -159,7 +165,7 @@ func lookAtVirtualization(f *facts) []Problem {
 	switch hypervisor := f.node.services.value["hvhost"]; {
 	case !ok:
 		return []Problem{{Severity: Error, What: why + ", and this Windows does not have Hyper-V", Remedy: "use an edition with Hyper-V, or process isolation"}}
-	case !f.node.machine.Virtualization && !hypervisor.running():
+	case !f.node.machine.Virtualization && !hypervisor.Running():
 		return []Problem{{
 			Severity: Error, What: why + ", and the processor's virtualization is off",
 			Remedy: "turn it on in the firmware; for a virtual machine, turn on nested virtualization",
@@ -175,11 +181,13 @@ func lookAtVirtualization(f *facts) []Problem {
 
 var errNoName = errors.New("the node's name is not known without the node")
 
+func needName(f *facts) error { return f.node.name.err }
+
 func lookAtHostname(f *facts) []Problem {
 	name, what := f.nodeName(), "spec.kubernetes.join.nodeName"
 	remedy := "use lower-case letters, digits, - and ., at most 63"
 	if f.spec.Join.NodeName == "" {
-		what, remedy = "the host name, in lower case", "rename the computer, or set spec.kubernetes.join.nodeName: "+remedy
+		what, remedy = "the machine's name, in lower case,", "rename the computer, or set spec.kubernetes.join.nodeName: "+remedy
 	}
 	if len(name) <= maxNodeName && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
@@ -205,7 +213,7 @@ func needClocks(f *facts) error {
 
 func lookAtClock(f *facts) []Problem {
 	node, server := f.node.clock, f.cluster.clock.value
-	ahead, giveOrTake := node.ahead-server.ahead, node.giveOrTake+server.giveOrTake
+	ahead, giveOrTake := node.Ahead-server.Ahead, node.GiveOrTake+server.GiveOrTake
 	off := ahead.Abs() - giveOrTake // at least
 	if off <= clockWarning {
 		return nil

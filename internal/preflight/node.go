@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,34 +24,42 @@ import (
 // one that DNS does not know.
 const reachTimeout, resolveTimeout = 5 * time.Second, 20 * time.Second
 
-// looker asks a node for facts. What cannot be had is unknown; only the loss of
-// the node is an error.
-type looker struct {
-	*node.Node
-	spec v1alpha1.Kubernetes
-}
+// Looker asks a node for facts, for this package's checks and for others'.
+type Looker struct{ *node.Node }
 
+// gatherNode: what cannot be had is unknown; only the loss of the node is an
+// error.
 func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, error) {
-	l := looker{in.Node, in.Spec}
+	l := Looker{in.Node}
 	f := &nodeFacts{targets: make([]reached, len(targets))}
 	group, all := errgroup.WithContext(ctx)
 	look := func(at func(context.Context) error) {
-		group.Go(func() error { return fatal(all, at(all)) })
+		group.Go(func() error { return Fatal(all, at(all)) })
 	}
 	look(func(ctx context.Context) (err error) {
-		f.machine, f.clock, err = l.machine(ctx)
+		f.machine, f.clock, err = l.Machine(ctx)
 		if err != nil { // without these there is nothing to tell
 			err = &noFactsError{err}
 		}
 		return err
 	})
-	look(func(ctx context.Context) error { f.features = learn(l.features(ctx)); return f.features.err })
-	look(func(ctx context.Context) error { f.services = learn(l.services(ctx)); return f.services.err })
+	look(func(ctx context.Context) error {
+		f.name = learn(in.Node.ObjectName(ctx, in.Spec.Join))
+		return f.name.err
+	})
+	look(func(ctx context.Context) error {
+		f.features = learn(l.Features(ctx, wantedFeatures(in.Spec)...))
+		return f.features.err
+	})
+	look(func(ctx context.Context) error {
+		f.services = learn(l.Services(ctx, servicesThatMatter()...))
+		return f.services.err
+	})
 	look(func(ctx context.Context) error { f.processes = learn(l.processes(ctx)); return f.processes.err })
-	look(func(ctx context.Context) error { f.listeners = learn(l.listeners(ctx)); return f.listeners.err })
-	look(func(ctx context.Context) error { f.files = learn(l.existing(ctx, leftovers())); return f.files.err })
-	look(func(ctx context.Context) error { f.defender = learn(l.defender(ctx)); return f.defender.err })
-	look(func(ctx context.Context) error { f.runtime = learn(l.runtime(ctx)); return f.runtime.err })
+	look(func(ctx context.Context) error { f.listeners = learn(l.Listeners(ctx)); return f.listeners.err })
+	look(func(ctx context.Context) error { f.files = learn(l.Existing(ctx, leftovers()...)); return f.files.err })
+	look(func(ctx context.Context) error { f.defender = learn(l.Defender(ctx)); return f.defender.err })
+	look(func(ctx context.Context) error { f.runtime = learn(l.Runtime(ctx)); return f.runtime.err })
 	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })
 	for i, t := range targets {
 		look(func(ctx context.Context) error {
@@ -70,8 +79,8 @@ type noFactsError struct{ err error }
 func (e *noFactsError) Error() string { return e.err.Error() }
 func (e *noFactsError) Unwrap() error { return e.err }
 
-// fatal is err where it ends the run.
-func fatal(ctx context.Context, err error) error {
+// Fatal is err where it ends the gathering: the node is lost, or ctx has ended.
+func Fatal(ctx context.Context, err error) error {
 	var lost *node.LostError
 	var noFacts *noFactsError
 	if ctx.Err() != nil || errors.As(err, &lost) || errors.As(err, &noFacts) {
@@ -80,11 +89,12 @@ func fatal(ctx context.Context, err error) error {
 	return nil
 }
 
-func (l looker) machine(ctx context.Context) (host.Facts, clock, error) {
+// Machine is what the machine says of itself, and its clock.
+func (l Looker) Machine(ctx context.Context) (host.Facts, Clock, error) {
 	sent := time.Now()
-	r, err := l.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	r, err := l.Node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return host.Facts{}, clock{}, err
+		return host.Facts{}, Clock{}, err
 	}
 	trip := time.Since(sent)
 	facts := host.Facts{
@@ -93,18 +103,22 @@ func (l looker) machine(ctx context.Context) (host.Facts, clock, error) {
 		DiskFree: r.GetDiskFreeBytes(), PendingReboot: r.GetPendingReboot(), Elevated: r.GetElevated(),
 		Simulated: r.GetSimulated(), Time: r.GetTime().AsTime(), Virtualization: r.GetVirtualization(),
 	}
-	return facts, clock{ahead: facts.Time.Sub(sent.Add(trip / 2)), giveOrTake: trip / 2}, nil
+	return facts, Clock{Ahead: facts.Time.Sub(sent.Add(trip / 2)), GiveOrTake: trip / 2}, nil
 }
 
-// features asks for those that are wanted only: on Windows, each takes seconds.
-func (l looker) features(ctx context.Context) (map[string]host.FeatureState, error) {
-	names := []string{containersFeature}
-	if wantsHyperV(l.spec) {
-		names = append(names, hyperVFeature)
+// wantedFeatures are no more than are needed: on Windows, each takes seconds.
+func wantedFeatures(spec v1alpha1.Kubernetes) []string {
+	if wantsHyperV(spec) {
+		return []string{containersFeature, hyperVFeature}
 	}
+	return []string{containersFeature}
+}
+
+// Features are the states of those that this Windows has.
+func (l Looker) Features(ctx context.Context, names ...string) (map[string]host.FeatureState, error) {
 	states := map[string]host.FeatureState{}
 	for _, name := range names {
-		reply, err := l.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
+		reply, err := l.Node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
 		switch {
 		case errors.Is(err, host.ErrNotExist):
 		case err != nil:
@@ -116,22 +130,25 @@ func (l looker) features(ctx context.Context) (map[string]host.FeatureState, err
 	return states, nil
 }
 
-// services are all services, those that matter with their command line.
-func (l looker) services(ctx context.Context) (map[string]service, error) {
-	reply, err := l.Services.List(ctx, &agentv1.ListServicesRequest{})
+// Services are all services by their name in lower case, those that matter (named
+// so too) with all there is to know of them.
+func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Service, error) {
+	reply, err := l.Node.Services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]service{}
+	all := map[string]Service{}
 	for _, s := range reply.GetServices() {
-		all[strings.ToLower(s.GetName())] = service{name: s.GetName(), state: s.GetState(), pid: s.GetPid()}
+		all[strings.ToLower(s.GetName())] = Service{
+			Name: s.GetName(), State: s.GetState(), PID: s.GetPid(), ExitCode: cmp.Or(s.GetSpecificExitCode(), s.GetExitCode()),
+		}
 	}
-	for _, name := range servicesThatMatter() {
+	for _, name := range matter {
 		s, ok := all[name]
 		if !ok {
 			continue
 		}
-		got, err := l.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+		got, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
 		if errors.Is(err, host.ErrNoService) { // gone since
 			delete(all, name)
 			continue
@@ -139,13 +156,21 @@ func (l looker) services(ctx context.Context) (map[string]service, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.commandLine = got.GetConfig().GetCommandLine()
-		all[name] = s
+		all[name] = s.with(got.GetConfig())
 	}
 	return all, nil
 }
 
-func (l looker) processes(ctx context.Context) (map[uint32]host.Process, error) {
+func (s Service) with(config *agentv1.ServiceConfig) Service {
+	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), config.GetStartType(), config.GetDependencies()
+	if recovery := config.GetRecovery(); recovery != nil {
+		restarts := len(recovery.GetRestarts())
+		s.Restarts = &restarts
+	}
+	return s
+}
+
+func (l Looker) processes(ctx context.Context) (map[uint32]host.Process, error) {
 	reply, err := l.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	all := map[uint32]host.Process{}
 	for _, p := range reply.GetProcesses() {
@@ -154,18 +179,19 @@ func (l looker) processes(ctx context.Context) (map[uint32]host.Process, error) 
 	return all, err
 }
 
-func (l looker) listeners(ctx context.Context) (all []listener, err error) {
+// Listeners are all TCP ports that somebody listens on.
+func (l Looker) Listeners(ctx context.Context) (all []Listener, err error) {
 	reply, err := l.Network.Listeners(ctx, &agentv1.ListenersRequest{})
 	for _, at := range reply.GetListeners() {
-		all = append(all, listener{
-			address: at.GetAddress(), port: uint16(at.GetPort()), pid: at.GetPid(), process: at.GetProcess(), image: at.GetImage(),
+		all = append(all, Listener{
+			Address: at.GetAddress(), Port: uint16(at.GetPort()), PID: at.GetPid(), Process: at.GetProcess(), Image: at.GetImage(),
 		})
 	}
 	return all, err
 }
 
-// existing are those of the paths that exist.
-func (l looker) existing(ctx context.Context, paths []string) (found []string, err error) {
+// Existing are those of the paths that exist.
+func (l Looker) Existing(ctx context.Context, paths ...string) (found []string, err error) {
 	for _, path := range paths {
 		_, err := l.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 		switch {
@@ -179,8 +205,8 @@ func (l looker) existing(ctx context.Context, paths []string) (found []string, e
 	return found, nil
 }
 
-// runtime is the container runtime that answers on containerd's pipe.
-func (l looker) runtime(ctx context.Context) (string, error) {
+// Runtime is the container runtime that answers on containerd's pipe.
+func (l Looker) Runtime(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	reply, err := l.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
@@ -190,7 +216,7 @@ func (l looker) runtime(ctx context.Context) (string, error) {
 	return reply.GetRuntimeName() + " " + reply.GetRuntimeVersion(), nil
 }
 
-func (l looker) reach(ctx context.Context, t target) reached {
+func (l Looker) reach(ctx context.Context, t target) reached {
 	r := reached{target: t}
 	address := t.address
 	if _, err := netip.ParseAddr(t.host()); err != nil && t.planned == "" {
@@ -217,32 +243,32 @@ func (l looker) reach(ctx context.Context, t target) reached {
 	return r
 }
 
-// defender reads what Get-MpPreference would say out of the registry, where its
+// Defender reads what Get-MpPreference would say out of the registry, where its
 // settings and its policies are.
-func (l looker) defender(ctx context.Context) (d defender, err error) {
-	status, err := l.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "WinDefend"})
+func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
+	status, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "WinDefend"})
 	if errors.Is(err, host.ErrNoService) {
-		return defender{}, nil
+		return Defender{}, nil
 	}
 	if err != nil {
-		return defender{}, err
+		return Defender{}, err
 	}
-	d.protects = status.GetStatus().GetState() == string(host.Running)
+	d.Protects = status.GetStatus().GetState() == string(host.Running)
 	for _, key := range []string{
 		`HKLM\SOFTWARE\Microsoft\Windows Defender`, `HKLM\SOFTWARE\Policies\Microsoft\Windows Defender`,
 	} {
 		off, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key + `\Real-Time Protection`, Name: "DisableRealtimeMonitoring"})
 		if err != nil && !errors.Is(err, host.ErrNotExist) {
-			return defender{}, err
+			return Defender{}, err
 		}
-		d.protects = d.protects && off.GetInteger() == 0
+		d.Protects = d.Protects && off.GetInteger() == 0
 		for _, kind := range []string{"Paths", "Processes"} {
 			list, err := l.Registry.List(ctx, &agentv1.RegistryListRequest{Key: key + `\Exclusions\` + kind})
 			if err != nil && !errors.Is(err, host.ErrNotExist) {
-				return defender{}, err
+				return Defender{}, err
 			}
 			for _, value := range list.GetValues() {
-				d.exclusions = append(d.exclusions, value.GetName())
+				d.Exclusions = append(d.Exclusions, value.GetName())
 			}
 		}
 	}

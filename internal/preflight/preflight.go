@@ -18,6 +18,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/finding"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 )
@@ -31,12 +32,12 @@ const (
 )
 
 // Severity of a problem.
-type Severity string
+type Severity = finding.Severity
 
 const (
-	Error   Severity = "error"   // the join would fail
-	Warning Severity = "warning" // it may work; something will not
-	Info    Severity = "info"    // worth knowing
+	Error   = finding.Error   // the join would fail
+	Warning = finding.Warning // it may work; something will not
+	Info    = finding.Info    // worth knowing
 )
 
 // Problem is one thing that a check has found.
@@ -69,9 +70,12 @@ type Input struct {
 
 // Own is what swdt put on the node: no leftovers of somebody else.
 type Own struct {
-	Joined   bool     // swdt has made it a node of this cluster, or has begun to
+	Joined   bool     // swdt has made it a node of a cluster, or has begun to
 	Files    []string // paths
 	Services []string // names
+	// Authorities are the CAs of the cluster that it is a node of, sha256:…; none
+	// until kubelet has its credentials.
+	Authorities []string
 }
 
 // Report is what was found.
@@ -157,10 +161,7 @@ func (f *facts) report(ignore []string) Report {
 			r.Problems = append(r.Problems, p.unless(ignore))
 		}
 	}
-	order := []Severity{Error, Warning, Info}
-	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
-		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
-	})
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Severity.Compare(b.Severity) })
 	return r
 }
 

@@ -301,7 +301,7 @@ func TestAClusterThatDoesNotAnswerIsOneProblem(t *testing.T) {
 	if len(r.Problems) != 1 || r.Problems[0].Check != "api-server" || r.Problems[0].Evidence == "" {
 		t.Errorf("%+v", r.Problems)
 	}
-	if len(r.Skipped) != 11 { // the cluster's other ten, and the clock
+	if len(r.Skipped) != 12 { // the cluster's other ten, the clock and the CA
 		t.Errorf("skipped %+v", r.Skipped)
 	}
 }

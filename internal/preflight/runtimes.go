@@ -26,12 +26,12 @@ func lookAtRuntimes(f *facts) (problems []Problem) {
 	services := f.node.services.value
 	containerd, there := services[containerdService]
 	switch {
-	case there && !f.owns(containerd) && !isBelow(containerd.program(), v1alpha1.ContainerdFolder):
+	case there && !f.owns(containerd) && !isBelow(containerd.Program(), v1alpha1.ContainerdFolder):
 		problems = append(problems, Problem{
-			Severity: Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.commandLine,
+			Severity: Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.CommandLine,
 			Remedy: "remove it (sc.exe stop containerd, sc.exe delete containerd), or move it to " + v1alpha1.ContainerdFolder,
 		})
-	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.running()):
+	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.Running()):
 		problems = append(problems, Problem{
 			Severity: Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
 			Remedy: "end it: see swdt exec -- tasklist",
@@ -40,7 +40,7 @@ func lookAtRuntimes(f *facts) (problems []Problem) {
 	for _, name := range dockers() {
 		if s, ok := services[name]; ok {
 			problems = append(problems, Problem{
-				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.name, s.state), Evidence: s.commandLine,
+				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, s.State), Evidence: s.CommandLine,
 				Remedy: "remove it: kubelet uses containerd, and two runtimes share networks and disk badly",
 			})
 		}
@@ -48,7 +48,7 @@ func lookAtRuntimes(f *facts) (problems []Problem) {
 	for _, name := range distributions() {
 		if s, ok := services[name]; ok {
 			problems = append(problems, Problem{
-				Severity: Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.name, Evidence: s.commandLine,
+				Severity: Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.Name, Evidence: s.CommandLine,
 				Remedy: "uninstall that first",
 			})
 		}
@@ -69,7 +69,7 @@ func needDefender(f *facts) error {
 // pulling images and starting pods several times slower.
 func lookAtDefender(f *facts) []Problem {
 	d := f.node.defender.value
-	if !d.protects || slices.ContainsFunc(d.exclusions, coversContainerd) {
+	if !d.Protects || slices.ContainsFunc(d.Exclusions, coversContainerd) {
 		return nil
 	}
 	const program = v1alpha1.ContainerdFolder + `\bin\containerd.exe`

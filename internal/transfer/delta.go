@@ -37,7 +37,7 @@ type difference struct {
 
 // base is the first of the node's files that this host holds as well.
 func (s *sending) base() (Base, bool) {
-	if s.depot == nil || s.file.Size < smallestDiff || s.file.Size > largestDiff {
+	if s.depot == nil || !s.file.worthComparing() {
 		return Base{}, false
 	}
 	for _, base := range s.file.Bases {
@@ -93,15 +93,26 @@ func (d *difference) likely(link node.Reading) (way, estimate) {
 	return estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) }), estimate
 }
 
+// straightAway is up to which size a patch that somebody has made already is sent
+// over a link that is not known: to measure it would take as many bytes.
+const straightAway = 256 << 10
+
 // choose gives the patch to send, or errWhole. While the link is measured, the
 // patch is begun that suits most links.
 func (d *difference) choose(ctx context.Context) (patch, error) {
 	early, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	begin, fast := d.fast(early)
-	headStart := time.AfterFunc(headStart, begin)
-	defer headStart.Stop()
-	link := d.link(ctx, d.file.Size, func() { headStart.Stop() })
+	link, known := d.known()
+	if !known {
+		if p, ok := d.depot.begun(ctx, d.key(delta.Fast), d.file); ok && len(p.bytes) <= straightAway {
+			d.reporter.Debug("%s: a patch of %s is there already", d.file.Label, ui.Size(int64(len(p.bytes))))
+			return p, nil
+		}
+		headStart := time.AfterFunc(headStart, begin)
+		link = d.link(ctx, d.file.Size, func() { headStart.Stop() })
+		headStart.Stop()
+	}
 	way, estimate := d.likely(link)
 	d.depot.costs.fade(way)
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,

@@ -218,7 +218,11 @@ func TestACutPatchIsSentAgain(t *testing.T) {
 		want[i] ^= byte(i >> 3)
 	}
 	d, _ := depot(t, old)
-	n, file := pushed(t, nodetest.Link{BytesPerSecond: 4 << 20, CutAfter: 90 << 10}, d, old, want)
+	n, file := pushed(t, nodetest.Link{BytesPerSecond: 4 << 20, CutAfter: 40 << 10}, d, old, want)
+	// Told, not measured: on a busy machine the link would look slow enough for the
+	// smaller patch, which is another.
+	link := node.Reading{RoundTrip: time.Millisecond, BytesPerSecond: 4 << 20, At: time.Now()}
+	n.Speed.Note(link)
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
 	var lost *node.LostError
 	if !errors.As(err, &lost) {
@@ -234,6 +238,8 @@ func TestACutPatchIsSentAgain(t *testing.T) {
 		t.Error("half a file was left")
 	}
 	file.Absent = false
+	link.At = time.Now()
+	n.Speed.Note(link)
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
 	if err != nil || result.Method != transfer.MethodDelta {
 		t.Fatalf("%+v, %v", result, err)

@@ -50,16 +50,59 @@ type Depot struct {
 	order   []patchKey
 	keeping map[string]chan struct{}
 	guesses map[string]estimate // by the SHA-256 of what is to be sent
+	ahead   map[string]guess    // the same
 }
 
 // NewDepot makes a Depot on a store.
 func NewDepot(store *blobs.Store) *Depot {
 	d := &Depot{
 		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
-		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{}, guesses: map[string]estimate{},
+		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{}, guesses: map[string]estimate{}, ahead: map[string]guess{},
 	}
 	d.costs.load(filepath.Join(store.Folder(), costsFile))
 	return d
+}
+
+// Stands notes that a push has left a build of a program, by its SHA-256, on a node:
+// that is what the next build will probably be compared with.
+func (d *Depot) Stands(program, sha string) {
+	if d.costs.stands(program, sha) {
+		d.remember()
+	}
+}
+
+// Ahead makes the patch that a Send of the file is going to want where the node has
+// what the last push left. It is for while somebody waits for something else, such
+// as the connection to the node. In vain it costs nothing but this host's time: a
+// Send with another base gives it up.
+func (d *Depot) Ahead(ctx context.Context, file File) {
+	base := d.costs.standing(file.Label)
+	if base == "" || base == file.SHA256 || !file.worthComparing() || !d.store.Has(base) {
+		return
+	}
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	d.mu.Lock()
+	d.ahead[file.SHA256] = guess{base, giveUp}
+	d.mu.Unlock()
+	_, _ = d.patch(ctx, patchKey{base, file.SHA256, delta.Fast}, file) // who wants it will see what is wrong
+}
+
+// guess is the base that a patch was begun ahead for.
+type guess struct {
+	base   string
+	giveUp context.CancelFunc
+}
+
+// settle gives up what was begun ahead for a file, where the base is another; empty:
+// there is none.
+func (d *Depot) settle(file, base string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if guess, ok := d.ahead[file]; ok && guess.base != base {
+		guess.giveUp()
+	}
+	delete(d.ahead, file)
 }
 
 // Diffs is how many patches were computed so far.
@@ -166,6 +209,19 @@ func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, erro
 	default:
 		return patch{}, context.Cause(ctx)
 	}
+}
+
+// begun gives a patch that somebody has made or is at, and false where nobody is, or
+// it comes to nothing.
+func (d *Depot) begun(ctx context.Context, key patchKey, file File) (patch, bool) {
+	d.mu.Lock()
+	_, ok := d.patches[key]
+	d.mu.Unlock()
+	if !ok {
+		return patch{}, false
+	}
+	p, err := d.patch(ctx, key, file)
+	return p, err == nil
 }
 
 // made is whether a patch is there already, or is being made whatever happens.

@@ -13,6 +13,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -117,7 +118,7 @@ func same(ctx context.Context, path string, hash *agentv1.HashReply) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != hash.GetSize() {
 		return false
 	}
-	sum, err := hashFile(ctx, path)
+	sum, err := localfile.Hash(ctx, path)
 	return err == nil && sum == hash.GetSha256()
 }
 
@@ -146,7 +147,7 @@ func (c *copying) receive(ctx context.Context, remote, part string, hash *agentv
 	if err := file.Close(); err != nil {
 		return fmt.Errorf("copy %s: %w", remote, err)
 	}
-	sum, err := hashFile(ctx, part)
+	sum, err := localfile.Hash(ctx, part)
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", part, err)
 	}

@@ -56,8 +56,14 @@ type costs struct {
 	mu    sync.Mutex
 	rates rates
 	parts parts
-	files map[string]parts // by the program's name
-	order []string         // of those, the one used longest ago first
+	files map[string]program // by the program's name
+	order []string           // of those, the one used longest ago first
+}
+
+// program is what is known of one.
+type program struct {
+	parts
+	stands string // SHA-256 of the build that the last push left on a node; empty: not known
 }
 
 // estimate is what costs were thought to be at one time, of one program. Sends that
@@ -72,6 +78,26 @@ func (c *costs) of(name string) estimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return estimate{c.rates, c.files[name].or(c.parts)}
+}
+
+// standing is the build of a program that the last push left on a node.
+func (c *costs) standing(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.files[name].stands
+}
+
+// stands notes that build; false: it was known.
+func (c *costs) stands(name, sha string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	file := c.touch(name)
+	if file.stands == sha {
+		return false
+	}
+	file.stands = sha
+	c.files[name] = file
+	return true
 }
 
 func (r rates) diff(v delta.Variant) float64 {
@@ -119,9 +145,9 @@ func (c *costs) sawDiff(v delta.Variant, name string, oldSize, newSize, patchSiz
 
 // touch returns what is known of a program, now the latest in use. It is
 // called with the lock held.
-func (c *costs) touch(name string) parts {
+func (c *costs) touch(name string) program {
 	if c.files == nil {
-		c.files = map[string]parts{}
+		c.files = map[string]program{}
 	}
 	c.order = append(slices.DeleteFunc(c.order, func(other string) bool { return other == name }), name)
 	if len(c.order) > filesKnown {

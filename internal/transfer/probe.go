@@ -35,9 +35,8 @@ const (
 // a moment ago. For few bytes it is not worth a long look. quick is called when the
 // link turns out to be no slow one, and longer looks follow.
 func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
-	known := s.node.Speed.Latest()
-	if known.BytesPerSecond > 0 && time.Since(known.At) < readingAge {
-		return known
+	if reading, ok := s.known(); ok {
+		return reading
 	}
 	p := &probe{sending: s, most: bytes / probePart, quick: quick}
 	reading := p.run(ctx)
@@ -45,6 +44,12 @@ func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Read
 		s.node.Speed.Note(reading)
 	}
 	return reading
+}
+
+// known is what was measured of the link a moment ago.
+func (s *sending) known() (node.Reading, bool) {
+	known := s.node.Speed.Latest()
+	return known, known.BytesPerSecond > 0 && time.Since(known.At) < readingAge
 }
 
 // probe sends ever more bytes, each after the answer to the last. They are noise

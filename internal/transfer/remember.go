@@ -15,7 +15,8 @@ type remembered struct {
 }
 
 type knownFile struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Stands string `json:"stands,omitempty"`
 	parts
 }
 
@@ -37,7 +38,7 @@ func (c *costs) load(path string) {
 	c.rates, c.parts = r.Rates, r.Parts.sensible()
 	for _, file := range r.Files {
 		c.touch(file.Name)
-		c.files[file.Name] = file.parts.sensible()
+		c.files[file.Name] = program{file.parts.sensible(), file.Stands}
 	}
 }
 
@@ -50,7 +51,8 @@ func (c *costs) save(path string) {
 	c.mu.Lock()
 	r := remembered{Rates: c.rates, Parts: c.parts}
 	for _, name := range c.order {
-		r.Files = append(r.Files, knownFile{name, c.files[name]})
+		known := c.files[name]
+		r.Files = append(r.Files, knownFile{name, known.stands, known.parts})
 	}
 	c.mu.Unlock()
 	data, err := json.Marshal(r)

@@ -55,6 +55,10 @@ type Base struct {
 	Size   int64  // bytes; 0: not known, taken to be the new file's
 }
 
+// worthComparing is whether comparing the file with another can be worth the time, and
+// the memory.
+func (f File) worthComparing() bool { return f.Size >= smallestDiff && f.Size <= largestDiff }
+
 // changed is whether the file is no longer the one that was hashed.
 func (f File) changed() bool {
 	info, err := os.Stat(f.Path)
@@ -128,7 +132,11 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 		return Result{Method: MethodNone}, err
 	}
 	wasted := int64(0)
-	if base, ok := s.base(); ok {
+	base, ok := s.base()
+	if s.depot != nil {
+		s.depot.settle(s.file.SHA256, base.SHA256)
+	}
+	if ok {
 		result, err := (&difference{sending: s, base: base}).send(ctx, part, destination)
 		if err == nil || lost(err) || ctx.Err() != nil {
 			return result, err

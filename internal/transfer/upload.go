@@ -2,11 +2,8 @@ package transfer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -159,32 +157,9 @@ func describe(ctx context.Context, path string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("copy %s: %w", path, err)
 	}
-	sum, err := hashFile(ctx, path)
+	sum, err := localfile.Hash(ctx, path)
 	if err != nil {
 		return File{}, fmt.Errorf("copy %s: %w", path, err)
 	}
 	return File{Path: path, Size: info.Size(), SHA256: sum, Modified: info.ModTime()}, nil
-}
-
-func hashFile(ctx context.Context, path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	buffer := make([]byte, 1<<20)
-	for {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		n, err := file.Read(buffer)
-		sum.Write(buffer[:n])
-		if err == io.EOF {
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }

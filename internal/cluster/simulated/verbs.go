@@ -28,6 +28,10 @@ func (c *call) do() (status int, result any, err error) {
 	status = http.StatusOK
 	switch c.Verb {
 	case "get":
+		if c.resource.qualified() == "nodes" && c.Subresource == summaryPath {
+			result, err = c.c.summary(c.Name)
+			break
+		}
 		result, err = c.get()
 	case "list":
 		result, err = c.list()

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Objects as the API server has them, for people who look for what is wrong with a
+// node.
+
+// pageSize is how many objects are asked for at a time: what is looked through and
+// not kept need not be in memory at once.
+const pageSize = 500
+
+// Pages lists objects in pages, and gives them one page at a time.
+func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(L)) error {
+	at := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := list(ctx, at)
+		if err != nil {
+			return err
+		}
+		take(page)
+		if at.Continue = page.GetContinue(); at.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// NodeObject is a Node as it is. One that does not exist is a *NoNodeError.
+func (c *Cluster) NodeObject(ctx context.Context, name string) (*corev1.Node, error) {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, &NoNodeError{Node: name}
+	}
+	return node, c.nodeError("read node "+name, "get", name, err)
+}
+
+// LeaseObject is a node's lease as it is; nil where there is none.
+func (c *Cluster) LeaseObject(ctx context.Context, node string) (*coordinationv1.Lease, error) {
+	lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return lease, c.fail("read the lease of node "+node, leasePermission(), err)
+}
+
+// RuntimeClasses are the cluster's.
+func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, error) {
+	list, err := c.client.NodeV1().RuntimeClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, c.fail("list the RuntimeClasses", Permission{Verb: "list", Group: nodev1.GroupName, Resource: "runtimeclasses"}, err)
+	}
+	return list.Items, nil
+}
+
+// EventsAbout are the newest events, at most so many, that are about a node or its
+// pods, or that its kubelet tells of pods which are gone. The newest is the last.
+func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.Pod, most int) ([]corev1.Event, error) {
+	here := map[Pod]bool{}
+	for _, p := range pods {
+		here[podOf(p)] = true
+	}
+	var about []corev1.Event
+	err := Pages(ctx, c.client.CoreV1().Events(metav1.NamespaceAll).List, func(page *corev1.EventList) {
+		for _, e := range page.Items {
+			on := e.InvolvedObject
+			if on.Kind == "Node" && on.Name == node || on.Kind == "Pod" && here[Pod{on.Namespace, on.Name}] || e.Source.Host == node {
+				about = append(about, e)
+			}
+		}
+		slices.SortStableFunc(about, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
+		about = about[max(0, len(about)-most):]
+	})
+	return about, c.fail("list the events", Permission{Verb: "list", Resource: "events"}, err)
+}
+
+// LastSeen is when an event happened, or happened last.
+func LastSeen(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// Waiting is why containers of a pod wait: "app: ErrImagePull: …".
+func Waiting(p *corev1.Pod) (all []string) {
+	for _, c := range containerStatuses(p) {
+		if waiting := c.State.Waiting; waiting != nil {
+			line, _, _ := strings.Cut(strings.TrimSpace(waiting.Message), "\n")
+			all = append(all, strings.TrimSuffix(c.Name+": "+waiting.Reason+": "+strings.TrimSpace(line), ": "))
+		}
+	}
+	return all
+}
+
+// Restarts is how often the container of a pod that was restarted most was.
+func Restarts(p *corev1.Pod) (most int) {
+	for _, c := range containerStatuses(p) {
+		most = max(most, int(c.RestartCount))
+	}
+	return most
+}
+
+func containerStatuses(p *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+}

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+func (run *runner) lock(ctx context.Context) error {
+	holder := run.opts.Holder
+	if holder == "" {
+		holder = Holder("setup")
+	}
+	if _, err := run.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
+		return LockError(err)
+	}
+	return nil
+}
+
+// unlock is a courtesy to those who share the session: the lock ends with it.
+func (run *runner) unlock(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	if _, err := run.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+		run.reporter.Debug("unlock the node: %v", err)
+	}
+}
+
+// LockError says why a node could not be locked: who is changing it, where
+// somebody is.
+func LockError(err error) error {
+	var locked *host.LockedError
+	if errors.As(err, &locked) {
+		return &BusyError{Holder: string(locked.Holder), Err: err}
+	}
+	return fmt.Errorf("lock the node: %w", err)
+}
+
+// BusyError is a node that somebody else is changing.
+type BusyError struct {
+	Holder string // empty: they have not said yet
+	Err    error
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the node is being changed by %s: wait until that is done, and try again", cmp.Or(e.Holder, "another swdt"))
+}
+
+func (e *BusyError) Unwrap() error { return e.Err }
+
+// Holder names this user, machine and command, and since when, to others who find
+// the node locked.
+func Holder(command string) string {
+	name := "someone"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "an unknown machine"
+	}
+	return fmt.Sprintf("%s@%s, swdt %s, process %d, since %s", name, machine, command, os.Getpid(), time.Now().Format(time.TimeOnly))
+}

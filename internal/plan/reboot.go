@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+)
+
+// rebootTimeout is long enough for a Windows that finishes features while it
+// boots.
+const rebootTimeout = 20 * time.Minute
+
+// rebootAfter reboots and makes sure that the step has nothing left to do.
+func (run *runner) rebootAfter(ctx context.Context, i int) error {
+	step, result := run.steps[i], &run.results[i]
+	run.reporter.Step("rebooting for %s", step.Name())
+	if err := run.reboot(ctx, "swdt: "+result.Change); err != nil {
+		return fmt.Errorf("reboot: %w", err)
+	}
+	// The lock ended with the session that the reboot cut.
+	if err := run.lock(ctx); err != nil {
+		return err
+	}
+	change, err := step.Plan(ctx, run.node)
+	if err != nil {
+		return fmt.Errorf("compare with the node after the reboot: %w", err)
+	}
+	if change.Needed {
+		return fmt.Errorf("still not so after the reboot: %s", change.Summary)
+	}
+	result.Message = strings.TrimPrefix(result.Message+"; rebooted", "; ")
+	return run.planAgain(ctx, i+1)
+}
+
+// planAgain compares the steps from the given one on anew: a reboot may have
+// done, or undone, what they are about.
+func (run *runner) planAgain(ctx context.Context, from int) error {
+	for i := from; i < len(run.steps); i++ {
+		if state := run.results[i].State; state != Skipped && state != OK {
+			continue
+		}
+		change, err := run.compare(ctx, run.steps[i])
+		switch {
+		case err != nil:
+			run.fail(i, fmt.Errorf("compare with the node after the reboot: %w", err))
+			if ctx.Err() != nil || connectionLost(err) {
+				return err
+			}
+		case change.Needed:
+			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, Detail: change.Detail, State: Skipped}
+		default:
+			run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
+		}
+	}
+	return nil
+}
+
+// reboot restarts the node and waits for it. That the connection goes down
+// before the agent has answered is no failure: the node may be faster, or the
+// step's own installer may have begun the reboot.
+func (run *runner) reboot(ctx context.Context, reason string) error {
+	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
+	if err != nil && !connectionLost(err) {
+		return err
+	}
+	await := run.opts.AwaitReboot
+	if await == nil {
+		await = func(ctx context.Context, n *node.Node, bootID string) error { return n.AwaitReboot(ctx, bootID) }
+	}
+	waiting, cancel := context.WithTimeout(ctx, rebootTimeout)
+	defer cancel()
+	if err := await(waiting, run.node, run.bootID); err != nil {
+		return err
+	}
+	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return fmt.Errorf("read the new boot id: %w", err)
+	}
+	run.bootID = facts.GetBootId()
+	return nil
+}
+
+// begin locks the node and, as a reboot may come, notes which boot this is.
+func (run *runner) begin(ctx context.Context) error {
+	if err := run.lock(ctx); err != nil || !run.opts.AllowReboot {
+		return err
+	}
+	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return fmt.Errorf("read the boot id: %w", err)
+	}
+	run.bootID = facts.GetBootId()
+	return nil
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// State is what became of a step.
+type State string
+
+const (
+	OK             State = "ok"             // nothing to do
+	Changed        State = "changed"        // done
+	Failed         State = "failed"         // tried, or could not even be compared
+	Skipped        State = "skipped"        // needed, but not tried: a dry run, or something before it failed
+	RebootRequired State = "rebootRequired" // done, and takes effect after a reboot that was not allowed
+)
+
+// StepResult is the result of one step, as printed.
+type StepResult struct {
+	Name    string `json:"name"`
+	Change  string `json:"change,omitempty"`
+	Detail  string `json:"detail,omitempty"` // of the change, where it is long
+	State   State  `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+// FailedError says which steps of a node failed and why.
+type FailedError struct {
+	Steps []string
+	Errs  []error // of each
+}
+
+func (e *FailedError) Error() string {
+	if len(e.Steps) == 1 {
+		return fmt.Sprintf("%s: %v", e.Steps[0], e.Errs[0])
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d steps failed:", len(e.Steps))
+	for i := 0; i < len(e.Steps); {
+		first, why := i, e.Errs[i].Error()
+		for i++; i < len(e.Steps) && e.Errs[i].Error() == why; i++ {
+		}
+		fmt.Fprintf(&text, "\n  %s: %s", strings.Join(e.Steps[first:i], ", "), strings.ReplaceAll(why, "\n", "\n    "))
+	}
+	return text.String()
+}
+
+// Unwrap lets errors.Is and errors.As look into every step's error.
+func (e *FailedError) Unwrap() []error { return e.Errs }
+
+// RebootRequiredError says that a node must be rebooted and nobody allowed it.
+type RebootRequiredError struct{ Steps []string }
+
+func (e *RebootRequiredError) Error() string {
+	return fmt.Sprintf("%s: takes effect after a reboot; reboot the node and run the command again, or let swdt do it with --allow-reboot",
+		strings.Join(e.Steps, ", "))
+}

@@ -1,0 +1,82 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/host"
+)
+
+// Seen are facts that another command has gathered. A check reads a few of them;
+// those have to be known.
+type Seen struct {
+	Machine  host.Facts
+	Services map[string]Service // by their name in lower case
+	Defender Defender
+	// Node and Server are the clocks of the two, against ours.
+	Node, Server Clock
+	Reached      []Reached
+	// Kubelet and APIServer are versions.
+	Kubelet, APIServer string
+	CNI                cluster.CNI
+}
+
+// Reached is what the node makes of an address of the API server.
+type Reached struct {
+	What       string            `json:"what"`    // whose address it is
+	Address    string            `json:"address"` // host:port
+	Unresolved string            `json:"unresolved,omitempty"`
+	Outcome    host.ReachOutcome `json:"outcome,omitempty"` // none where the name is not resolved
+	Connected  string            `json:"connected,omitempty"`
+	Detail     string            `json:"detail,omitempty"`
+}
+
+// Judge lets one check look at what somebody else has seen.
+func Judge(check string, s Seen) ([]Problem, error) {
+	f := facts{
+		kubelet: s.Kubelet,
+		own:     Own{Services: []string{containerdService}}, // whoever has installed it
+		node: &nodeFacts{
+			machine: s.Machine, clock: s.Node,
+			services: learn(s.Services, nil), defender: learn(s.Defender, nil),
+			runtime: known[string]{err: host.ErrNotExist},
+		},
+		cluster: &clusterFacts{
+			version: learn(s.APIServer, nil), clock: learn(s.Server, nil), cni: learn(s.CNI, nil),
+		},
+	}
+	for _, r := range s.Reached {
+		f.node.targets = append(f.node.targets, r.target())
+	}
+	for _, c := range Checks() {
+		if c.ID == check {
+			return c.look(&f), nil
+		}
+	}
+	return nil, fmt.Errorf("preflight has no check %q", check)
+}
+
+func (r Reached) target() reached {
+	t := reached{target: target{what: r.What, address: r.Address}}
+	if r.Unresolved != "" {
+		t.addresses.err = errors.New(r.Unresolved)
+	}
+	t.reach.value = host.Reach{Outcome: r.Outcome, Address: r.Connected, Detail: r.Detail}
+	return t
+}
+
+// Reach lets the node resolve and connect to an address. Its error is one of
+// asking the node.
+func (l Looker) Reach(ctx context.Context, what, address string) (Reached, error) {
+	t := l.reach(ctx, target{what: what, address: address})
+	r := Reached{What: what, Address: address, Outcome: t.reach.value.Outcome, Connected: t.reach.value.Address, Detail: t.reach.value.Detail}
+	if t.addresses.err != nil {
+		if Fatal(ctx, t.addresses.err) != nil {
+			return r, t.addresses.err
+		}
+		r.Unresolved = t.addresses.err.Error()
+	}
+	return r, t.reach.err
+}
