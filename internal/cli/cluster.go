@@ -27,28 +27,46 @@ func (o *clusterOptions) open() (*cluster.Cluster, error) {
 // named is whether somebody said on the command line which cluster.
 func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
 
+// nobodyAsked is what goes without a cluster that would tell of its nodes.
+const nobodyAsked = "nobody is asked whether the node is Ready"
+
 // atHandTimeout is how long a cluster that nobody asked for is waited for.
 const atHandTimeout = 3 * time.Second
 
 // atHand is the cluster for a command that works without: nil where neither a
-// flag nor KUBECONFIG names one. One that only KUBECONFIG names, which may be
-// about something else, is left out with a word of it where it does not answer.
-func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter) (*cluster.Cluster, error) {
+// flag nor KUBECONFIG names one. Without says what the command does not do then.
+func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster, error) {
+	return a.askAtHand(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
+		if o.named() { // by somebody who wants to hear what is wrong with it
+			return nil
+		}
+		_, err := found.Version(ctx)
+		return err
+	})
+}
+
+// askAtHand is atHand for a command that has all it wants of the cluster when ask
+// has ended. A cluster that only KUBECONFIG names may be about something else: it
+// gets little time, and is left out with a word of it where it is of no use.
+func (a *app) askAtHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string, ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
 	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
 		return nil, nil
 	}
-	found, err := o.open()
-	if o.named() {
-		return found, err
-	}
-	if err == nil {
+	if !o.named() {
 		bounded, cancel := context.WithTimeout(ctx, atHandTimeout)
 		defer cancel()
-		_, err = found.Version(bounded)
+		ctx = bounded
 	}
-	if err != nil {
-		r.Warn("KUBECONFIG is set, but its cluster is of no use, so nobody is asked whether the node is Ready: %v", err)
-		return nil, nil
+	found, err := o.open()
+	if err == nil {
+		err = ask(ctx, found)
 	}
-	return found, nil
+	switch {
+	case err == nil:
+		return found, nil
+	case o.named():
+		return nil, err
+	}
+	r.Warn("KUBECONFIG is set, but its cluster is of no use, so %s: %v", without, err)
+	return nil, nil
 }

@@ -189,5 +189,27 @@ func flagError(cmd *cobra.Command, err error) error {
 			return usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), similar)
 		}
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if is := whatIsWrong(invalid.GetFlag().Value.Type()); is != "" {
+			return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), is)
+		}
+	}
 	return usagef("%v; `%s --help` lists the flags", err, cmd.CommandPath())
+}
+
+// whatIsWrong is said of a value that is none of a flag's type; empty: the type
+// says it itself.
+func whatIsWrong(flagType string) string {
+	switch flagType {
+	case "duration":
+		return "write a time with its unit, as in 30s or 5m"
+	case "int", "int64", "uint", "uint16", "uint32":
+		return "write a whole number"
+	case "float64":
+		return "write a number"
+	case "bool":
+		return "write true or false"
+	}
+	return ""
 }

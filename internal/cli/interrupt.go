@@ -23,7 +23,9 @@ func Interruptible(parent context.Context, exit func(code int)) (ctx context.Con
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go obeySignals(signals, done, cancel, time.After, exit)
+	first := &firstSignal{}
+	go obeySignals(first.taken(signals, done), done, cancel, time.After, exit)
+	ctx = context.WithValue(ctx, firstSignalKey{}, first)
 	var once sync.Once
 	return ctx, func() {
 		once.Do(func() {
@@ -50,4 +52,60 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 		return
 	}
 	exit(exitInterrupted)
+}
+
+// firstSignal may be taken by a command that ends in its own good time at the
+// first Ctrl-C, with a result: see gracefully. The second one is then the first.
+type firstSignal struct {
+	mu   sync.Mutex
+	take chan struct{} // nil: nobody takes it
+}
+
+type firstSignalKey struct{}
+
+// gracefully gives a channel that the first Ctrl-C closes, in place of ending ctx.
+// It is nil, which never closes, where nobody listens to signals.
+func gracefully(ctx context.Context) <-chan struct{} {
+	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
+	if !ok {
+		return nil
+	}
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	first.take = make(chan struct{})
+	return first.take
+}
+
+// taken passes on the signals that nobody takes.
+func (f *firstSignal) taken(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
+	rest := make(chan os.Signal, cap(signals))
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if f.takes() {
+					continue
+				}
+				select {
+				case rest <- s:
+				case <-done:
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return rest
+}
+
+func (f *firstSignal) takes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.take == nil {
+		return false
+	}
+	close(f.take)
+	f.take = nil
+	return true
 }

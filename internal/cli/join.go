@@ -73,6 +73,9 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	if o.drainTimeout <= 0 || o.readyTimeout <= 0 {
 		return usagef("--drain-timeout and --ready-timeout are positive times, such as 5m")
 	}
+	if err := artifact.CheckMirror(o.mirror); err != nil {
+		return usagef("--mirror %s: %v", o.mirror, err)
+	}
 	s, err := a.begin()
 	if err != nil {
 		return err
@@ -80,6 +83,9 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	found, err := a.clusterToJoin(&o.cluster)
 	if err != nil {
 		return err
+	}
+	if found == nil && o.drain {
+		return usagef("--drain needs the node's cluster: name its kubeconfig with --kubeconfig or KUBECONFIG")
 	}
 	options := join.Options{
 		Cluster: found, Mirror: o.mirror, Holder: plan.Holder("join"), ReadyTimeout: o.readyTimeout,

@@ -118,7 +118,7 @@ func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, o
 	if o.drainTimeout <= 0 {
 		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
 	}
-	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""))
+	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""), nobodyAsked)
 	switch {
 	case err != nil:
 		return err

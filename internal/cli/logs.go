@@ -187,5 +187,6 @@ func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions
 	}
 	s.quiet = true
 	printer := a.logPrinter(s, options, o.timestamps)
+	options.Verbatim = printer.verbatim()
 	return a.mergeLogs(ctx, s, options, o, printer)
 }

@@ -96,5 +96,5 @@ func (l logList) text(w io.Writer) error {
 			rows = append(rows, row)
 		}
 	}
-	return ui.Table(w, header, rows)
+	return ui.TableOr(w, "no logs", header, rows)
 }

@@ -68,9 +68,5 @@ func (s *session) logsByAPI(ctx context.Context, document config.Document, optio
 	if err != nil {
 		return err
 	}
-	name := document.Node.Metadata.Name
-	if document.Node.Spec.Kubernetes.Join.NodeName != "" {
-		name = document.Node.Spec.Kubernetes.Join.NodeName
-	}
-	return logs.ShowByAPI(ctx, cluster, name, options, merger, in)
+	return logs.ShowByAPI(ctx, cluster, node.LikelyObjectName(document.Node), options, merger, in)
 }

@@ -38,6 +38,9 @@ func (p *logPrinter) Record(r logs.Record) error {
 	if p.json {
 		return p.line(r)
 	}
+	if r.Raw != nil {
+		return p.raw(r.Raw)
+	}
 	var prefix []string
 	if p.nodes {
 		prefix = append(prefix, p.painted(r.Node, r.Node))

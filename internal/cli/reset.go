@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -63,6 +64,8 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 		if err != nil {
 			return stepsOutcome{}, err
 		}
+		// What a trace has to put back is put back before what join put there goes.
+		steps = append(trace.Off(trace.Options{NoRestart: true, Holder: options.Holder}), steps...)
 		done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: a.global.dryRun, Ordered: true, Holder: options.Holder}, r)
 		if err == nil && !slices.ContainsFunc(done, func(r plan.StepResult) bool { return r.State != plan.OK }) {
 			done = nil

@@ -54,7 +54,7 @@ new one does not come up.`,
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
-		a.logsCommand(), a.eventsCommand(), a.criCommand(), a.statsCommand())
+		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
 	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)

@@ -63,6 +63,7 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver, "what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "cmd", "default shell of its SSH server: cmd or powershell")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
+	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(), cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"}, cobra.ShellCompDirectiveNoFileComp)))
@@ -77,6 +78,10 @@ func (o *sandboxOptions) validateUp() error {
 		return usagef("--shell %s: use cmd or powershell", o.Shell)
 	case o.Port < 0 || o.Port > 65535:
 		return usagef("--port %d: use 0 to 65535", o.Port)
+	case o.Pods < 0 || o.Pods > sandbox.MostPods:
+		return usagef("--pods %d: use 1 to %d", o.Pods, sandbox.MostPods)
+	case o.Pods > 0 && (o.Driver != sandbox.DefaultDriver || o.Cluster):
+		return usagef("--pods: only a simulated node without --cluster comes with pods; leave it out")
 	}
 	return nil
 }
@@ -166,15 +171,11 @@ func (a *app) sandboxStatusCommand() *cobra.Command {
 }
 
 func writeSandboxes(w io.Writer, list []sandbox.Info) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "no sandbox runs; `swdt sandbox up` starts one")
-		return err
-	}
 	var rows [][]string
 	for _, info := range list {
 		rows = append(rows, []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config})
 	}
-	return ui.Table(w, []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
+	return ui.TableOr(w, "no sandbox runs; `swdt sandbox up` starts one", []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
 }
 
 // sandboxServeCommand is the background process behind a sandbox.

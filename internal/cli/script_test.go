@@ -16,6 +16,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/hns/hnstest"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -70,6 +71,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
+			"calico": calicoNetwork,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -139,4 +141,13 @@ func appendFile(ts *testscript.TestScript, neg bool, args []string) {
 		all.WriteString(ts.ReadFile(other))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
+}
+
+// calico FOLDER writes the network of a Calico node, for the node's folder of what
+// HNS answers with.
+func calicoNetwork(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: calico FOLDER")
+	}
+	ts.Check(hnstest.Calico().WriteTo(ts.MkAbs(args[0])))
 }

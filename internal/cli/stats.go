@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,8 @@ var errEnough = errors.New("seen enough")
 // observe watches all nodes for so long (0: until ctx ends).
 func (a *app) observe(ctx context.Context, o *statsOptions, duration time.Duration, to observer) error {
 	to = &oneAtATime{observer: to}
+	// It stays beside one's work, for hours: rather small than quick.
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	if slices.Equal(o.wanted, []stats.Source{stats.Summary}) {
 		return a.observeCluster(ctx, o, duration, to)
 	}
@@ -223,7 +226,7 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 	if version, err := client.Runtime.Version(ctx, &runtimev1.VersionRequest{}); err == nil {
 		known.Runtime = version.GetRuntimeName() + " " + version.GetRuntimeVersion()
 	}
-	askers, err := o.askers(ctx, n, doc, facts, client, &known)
+	askers, err := o.askers(ctx, n, doc, client, &known)
 	if err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 }
 
 func (o *statsOptions) askers(
-	ctx context.Context, n *node.Node, doc config.Document, facts *agentv1.FactsReply, client *criclient.Client, known *record.NodeFacts,
+	ctx context.Context, n *node.Node, doc config.Document, client *criclient.Client, known *record.NodeFacts,
 ) (askers []watch.Asker, err error) {
 	for _, wanted := range o.wanted {
 		switch wanted {
@@ -248,9 +251,9 @@ func (o *statsOptions) askers(
 			if c, err = o.cluster.open(); err != nil {
 				return nil, err
 			}
-			name := strings.ToLower(facts.GetHostname())
-			if join := doc.Node.Spec.Kubernetes.Join; join.NodeName != "" {
-				name = join.NodeName
+			name, err := n.ObjectName(ctx, doc.Node.Spec.Kubernetes.Join)
+			if err != nil {
+				return nil, err
 			}
 			if object, err := c.Node(ctx, name); err == nil {
 				known.Kubelet = object.KubeletVersion

@@ -3,14 +3,10 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/swdt-dev/swdt/internal/stats"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -25,10 +21,8 @@ const (
 // statsTable is a live table on a terminal: what the one who watches gets, and
 // how often anybody got a fault.
 type statsTable struct {
-	out    io.Writer
-	size   func() (width, height int)
+	screen *screen
 	series map[string]*tableRow
-	drawn  int
 	at     time.Time
 }
 
@@ -40,16 +34,7 @@ type tableRow struct {
 }
 
 func newStatsTable(out io.Writer) *statsTable {
-	return &statsTable{out: out, size: func() (int, int) { return terminalSize(out) }, series: map[string]*tableRow{}}
-}
-
-func terminalSize(out io.Writer) (width, height int) {
-	if file, ok := out.(*os.File); ok {
-		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
-	}
-	return 80, 24
+	return &statsTable{screen: newScreen(out), series: map[string]*tableRow{}}
 }
 
 func (t *statsTable) rows(r stats.Reading, rows []stats.Row) error {
@@ -84,9 +69,7 @@ func (t *statsTable) rows(r stats.Reading, rows []stats.Row) error {
 
 func (t *statsTable) end() error { return t.draw() }
 
-// draw writes over what was drawn before.
 func (t *statsTable) draw() error {
-	width, height := t.size()
 	var table bytes.Buffer
 	if err := ui.Table(&table, []string{"CONTAINER", "SOURCE", "REPORTED", "COMPUTED", "DIFF", "MEMORY", "AGE", "VERDICT", "FAULTS", "REPORTED OVER TIME"}, t.lines()); err != nil {
 		return err
@@ -94,24 +77,7 @@ func (t *statsTable) draw() error {
 	if len(t.series) == 0 {
 		table.WriteString("no container yet\n")
 	}
-	lines := strings.Split(strings.TrimRight(table.String(), "\n"), "\n")
-	if left := len(lines) - (height - 1); left > 0 {
-		lines = append(lines[:height-2], fmt.Sprintf("… and %d more", left+1))
-	}
-	var b strings.Builder
-	if t.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", t.drawn)
-	}
-	for _, line := range lines {
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width])
-		}
-		b.WriteString("\r\x1b[K" + line + "\n")
-	}
-	b.WriteString("\x1b[J")
-	t.drawn = len(lines)
-	_, err := io.WriteString(t.out, b.String())
-	return err
+	return t.screen.draw(table.String())
 }
 
 // lines are the containers, those with faults first.
@@ -128,7 +94,7 @@ func (t *statsTable) lines() [][]string {
 	for _, row := range rows {
 		lines = append(lines, []string{
 			row.last.Key.Container.Path(), string(row.last.Key.Source), reported(row.last), computed(row.last), difference(row.last),
-			memory(row.last), age(row.last), verdict(row.last), counts(row.faults), sparkline(row.spark),
+			memory(row.last), age(row.last), verdict(row.last), stats.Counts(row.faults, "%d"), sparkline(row.spark),
 		})
 	}
 	return lines

@@ -205,7 +205,7 @@ func writeSummaries(out io.Writer, summaries []stats.SourceSummary) error {
 	var rows [][]string
 	for _, s := range summaries {
 		rows = append(rows, []string{
-			string(s.Source), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples), counts(s.Verdicts),
+			string(s.Source), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples), stats.Counts(s.Verdicts, "%d"),
 			ratio(s.Ratio), latency(s.LatencySeconds.Median), latency(s.LatencySeconds.P95),
 		})
 	}
@@ -223,17 +223,3 @@ func ratio(d stats.Distribution) string {
 }
 
 func latency(seconds float64) string { return ui.Seconds(time.Duration(seconds * 1e9)) }
-
-// counts in the order of the rules.
-func counts(verdicts map[stats.Verdict]int) string {
-	var parts []string
-	for _, v := range stats.Verdicts() {
-		if n := verdicts[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", v, n))
-		}
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
-}

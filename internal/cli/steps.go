@@ -110,6 +110,8 @@ func stepRow(step plan.StepResult, dryRun bool) []string {
 		state = "reboot required"
 	case step.State == plan.Skipped && dryRun && step.Change != "":
 		return []string{step.Name, "would change", what}
+	case step.State == plan.Failed: // the node's error says why
+		return []string{step.Name, state, what}
 	}
 	if what == "" {
 		what = step.Message

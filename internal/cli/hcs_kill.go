@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/hcs"
+	"github.com/swdt-dev/swdt/internal/hns"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func (a *app) hcsKillCommand() *cobra.Command {
+	var yes bool
+	cmd := forNodes(&cobra.Command{
+		Use: "kill [flags] CONTAINER", Short: "End a compute system with all that runs in it",
+		Long: `Has the Host Compute Service end a compute system at once, with all that runs in it,
+and waits until it is gone. It is for what the container runtime cannot end: a pod
+of a cluster is better deleted there, and the kubelet starts again what ends here.
+
+CONTAINER is the beginning of an ID of "swdt hcs list", NAMESPACE/POD/CONTAINER, or
+NAMESPACE/POD for the pod's sandbox.`,
+		Example: examples("hcs kill 6f1c09a2", "", "hcs kill default/web/web --yes", "in a script"),
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runHCSKill(cmd.Context(), args[0], yes) },
+	})
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// killed is the result of `swdt hcs kill`.
+type killed struct {
+	Name      string `json:"name"`
+	ID        string `json:"id"`
+	Pod       string `json:"pod"`
+	Container string `json:"container,omitempty"`
+	Result    string `json:"result"` // killed, wouldKill, kept
+}
+
+func (k killed) what() string {
+	if k.Pod == hns.None {
+		return "compute system " + hcs.Short(k.ID) + ", which is no pod's"
+	}
+	if k.Pod == hns.Unknown {
+		return "compute system " + hcs.Short(k.ID) + ", of which nobody tells whose it is"
+	}
+	if k.Container == "" {
+		return "the sandbox of pod " + k.Pod + " (" + hcs.Short(k.ID) + ")"
+	}
+	return "container " + k.Container + " of pod " + k.Pod + " (" + hcs.Short(k.ID) + ")"
+}
+
+func (a *app) runHCSKill(ctx context.Context, name string, yes bool) error {
+	s, err := a.oneNode("a compute system is on one node")
+	if err != nil {
+		return err
+	}
+	if !yes && !a.global.dryRun && s.options.Prompt == nil {
+		return usagef("kill asks first, and nobody is here to answer: say --yes if it is to end, or --dry-run to see what would")
+	}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (killed, error) {
+		found, err := systemsOf(ctx, n, doc, r)
+		if err != nil {
+			return killed{}, err
+		}
+		system, err := found.find(name)
+		if err != nil {
+			return killed{}, err
+		}
+		k := killed{Name: doc.Node.Metadata.Name, ID: system.ID}
+		k.Pod, k.Container = found.owner(system)
+		if a.global.dryRun {
+			k.Result = "wouldKill"
+			return k, nil
+		}
+		if wanted, err := s.confirmKill(ctx, k, yes); err != nil || !wanted {
+			k.Result = "kept"
+			return k, err
+		}
+		k.Result = "killed"
+		return k, hcs.Kill(ctx, n.Compute, system.ID)
+	})
+	if err := fleet.Failures(results); err != nil {
+		return err
+	}
+	k := results[0].Value
+	return ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": []killed{k}}, func(w io.Writer) error {
+		words := map[string]string{"killed": "killed ", "wouldKill": "would kill ", "kept": "kept "}
+		_, err := fmt.Fprintln(w, words[k.Result]+k.what())
+		return err
+	})
+}
+
+// confirmKill asks, unless the answer is known.
+func (s *session) confirmKill(ctx context.Context, k killed, yes bool) (bool, error) {
+	if yes {
+		return true, nil
+	}
+	return s.options.Prompt.Confirm(ctx, "End "+k.what()+" with all that runs in it?")
+}
+
+// find finds a compute system by its ID or by whose it is.
+func (c computeSystems) find(name string) (hcs.System, error) {
+	owner, err := hcs.FindOwner(c.owners, name, false)
+	var unknown *hcs.NotFoundError
+	if errors.As(err, &unknown) {
+		return hcs.FindSystem(c.systems, name)
+	}
+	if err != nil {
+		return hcs.System{}, err
+	}
+	for _, s := range c.systems {
+		if o, ok := hcs.OwnerOf([]hcs.Owner{owner}, s); ok && o.ID == owner.ID {
+			return s, nil
+		}
+	}
+	return hcs.System{}, fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or has ended; swdt hcs list shows those that are",
+		owner, hcs.Short(owner.ID))
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/tasks"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// psWatch shows the latest table of each node.
+type psWatch struct {
+	options *psOptions
+	format  ui.Format
+	out     io.Writer
+	screen  *screen // nil: no terminal, where each look stands below the one before
+
+	mutex sync.Mutex
+	nodes []psNode
+}
+
+// watchPs looks at all nodes, all of them at once, through lost connections.
+func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
+	w := &psWatch{options: o, format: a.global.output, out: a.streams.Out, nodes: make([]psNode, len(s.documents))}
+	if isTerminal(a.streams.Out) && a.global.output == ui.Text {
+		w.screen = newScreen(a.streams.Out)
+	}
+	numbers := map[string]int{}
+	for i, document := range s.documents {
+		numbers[document.Node.Metadata.Name] = i
+		w.nodes[i].Name = document.Node.Metadata.Name
+	}
+	a.global.parallel = max(a.global.parallel, len(s.documents)) // none waits for another's end
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{}, error) {
+		observer := tasks.NewObserver(n, tasks.Options{Pipe: runtimePipe(doc), Window: o.interval})
+		return struct{}{}, n.Again(ctx, r, func(ctx context.Context) error {
+			observer.Forget()
+			w.begin()
+			for {
+				table, err := observer.Look(ctx)
+				if err != nil {
+					return err
+				}
+				ui.Done(r) // its live line would stand in the table
+				if err := w.show(numbers[n.Name], newPsNode(n.Name, table, nil, o)); err != nil {
+					return err
+				}
+			}
+		})
+	})
+	return fleet.Failures(results)
+}
+
+// begin draws the next table below what was told of the connection meanwhile.
+func (w *psWatch) begin() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.screen != nil {
+		w.screen.leave()
+	}
+}
+
+// show replaces a node's table.
+func (w *psWatch) show(number int, n psNode) error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.nodes[number] = n
+	switch {
+	case w.format == ui.JSON:
+		return json.NewEncoder(w.out).Encode(n)
+	case w.screen == nil:
+		_, err := fmt.Fprintf(w.out, "%s %s\n", n.Name, n.table.Taken.Format("2006-01-02T15:04:05Z"))
+		if err != nil {
+			return err
+		}
+		return psList{Nodes: []psNode{n}, options: w.options}.text(w.out)
+	}
+	var text bytes.Buffer
+	for _, of := range w.nodes {
+		for _, gap := range of.table.Gaps {
+			fmt.Fprintf(&text, "%s: %s\n", of.Name, gap)
+		}
+	}
+	if err := (psList{Nodes: w.nodes, options: w.options}).text(&text); err != nil {
+		return err
+	}
+	return w.screen.draw(text.String())
+}

@@ -1,0 +1,84 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// clusterOf has a Windows node, and a pod there whose kubelet reports what the
+// label says.
+func clusterOf(t *testing.T, reports string) (kubeconfig string) {
+	t.Helper()
+	control, err := cluster_simulated.Start(cluster_simulated.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := control.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := opened.Clientset().CoreV1()
+	_, err = client.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "win1", Labels: map[string]string{corev1.LabelOSStable: "windows"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{"simulated.swdt.dev/burns": "0.4"}
+	if reports != "" {
+		labels["simulated.swdt.dev/reports"] = reports
+	}
+	pod, err := client.Pods("default").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "burner", Labels: labels},
+		Spec:       corev1.PodSpec{NodeName: "win1", Containers: []corev1.Container{{Name: "burn", Image: "example"}}},
+	}, metav1.CreateOptions{})
+	if err == nil {
+		pod.Status.Phase = corev1.PodRunning
+		_, err = client.Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// What the kubelet says through the API server alone, whole: no SSH, no node file.
+func TestStatsOfTheSummaryAlone(t *testing.T) {
+	for _, c := range []struct {
+		reports string
+		code    int
+		want    string
+	}{
+		{"", 0, "reported 0.40"},
+		{"absent", 5, "missing"},
+	} {
+		var out, story bytes.Buffer
+		code := cli.Run(context.Background(), ui.Streams{Out: &out, Err: &story}, []string{
+			"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, c.reports),
+			"--interval", "50ms", "--for", "500ms", "--fail-on", "missing",
+		}, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if code != c.code || !strings.Contains(text, "default/burner/burn") || !strings.Contains(text, c.want) {
+			t.Errorf("reports %q: exit code %d\n%s\n%s", c.reports, code, &out, &story)
+		}
+		if !strings.Contains(story.String(), "seen through the API server alone") {
+			t.Errorf("what is not known is not said: %s", &story)
+		}
+	}
+}
