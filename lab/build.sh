@@ -5,6 +5,7 @@
 #   lab/build.sh               everything
 #   lab/build.sh services      the service program in all its versions and faults
 #   lab/build.sh containerd    the real containerd.exe of two versions
+#   lab/build.sh pods          what runs pods under Wine: containerd.exe of three versions, a shim, …
 #   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
 #   lab/build.sh bench         kubelet, and all else that benchmarks push
 #   lab/build.sh node          what a Windows node joins a cluster with: kubelet, kubeadm, …
@@ -41,6 +42,18 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 	(cd "$1" && go build -ldflags "-s -w $3" -o "$OUT" "$2")
 }
 
+# What removes folders under Wine is built with one more case in Go's os package:
+# Windows' newer way of deleting is not implemented in Wine 8, whose word for that
+# is none of those on which Go falls back to the older one. Prints the file for
+# go build -overlay, which it makes in the folder.
+wine_overlay() { # FOLDER
+	local file
+	file=$(go env GOROOT)/src/internal/syscall/windows/at_windows.go
+	edit 's/^\tcase STATUS_INVALID_INFO_CLASS,/\tcase NTStatus(0xC0000002), STATUS_INVALID_INFO_CLASS,/' "$file" "$1/at_windows.go"
+	printf '{"Replace": {"%s": "%s"}}\n' "$file" "$1/at_windows.go" >"$1/overlay.json"
+	echo "$1/overlay.json"
+}
+
 # containerd asks golang.org/x/sys whether it is a service: 1.7 whether its parent
 # is services.exe in session 0, 1.6 whether its token lacks the group of
 # interactive users. Under Wine 8 neither is so; containerd would run as if in a
@@ -69,13 +82,13 @@ containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	if (($# > 2)); then
 		clone "$(containerd_module "$1")" "$3" "$4" >>"$work/go.mod"
 	fi
-	go build -modfile "$work/go.mod" -ldflags "-s -w $2" -o "$OUT" "$(containerd_module "$1")/cmd/containerd"
+	go build -modfile "$work/go.mod" -overlay "$(wine_overlay "$work")" -ldflags "-s -w $2" -o "$OUT" "$(containerd_module "$1")/cmd/containerd"
 )
 
 containerd() { # VERSION [NAME SED-SCRIPT FILE-IN-MODULE]
 	local flags
 	flags="-X $(containerd_module "$1")/version.Version=$1"
-	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 3 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
+	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 4 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
 		containerd_build "$1" "$flags" "${@:3}"
 }
 
@@ -257,6 +270,31 @@ grpcurl() {
 		go_build grpcurl github.com/fullstorydev/grpcurl/cmd/grpcurl ""
 }
 
+# The programs of lab/pods, which is a module of its own.
+pods_build() ( # PACKAGE
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	local overlay
+	overlay=$(wine_overlay "$work")
+	cd pods
+	go build -overlay "$overlay" -trimpath -ldflags "-s -w" -o "$OUT" "./$1"
+)
+
+pods() {
+	local key
+	key="$(go env GOVERSION) 1 $(cat pods/go.mod pods/go.sum pods/*/*.go | sha256sum)"
+	build pods/containerd-shim-lab-v1.exe "$key" pods_build shim
+	build pods/lab-snapshotter.exe "$key" pods_build snapshotter
+	build pods/lab-network.exe "$key" pods_build cni
+	build pods/burn.exe "$key" pods_build burn
+	containerd 1.6.27
+	containerd 1.7.12
+	containerd 2.4.2
+	local -x GOOS GOARCH
+	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
+	build linux/image "$GOOS $GOARCH $key" go_build pods ./image ""
+}
+
 service() { # NAME VERSION [FAULT]
 	local flags="-X main.name=$1 -X main.version=$2 -X main.fault=${3:-}"
 	local fault=${3:+-$3}
@@ -290,8 +328,7 @@ if command -v flock >/dev/null; then flock 9; fi
 case ${1:-all} in
 all)
 	services
-	containerd 1.6.27
-	containerd 1.7.12
+	pods
 	grpcurl
 	;;
 services) services ;;
@@ -299,12 +336,13 @@ containerd)
 	containerd 1.6.27
 	containerd 1.7.12
 	;;
+pods) pods ;;
 kubelet) kubelets ;;
 bench) bench ;;
 node) node ;;
 cluster) cluster ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|kubelet|bench|node|cluster]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster]" >&2
 	exit 2
 	;;
 esac

@@ -69,6 +69,7 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 		Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
 		Programs: []simulated.Program{otherAgent(agent.Hash)},
 		Internet: true, // Chocolatey's packages are made up, but can be installed
+		Pods:     r.Pods,
 		Log:      log,
 	}
 	if !r.Cluster {

@@ -20,6 +20,8 @@ const (
 	DefaultName = "sandbox"
 	// DefaultDriver needs nothing but swdt.
 	DefaultDriver = "simulated"
+	// MostPods are more than a Windows node runs.
+	MostPods = 1000
 )
 
 // ErrNotRunning is returned for a sandbox that does not run.
@@ -37,6 +39,8 @@ type Options struct {
 	Port int
 	// Cluster asks for a control plane that the node can join, too.
 	Cluster bool
+	// Pods that run on a simulated node; default 1.
+	Pods int
 	// Executable is the swdt that runs in the background; default: this one.
 	Executable string
 }
@@ -52,6 +56,8 @@ type Info struct {
 	Prefix string `json:"prefix,omitempty"`
 	// Kubeconfig is the administrator's, of a sandbox with a cluster.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Pods run on it, where it was asked for a number of them.
+	Pods int `json:"pods,omitempty"`
 	// PID, Started and Log tell about the background process.
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
@@ -105,6 +111,9 @@ func (o Options) validate() error {
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d: use 0 to 65535", o.Port)
+	}
+	if o.Pods < 0 || o.Pods > MostPods {
+		return fmt.Errorf("%d pods: use 1 to %d", o.Pods, MostPods)
 	}
 	_, err := driverNamed(o.Driver)
 	return err
@@ -161,6 +170,9 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	}
 	if o.Cluster && info.Kubeconfig == "" {
 		return Info{}, fmt.Errorf("sandbox %s runs already, without a cluster: %s, or use another --name", f.name, down)
+	}
+	if o.Pods != 0 && o.Pods != info.Pods {
+		return Info{}, fmt.Errorf("sandbox %s runs already, with other pods: %s, or use another --name", f.name, down)
 	}
 	if err := f.answers(ctx, info); err != nil {
 		// It may have ended at this moment.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	clustersim "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -14,6 +15,9 @@ import (
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
 	simulatedContainerd = "1.7.12"
+	// simulatedNodeGrace is shorter than Kubernetes' 40 s, so that nobody waits for
+	// long to join the machine again.
+	simulatedNodeGrace = 5 * time.Second
 )
 
 // The files of a simulated cluster, in a sandbox's folder.
@@ -29,7 +33,7 @@ func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Clus
 	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes, Containerd: simulatedContainerd}); err != nil {
 		return nil, "", err
 	}
-	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes, Log: log})
+	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes, NodeGrace: simulatedNodeGrace, Log: log})
 	if err != nil {
 		return nil, "", err
 	}

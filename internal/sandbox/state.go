@@ -51,6 +51,7 @@ type request struct {
 	Shell   string `json:"shell,omitempty"`
 	Port    int    `json:"port,omitempty"`
 	Cluster bool   `json:"cluster,omitempty"`
+	Pods    int    `json:"pods,omitempty"`
 }
 
 // manage makes the caller the only one who starts, ends or cleans this sandbox.
@@ -136,7 +137,7 @@ func (f folder) prepare(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	asked := request{o.Name, o.Driver, o.Shell, o.Port, o.Cluster}
+	asked := request{o.Name, o.Driver, o.Shell, o.Port, o.Cluster, o.Pods}
 	if err := driver.check(asked); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const (
 // shims are DLLs that Wine lacks, or has in name only, each built from
 // recipe/NAME.c.
 func shims() []string {
-	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork"}
+	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork", "bindfltapi"}
 }
 
 // programs are built from recipe/NAME.c too; each with its folder below system32.

@@ -1,8 +1,8 @@
-/* What both of HNS's DLLs answer with: the files of C:\ProgramData\swdt-hns, where
+/* What the DLLs of HNS and HCS answer with: the files of C:\ProgramData\swdt-hns, where
  * who uses the prefix may plant what a node has, one object a file:
  *
  *   networks\ID.json endpoints\ID.json namespaces\ID.json loadbalancers\ID.json
- *   endpointstats\ID.json globals\version.json
+ *   endpointstats\ID.json globals\version.json systems\ID.json
  *
  * There is nothing there at first. The names of an object's fields are read by
  * clients without regard to case, and unknown ones passed over, so that one file

@@ -1,6 +1,11 @@
 /* vmcompute.dll: the old interface of Windows' Host Network Service, which kubelet
- * asks for the statistics of pods' networks. It reads, see hns.h; it makes nothing. */
+ * asks for the statistics of pods' networks, and the Host Compute Service, as far
+ * as it tells of compute systems and ends them. It reads, see hns.h; it makes
+ * nothing. */
 #include "hns.h"
+
+#define SYSTEMS L"systems"
+#define HCS_NOT_FOUND ((HRESULT)0x8037010E) /* HCS_E_SYSTEM_NOT_FOUND */
 
 static BOOL answer(TEXT_ *output, const wchar_t *method, const wchar_t *path)
 {
@@ -36,3 +41,59 @@ __declspec(dllexport) HRESULT WINAPI HNSCall(const wchar_t *method, const wchar_
     *response = give(&whole);
     return S_OK;
 }
+
+/* A handle is the ID of the system that it is of. */
+
+#define EXPORT __declspec(dllexport) HRESULT WINAPI
+
+EXPORT HcsEnumerateComputeSystems(const wchar_t *query, wchar_t **systems, wchar_t **result)
+{
+    TEXT_ text = { 0 };
+    *result = NULL;
+    add_list(&text, SYSTEMS, FALSE);
+    *systems = give(&text);
+    return S_OK;
+}
+
+EXPORT HcsOpenComputeSystem(const wchar_t *id, wchar_t **system, wchar_t **result)
+{
+    TEXT_ text = { 0 };
+    BOOL found = add_object(&text, SYSTEMS, id);
+    *result = NULL;
+    free(text.bytes);
+    if (!found)
+        return HCS_NOT_FOUND;
+    *system = wcsdup(id);
+    return S_OK;
+}
+
+EXPORT HcsCloseComputeSystem(wchar_t *system)
+{
+    free(system);
+    return S_OK;
+}
+
+EXPORT HcsGetComputeSystemProperties(wchar_t *system, const wchar_t *query, wchar_t **properties, wchar_t **result)
+{
+    TEXT_ text = { 0 };
+    *result = NULL;
+    if (!add_object(&text, SYSTEMS, system))
+        return HCS_NOT_FOUND;
+    *properties = give(&text);
+    return S_OK;
+}
+
+/* A system that has ended is gone, and its file with it. */
+EXPORT HcsTerminateComputeSystem(wchar_t *system, const wchar_t *options, wchar_t **result)
+{
+    wchar_t path[HNS_PATH];
+    *result = NULL;
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls.json", SYSTEMS, system);
+    return DeleteFileW(path) ? S_OK : HCS_NOT_FOUND;
+}
+
+/* The layers of containers: none is ever made here, so that there is nothing to
+ * undo, which containerd 1.6 asks for before it removes a folder. */
+__declspec(dllexport) HRESULT WINAPI UnprepareLayer(void *driver, const wchar_t *id) { return S_OK; }
+
+__declspec(dllexport) HRESULT WINAPI DeactivateLayer(void *driver, const wchar_t *id) { return S_OK; }

@@ -1,0 +1,44 @@
+// Command burn uses so much of the processor until it is told to end: it is what
+// the lab's containers run, and with --cores 0 what keeps a pod's sandbox.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// period is how often a share of a core is given: often, so that a rate over a
+// second is steady, and not so often that the clock's ticks matter.
+const period = 50 * time.Millisecond
+
+func main() {
+	cores := flag.Float64("cores", 1, "how much of the processor to use")
+	flag.Parse()
+	if *cores < 0 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: burn [--cores NUMBER]")
+		os.Exit(2)
+	}
+	fmt.Printf("burning %g cores\n", *cores)
+	for rest := *cores; rest > 0; rest-- {
+		go burn(min(rest, 1))
+	}
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, os.Interrupt)
+	<-end
+}
+
+// burn is busy for a share of every period.
+func burn(share float64) {
+	busy := time.Duration(share * float64(period))
+	for begun := time.Now(); ; begun = begun.Add(period) {
+		for time.Since(begun) < busy {
+		}
+		if late := time.Since(begun) - period; late > 0 {
+			begun = begun.Add(late) // somebody else had the processor: nothing to make up for
+		}
+		time.Sleep(time.Until(begun.Add(period)))
+	}
+}

@@ -1,0 +1,73 @@
+// Command lab-network is a CNI plugin that gives every pod an address and no
+// network: containerd has what it needs to run a pod that is not HostProcess.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+)
+
+type config struct {
+	CNIVersion string `json:"cniVersion"`
+}
+
+type address struct {
+	Version   string `json:"version,omitempty"` // until 0.4.0
+	Address   string `json:"address"`
+	Gateway   string `json:"gateway"`
+	Interface int    `json:"interface"`
+}
+
+type netInterface struct {
+	Name    string `json:"name"`
+	Sandbox string `json:"sandbox"`
+}
+
+func main() {
+	answer, err := run(os.Getenv("CNI_COMMAND"), os.Stdin)
+	if err != nil {
+		answer = map[string]any{"cniVersion": "0.3.1", "code": 100, "msg": err.Error()}
+	}
+	if answer != nil {
+		_ = json.NewEncoder(os.Stdout).Encode(answer) // nobody else to tell
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+func run(command string, stdin io.Reader) (any, error) {
+	var c config
+	if err := json.NewDecoder(stdin).Decode(&c); err != nil {
+		return nil, fmt.Errorf("read the network's configuration: %w", err)
+	}
+	switch command {
+	case "VERSION":
+		return map[string]any{"cniVersion": c.CNIVersion, "supportedVersions": []string{"0.3.0", "0.3.1", "0.4.0", "1.0.0"}}, nil
+	case "DEL", "CHECK", "GC", "STATUS":
+		return nil, nil
+	case "ADD":
+		return added(c), nil
+	}
+	return nil, fmt.Errorf("CNI_COMMAND is %q", command)
+}
+
+// added gives an address that depends on the pod, so that none has to be kept.
+func added(c config) any {
+	pod := fnv.New32a()
+	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))
+	number := pod.Sum32()
+	ip := address{Address: fmt.Sprintf("10.244.%d.%d/16", number>>8&0xff, 2+number%250), Gateway: "10.244.0.1"}
+	if c.CNIVersion < "1.0.0" {
+		ip.Version = "4"
+	}
+	return map[string]any{
+		"cniVersion": c.CNIVersion,
+		"interfaces": []netInterface{{os.Getenv("CNI_IFNAME"), os.Getenv("CNI_NETNS")}},
+		"ips":        []address{ip},
+		"dns":        map[string]any{},
+	}
+}

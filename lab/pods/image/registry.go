@@ -1,0 +1,120 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	configType   = "application/vnd.oci.image.config.v1+json"
+	layerType    = "application/vnd.oci.image.layer.v1.tar"
+
+	// osVersion is the build that a Wine prefix says it is.
+	osVersion = "10.0.20348.2700"
+	tag       = "1"
+	program   = "program.exe"
+)
+
+// made is when all images were: the same programs make the same images.
+func made() time.Time { return time.Date(2024, 1, 20, 0, 0, 0, 0, time.UTC) }
+
+type descriptor struct {
+	MediaType string `json:"mediaType"`
+	Digest    string `json:"digest"`
+	Size      int    `json:"size"`
+}
+
+// registry has what the distribution specification needs for a pull.
+type registry struct {
+	*http.ServeMux
+	blobs     map[string][]byte // by digest
+	manifests map[string][]byte // by NAME@TAG and NAME@DIGEST
+}
+
+func newRegistry() *registry {
+	r := &registry{http.NewServeMux(), map[string][]byte{}, map[string][]byte{}}
+	r.HandleFunc("GET /v2/{$}", func(http.ResponseWriter, *http.Request) {})
+	r.HandleFunc("GET /v2/{name}/manifests/{reference}", func(w http.ResponseWriter, q *http.Request) {
+		serve(w, q, manifestType, r.manifests[q.PathValue("name")+"@"+q.PathValue("reference")])
+	})
+	r.HandleFunc("GET /v2/{name}/blobs/{digest}", func(w http.ResponseWriter, q *http.Request) {
+		serve(w, q, "application/octet-stream", r.blobs[q.PathValue("digest")])
+	})
+	return r
+}
+
+func serve(w http.ResponseWriter, q *http.Request, mediaType string, content []byte) {
+	if content == nil {
+		http.NotFound(w, q)
+		return
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	w.Header().Set("Docker-Content-Digest", digest(content))
+	if q.Method != http.MethodHead {
+		_, _ = w.Write(content) // who has gone does not read an error either
+	}
+}
+
+func digest(content []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(content)) }
+
+func (r *registry) blob(mediaType string, content []byte) descriptor {
+	d := descriptor{mediaType, digest(content), len(content)}
+	r.blobs[d.Digest] = content
+	return d
+}
+
+func (r *registry) add(name string, content []byte, arguments []string) error {
+	layer, err := layerOf(content)
+	if err != nil {
+		return err
+	}
+	layerBlob := r.blob(layerType, layer)
+	config, err := json.Marshal(map[string]any{
+		"created": made(), "architecture": "amd64", "os": "windows", "os.version": osVersion,
+		"config": map[string]any{"Entrypoint": append([]string{`C:\` + program}, arguments...)},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layerBlob.Digest}},
+	})
+	if err != nil {
+		return err
+	}
+	manifest, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": manifestType,
+		"config": r.blob(configType, config), "layers": []descriptor{layerBlob},
+	})
+	if err != nil {
+		return err
+	}
+	r.manifests[name+"@"+tag] = manifest
+	r.manifests[name+"@"+digest(manifest)] = manifest
+	return nil
+}
+
+// layerOf has the form of Windows' layers: what is on the container's C: is below
+// Files.
+func layerOf(content []byte) ([]byte, error) {
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, header := range []tar.Header{
+		{Typeflag: tar.TypeDir, Name: "Files/", Mode: 0o755, ModTime: made()},
+		{Typeflag: tar.TypeReg, Name: "Files/" + program, Mode: 0o755, ModTime: made(), Size: int64(len(content))},
+	} {
+		if err := w.WriteHeader(&header); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return layer.Bytes(), nil
+}

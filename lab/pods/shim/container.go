@@ -1,0 +1,128 @@
+//go:build windows
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	task "github.com/containerd/containerd/api/runtime/task/v2"
+	"github.com/containerd/containerd/api/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// container is a job object and the processes that were asked for in it.
+type container struct {
+	id, bundle string
+	files      string // what is on its C:, in this machine's terms; empty: nothing
+	created    time.Time
+	job        *job
+
+	mu        sync.Mutex
+	processes map[string]*process // by exec ID, "" is the container's own
+}
+
+// newContainer reads what containerd put into the bundle.
+func newContainer(r *task.CreateTaskRequest) (*container, error) {
+	text, err := os.ReadFile(filepath.Join(r.Bundle, "config.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read the container's specification: %w", err)
+	}
+	var spec struct {
+		Process processSpec `json:"process"`
+	}
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return nil, fmt.Errorf("read the container's specification: %w", err)
+	}
+	if r.Terminal {
+		return nil, unimplemented("terminals")
+	}
+	files, err := filesOf(r.Rootfs)
+	if err != nil {
+		return nil, err
+	}
+	job, err := newJob()
+	if err != nil {
+		return nil, err
+	}
+	c := &container{id: r.ID, bundle: r.Bundle, files: files, created: time.Now(), job: job, processes: map[string]*process{}}
+	c.processes[""] = newProcess("", spec.Process, streams{r.Stdin, r.Stdout, r.Stderr})
+	return c, nil
+}
+
+// filesOf is where the image's only layer is.
+func filesOf(mounts []*types.Mount) (string, error) {
+	for _, mount := range mounts {
+		for _, option := range mount.Options {
+			value, found := strings.CutPrefix(option, "parentLayerPaths=")
+			if !found {
+				continue
+			}
+			var parents []string
+			if err := json.Unmarshal([]byte(value), &parents); err != nil {
+				return "", fmt.Errorf("read the layers of %s: %w", mount.Source, err)
+			}
+			if len(parents) > 0 {
+				return filepath.Join(parents[0], "Files"), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// path is a path of the container as this machine knows it: in the image, or else
+// what is meant by it here.
+func (c *container) path(name string) string {
+	if c.files == "" || !filepath.IsAbs(name) {
+		return name
+	}
+	inside := filepath.Join(c.files, name[len(filepath.VolumeName(name)):])
+	if _, err := os.Stat(inside); err != nil {
+		return name
+	}
+	return inside
+}
+
+func (c *container) process(execID string) (*process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.processes[execID]
+	if found == nil {
+		return nil, status.Errorf(codes.NotFound, "there is no process %q in container %s", execID, c.id)
+	}
+	return found, nil
+}
+
+func (c *container) add(r *task.ExecProcessRequest) error {
+	if r.Terminal {
+		return unimplemented("terminals")
+	}
+	var spec processSpec
+	if err := json.Unmarshal(r.Spec.GetValue(), &spec); err != nil {
+		return status.Errorf(codes.InvalidArgument, "read the specification of a process: %v", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.processes[r.ExecID] != nil {
+		return status.Errorf(codes.AlreadyExists, "there is a process %s in container %s", r.ExecID, c.id)
+	}
+	c.processes[r.ExecID] = newProcess(r.ExecID, spec, streams{r.Stdin, r.Stdout, r.Stderr})
+	return nil
+}
+
+func (c *container) remove(execID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.processes, execID)
+}
+
+// kill ends all processes of the container.
+func (c *container) kill(exitCode uint32) { c.job.terminate(exitCode) }
+
+func (c *container) close() { c.job.close() }

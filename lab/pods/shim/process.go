@@ -1,0 +1,205 @@
+//go:build windows
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	tasktypes "github.com/containerd/containerd/api/types/task"
+	"golang.org/x/sys/windows"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/swdt-dev/swdt/lab/pods/pipe"
+)
+
+// outputLimit is how long the output of a process that has ended may be held open
+// by one that it started.
+const outputLimit = 5 * time.Second
+
+// processSpec is what is needed of the OCI runtime's specification of a process.
+type processSpec struct {
+	Args        []string `json:"args"`
+	CommandLine string   `json:"commandLine"`
+	Env         []string `json:"env"`
+}
+
+// streams are the pipes that containerd serves for a process; empty: none.
+type streams struct{ stdin, stdout, stderr string }
+
+// process is one process of a container, from before its start until after its end.
+type process struct {
+	execID  string
+	spec    processSpec
+	streams streams
+
+	mu      sync.Mutex
+	started bool
+	handle  windows.Handle
+	stdin   io.Closer
+
+	pid        uint32        // from its start on
+	ended      chan struct{} // closed at its end, and from then on there are
+	exitStatus uint32
+	exitedAt   time.Time
+}
+
+func newProcess(execID string, spec processSpec, streams streams) *process {
+	return &process{execID: execID, spec: spec, streams: streams, ended: make(chan struct{})}
+}
+
+// state is what containerd asks for.
+type state struct {
+	pid        uint32
+	status     tasktypes.Status
+	exitStatus uint32
+	exitedAt   *timestamppb.Timestamp
+}
+
+func (p *process) now() state {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.ended:
+		return state{p.pid, tasktypes.Status_STOPPED, p.exitStatus, timestamppb.New(p.exitedAt)}
+	default:
+	}
+	if p.started {
+		return state{pid: p.pid, status: tasktypes.Status_RUNNING}
+	}
+	return state{status: tasktypes.Status_CREATED}
+}
+
+// start begins the process within the job, so that none of its children is
+// outside of it.
+func (p *process) start(c *container) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started {
+		return errors.New("it was started before")
+	}
+	args, err := p.spec.arguments()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(c.path(args[0]), args[1:]...)
+	cmd.Dir = `C:\`
+	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
+	cmd.WaitDelay = outputLimit
+	outputs, stop := context.WithCancel(context.Background())
+	stdout, stderr := openSink(outputs, p.streams.stdout), openSink(outputs, p.streams.stderr)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	closeOutputs := func() {
+		stop()
+		stdout.close()
+		stderr.close()
+	}
+	if err := p.connectStdin(cmd); err != nil {
+		closeOutputs()
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		closeOutputs()
+		return err
+	}
+	p.started, p.pid = true, uint32(cmd.Process.Pid)
+	resumeErr := p.resumeIn(c.job)
+	if resumeErr != nil {
+		_ = cmd.Process.Kill()
+	}
+	go func() {
+		_ = cmd.Wait() // the exit code is in the state
+		closeOutputs()
+		p.end(uint32(cmd.ProcessState.ExitCode()))
+	}()
+	return resumeErr
+}
+
+func (s processSpec) arguments() ([]string, error) {
+	if s.CommandLine != "" {
+		return windows.DecomposeCommandLine(s.CommandLine)
+	}
+	if len(s.Args) == 0 {
+		return nil, errors.New("it has no command")
+	}
+	return s.Args, nil
+}
+
+// resumeIn puts the suspended process into the job and lets it go.
+func (p *process) resumeIn(j *job) error {
+	const suspendResume = 0x0800 // PROCESS_SUSPEND_RESUME
+	handle, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE|suspendResume, false, p.pid)
+	if err != nil {
+		return fmt.Errorf("open process %d: %w", p.pid, err)
+	}
+	p.handle = handle
+	if err := windows.AssignProcessToJobObject(j.handle, handle); err != nil {
+		return fmt.Errorf("put process %d into its job: %w", p.pid, err)
+	}
+	resume := windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
+	if result, _, _ := resume.Call(uintptr(handle)); result != 0 {
+		return fmt.Errorf("resume process %d: %w", p.pid, windows.NTStatus(result))
+	}
+	return nil
+}
+
+func (p *process) end(exitStatus uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exitStatus, p.exitedAt = exitStatus, time.Now()
+	if p.handle != 0 {
+		_ = windows.CloseHandle(p.handle)
+		p.handle = 0
+	}
+	close(p.ended)
+}
+
+func (p *process) kill(exitStatus uint32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.handle == 0 {
+		return nil // it has ended
+	}
+	return windows.TerminateProcess(p.handle, exitStatus)
+}
+
+// connectStdin copies what comes on the pipe; the process's end is not waited for
+// with it.
+func (p *process) connectStdin(cmd *exec.Cmd) error {
+	if p.streams.stdin == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	defer cancel()
+	from, err := pipe.Dial(ctx, p.streams.stdin)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", p.streams.stdin, err)
+	}
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		return errors.Join(err, from.Close())
+	}
+	p.stdin = from
+	go func() {
+		_, _ = io.Copy(to, from) // either has gone
+		_ = to.Close()
+	}()
+	return nil
+}
+
+func (p *process) closeStdin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stdin != nil {
+		_ = p.stdin.Close()
+		p.stdin = nil
+	}
+}
