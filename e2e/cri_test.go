@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/cri/measure"
 )
 
 // TestCRIOfRealContainerd: clients that know nothing of SSH or Windows work with
@@ -53,7 +53,12 @@ func proxyRealContainerd(t *testing.T) criProxy {
 	ok(t, "exec", "-c", config, "--", containerdExe, "--register-service", "--log-file", `C:\containerd.log`)
 	ok(t, "exec", "-c", config, "--", "net", "start", "containerd")
 	ok(t, "cp", "-c", config, windowsProgram(t, "crinode"), `node:C:\crinode.exe`)
+	return startProxy(t, config)
+}
 
+// startProxy runs until the test ends.
+func startProxy(t *testing.T, config string) criProxy {
+	t.Helper()
 	cmd := exec.Command(environment(t, "SWDT_BIN"), "cri", "proxy", "-c", config, "-o", "json")
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
 	var stderr bytes.Buffer
@@ -124,18 +129,12 @@ func grpcurl(t *testing.T, p criProxy) {
 // compareMedians tells what the relay costs; how fast this machine is at the
 // moment is nothing to fail for.
 func compareMedians(t *testing.T, p criProxy) {
-	c := runtimev1.NewRuntimeServiceClient(p.connect(t))
-	var took []time.Duration
-	for range 1000 {
-		begun := time.Now()
-		if _, err := c.Version(t.Context(), &runtimev1.VersionRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		took = append(took, time.Since(begun))
+	took, err := measure.Median(t.Context(), p.connect(t), cri.MethodVersion, 1000)
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(took)
 	onNode := strings.TrimSpace(ok(t, "exec", "-c", p.config, "--", `C:\crinode.exe`, "median").stdout)
-	t.Logf("median of a Version call: %s µs on the node, %d µs through the proxy", onNode, took[len(took)/2].Microseconds())
+	t.Logf("median of a Version call: %s µs on the node, %d µs through the proxy", onNode, took.Microseconds())
 }
 
 // held is what a session's agents and the proxy hold.

@@ -186,3 +186,29 @@ func provisioner(name, version, source, destination, more string) string {
 func containerdProvisioner(t *testing.T, version string) string {
 	return provisioner("containerd", version, lab(t, "containerd-"+version+".exe"), containerdExe, "")
 }
+
+// eventually asks until there is no error, for half a minute.
+func eventually(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	within(t, 30*time.Second, what, ask)
+}
+
+// within asks until there is no error, for so long at the most.
+func within(t *testing.T, limit time.Duration, what string, ask func() error) {
+	t.Helper()
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-over.C:
+			t.Fatalf("not within %s: %s: %v", limit, what, err)
+		}
+	}
+}

@@ -33,7 +33,8 @@ func processesOf(t *testing.T, prefix, kind string) (pids []int) {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		args := strings.Split(strings.TrimRight(string(commandLine), "\x00"), "\x00")
 		isAgent := strings.HasSuffix(strings.Trim(args[0], `"`), `swdt-agent.exe`)
-		isGuardian := strings.Contains(string(commandLine), "swdt-agent.exe") && slices.Contains(args, "guardian")
+		isGuardian := strings.Contains(string(commandLine), "swdt-agent.exe") &&
+			(slices.Contains(args, "guardian") || slices.Contains(args, "capture"))
 		if !bytes.Contains(environment, []byte("WINEPREFIX="+prefix+"\x00")) {
 			continue
 		}

@@ -166,20 +166,11 @@ func freePort(t *testing.T) string {
 
 func awaitListener(t *testing.T, address string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	within(t, 10*time.Second, "sshd listens on "+address, func() error {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			conn.Close()
-			return
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("sshd does not listen on %s: %v", address, err)
-		case <-tick.C:
-		}
-	}
+		return conn.Close()
+	})
 }

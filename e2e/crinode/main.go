@@ -1,7 +1,8 @@
 //go:build windows
 
-// Command crinode is the tests' own witness on the node: what a call of the
-// runtime takes there, and what swdt's agents hold.
+// Command crinode is the tests' and the benchmarks' own witness on the node: what
+// a call of the runtime takes there, what swdt's agents hold; and a simulated
+// runtime for where no real one can run so many pods.
 package main
 
 import (
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -21,26 +21,28 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/cri/measure"
+	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
 )
 
 func main() {
-	run := map[string]func() error{"median": median, "agents": agents}
-	if len(os.Args) != 2 || run[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: crinode median|agents")
+	run := map[string]func([]string) error{"median": median, "agents": agents, "serve": serve}
+	if len(os.Args) < 2 || run[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: crinode median [METHOD] | agents | serve PODS")
 		os.Exit(2)
 	}
-	if err := run[os.Args[1]](); err != nil {
+	if err := run[os.Args[1]](os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "crinode:", err)
 		os.Exit(1)
 	}
 }
 
-// median prints the microseconds that the middle one of many Version calls took.
-func median() error {
+// median prints the microseconds that the middle one of many calls took, of
+// Version unless another is named.
+func median(args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := grpc.NewClient("passthrough:///pipe", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(cri.RawCodec{})),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return winio.DialPipeContext(ctx, cri.DefaultPipe)
 		}))
@@ -48,22 +50,32 @@ func median() error {
 		return err
 	}
 	defer conn.Close()
-	var took []time.Duration
-	for range 1000 {
-		var reply []byte
-		begun := time.Now()
-		if err := conn.Invoke(ctx, cri.MethodVersion, []byte{}, &reply); err != nil {
-			return err
-		}
-		took = append(took, time.Since(begun))
+	took, err := measure.Median(ctx, conn, append(args, cri.MethodVersion)[0], 1000)
+	if err != nil {
+		return err
 	}
-	slices.Sort(took)
-	fmt.Println(took[len(took)/2].Microseconds())
+	fmt.Println(took.Microseconds())
 	return nil
 }
 
+// serve is a runtime with so many pods, until it is ended.
+func serve(args []string) error {
+	pods := 1
+	if len(args) > 0 {
+		if _, err := fmt.Sscan(args[0], &pods); err != nil {
+			return fmt.Errorf("read the number of pods: %w", err)
+		}
+	}
+	runtime, err := winio.ListenPipe(cri.DefaultPipe, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println("serving")
+	return crisim.NewServer(crisim.Options{Version: "v1.7.12", Workload: crisim.Example(time.Now(), pods)}).Serve(runtime)
+}
+
 // agents prints PID, threads and handles of every swdt-agent.exe.
-func agents() error {
+func agents([]string) error {
 	buffer := make([]byte, 1<<20)
 	var length uint32
 	err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&buffer[0]), uint32(len(buffer)), &length)

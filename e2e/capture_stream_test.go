@@ -1,0 +1,190 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/hns"
+	"github.com/swdt-dev/swdt/internal/hns/hnstest"
+)
+
+// streaming is a `swdt capture -w -` under way, with tshark at the other end of its
+// pipe.
+type streaming struct {
+	running
+	tshark *exec.Cmd
+	lines  *bufio.Reader // what tshark shows of the packets
+	noise  bytes.Buffer
+}
+
+// stream captures in rounds until it is ended, and returns once the node captures.
+func (n *monitored) stream(t *testing.T) *streaming {
+	t.Helper()
+	s := &streaming{}
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tshark = exec.Command("tshark", "-l", "-r", "-", "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src", "-e", "frame.comment")
+	s.tshark.Stdin, s.tshark.Stderr = from, &s.noise
+	shown, err := s.tshark.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tshark.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.lines = bufio.NewReader(shown)
+	n.start(t, &s.running, to, "-w", "-", "--round", "1s")
+	for _, end := range []*os.File{from, to} { // which the two have now
+		if err := end.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// next are the lines of the next packets.
+func (s *streaming) next(t *testing.T, count int) (lines []string) {
+	t.Helper()
+	for range count {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %d packets: %v; swdt: %s; tshark: %s", len(lines), err, s.stderr.String(), s.noise.String())
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestPacketsWhileTheyAreCaptured: Wireshark's own tool shows packets that swdt
+// writes into its pipe while the node captures. However swdt ends then, the node
+// does not capture any more.
+func TestPacketsWhileTheyAreCaptured(t *testing.T) {
+	n := newMonitored(t)
+	t.Run("Ctrl-C", func(t *testing.T) { n.streamUntilCtrlC(t) })
+	t.Run("its time", func(t *testing.T) { n.streamForATime(t) })
+	for name, strike := range map[string]func(t *testing.T, s *streaming) error{
+		"kill -9 of swdt":       func(_ *testing.T, s *streaming) error { return s.cmd.Process.Kill() },
+		"the reader goes away":  func(_ *testing.T, s *streaming) error { return s.tshark.Process.Kill() },
+		"the connection is cut": func(*testing.T, *streaming) error { n.proxy.cut(); return nil },
+		"kill -9 of the guardian": func(t *testing.T, _ *streaming) error {
+			for _, pid := range processesOf(t, n.info.Prefix, guardianProcess) {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Logf("kill the guardian, %d: %v", pid, err)
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := n.stream(t)
+			s.next(t, 3)
+			if err := strike(t, s); err != nil {
+				t.Fatal(err)
+			}
+			n.awaitClean(t)
+			code := s.end(t)
+			if told := strings.Contains(s.stderr.String(), "the guardian was interrupted"); (code == 0) != told {
+				t.Errorf("exit code %d", code)
+			}
+			_ = s.tshark.Wait() // it may have been killed
+		})
+	}
+}
+
+func (n *monitored) streamUntilCtrlC(t *testing.T) {
+	s := n.stream(t)
+	text := strings.Join(s.next(t, 9), "") // three a round
+	if strings.Count(text, "dropped: INET: transport endpoint was not found") != 3 || !strings.Contains(text, "node/Container NIC 0a0fa7\t192.168.15.167") {
+		t.Errorf("%s", text)
+	}
+	if s.cmd.ProcessState != nil {
+		t.Error("the capture had ended when packets came")
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.end(t); code != 0 || !strings.Contains(s.stderr.String(), "rounds; between them nothing was captured") {
+		t.Errorf("exit code %d", code)
+	}
+	n.awaitClean(t)
+	if err := s.tshark.Wait(); err != nil {
+		t.Errorf("tshark: %v: %s", err, s.noise.String())
+	}
+	if list := ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "dir", "/b", `C:\ProgramData\swdt\capture`).stdout; strings.Contains(list, ".etl") {
+		t.Errorf("left on the node: %s", list)
+	}
+}
+
+func (n *monitored) streamForATime(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "stream.pcapng"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &running{}
+	n.start(t, s, out, "-w", "-", "--round", "1s", "--for", "3s")
+	if code := s.end(t); code != 0 || !strings.Contains(s.stderr.String(), "its time was over") {
+		t.Errorf("exit code %d", code)
+	}
+	n.awaitClean(t)
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	packets := strings.Count(run(t, "tshark", "-r", out.Name(), "-T", "fields", "-e", "frame.interface_name"), "node/")
+	if packets%3 != 0 || packets < 6 {
+		t.Errorf("%d packets", packets)
+	}
+}
+
+// TestVFP asks a stand-in for vfpctrl, whose switch has the ports of a Calico node's
+// endpoints, through the real agent.
+func TestVFP(t *testing.T) {
+	n := newMonitored(t)
+	fixture := hnstest.Calico()
+	if err := fixture.WriteTo(n.path(`C:\ProgramData\swdt-hns`)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := hns.Parse(fixture.Documents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.HasPrefix(text, "PORT ") || !strings.Contains(text, "ExternalPort") || !strings.Contains(text, "DroppedAcl: 2") {
+		t.Errorf("%s", text)
+	}
+	ports := decoded[[]struct {
+		Port, Label, Endpoint string
+		Counters              []struct{ Counts map[string]uint64 }
+	}](t, ok(t, "capture", "vfp", "-c", n.config, "-o", "json"))
+	owned := map[string]bool{}
+	for _, p := range ports {
+		if len(p.Counters) != 2 || p.Counters[0].Counts["TotalPackets"] == 0 {
+			t.Errorf("%+v", p)
+		}
+		owned[p.Endpoint] = true
+	}
+	for _, e := range state.Endpoints {
+		if owned[e.ID] == e.Remote {
+			t.Errorf("endpoint %s, remote %v, has a port: %v", e.ID, e.Remote, owned[e.ID])
+		}
+	}
+	one := ok(t, "capture", "vfp", "-c", n.config, "--port", strings.ToLower(ports[0].Port)).stdout
+	if strings.Count(one, ports[0].Port) != 3 || !strings.Contains(one, "TcpConnectionsVerified") {
+		t.Errorf("%s", one)
+	}
+	// An older one prints text.
+	if err := os.WriteFile(n.path(`C:\windows\temp\vfpctrl-plain.txt`), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.Contains(text, "Dropped ACL packets: 2") {
+		t.Errorf("%s", text)
+	}
+}

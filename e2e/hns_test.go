@@ -1,0 +1,272 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/hns"
+	"github.com/swdt-dev/swdt/internal/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wine"
+)
+
+// TestHNSOfACalicoNode: the real agent reads a Calico node's network from the DLLs
+// that stand for Windows' own, and everything made of it is what is made of the
+// same documents here and on a simulated node. Microsoft's hcsshim reads the same
+// from these DLLs, so that their form is Windows'.
+func TestHNSOfACalicoNode(t *testing.T) {
+	fixture := hnstest.Calico()
+	info := wineSandbox(t)
+	prefix, err := wine.Open(info.Prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := prefix.Path(`C:\ProgramData\swdt-hns`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := hnsState(t, info.Config); len(got.Networks)+len(got.Endpoints)+len(got.LoadBalancers)+len(got.Namespaces) != 0 {
+		t.Fatalf("there is a network at first: %+v", got)
+	}
+	if err := fixture.WriteTo(folder); err != nil {
+		t.Fatal(err)
+	}
+	state, err := hns.Parse(fixture.Documents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := hnsState(t, info.Config); !reflect.DeepEqual(got, state) {
+		t.Error("what the agent read is not what was planted")
+	}
+	t.Run("tables", func(t *testing.T) { hnsTables(t, info.Config, state) })
+	t.Run("graph", func(t *testing.T) { hnsGraph(t, info.Config, state) })
+	t.Run("as on a simulated node", func(t *testing.T) { hnsSimulated(t, info.Config, folder) })
+	t.Run("hcsshim", func(t *testing.T) { hnsByHcsshim(t, prefix, state) })
+	t.Run("compute systems", func(t *testing.T) { hcsOnWine(t, info.Config, folder) })
+}
+
+// hnsState is a node's, out of the four lists.
+func hnsState(t *testing.T, config string) (s hns.State) {
+	t.Helper()
+	for _, kind := range []string{"networks", "endpoints", "loadbalancers", "namespaces"} {
+		var result struct{ Nodes []hns.State }
+		r := ok(t, "hns", kind, "-c", config, "--accept-new-host-key", "-o", "json")
+		var compact bytes.Buffer // in raw, the service's own spelling
+		if err := json.Compact(&compact, []byte(r.stdout)); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(compact.Bytes(), &result); err != nil || len(result.Nodes) != 1 {
+			t.Fatalf("%v: %d nodes", err, len(result.Nodes))
+		}
+		n := result.Nodes[0]
+		switch kind {
+		case "networks":
+			s.Networks = n.Networks
+		case "endpoints":
+			s.Endpoints = n.Endpoints
+		case "loadbalancers":
+			s.LoadBalancers = n.LoadBalancers
+		case "namespaces":
+			s.Namespaces = n.Namespaces
+		}
+	}
+	return s
+}
+
+// hnsTables are those of the same objects here, whose nobody knows.
+func hnsTables(t *testing.T, config string, state hns.State) {
+	v := hns.View{State: state, All: state}
+	for kind, table := range map[string]hns.Table{
+		"networks": v.Networks(), "endpoints": v.Endpoints(), "loadbalancers": v.LoadBalancers(),
+		"namespaces": v.Namespaces(), "policies": v.Policies(),
+	} {
+		r := ok(t, "hns", kind, "-c", config)
+		if lines := strings.Count(r.stdout, "\n"); lines != len(table.Rows)+1 {
+			t.Errorf("%s: %d lines for %d rows", kind, lines, len(table.Rows))
+		}
+		told := strings.Contains(r.stderr, "the container runtime does not tell whose endpoints these are")
+		if told != (kind != "networks") { // containerd does not run
+			t.Errorf("%s: %s", kind, r.stderr)
+		}
+	}
+}
+
+func hnsGraph(t *testing.T, config string, state hns.State) {
+	var want bytes.Buffer
+	if err := (hns.View{State: state, All: state}).Graph("e2e").DOT(&want); err != nil {
+		t.Fatal(err)
+	}
+	if got := ok(t, "hns", "graph", "-c", config, "-o", "dot").stdout; got != want.String() {
+		t.Errorf("got %s", got)
+	}
+}
+
+// hnsSimulated puts the same files on a simulated node: all that is printed of
+// them is the same.
+func hnsSimulated(t *testing.T, config, folder string) {
+	state := t.TempDir()
+	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--name", "e2e", "--state-dir", state, "-o", "json"))
+	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", "e2e", "--state-dir", state) })
+	for _, kind := range []string{"networks", "endpoints", "namespaces"} {
+		// What stood there is of the simulated node's own pod.
+		ok(t, "exec", "-c", info.Config, "--", "cmd", "/c", `del /q C:\ProgramData\swdt-hns\`+kind+`\*.json`)
+	}
+	ok(t, "cp", "-c", info.Config, folder, `node:C:\ProgramData`)
+	if got, want := hnsState(t, info.Config), hnsState(t, config); !reflect.DeepEqual(got, want) {
+		t.Error("the simulated node has another network")
+	}
+}
+
+// hnsByHcsshim has Microsoft's own library read the DLLs.
+func hnsByHcsshim(t *testing.T, prefix *wine.Prefix, state hns.State) {
+	const exe = `C:\hcnread.exe`
+	local, err := prefix.Path(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-C", "../internal/wine/testdata/hcnread", "-o", local, ".")
+	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build hcnread: %v\n%s", err, out)
+	}
+	out, err := prefix.Command(t.Context(), exe).Output()
+	if err != nil {
+		t.Fatalf("hcnread: %v", err)
+	}
+	var read struct{ Networks, Endpoints, Namespaces, LoadBalancers []json.RawMessage }
+	if err := json.Unmarshal(out, &read); err != nil {
+		t.Fatal(err)
+	}
+	again, err := hns.Parse(map[host.NetworkKind][][]byte{
+		host.HNSNetworks: bytesOf(read.Networks), host.HNSEndpoints: bytesOf(read.Endpoints),
+		host.HNSNamespaces: bytesOf(read.Namespaces), host.HNSLoadBalancers: bytesOf(read.LoadBalancers),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := withoutRaw(again), withoutRaw(state); !reflect.DeepEqual(got, want) {
+		t.Errorf("hcsshim reads\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func bytesOf(documents []json.RawMessage) (all [][]byte) {
+	for _, d := range documents {
+		all = append(all, d)
+	}
+	return all
+}
+
+// withoutRaw leaves out what is as somebody has written it.
+func withoutRaw(s hns.State) hns.State {
+	policies := func(list []hns.Policy) (all []hns.Policy) {
+		for _, p := range list {
+			all = append(all, hns.Policy{Type: p.Type}) // hcsshim leaves their settings as they are
+		}
+		return all
+	}
+	var w hns.State
+	for _, n := range s.Networks {
+		n.Raw, n.Policies, n.Subnets = nil, policies(n.Policies), slices.Clone(n.Subnets)
+		for i := range n.Subnets {
+			n.Subnets[i].Policies = policies(n.Subnets[i].Policies)
+		}
+		w.Networks = append(w.Networks, n)
+	}
+	for _, e := range s.Endpoints {
+		e.Raw, e.Policies = nil, policies(e.Policies)
+		w.Endpoints = append(w.Endpoints, e)
+	}
+	for _, l := range s.LoadBalancers {
+		l.Raw = nil
+		w.LoadBalancers = append(w.LoadBalancers, l)
+	}
+	for _, n := range s.Namespaces {
+		n.Raw = nil
+		w.Namespaces = append(w.Namespaces, n)
+	}
+	return w
+}
+
+// hcsOnWine lists a compute system through the real agent and ends it.
+func hcsOnWine(t *testing.T, config, folder string) {
+	const id = "5f1c0d2e9b"
+	if err := os.MkdirAll(filepath.Join(folder, "systems"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "systems", id+".json"), []byte(`{"Id":"`+id+`","SystemType":"Container",`+
+		`"Owner":"containerd-shim-runhcs-v1.exe","State":"Running","Statistics":{"Memory":{"MemoryUsagePrivateWorkingSetBytes":22020096}},`+
+		`"ProcessList":[{"ProcessId":4711,"ImageName":"web.exe","KernelTime100ns":10000000}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := ok(t, "hcs", "list", "-c", config); !strings.Contains(r.stdout, id) || !strings.Contains(r.stdout, "22.0 MB") {
+		t.Errorf("list: %s", r.stdout)
+	}
+	if r := swdt(t, "hcs", "kill", id, "-c", config); r.code != 2 || !strings.Contains(r.stderr, "--yes") {
+		t.Errorf("kill without --yes: exit code %d: %s", r.code, r.stderr)
+	}
+	ok(t, "hcs", "kill", id[:5], "--yes", "-c", config)
+	if _, err := os.Stat(filepath.Join(folder, "systems", id+".json")); !os.IsNotExist(err) {
+		t.Errorf("the system is still there: %v", err)
+	}
+	if r := swdt(t, "hcs", "kill", id, "--yes", "-c", config); r.code != 1 {
+		t.Errorf("kill what is not there: exit code %d", r.code)
+	}
+}
+
+// TestHNSAndHCSOfARealPod: real containerd tells whose a network namespace is, that
+// it has made itself, and runs commands in the pod's container.
+func TestHNSAndHCSOfARealPod(t *testing.T) {
+	n := newPodNode(t, "1.7.12")
+	p := n.runPod(t, "ordinary", false, "--cores", "0")
+	namespaces := ok(t, "hns", "namespaces", "-c", n.config).stdout
+	if !strings.Contains(namespaces, " default/ordinary ") {
+		t.Errorf("the namespace that containerd made: %s", namespaces)
+	}
+	status, err := n.runtime.PodSandboxStatus(t.Context(), &runtimev1.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The lab's network plugin makes no endpoint.
+	ip, id := status.GetStatus().GetNetwork().GetIp(), hnstest.ID("endpoint of a real pod")
+	folder := filepath.Join(n.Prefix, "drive_c/ProgramData/swdt-hns/endpoints")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := `{"ID":"` + id + `","Name":"ordinary","IpConfigurations":[{"IpAddress":"` + ip + `","PrefixLength":24}]}`
+	if err := os.WriteFile(filepath.Join(folder, id+".json"), []byte(endpoint), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := ok(t, "hns", "endpoints", "--ip", ip, "-c", n.config).stdout; !strings.Contains(got, "default/ordinary  "+ip) {
+		t.Errorf("its endpoint: %s", got)
+	}
+
+	r := swdt(t, "hcs", "exec", "default/ordinary", "-c", n.config, "--", "cmd", "/c", "echo out& echo err>&2& exit 7")
+	if r.code != 7 || strings.TrimSpace(r.stdout) != "out" || strings.TrimSpace(r.stderr) != "err" {
+		t.Errorf("exec: %s", r)
+	}
+	const text = "two lines,\r\none without an end"
+	if err := os.WriteFile(filepath.Join(n.Prefix, "drive_c/some file.txt"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := ok(t, "hcs", "read", p.container[:12], `C:\some file.txt`, "-c", n.config).stdout; got != text {
+		t.Errorf("read: %q", got)
+	}
+	if r := swdt(t, "hcs", "read", "default/ordinary/burn", `C:\nothing.txt`, "-c", n.config); r.code != 1 || r.stdout != "" {
+		t.Errorf("read what is not there: %s", r)
+	}
+	n.removePod(t, p)
+	if got := ok(t, "hns", "namespaces", "-c", n.config).stdout; strings.Contains(got, "default/ordinary") {
+		t.Errorf("the pod is gone: %s", got)
+	}
+}

@@ -1,0 +1,210 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/tasks"
+)
+
+// podCluster is a real control plane and a Wine node that has joined it, whose
+// containerd runs pods with the lab's shim, snapshotter and network plugin.
+type podCluster struct {
+	cluster
+	podNode
+}
+
+func newPodCluster(t *testing.T) podCluster {
+	t.Helper()
+	c := clusterSandbox(t)
+	n := podNode{sandboxInfo: c.sandboxInfo, registry: registry(t)}
+	n.config = c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{
+		containerd: labContainerd(n.registry),
+	})
+	n.installLab(t)
+	ok(t, "join", "-c", n.config, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
+	c.expectNode(t, "wine-1", "Ready", "containerd://1.7.12")
+	return podCluster{c, n}
+}
+
+// labContainerd is what a node file wishes of a containerd 1.7 that is to run the
+// lab's pods.
+func labContainerd(registry string) string {
+	return `      pauseImage: ` + registry + `/pause:1
+      cni: {binDirectory: 'C:\lab\cni', configDirectory: 'C:\lab\net.d'}
+      config: |
+        [proxy_plugins.lab]
+          type = "snapshot"
+          address = '\\.\pipe\lab-snapshotter'
+        [proxy_plugins.lab-diff]
+          type = "diff"
+          address = '\\.\pipe\lab-snapshotter'
+        [plugins."io.containerd.service.v1.diff-service"]
+          default = ["lab-diff"]
+        [plugins."io.containerd.grpc.v1.cri".containerd]
+          snapshotter = "lab"
+          default_runtime_name = "lab"
+          [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.lab]
+            runtime_type = "io.containerd.lab.v1"
+`
+}
+
+// TestScheduledPod: a pod of a Deployment that the real scheduler gives to the
+// node, the real kubelet has made and the real containerd runs, as each command
+// sees it.
+func TestScheduledPod(t *testing.T) {
+	c := newPodCluster(t)
+	c.needsAddress(t)
+	c.apply(t, fmt.Sprintf(burnerDeployment, c.registry))
+	pod := c.awaitRunningPod(t, "burner")
+	t.Logf("\n%s", c.kubectl(t, "get", "pods", "-o", "wide"))
+
+	c.expectProcesses(t, pod)
+	c.expectLog(t, pod)
+	c.expectSources(t, pod)
+	c.expectZeros(t, pod)
+
+	c.kubectl(t, "delete", "deployment", "burner")
+	eventually(t, "the pod is gone", func() error {
+		if left := c.kubectl(t, "get", "pods", "-o", "name"); left != "" {
+			return fmt.Errorf("pods: %s", left)
+		}
+		return nil
+	})
+	// The runtime knows its sandbox until kubelet collects what has ended.
+	for _, pod := range c.ps(t, exitDone).Pods {
+		if pod.State != "notready" || len(pod.Shims)+len(pod.Sandbox)+len(pod.Containers) > 0 {
+			t.Errorf("after its removal the pod is %+v", pod)
+		}
+	}
+}
+
+// burnerDeployment has no token: to put one into a volume takes symbolic links,
+// which Wine has not.
+const burnerDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: burner, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: burner}}
+  template:
+    metadata: {labels: {app: burner}}
+    spec:
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {kubernetes.io/os: windows}
+      tolerations: [{key: os, value: windows, effect: NoSchedule}]
+      hostNetwork: true
+      securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\SYSTEM'}}
+      containers:
+      - name: burn
+        image: %s/burn:1
+        args: ["--cores", "0.5"]
+`
+
+// awaitRunningPod waits for the pod of a Deployment, and gives its name.
+func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) {
+	t.Helper()
+	within(t, commandLimit, "a running pod of "+deployment, func() error {
+		var pods struct {
+			Items []struct {
+				Metadata struct{ Name string }
+				Spec     struct{ NodeName string }
+				Status   struct {
+					Phase             string
+					ContainerStatuses []struct{ Ready bool }
+				}
+			}
+		}
+		text := c.kubectl(t, "get", "pods", "-l", "app="+deployment, "-o", "json")
+		if err := json.Unmarshal([]byte(text), &pods); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("%d pods", len(pods.Items))
+		}
+		pod := pods.Items[0]
+		if status := pod.Status; status.Phase != "Running" || len(status.ContainerStatuses) != 1 || !status.ContainerStatuses[0].Ready || pod.Spec.NodeName != "wine-1" {
+			return fmt.Errorf("%s", c.kubectl(t, "describe", "pod", pod.Metadata.Name))
+		}
+		name = pod.Metadata.Name
+		return nil
+	})
+	return name
+}
+
+// expectProcesses: the pod of the API server is the one that `swdt ps` finds the
+// processes of.
+func (c podCluster) expectProcesses(t *testing.T, pod string) {
+	t.Helper()
+	table := c.ps(t, exitDone)
+	t.Logf("\n%s", ok(t, "ps", "-c", c.config).stdout)
+	i := slices.IndexFunc(table.Pods, func(p tasks.Pod) bool { return p.Path() == "default/"+pod })
+	if i < 0 || len(table.Pods) != 1 || len(table.Orphans) > 0 || len(table.Gaps) > 0 {
+		t.Fatalf("%+v", table)
+	}
+	found := table.Pods[i]
+	if len(found.Shims) == 0 || len(found.Sandbox) == 0 || len(found.Containers) != 1 || len(found.Containers[0].Processes) != 1 {
+		t.Errorf("%+v", found)
+	}
+	for _, name := range []string{"kubelet", "containerd"} {
+		i := slices.IndexFunc(table.Services, func(s tasks.Service) bool { return s.Name == name })
+		if i < 0 || len(table.Services[i].Processes) == 0 {
+			t.Errorf("services %+v", table.Services)
+		}
+	}
+}
+
+// expectLog: what the container says is read through both ways to the node, and
+// is what kubectl shows.
+func (c podCluster) expectLog(t *testing.T, pod string) {
+	t.Helper()
+	source := "pod/default/" + pod
+	for _, via := range []string{"ssh", "api"} {
+		shown := ok(t, "logs", source, "--via", via, "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig).stdout
+		if !strings.Contains(shown, "burning 0.5 cores") {
+			t.Errorf("%s by %s: %q", source, via, shown)
+		}
+	}
+	if said := c.kubectl(t, "logs", pod); said != "burning 0.5 cores" {
+		t.Errorf("kubectl logs: %q", said)
+	}
+}
+
+// expectSources: what the three sources count of the same container is the same.
+func (c podCluster) expectSources(t *testing.T, pod string) {
+	t.Helper()
+	rows := rowsOf(t, swdt(t, "stats", "watch", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig, "--source", "cri,summary,node", "--for", "40s", "-o", "json"))
+	last := map[string]statsRow{}
+	for _, row := range rows {
+		if row.Pod != pod {
+			t.Fatalf("a row of another pod: %+v", row)
+		}
+		last[row.Source] = row
+	}
+	for _, source := range []string{"cri", "summary", "node"} {
+		row, there := last[source]
+		if !there || row.Computed == nil {
+			t.Fatalf("%s computes nothing: %+v", source, row)
+		}
+		if node := last["node"]; *row.Computed < *node.Computed/2 || *row.Computed > 2**node.Computed {
+			t.Errorf("%s computes %.3f, the node %.3f", source, *row.Computed, *node.Computed)
+		}
+	}
+}
+
+// expectZeros: what the kubelet's summary has through the API server is a 0 for a
+// busy container, now and then, with containerd 1.7.12.
+func (c podCluster) expectZeros(t *testing.T, pod string) {
+	t.Helper()
+	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", c.cluster.Kubeconfig, "-n", "wine-1", "--callers", "1", "--for", "40s", "--fail-on", "zero")
+	if r.code != exitFinding || !strings.Contains(r.stderr, "default/"+pod+"/burn") {
+		t.Errorf("the summary has no zero: exit code %d", r.code)
+	}
+}

@@ -1,0 +1,255 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// TestMetricsOfRealPods is the story of the seed: a container is busy, and one
+// version of containerd reports 0 for it now and then, depending on who asks.
+func TestMetricsOfRealPods(t *testing.T) {
+	recordings := t.TempDir()
+	recording := func(version string) string { return filepath.Join(recordings, version+".swdt") }
+	t.Run("1.6.27", func(t *testing.T) {
+		n := newPodNode(t, "1.6.27")
+		p := n.runPod(t, "burner", true, "--cores", "0.5")
+		seen := n.watch(t, recording("1.6.27"))
+		seen.expectExact(t)
+		if seen.verdicts["zero"] > 0 || seen.verdicts["missing"] == 0 || seen.code != exitDone {
+			t.Errorf("1.6.27 leaves the rate out: %v, exit code %d", seen.verdicts, seen.code)
+		}
+		n.removePod(t, p)
+	})
+	t.Run("1.7.12", func(t *testing.T) {
+		n := newPodNode(t, "1.7.12")
+		p := n.runPod(t, "burner", true, "--cores", "0.5")
+		seen := n.watch(t, recording("1.7.12"))
+		seen.expectExact(t)
+		if seen.verdicts["zero"] == 0 || seen.verdicts["missing"] > 0 || seen.code != exitFinding {
+			t.Errorf("1.7.12 reports zeros: %v, exit code %d", seen.verdicts, seen.code)
+		}
+		n.removePod(t, p)
+	})
+	t.Run("2.4.2", func(t *testing.T) {
+		n := newPodNode(t, "2.4.2")
+		p := n.runPod(t, "burner", true, "--cores", "0.5")
+		seen := n.watch(t, recording("2.4.2"))
+		seen.expectExact(t)
+		if seen.verdicts["zero"] == 0 || seen.code != exitFinding {
+			t.Errorf("2.4.2 still reports zeros: %v, exit code %d", seen.verdicts, seen.code)
+		}
+		n.removePod(t, p)
+	})
+	t.Run("compared", func(t *testing.T) {
+		compared := ok(t, "stats", "compare", recording("1.6.27"), recording("1.7.12"))
+		for _, want := range []string{"containerd 1.6.27", "1.7.12", "zero a minute", "missing a minute"} {
+			if !strings.Contains(compared.stdout, want) {
+				t.Errorf("there is no %q", want)
+			}
+		}
+		ok(t, "stats", "report", recording("1.7.12"), recording("1.6.27"), "-o", filepath.Join(recordings, "report.html"))
+	})
+}
+
+const (
+	exitDone    = 0
+	exitFinding = 5
+)
+
+// watched is what `swdt stats watch` saw and said.
+type watched struct {
+	code     int
+	verdicts map[string]int
+	rows     []statsRow
+	kernel   *cpuTime
+}
+
+// statsRow is what `swdt stats watch -o json` promises.
+type statsRow struct {
+	Source   string
+	Caller   int
+	Pod      string
+	Taken    time.Time
+	Computed *float64 `json:"computedCores"`
+	Counter  *uint64  `json:"usageCoreNanoSeconds"`
+	Reported *float64 `json:"reportedCores"`
+	Verdicts []string
+}
+
+// watch asks the runtime with two more callers.
+func (n podNode) watch(t *testing.T, recording string) watched {
+	t.Helper()
+	return n.watchWith(t, "--source", "cri", "--callers", "2", "--fail-on", "zero", "--record", recording)
+}
+
+// watchWith watches the only container, and this machine's kernel counts beside it.
+func (n podNode) watchWith(t *testing.T, args ...string) watched {
+	t.Helper()
+	pids := processesNamed(t, n.Prefix, "program.exe", "0.5")
+	if len(pids) != 1 {
+		t.Fatalf("there are %d burning processes", len(pids))
+	}
+	seen := watched{verdicts: map[string]int{}, kernel: countCPUTime(t, pids[0])}
+	r := swdt(t, append([]string{"stats", "watch", "-c", n.config, "--for", "25s", "-o", "json"}, args...)...)
+	seen.kernel.stop()
+	seen.code = r.code
+	for _, row := range rowsOf(t, r) {
+		seen.rows = append(seen.rows, row)
+		for _, verdict := range row.Verdicts {
+			seen.verdicts[verdict]++
+		}
+	}
+	return seen
+}
+
+// rowsOf reads the lines of `swdt stats watch -o json`.
+func rowsOf(t *testing.T, r result) (rows []statsRow) {
+	t.Helper()
+	lines := bufio.NewScanner(strings.NewReader(r.stdout))
+	for lines.Scan() {
+		var row statsRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// expectExact: what swdt computes from a counter is, within 3 %, what the kernel
+// counted for the same process in the same time.
+func (w watched) expectExact(t *testing.T) {
+	t.Helper()
+	compared, worst := 0, 0.0
+	for i, row := range w.rows {
+		if row.Computed == nil {
+			continue
+		}
+		from, found := w.windowOf(i)
+		if !found {
+			t.Errorf("%v has a computed rate and no sample 10 s before", row.Taken)
+			continue
+		}
+		counted, ok := w.kernel.between(from, row.Taken)
+		if !ok {
+			continue // before the counting began
+		}
+		compared++
+		worst = max(worst, math.Abs(*row.Computed/counted-1))
+	}
+	if compared < 10 {
+		t.Errorf("only %d computed rates of %d rows", compared, len(w.rows))
+	}
+	if worst > 0.03 {
+		t.Errorf("computed and counted by the kernel differ by %.1f %%", 100*worst)
+	}
+	t.Logf("%d computed rates, at most %.2f %% from the kernel's count; verdicts %v in %d rows", compared, 100*worst, w.verdicts, len(w.rows))
+}
+
+// windowOf is where the window of a computed rate begins: the latest sample of the
+// same source and caller at least 10 s before.
+func (w watched) windowOf(i int) (time.Time, bool) {
+	for j := i - 1; j >= 0; j-- {
+		before := w.rows[j]
+		if before.Source == w.rows[i].Source && before.Caller == w.rows[i].Caller && w.rows[i].Taken.Sub(before.Taken) >= 10*time.Second {
+			return before.Taken, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// TestNodesOwnCounters: the node's own counter of the container's process is a
+// third one, which no runtime has had a hand in. It reports no rate, and computed
+// from it is what the runtime's counter and the kernel say.
+func TestNodesOwnCounters(t *testing.T) {
+	n := newPodNode(t, "1.7.12")
+	p := n.runPod(t, "burner", true, "--cores", "0.5")
+	n.runPod(t, "idle", true, "--cores", "0") // its process is not mixed up with the other
+	seen := n.watchWith(t, "--source", "node", "--pod", "^burner$", "--fail-on", "zero,missing,stale")
+	seen.expectExact(t)
+	if seen.code != exitDone || len(seen.verdicts) > 0 {
+		t.Errorf("verdicts %v, exit code %d", seen.verdicts, seen.code)
+	}
+	for _, row := range seen.rows {
+		if row.Source != "node" || row.Reported != nil || row.Counter == nil {
+			t.Fatalf("%+v", row)
+		}
+	}
+	both := n.watchWith(t, "--source", "node,cri", "--pod", "^burner$")
+	both.expectExact(t)
+	idle := rowsOf(t, swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--pod", "^idle$", "--for", "12s", "-o", "json"))
+	if last := idle[len(idle)-1]; last.Computed == nil || *last.Computed > 0.05 {
+		t.Errorf("a pod that does nothing: %+v", last)
+	}
+	n.removePod(t, p)
+}
+
+// TestPodOutlivesContainerd: containerd is killed under a running pod, and finds
+// it again.
+func TestPodOutlivesContainerd(t *testing.T) {
+	n := newPodNode(t, "1.7.12")
+	p := n.runPod(t, "burner", true, "--cores", "0.1")
+	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+	defer cancel()
+	execute := func(command ...string) *runtimev1.ExecSyncResponse {
+		t.Helper()
+		r, err := n.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: p.container, Cmd: command, Timeout: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := execute("cmd", "/c", "echo out& echo err>&2& exit 7"); !strings.Contains(string(r.Stdout), "out") || !strings.Contains(string(r.Stderr), "err") || r.ExitCode != 7 {
+		t.Errorf("exec: %v", r)
+	}
+	n.exec(t, "taskkill", "/F", "/IM", "containerd.exe")
+	eventually(t, "containerd starts again", func() error {
+		if r := swdt(t, "exec", "-c", n.config, "--", "net", "start", "containerd"); r.code != 0 {
+			return errors.New(r.stderr)
+		}
+		return nil
+	})
+	n.awaitRunning(t, p)
+	if r := execute("cmd", "/c", "echo again"); !strings.Contains(string(r.Stdout), "again") {
+		t.Errorf("exec after the restart: %v", r)
+	}
+	log, err := os.ReadFile(filepath.Join(n.Prefix, "drive_c/var/log/pods", p.name, "burn.log"))
+	if err != nil || !strings.Contains(string(log), "stdout F burning 0.1 cores") {
+		t.Errorf("the container's log: %q, %v", log, err)
+	}
+	n.removePod(t, p)
+}
+
+// TestOrdinaryPod has a network namespace and an address, which a HostProcess pod
+// has not.
+func TestOrdinaryPod(t *testing.T) {
+	n := newPodNode(t, "1.7.12")
+	p := n.runPod(t, "ordinary", false, "--cores", "0")
+	status, err := n.runtime.PodSandboxStatus(t.Context(), &runtimev1.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ip := status.Status.Network.GetIp(); !strings.HasPrefix(ip, "10.244.") {
+		t.Errorf("the pod's address is %q", ip)
+	}
+	namespaces := filepath.Join(n.Prefix, "drive_c/ProgramData/swdt-hns/namespaces/*.json")
+	if made, err := filepath.Glob(namespaces); err != nil || len(made) != 1 {
+		t.Errorf("network namespaces: %v, %v", made, err)
+	}
+	n.removePod(t, p)
+	if left, err := filepath.Glob(namespaces); err != nil || len(left) != 0 {
+		t.Errorf("network namespaces are left: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,65 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestStuckPod: a pod cannot start because the program of the pod network is not
+// there. The doctor says so while the pod is still waiting; with the program back,
+// it runs.
+func TestStuckPod(t *testing.T) {
+	c := newPodCluster(t)
+	const program, away = `C:\lab\cni\lab-network.exe`, `C:\lab\lab-network.exe`
+	c.exec(t, "cmd", "/c", "move", program, away)
+	c.apply(t, fmt.Sprintf(ordinaryDeployment, c.registry))
+	eventually(t, "the pod is stuck", func() error {
+		events := c.kubectl(t, "get", "events", "--field-selector", "reason=FailedCreatePodSandBox", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(events, "lab-network") {
+			return errors.New(c.kubectl(t, "describe", "pods"))
+		}
+		return nil
+	})
+	t.Logf("\n%s", c.kubectl(t, "get", "pods", "-o", "wide"))
+
+	r := swdt(t, "doctor", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig)
+	if r.code != exitFinding || !strings.Contains(r.stdout, "there is no lab-network.exe") {
+		t.Errorf("the doctor does not see it: %v", r)
+	}
+	log := ok(t, "logs", "kubelet", "--grep", "web-.*lab-network", "--tail", "1", "-c", c.config)
+	if log.stdout == "" {
+		t.Error("kubelet's log does not say why")
+	}
+
+	c.exec(t, "cmd", "/c", "move", away, program)
+	pod := c.awaitRunningPod(t, "web")
+	if address := c.kubectl(t, "get", "pod", pod, "-o", "jsonpath={.status.podIP}"); !strings.HasPrefix(address, "10.244.") {
+		t.Errorf("the pod's address is %q", address)
+	}
+	ok(t, "doctor", "--rule", "cni-binaries", "-c", c.config)
+}
+
+// ordinaryDeployment has a pod with a network of its own.
+const ordinaryDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {kubernetes.io/os: windows}
+      tolerations: [{key: os, value: windows, effect: NoSchedule}]
+      containers:
+      - name: burn
+        image: %s/burn:1
+        args: ["--cores", "0"]
+`

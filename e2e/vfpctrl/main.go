@@ -1,0 +1,15 @@
+//go:build windows
+
+// Command vfpctrl stands for the tool of the virtual filtering platform on a node
+// that has none: see package imitation.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/swdt-dev/swdt/internal/host/windows"
+	"github.com/swdt-dev/swdt/internal/vfp/imitation"
+)
+
+func main() { os.Exit(imitation.Main(context.Background(), windows.New(), os.Args[1:], os.Stdout)) }
