@@ -6,6 +6,9 @@
 //   - sizes: patches of real pairs of builds: bytes, seconds, memory
 //   - pushes: whole pushes through OpenSSH over shaped links
 //   - downtime: how long a service is away, for a small and a large binary
+//   - logs: a log of a gigabyte, its end, a search, all of it, and as it grows
+//   - stats: what watching 200 pods costs, here and on the node
+//   - relay: what the way to a node's container runtime adds to a call
 //
 // `make bench` builds and installs what it needs and runs all of it. Results go to
 // bench/results.json, from which the tables and plots of docs/benchmarks.md are
@@ -14,6 +17,8 @@
 //   - pairs.go, tools.go, sizes.go: the first part
 //   - link.go, sshd.go, sandbox.go, pushes.go: the second
 //   - downtime.go: the third
+//   - logs.go: the fourth
+//   - wineruntime.go, stats.go, relay.go: the fifth and the sixth
 //   - results.go, page.go, plot.go: what is kept and shown of it
 package main
 
@@ -27,6 +32,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -40,13 +46,14 @@ func main() {
 }
 
 // parts in the order in which they run.
-func parts() []string { return []string{"sizes", "pushes", "downtime"} }
+func parts() []string { return []string{"sizes", "pushes", "downtime", "logs", "stats", "relay"} }
 
 type options struct {
 	root, lab, swdt string
 	parts           []string
 	repeat          int
 	pairs, links    []string // empty: all
+	watchFor        time.Duration
 	render          bool
 }
 
@@ -58,6 +65,7 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.swdt, "swdt", "bin/swdt", "the swdt to measure")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often to measure; the median counts")
 	flags.BoolVar(&o.render, "render", false, "only write docs/benchmarks.md again, from the results that are there")
+	flags.DurationVar(&o.watchFor, "watch", statsFor, "how long to watch; another time is only told, not kept")
 	var chosen, pairs, links string
 	flags.StringVar(&chosen, "parts", strings.Join(parts(), ","), "which parts to run")
 	flags.StringVar(&pairs, "pairs", "", "which pairs of files to take; fewer than all are only told, not kept")
@@ -130,6 +138,15 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 		case "downtime":
 			results.Downtime, err = b.downtime(ctx)
 			results.Downtime.Machine = machine
+		case "logs":
+			results.Logs, err = b.logs(ctx)
+			results.Logs.Machine = machine
+		case "stats":
+			results.Stats, err = b.stats(ctx)
+			results.Stats.Machine = machine
+		case "relay":
+			results.Relay, err = b.relay(ctx)
+			results.Relay.Machine = machine
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)
@@ -146,7 +163,7 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 
 // partial is a run that is only looked at: a page with half of the tables from
 // another run would compare what cannot be compared.
-func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 }
+func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 || o.watchFor != statsFor }
 
 // bench is one run.
 type bench struct {

@@ -33,6 +33,15 @@ func writePages(docs string, r Results) error {
 	if len(r.Downtime.Sizes) > 0 {
 		sections["downtime"] = downtimeTable(r.Downtime)
 	}
+	if len(r.Logs.Ways) > 0 {
+		sections["logs"] = logsTable(r.Logs)
+	}
+	if len(r.Stats.Watches) > 0 {
+		sections["stats"] = statsTable(r.Stats)
+	}
+	if len(r.Relay.Calls) > 0 {
+		sections["relay"] = relayTable(r.Relay)
+	}
 	for name, text := range sections {
 		if page, err = replaceSection(page, name, text); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

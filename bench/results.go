@@ -19,6 +19,9 @@ type Results struct {
 	Sizes    Sizes    `json:"sizes"`
 	Pushes   Pushes   `json:"pushes"`
 	Downtime Downtime `json:"downtime"`
+	Logs     Logs     `json:"logs"`
+	Stats    Stats    `json:"stats"`
+	Relay    Relay    `json:"relay"`
 }
 
 // Machine is where and when a part ran.
