@@ -12,8 +12,9 @@ AGENT   := internal/agentbin/swdt-agent.exe.zst
 # No version in the agent: its hash is its identity, and changes with its source
 # alone.
 # It travels to every node: without inlining (but where bytes are decompressed)
-# it is half a megabyte smaller, and nobody waits for its own code.
-AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w" \
+# it is half a megabyte smaller, with functions that stand closer together 0.2 more,
+# and nobody waits for its own code.
+AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8" \
 	-gcflags=all=-l -gcflags=github.com/klauspost/compress/...=
 SWDT_FLAGS  := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 

@@ -10,6 +10,6 @@ GOBIN=$tools go install google.golang.org/protobuf/cmd/protoc-gen-go google.gola
 PATH=$tools:$PATH protoc -I api/agent/v1 \
 	--go_out=api/agent/v1 --go_opt=paths=source_relative \
 	--go-grpc_out=api/agent/v1 --go-grpc_opt=paths=source_relative \
-	agent.proto
+	api/agent/v1/*.proto
 go run ./internal/config/schemagen api/v1alpha1
 go run ./internal/docgen docs/reference

@@ -13,6 +13,8 @@ need() { # PACKAGE, then a command that succeeds where it is installed
 need wine command -v wine
 need wine64 test -e /usr/lib/wine/wine64 -o -e /usr/bin/wine64
 need gcc-mingw-w64-x86-64 command -v x86_64-w64-mingw32-gcc
+# Captures are opened with the tools that people open them with.
+need tshark command -v tshark
 need openssh-server test -x /usr/sbin/sshd
 need openssh-client command -v ssh
 need sshpass command -v sshpass

@@ -29,13 +29,13 @@ lint() {
 	(cd tools && go build -o "$tool/staticcheck" honnef.co/go/tools/cmd/staticcheck) &&
 		"$tool/staticcheck" ./... &&
 		GOOS=windows "$tool/staticcheck" ./cmd/... ./internal/host/... ./internal/sandbox/... ./internal/ssh/... &&
-		(cd lab && GOOS=windows "$tool/staticcheck" ./...)
+		(cd lab && GOOS=windows "$tool/staticcheck" ./... && cd pods && GOOS=windows "$tool/staticcheck" ./...)
 }
 
 # The hashes of generated files, to see whether generating changes them: unlike
 # `git diff`, this also works on top of changes that are not committed yet.
 generated() {
-	git ls-files --cached --others --exclude-standard '*.pb.go' 'api/*/schema.json' 'docs/reference/*.md' | sort | xargs sha256sum
+	git ls-files --cached --others --exclude-standard '*.pb.go' 'api/*/schema.json' 'docs/reference/*.md' 'docs/rules/*.md' | sort | xargs sha256sum
 }
 
 fresh() {
@@ -58,12 +58,12 @@ for system in linux darwin windows; do
 	check "vet for $system" env GOOS=$system go vet ./...
 done
 check "vet of end-to-end tests" go vet -tags e2e ./e2e/...
-check "vet of lab" bash -c 'cd lab && go vet ./... && GOOS=windows go vet ./...'
+check "vet of lab" bash -c 'cd lab && go vet ./... && GOOS=windows go vet ./... && cd pods && go vet ./... && GOOS=windows go vet ./...'
 check "layers: imports go down only" go test ./internal/architecture/...
 check "staticcheck" lint
 check "generated files" fresh
 check "go.mod is tidy" go mod tidy -diff
-for module in lab lab/kubelet lab/kubernetes; do
+for module in lab lab/kubelet lab/kubernetes lab/pods; do
 	check "$module/go.mod is tidy" bash -c "cd $module && go mod tidy -diff"
 done
 check "shell scripts" scripts

@@ -42,14 +42,17 @@ type Agent struct {
 func Embedded() (Agent, error) { return fromFS(embedded) }
 
 func fromFS(files fs.FS) (Agent, error) {
-	packed, err := fs.ReadFile(files, packedName)
+	open := func() (io.ReadCloser, error) { return files.Open(packedName) }
+	file, err := open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Agent{}, ErrNotEmbedded
 	}
 	if err != nil {
 		return Agent{}, fmt.Errorf("read the embedded agent: %w", err)
 	}
-	return Unpack(packed)
+	defer file.Close()
+	// Its megabytes stay where they are until a node needs them.
+	return unpack(file, open)
 }
 
 // A packed agent is a zstd stream that begins with a skippable frame, which
@@ -67,20 +70,43 @@ const (
 
 // Unpack reads a packed agent's header; its bytes are decompressed as they are read.
 func Unpack(packed []byte) (Agent, error) {
-	if len(packed) < headerSize ||
-		binary.LittleEndian.Uint32(packed) != frameMagic ||
-		binary.LittleEndian.Uint32(packed[4:]) != frameLength {
+	return unpack(bytes.NewReader(packed), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil })
+}
+
+func unpack(begin io.Reader, open func() (io.ReadCloser, error)) (Agent, error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(begin, header[:]); err != nil ||
+		binary.LittleEndian.Uint32(header[:]) != frameMagic ||
+		binary.LittleEndian.Uint32(header[4:]) != frameLength {
 		return Agent{}, errors.New("the embedded agent is damaged: build swdt again with `make build`")
 	}
 	return Agent{
-		Hash: hex.EncodeToString(packed[8:40]),
-		Size: int64(binary.LittleEndian.Uint64(packed[40:])),
-		Open: func() (io.ReadCloser, error) {
-			d, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
-			if err != nil {
-				return nil, fmt.Errorf("decompress the embedded agent: %w", err)
-			}
-			return d.IOReadCloser(), nil
-		},
+		Hash: hex.EncodeToString(header[8:40]),
+		Size: int64(binary.LittleEndian.Uint64(header[40:])),
+		Open: func() (io.ReadCloser, error) { return decompress(open) },
 	}, nil
+}
+
+func decompress(open func() (io.ReadCloser, error)) (io.ReadCloser, error) {
+	packed, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded agent: %w", err)
+	}
+	d, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("decompress the embedded agent: %w", err), packed.Close())
+	}
+	return &unpacking{d, packed}, nil
+}
+
+// unpacking is an agent that is read.
+type unpacking struct {
+	*zstd.Decoder
+	packed io.Closer
+}
+
+// Close is the end of the packed one too.
+func (u *unpacking) Close() error {
+	u.Decoder.Close()
+	return u.packed.Close()
 }

@@ -16,17 +16,17 @@ const module = "github.com/swdt-dev/swdt/"
 // floors below its own, and no others.
 func floors() map[string]int {
 	levels := [][]string{
-		0: {"api/v1alpha1", "api/agent/v1", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
-			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/blobs", "internal/ssh/sshtest", "internal/stats", "e2e"},
-		1: {"internal/host/windows", "internal/host/simulated", "internal/host/hosttest", "internal/rpcerror",
-			"internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/stats/record", "internal/stats/watch", "internal/kubeletargs"},
-		2: {"internal/stats/report", "internal/stats/export", "internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
+		0: {"api/v1alpha1", "api/agent/v1", "internal/browsertest", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
+			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/redact", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/localfile", "internal/ssh/sshtest", "internal/stats", "internal/pcapng", "internal/vfp", "internal/wait", "internal/once", "e2e"},
+		1: {"internal/packed", "internal/guard", "internal/host/windows", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/host/hosttest", "internal/rpcerror",
+			"internal/finding", "internal/blobs", "internal/wine/winetest", "internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/stats/record", "internal/stats/watch", "internal/cri/measure", "internal/kubeletargs", "internal/trace/record"},
+		2: {"internal/host/simulated", "internal/pktmon", "internal/stats/report", "internal/stats/export", "internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/stats/source", "internal/agent", "internal/node", "internal/artifact"},
-		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/criproxy", "internal/criclient", "internal/events", "internal/node/nodetest"},
-		5: {"internal/logs", "internal/setup", "internal/deploy", "internal/sandbox"},
-		6: {"internal/join"},
+		4: {"internal/plan", "internal/preflight", "internal/smallfile", "internal/transfer", "internal/fleet", "internal/watch", "internal/criproxy", "internal/criclient", "internal/events", "internal/hns", "internal/hcs", "internal/node/nodetest"},
+		5: {"internal/hns/hnstest", "internal/capture", "internal/logs", "internal/tasks", "internal/setup", "internal/deploy", "internal/sandbox"},
+		6: {"internal/trace", "internal/join", "internal/doctor", "internal/diag"},
 		7: {"internal/cli"},
-		8: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "e2e/crinode", "bench"},
+		8: {"cmd/swdt", "cmd/swdt-agent", "internal/agentbin/pack", "internal/wine/exec", "internal/config/schemagen", "internal/docgen", "e2e/criversion", "e2e/crinode", "e2e/pktmon", "e2e/vfpctrl", "bench"},
 	}
 	floor := map[string]int{}
 	for level, packages := range levels {
@@ -41,11 +41,11 @@ func floors() map[string]int {
 // both sides share, never anything of the host side.
 func nodeSide() []string {
 	return []string{"internal/agent", "internal/swap", "internal/scm", "internal/settings", "internal/hashcache",
-		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "internal/cri/simulated", "cmd/swdt-agent"}
+		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "internal/cri/simulated", "internal/pktmon", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/guard", "cmd/swdt-agent"}
 }
 
 func shared() []string {
-	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline", "internal/logline"}
+	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline", "internal/logline", "internal/redact", "internal/packed", "internal/pcapng", "internal/wait"}
 }
 
 type listed struct {

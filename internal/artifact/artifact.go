@@ -31,8 +31,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
+	"github.com/swdt-dev/swdt/internal/once"
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -93,20 +93,13 @@ type Store struct {
 	sources *source.Set
 	limits  limits
 
-	mutex  sync.Mutex
-	wishes map[Wish]*entry
-}
-
-// entry is one wish in work. Whoever holds `turn` works; the others wait.
-type entry struct {
-	turn chan struct{}
-	set  *Set
+	wishes once.Map[Wish, Set]
 }
 
 // NewStore makes a Store.
 func NewStore(options Options) *Store {
 	return &Store{
-		options: options, sources: source.NewSet(options), wishes: map[Wish]*entry{},
+		options: options, sources: source.NewSet(options),
 		limits: limits{file: 1 << 30, total: 4 << 30},
 	}
 }
@@ -119,38 +112,15 @@ func Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
 // Resolve gets a component: without the network where the cache has it and its
 // checksum is known.
 func (s *Store) Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
-	e := s.entry(wish)
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return Set{}, context.Cause(ctx)
-	}
-	if e.set != nil {
-		return *e.set, nil
-	}
 	wish.Version = strings.TrimPrefix(wish.Version, "v")
 	wish.SHA256 = strings.ToLower(wish.SHA256)
 	if wish.Arch == "" {
 		wish.Arch = "amd64"
 	}
-	set, err := s.resolve(ctx, wish, r)
-	if err != nil {
-		return Set{}, err
-	}
-	e.set = &set
-	return set, nil
-}
-
-func (s *Store) entry(wish Wish) *entry {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	e, ok := s.wishes[wish]
-	if !ok {
-		e = &entry{turn: make(chan struct{}, 1)}
-		s.wishes[wish] = e
-	}
-	return e
+	return s.wishes.Do(ctx, wish, func() (Set, bool, error) {
+		set, err := s.resolve(ctx, wish, r)
+		return set, true, err
+	})
 }
 
 func (s *Store) resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {

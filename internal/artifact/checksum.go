@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -89,7 +90,7 @@ func (s *Store) remember(w Wish, at place, hash string) {
 		return
 	}
 	if path, err := s.memory(at); err == nil {
-		_ = writeWhole(path, []byte(hash))
+		_ = localfile.Replace(path, []byte(hash))
 	}
 }
 
@@ -120,23 +121,4 @@ func (s *Store) blobs() (*blobs.Store, error) {
 		return blobs.OpenDefault()
 	}
 	return blobs.Open(filepath.Join(s.options.Cache, "blobs"), 0)
-}
-
-// writeWhole writes a file that nobody sees half of.
-func writeWhole(path string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "*.new")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
 }

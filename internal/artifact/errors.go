@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -23,6 +24,18 @@ func (e *MissingError) Error() string {
 }
 
 func (e *MissingError) Unwrap() error { return e.Err }
+
+// AbsentError is a local source that is not there.
+type AbsentError struct {
+	Field string // of the node file
+	What  string // that is not there
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("%s: %s: build it first, or correct the path", e.Field, e.What)
+}
+
+func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 
 // ChecksumError is a file that is not the one that was published.
 type ChecksumError struct {

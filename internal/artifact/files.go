@@ -26,7 +26,7 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	if _, err := os.Stat(filepath.Join(folder, main)); errors.Is(err, fs.ErrNotExist) {
 		below := filepath.Join(folder, "bin")
 		if _, err := os.Stat(filepath.Join(below, main)); err != nil {
-			return nil, fmt.Errorf("%s: %s has no %s, nor has bin in it: build it first, or correct the path: %w", w.field(), folder, main, fs.ErrNotExist)
+			return nil, &AbsentError{Field: w.field(), What: fmt.Sprintf("%s has no %s, nor has bin in it", folder, main)}
 		}
 		folder = below
 	}

@@ -44,7 +44,7 @@ func (s *Store) get(ctx context.Context, w Wish, r ui.Reporter) (got, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return got{}, fmt.Errorf("%s: %s does not exist: build it first, or correct the path: %w", w.field(), path, fs.ErrNotExist)
+		return got{}, &AbsentError{Field: w.field(), What: path + " does not exist"}
 	case err != nil:
 		return got{}, fmt.Errorf("%s: %w", w.field(), err)
 	case info.IsDir() && w.SHA256 != "":

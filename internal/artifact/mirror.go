@@ -3,7 +3,9 @@ package artifact
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -45,6 +47,40 @@ func (p place) String() string {
 	return u.String()
 }
 
+// CheckMirror says what is wrong with a mirror that can be known without asking it;
+// none is no mistake.
+func CheckMirror(mirror string) error {
+	switch {
+	case mirror == "":
+		return nil
+	case !source.IsLocal(mirror):
+		_, err := mirrorURL(mirror)
+		return err
+	}
+	folder, _, err := source.Request{URL: mirror}.LocalPath()
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s: make it, or correct the path", folder)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is a file: name the folder that stands for the internet", folder)
+	}
+	return nil
+}
+
+func mirrorURL(mirror string) (*url.URL, error) {
+	base, err := url.Parse(mirror)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, errors.New("it is neither a folder nor an http or https URL: write it as https://host/path")
+	}
+	return base, nil
+}
+
 // places are where to look for a file that is at a URL: there, or, with a
 // mirror, at its two places in the mirror and nowhere else.
 func places(at, mirror string) ([]place, error) {
@@ -64,9 +100,9 @@ func places(at, mirror string) ([]place, error) {
 		}
 		return []place{place(filepath.Join(folder, filepath.FromSlash(deep))), place(filepath.Join(folder, flat))}, nil
 	}
-	base, err := url.Parse(mirror)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, errors.New("the mirror is neither a folder nor an http or https URL: write it as https://host/path")
+	base, err := mirrorURL(mirror)
+	if err != nil {
+		return nil, fmt.Errorf("the mirror: %w", err)
 	}
 	return []place{place(base.JoinPath(deep).String()), place(base.JoinPath(flat).String())}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -81,7 +82,7 @@ func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got, 
 		return nil, err
 	}
 	if text, err := json.Marshal(content); err == nil {
-		_ = writeWhole(index, text) // without it, it is unpacked again
+		_ = localfile.Replace(index, text) // without it, it is unpacked again
 	}
 	return content, nil
 }

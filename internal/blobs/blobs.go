@@ -22,6 +22,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 const (
@@ -90,7 +92,7 @@ func (s *Store) Path(ctx context.Context, hash string) (string, error) {
 	if !s.Has(hash) {
 		return "", ErrNotHeld
 	}
-	got, err := hashFile(ctx, s.path(hash))
+	got, err := localfile.Hash(ctx, s.path(hash))
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -226,26 +228,4 @@ func (s *Store) touch(hash string) {
 	// Without a stamp the file counts as last used when it was written.
 	_ = os.WriteFile(s.stamp(hash), nil, 0o600)
 	_ = os.Chtimes(s.stamp(hash), now, now)
-}
-
-func hashFile(ctx context.Context, path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum, buffer := sha256.New(), make([]byte, 1<<20)
-	for {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		n, err := file.Read(buffer)
-		sum.Write(buffer[:n])
-		if err == io.EOF {
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }

@@ -142,12 +142,12 @@ func TestAProgramThatEndsAtOnceEndsTheStart(t *testing.T) {
 
 func TestACanceledStartLeavesNothing(t *testing.T) {
 	t.Parallel()
-	state := t.TempDir()
+	binaries, state := lab(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := Start(ctx, Options{Binaries: lab(t), State: state})
+		_, err := Start(ctx, Options{Binaries: binaries, State: state})
 		done <- err
 	}()
 	eventually(t, "the API server's log", func(context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 )
 
@@ -16,6 +15,20 @@ import (
 //
 // Errors that the patch is to blame for are *CorruptError.
 func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
+	sum := sha256.New()
+	info, err := Make(ctx, old, oldSize, patch, io.MultiWriter(sum, w))
+	if err != nil {
+		return Info{}, err
+	}
+	if [32]byte(sum.Sum(nil)) != info.NewSHA256 {
+		return Info{}, corrupt("the result has not the hash that it should have")
+	}
+	return info, nil
+}
+
+// Make is Apply for those who hash what they wrote themselves, as who reads it back
+// from a disk does: what it made is the new file only if it has Info.NewSHA256.
+func Make(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
 	counted := &countingReader{r: patch}
 	h, err := ReadHeader(counted)
 	if err != nil {
@@ -24,7 +37,7 @@ func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader,
 	if h.OldSize != oldSize {
 		return Info{}, corrupt("it is for a file of %d bytes and not of %d", h.OldSize, oldSize)
 	}
-	a := &applier{ctx: ctx, header: h, old: newPages(old, oldSize), w: w, hash: sha256.New()}
+	a := &applier{ctx: ctx, header: h, old: newPages(old, oldSize), w: w}
 	defer a.close()
 	if err := a.open(counted); err != nil {
 		return Info{}, err
@@ -32,20 +45,16 @@ func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader,
 	if err := a.run(); err != nil {
 		return Info{}, err
 	}
-	if [32]byte(a.hash.Sum(nil)) != h.NewSHA256 {
-		return Info{}, corrupt("the result has not the hash that it should have")
-	}
 	return Info{OldSize: h.OldSize, NewSize: h.NewSize, PatchSize: counted.n,
 		OldSHA256: h.OldSHA256, NewSHA256: h.NewSHA256, Variant: h.Variant}, nil
 }
 
-// applier is one run of Apply.
+// applier is one run of Make.
 type applier struct {
 	ctx    context.Context
 	header Header
 	old    *pages
 	w      io.Writer
-	hash   hash.Hash
 
 	streams  [streamCount][]byte // compressed
 	literals *decoder
@@ -199,7 +208,6 @@ func (a *applier) write(part []byte) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
-	a.hash.Write(part)
 	if _, err := a.w.Write(part); err != nil {
 		return fmt.Errorf("writing what a patch makes: %w", err)
 	}

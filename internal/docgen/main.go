@@ -1,5 +1,6 @@
 // Command docgen writes the reference pages under docs/reference from the code:
-// the commands from their own help, the node file from its schema.
+// the commands from their own help, the node file from its schema; and beside it,
+// under docs/rules, doctor's rules.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/doctor"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -39,12 +41,27 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	for name, page := range map[string][]byte{"commands.md": commands, "node-file.md": file} {
-		if err := os.WriteFile(filepath.Join(folder, name), page, 0o644); err != nil {
+	rules, err := rulesPage()
+	if err != nil {
+		return err
+	}
+	for name, page := range map[string][]byte{"commands.md": commands, "node-file.md": file, "../rules/doctor.md": rules} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, page, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func rulesPage() ([]byte, error) {
+	var page bytes.Buffer
+	page.WriteString("# Rules of swdt doctor\n\n" + generated)
+	err := doctor.WritePage(&page)
+	return page.Bytes(), err
 }
 
 // commandPage is the help of every command, in the order in which help names
@@ -53,10 +70,13 @@ func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
 	for _, path := range [][]string{
-		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"}, {"logs"}, {"logs", "list"}, {"events"},
+		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"}, {"logs"}, {"logs", "list"}, {"events"}, {"ps"}, {"diag"}, {"diag", "show"},
+		{"capture"}, {"capture", "counters"}, {"capture", "vfp"},
+		{"hns"}, {"hns", "networks"}, {"hns", "endpoints"}, {"hns", "loadbalancers"}, {"hns", "namespaces"}, {"hns", "policies"}, {"hns", "graph"},
+		{"hcs"}, {"hcs", "list"}, {"hcs", "read"}, {"hcs", "exec"}, {"hcs", "kill"},
 		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"}, {"cri", "containers"},
 		{"cri", "images"}, {"cri", "stats"},
-		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"},
+		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"}, {"trace"}, {"trace", "on"}, {"trace", "off"}, {"trace", "status"}, {"doctor"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
 		{"version"}, {"completion"}, {"help", "exit-codes"},

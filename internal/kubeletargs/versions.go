@@ -54,6 +54,27 @@ func newFlags() map[string]int {
 	return map[string]int{"config-dir": 30}
 }
 
+// Refusal is a flag that a kubelet ends with instead of beginning.
+type Refusal struct{ Flag, Why string }
+
+// Refused are those of the flags that a kubelet of this version, with or without
+// v, does not know; none where no table has the version.
+func Refused(version string, flags []string) (all []Refusal) {
+	minor, err := minorOf(version)
+	if err != nil {
+		return nil
+	}
+	for _, name := range flags {
+		if gone, ok := goneFlags()[name]; ok && minor >= gone {
+			all = append(all, Refusal{name, fmt.Sprintf("which kubelet does not know since 1.%d", gone)})
+		}
+		if since, ok := newFlags()[name]; ok && minor < since {
+			all = append(all, Refusal{name, fmt.Sprintf("which kubelet knows only since 1.%d", since)})
+		}
+	}
+	return all
+}
+
 // checkLabel refuses what kubelet itself refuses to give its node: labels of
 // Kubernetes' own that are not for nodes to set.
 func checkLabel(key string) error {

@@ -3,7 +3,6 @@ package kubeletargs_test
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/wine/winetest"
 )
 
 // The real kubelet.exe parses the flags, which it does before it looks at
@@ -27,8 +27,8 @@ func TestRealKubeletKnowsTheFlags(t *testing.T) {
 	if _, err := os.Stat(kubelet); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("%s is missing: run lab/build.sh kubelet", kubelet)
 	}
-	prefix := preparePrefix(t)
-	install(t, kubelet, filepath.Join(prefix.DriveC(), "kubelet.exe"))
+	prefix := winetest.Prepare(t)
+	winetest.Install(t, kubelet, filepath.Join(prefix.DriveC(), "kubelet.exe"))
 
 	wish := full(version)
 	wish.ConfigDropIn = true
@@ -59,41 +59,6 @@ func labFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(cache, "swdt", "lab")
-}
-
-func preparePrefix(t *testing.T) *wine.Prefix {
-	t.Helper()
-	prefix, err := wine.Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
-	var missing *wine.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := prefix.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return prefix
-}
-
-func install(t *testing.T, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(out, in)
-	if err := errors.Join(err, out.Close()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run is what kubelet prints with these arguments and --version.

@@ -24,8 +24,20 @@ const (
 	JoinRecord = Root + `\join.json`
 	// JoinConfiguration has a bootstrap token in it while kubeadm runs.
 	JoinConfiguration = Root + `\join.yaml`
+	// Trace has what `swdt trace` changed, and what was there before.
+	Trace = Root + `\trace`
+	// TraceRecord is the list of it.
+	TraceRecord = Trace + `\record.json`
 	// GuardianService is the one-shot service that owns a transaction.
 	GuardianService = "swdt-guardian"
+	// Scratch has what programs of Windows' write for `swdt diag` to fetch.
+	Scratch = Root + `\diag`
+	// Captures has the packets of the latest capture, its lock and its journal.
+	Captures       = Root + `\capture`
+	CaptureLock    = Captures + `\lock`
+	CaptureJournal = Captures + `\journal.json`
+	// CaptureService is the one-shot service that owns a capture.
+	CaptureService = "swdt-capture"
 )
 
 // Agent is the path of the agent with this hash (64 hex digits, SHA-256).
@@ -37,6 +49,10 @@ func Staged(destination, hash string) string { return destination + ".swdt-" + h
 // Previous is where the replaced binary is kept for a rollback.
 func Previous(destination string) string { return destination + ".swdt-old" }
 
+// Before is where somebody else's configuration file is kept while ours stands in
+// its place.
+func Before(path string) string { return path + ".swdt-before" }
+
 // Undo is where the old binary is during a transaction.
 func Undo(destination string) string { return destination + ".swdt-undo" }
 
@@ -44,5 +60,5 @@ func Undo(destination string) string { return destination + ".swdt-undo" }
 // interrupted swdt leaves: a staged or half-sent binary.
 func IsLeftover(destination, path string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
-	return ok && rest != "old" && rest != "undo"
+	return ok && rest != "old" && rest != "undo" && rest != "before"
 }

@@ -47,7 +47,7 @@ func (s firewallRule) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 	}
 	switch {
 	case len(same) == 0:
-		return plan.Change{Needed: true, Summary: "add: " + describe(s.wanted)}, nil
+		return plan.Change{Needed: true, Summary: describe(s.wanted)}, nil
 	case len(same) == 1 && equal(same[0], s.wanted):
 		return plan.Change{}, nil
 	case len(same) == 1:
@@ -76,21 +76,19 @@ func equal(a, b *agentv1.FirewallRule) bool {
 }
 
 func describe(rule *agentv1.FirewallRule) string {
-	parts := []string{"block"}
+	action, direction, others := "block", "outbound", "to"
 	if rule.GetAllow() {
-		parts[0] = "allow"
+		action = "allow"
 	}
 	if rule.GetInbound() {
-		parts = append(parts, "in")
-	} else {
-		parts = append(parts, "out")
+		direction, others = "inbound", "from"
 	}
-	parts = append(parts, rule.GetProtocol())
+	parts := []string{action, direction, rule.GetProtocol()}
 	if rule.GetPorts() != "" {
 		parts = append(parts, rule.GetPorts())
 	}
 	if rule.GetAddresses() != "" {
-		parts = append(parts, "from", rule.GetAddresses())
+		parts = append(parts, others, rule.GetAddresses())
 	}
 	if names := profiles(rule.GetProfiles()); len(names) < 3 {
 		parts = append(parts, "on", strings.Join(names, ","))

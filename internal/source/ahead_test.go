@@ -24,9 +24,9 @@ func (r *refusing) RoundTrip(*http.Request) (*http.Response, error) {
 // nobody reads it again.
 func TestALocalFileIsReadAhead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubelet.exe")
-	then := time.Now().Add(-time.Hour)
+	anHourAgo := time.Now().Add(-time.Hour)
 	write := func(content string) {
-		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chtimes(path, then, then)); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chtimes(path, anHourAgo, anHourAgo)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,10 +38,15 @@ func TestALocalFileIsReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &refusing{}
 		set := source.NewSet(source.Options{HTTP: &http.Client{Transport: network}})
-		set.Ahead(t.Context(), source.Request{URL: path})
-		set.Ahead(t.Context(), source.Request{URL: path + ".missing"})
-		set.Ahead(t.Context(), source.Request{URL: "https://example.invalid/kubelet.exe"})
+		var ahead []source.Binary
+		then := func(b source.Binary) { ahead = append(ahead, b) }
+		set.Ahead(t.Context(), source.Request{URL: path}, then)
+		set.Ahead(t.Context(), source.Request{URL: path + ".missing"}, then)
+		set.Ahead(t.Context(), source.Request{URL: "https://example.invalid/kubelet.exe"}, then)
 		synctest.Wait()
+		if len(ahead) != 1 || ahead[0] != want {
+			t.Errorf("read ahead: %+v", ahead)
+		}
 		write("two")
 		got, err := set.Obtain(t.Context(), source.Request{URL: path}, ui.Discard{})
 		if err != nil || got != want {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 
 	"github.com/swdt-dev/swdt/internal/blobs"
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // cache is a folder that all runs of swdt share:
@@ -130,11 +130,7 @@ func (s *slot) save(r record) error {
 	if err != nil {
 		return fmt.Errorf("write the cache's index: %w", err)
 	}
-	temporary := s.base + ".json.new" // ours alone: we hold the lock
-	if err := os.WriteFile(temporary, data, 0o600); err != nil {
-		return fmt.Errorf("write the cache's index: %w", err)
-	}
-	if err := os.Rename(temporary, s.base+".json"); err != nil {
+	if err := localfile.Replace(s.base+".json", data); err != nil {
 		return fmt.Errorf("write the cache's index: %w", err)
 	}
 	return nil
@@ -154,17 +150,4 @@ func (s *slot) dropPart() error {
 		return fmt.Errorf("remove a cut download: %w", err)
 	}
 	return nil
-}
-
-func hashFile(ctx context.Context, path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, &contextReader{ctx, file}); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -251,7 +252,7 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 
 // finish verifies what was downloaded and moves it among the blobs.
 func (d *download) finish(ctx context.Context, now record) (string, error) {
-	hash, err := hashFile(ctx, d.place.part())
+	hash, err := localfile.Hash(ctx, d.place.part())
 	if err != nil {
 		return "", fmt.Errorf("verify the download: %w", err)
 	}

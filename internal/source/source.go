@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/once"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -57,9 +58,10 @@ type Options struct {
 type Set struct {
 	options Options
 
-	mutex   sync.Mutex
-	sources map[Request]*entry
-	hashes  map[fileKey]Binary
+	sources once.Map[Request, Binary]
+
+	mutex  sync.Mutex
+	hashes map[fileKey]Binary
 }
 
 type fileKey struct {
@@ -77,7 +79,7 @@ func NewSet(options Options) *Set {
 	if options.Stall == 0 {
 		options.Stall = time.Minute
 	}
-	return &Set{options: options, sources: map[Request]*entry{}, hashes: map[fileKey]Binary{}}
+	return &Set{options: options, hashes: map[fileKey]Binary{}}
 }
 
 // Obtain gets one binary for itself.
@@ -85,53 +87,25 @@ func Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error)
 	return NewSet(Options{}).Obtain(ctx, request, r)
 }
 
-// entry is one request in work. Whoever holds `turn` works; the others wait.
-type entry struct {
-	turn   chan struct{}
-	done   bool
-	binary Binary
-}
-
 // Obtain gets a binary, or what this Set got for the same request before. A
 // local file that has changed since is read again.
 func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
 	request.SHA256 = strings.ToLower(request.SHA256)
-	e := s.entry(request)
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return Binary{}, context.Cause(ctx)
-	}
-	if e.done {
-		return e.binary, nil
-	}
-	binary, remote, err := s.obtain(ctx, request, r)
-	if err != nil {
-		return Binary{}, err
-	}
-	e.binary, e.done = binary, remote
-	return binary, nil
+	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })
 }
 
-// Ahead begins to read a local file that is going to be asked for. What is wrong
-// with it is told to whoever asks. Anything else is left alone.
-func (s *Set) Ahead(ctx context.Context, request Request) {
+// Ahead begins to read a local file that is going to be asked for, and then calls
+// then with it. What is wrong with it is told to whoever asks. Anything else is
+// left alone.
+func (s *Set) Ahead(ctx context.Context, request Request, then func(Binary)) {
 	if where, err := locate(request); err != nil || where.url != nil {
 		return
 	}
-	go func() { _, _ = s.Obtain(ctx, request, ui.Discard{}) }()
-}
-
-func (s *Set) entry(request Request) *entry {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	e, ok := s.sources[request]
-	if !ok {
-		e = &entry{turn: make(chan struct{}, 1)}
-		s.sources[request] = e
-	}
-	return e
+	go func() {
+		if binary, err := s.Obtain(ctx, request, ui.Discard{}); err == nil {
+			then(binary)
+		}
+	}()
 }
 
 func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Binary, remote bool, _ error) {

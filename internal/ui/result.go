@@ -71,6 +71,16 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return Lines(w, all)
 }
 
+// TableOr is Table, and where there is no row a line that says so: a header alone
+// leaves open whether anything was asked.
+func TableOr(w io.Writer, nothing string, header []string, rows [][]string) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, nothing)
+		return err
+	}
+	return Table(w, header, rows)
+}
+
 // Lines writes rows with their columns aligned, two spaces apart; what is empty
 // at the end of a row takes no room.
 func Lines(w io.Writer, rows [][]string) error {
