@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -98,7 +99,8 @@ func (p *Prefix) DriveC() string { return filepath.Join(p.folder, "drive_c") }
 // cut to 8 bits. The working directory is C:\. Environment variables added to
 // the command's Env are the program's too.
 func (p *Prefix) Command(ctx context.Context, exe string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.tools.wine, append([]string{exe}, args...)...)
+	line := slices.Concat(p.tools.layout, []string{p.tools.wine, exe}, args)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = p.DriveC()
 	cmd.Env = p.environment()
 	return cmd

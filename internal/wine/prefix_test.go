@@ -143,6 +143,36 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	}
 }
 
+// No process of a prefix has its heap where every Windows process has a page:
+// neither the first one nor those that it starts.
+func TestHeapsAreOutOfTheWay(t *testing.T) {
+	if fixedLayout() == nil {
+		t.Skip("this machine does not let a program have a fixed layout")
+	}
+	p := prepared(t)
+	_, stop, err := p.Keep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	const addressNoRandomize = 0x0040000 // ADDR_NO_RANDOMIZE of <sys/personality.h>
+	found := p.processes()
+	if len(found) < 3 { // the keeper, wineserver, services.exe
+		t.Errorf("%d processes", len(found))
+	}
+	for _, process := range found {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(process.pid), "personality"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		personality, err := strconv.ParseUint(strings.TrimSpace(string(text)), 16, 32)
+		if err != nil || personality&addressNoRandomize == 0 {
+			t.Errorf("process %d has personality %q: %v", process.pid, text, err)
+		}
+	}
+}
+
 // Several processes that need a template at once make one.
 func TestTemplateIsMadeOnce(t *testing.T) {
 	tools, err := findTools()

@@ -17,7 +17,10 @@ func (e *MissingError) Error() string {
 }
 
 // tools are the programs a prefix is made and run with, by their full paths.
-type tools struct{ wine, server, compiler, strip string }
+type tools struct {
+	wine, server, compiler, strip string
+	layout                        []string // see fixedLayout
+}
 
 func findTools() (tools, error) {
 	var found tools
@@ -41,6 +44,7 @@ func findTools() (tools, error) {
 	if len(missing) > 0 {
 		return tools{}, &MissingError{Programs: missing}
 	}
+	found.layout = fixedLayout()
 	return found, nil
 }
 
