@@ -46,6 +46,9 @@ type shim struct{ namespace, id string }
 
 // table applies all rules.
 func (f facts) table() Table {
+	if f.runtime.err != nil { // what it told before that is a part of who knows what
+		f.runtime = runtimeAnswer{err: f.runtime.err}
+	}
 	a := &assignment{facts: f, tree: newTree(f.after), heads: map[uint32]bool{}, given: map[uint32]bool{}, shims: map[uint32]shim{}}
 	a.findHeads()
 	t := Table{
@@ -141,11 +144,11 @@ func (a *assignment) isContainers(session, task uint32) bool {
 
 func (a *assignment) pods() []Pod {
 	pods := []Pod{}
-	for _, sandbox := range a.runtime.pods {
-		pods = append(pods, a.pod(sandbox))
-	}
 	if a.runtime.err != nil {
 		pods = a.podsOfShims()
+	}
+	for _, sandbox := range a.runtime.pods {
+		pods = append(pods, a.pod(sandbox))
 	}
 	slices.SortStableFunc(pods, func(x, y Pod) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), x.Created.Compare(y.Created))

@@ -114,6 +114,23 @@ func TestANumberThatIsNotOfThisMachine(t *testing.T) {
 	}
 }
 
+// A runtime that told of pods and then no more has not answered: what it told gives
+// no process to a pod that is not shown.
+func TestHalfAnAnswerIsNone(t *testing.T) {
+	shim := proc(10, 0, "containerd-shim-runhcs-v1.exe", 100, 0)
+	shim.CommandLine = "shim -namespace k8s.io -id pod-of-app"
+	f := factsOf(shim, proc(20, 0, "app.exe", 100, 0))
+	f.runs("app", 20, 100)
+	f.runtime.err = errSilent
+	table := f.table()
+	if len(table.Pods) != 1 || table.Pods[0].State != "unknown" || !slices.Equal(pidsOf(table.Pods[0].Shims), []uint32{10}) {
+		t.Errorf("pods %+v", table.Pods)
+	}
+	if got := pidsOf(table.Others); !slices.Equal(got, []uint32{20}) || len(table.Gaps) != 1 {
+		t.Errorf("others %v, gaps %q", got, table.Gaps)
+	}
+}
+
 // Cores are of the same process, and not of one that has got its number.
 func TestCores(t *testing.T) {
 	f := factsOf(proc(10, 0, "a.exe", 100, 0), proc(20, 0, "b.exe", 100, 0))
