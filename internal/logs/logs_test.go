@@ -232,6 +232,44 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// A runtime cuts long lines in pieces, of both streams in between each other, and
+// writes the end of what has no newline as a piece that goes on.
+func TestContainersLinesInPieces(t *testing.T) {
+	n := startNode(t)
+	const stamp = "2026-11-20T14:00:00.5Z "
+	n.Put(`C:\var\log\pods\default_web-0_1234\app\0.log`, []byte(
+		stamp+"stdout P {\"level\":\"error\",\n"+
+			stamp+"stderr F in between\n"+
+			stamp+"stdout F \"msg\":\"needle\"}\n"+
+			stamp+"stdout P long and \n"+
+			stamp+"stdout F without it\n"+
+			stamp+"stdout F another needle\n"+
+			stamp+"stderr P last words\n"))
+	const long = `{"level":"error","msg":"needle"}`
+	for name, c := range map[string]struct {
+		o    logs.Options
+		want []string
+	}{
+		"all":      {logs.Options{Tail: -1}, []string{"in between", long, "long and without it", "another needle", "last words"}},
+		"grep":     {logs.Options{Tail: -1, Grep: pattern(t, "needle")}, []string{long, "another needle"}},
+		"end":      {logs.Options{Tail: 1, Grep: pattern(t, "words")}, []string{"last words"}},
+		"by level": {logs.Options{Tail: -1, Level: logline.Error}, []string{long}},
+	} {
+		c.o.Sources = []string{"pod/default/web-0"}
+		records, err := show(t, n, c.o)
+		var got []string
+		for _, r := range records {
+			got = append(got, r.Text)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q, %v", name, got, c.want, err)
+		}
+	}
+	f := follow(t, n, logs.Options{Sources: []string{"pod/default/web-0"}, Tail: 1})
+	f.expect("last words")
+	f.stop()
+}
+
 func TestWhatIsNotThere(t *testing.T) {
 	n := startNode(t)
 	_, err := show(t, n, logs.Options{Sources: []string{"kubelet"}, Tail: 1})

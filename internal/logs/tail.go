@@ -90,7 +90,8 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 }
 
 // request asks the node for no more than what is needed: but the last lines of
-// those that match are known only here.
+// those that match are known only here. So is whether a container's line matches: it
+// may come in pieces, of which only one has the word.
 func request(file File, o Options) *agentv1.TailRequest {
 	r := &agentv1.TailRequest{Path: file.Path, Lines: int64(o.Tail), Follow: o.Follow}
 	if o.Tail < 0 || o.picks() {
@@ -99,7 +100,9 @@ func request(file File, o Options) *agentv1.TailRequest {
 	if !o.Since.IsZero() {
 		r.Since = timestamppb.New(o.Since)
 	}
-	r.Contains, r.IgnoreCase = o.Grep.Words()
+	if !strings.HasPrefix(file.Source, podPrefix) {
+		r.Contains, r.IgnoreCase = o.Grep.Words()
+	}
 	return r
 }
 
@@ -123,12 +126,12 @@ type lines struct {
 	options Options
 	zone    *time.Location // of the node
 
-	rest  []byte          // of a line whose end is not here
-	cri   strings.Builder // of a container's line that goes on
-	time  time.Time       // of the latest line that has one
-	level logline.Level
-	keep  ring // the last lines that match, until the log stands
-	stood bool
+	rest   []byte            // of a line whose end is not here
+	pieces map[string][]byte // of a container's lines that go on, by stream
+	time   time.Time         // of the latest line that has one
+	level  logline.Level
+	keep   ring // the last lines that match, until the log stands
+	stood  bool
 	// verbatim is whether nobody needs to look at the lines; nil: somebody does.
 	verbatim func() bool
 }
@@ -138,7 +141,7 @@ const everyLine = -1
 
 // newLines keeps the last lines of those that match until the log stands.
 func newLines(file File, o Options, last int) *lines {
-	l := &lines{file: file, options: o, zone: time.UTC}
+	l := &lines{file: file, options: o, zone: time.UTC, pieces: map[string][]byte{}}
 	if last >= 0 {
 		l.keep.size = last
 	} else {
@@ -154,7 +157,7 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 	switch r.GetEvent() {
 	case "":
 	case tailStands:
-		if err := in.Send(ctx, l.release()); err != nil {
+		if err := in.Send(ctx, append(l.unfinished(), l.release()...)); err != nil {
 			return err
 		}
 		in.CaughtUp(ctx)
@@ -173,7 +176,7 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 // passes is whether lines go through as they are. Those of containers have to be
 // taken out of what their runtime wraps them in.
 func (l *lines) passes(data []byte) bool {
-	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || l.cri.Len() > 0 {
+	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || len(l.pieces) > 0 {
 		return false
 	}
 	first, _, _ := bytes.Cut(data, []byte("\n"))
@@ -229,8 +232,22 @@ func (l *lines) cut() (records []Record) {
 	return records
 }
 
+// unfinished ends a container's lines that go on nowhere: a runtime writes so the
+// last line of a container that ended without a newline.
+func (l *lines) unfinished() (records []Record) {
+	for _, stream := range []string{"stdout", "stderr"} {
+		if held, ok := l.pieces[stream]; ok {
+			delete(l.pieces, stream)
+			records = l.add(records, fromPieces(held, stream))
+		}
+	}
+	return records
+}
+
 // end ends the log.
-func (l *lines) end() []Record { return append(l.cut(), l.release()...) }
+func (l *lines) end() []Record {
+	return append(append(l.cut(), l.unfinished()...), l.release()...)
+}
 
 // release gives the last lines, once it is known that they are.
 func (l *lines) release() []Record {
@@ -251,17 +268,28 @@ func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
 	if parsed.Level == logline.Unknown {
 		parsed.Level = l.level
 	}
-	if parsed.Partial && l.cri.Len() < maxLine {
-		l.cri.WriteString(parsed.Text)
+	held := l.pieces[parsed.Stream]
+	if parsed.Partial && len(held) < maxLine {
+		l.pieces[parsed.Stream] = append(held, parsed.Text...)
 		return to
 	}
-	if l.cri.Len() > 0 {
-		parsed.Text = l.cri.String() + parsed.Text
-		l.cri.Reset()
+	if len(held) > 0 {
+		delete(l.pieces, parsed.Stream)
+		parsed = fromPieces(append(held, parsed.Text...), parsed.Stream)
 	}
+	return l.add(to, parsed)
+}
+
+// fromPieces is a container's line that came in pieces. Its level is no piece's.
+func fromPieces(text []byte, stream string) logline.Line {
+	return logline.Line{Level: logline.Parse(text, time.Now()).Level, Stream: stream, Text: string(text)}
+}
+
+// add appends the record of a whole line where it is wanted.
+func (l *lines) add(to []Record, line logline.Line) []Record {
 	r := Record{
 		Time: l.time, Node: l.file.Node, Source: l.file.Source, File: l.file.Path,
-		Level: parsed.Level, Stream: parsed.Stream, Text: parsed.Text,
+		Level: line.Level, Stream: line.Stream, Text: line.Text,
 	}
 	switch {
 	case !l.options.wants(r):
@@ -278,7 +306,7 @@ func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
 // next one.
 func (l *lines) isNotWanted(text []byte) bool {
 	o := l.options
-	if o.Grep == nil || o.Level != logline.Unknown || !o.Since.IsZero() || !o.Until.IsZero() || l.cri.Len() > 0 {
+	if o.Grep == nil || o.Level != logline.Unknown || !o.Since.IsZero() || !o.Until.IsZero() || len(l.pieces) > 0 {
 		return false
 	}
 	return !o.Grep.matchBytes(text) && !logline.IsCRI(text)
