@@ -70,6 +70,16 @@ type selected struct {
 	ids     []int
 }
 
+// and is what either of two wants of a channel.
+func (s selected) and(other selected) selected {
+	if len(s.ids) == 0 || len(other.ids) == 0 {
+		return selected{channel: s.channel}
+	}
+	ids := slices.Concat(s.ids, other.ids)
+	slices.Sort(ids)
+	return selected{channel: s.channel, ids: slices.Compact(ids)}
+}
+
 // choose finds the channels that a name stands for among those of the node. A
 // group of which the node has nothing (a role is not installed) is empty; a name
 // that somebody wrote must exist.

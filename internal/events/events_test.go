@@ -56,3 +56,13 @@ func TestTheAnswerInPieces(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatOverlap(t *testing.T) {
+	r := &Reader{present: []string{"System", "Application"}}
+	for _, names := range [][]string{{"services", "System"}, {"System", "services"}, {"system", "System"}} {
+		channels, err := r.Channels(names)
+		if err != nil || len(channels) != 1 || len(channels[0].chosen.ids) != 0 {
+			t.Errorf("%q: %+v, %v", names, channels, err)
+		}
+	}
+}

@@ -74,7 +74,7 @@ type Channel struct {
 // Name of the channel.
 func (c Channel) Name() string { return c.chosen.channel }
 
-// Channels finds those that the names mean.
+// Channels finds those that the names mean, each once: names may overlap.
 func (r *Reader) Channels(names []string) ([]Channel, error) {
 	var all []Channel
 	for _, name := range names {
@@ -83,9 +83,12 @@ func (r *Reader) Channels(names []string) ([]Channel, error) {
 			return nil, err
 		}
 		for _, s := range chosen {
-			if !slices.ContainsFunc(all, func(c Channel) bool { return c.chosen.channel == s.channel && len(c.chosen.ids) == 0 }) {
+			at := slices.IndexFunc(all, func(c Channel) bool { return c.chosen.channel == s.channel })
+			if at < 0 {
 				all = append(all, Channel{r, s})
+				continue
 			}
+			all[at].chosen = all[at].chosen.and(s)
 		}
 	}
 	return all, nil
@@ -194,7 +197,7 @@ func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) e
 		case <-ticker.C:
 		}
 		var batch []Event
-		newest, err := c.ask(ctx, q, max(at.last, 1), func(e Event) error {
+		newest, err := c.ask(ctx, q, at.last, func(e Event) error {
 			if q.Wants == nil || q.Wants(e) {
 				batch = append(batch, e)
 			}

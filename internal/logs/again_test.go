@@ -186,6 +186,21 @@ func TestEventsThroughLostConnections(t *testing.T) {
 	f.stop()
 }
 
+// The first event of a channel is as new as any other.
+func TestFollowAnEmptyChannel(t *testing.T) {
+	n := startNode(t)
+	const empty = "Microsoft-Windows-Hyper-V-Compute-Operational"
+	n.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "P", ID: 1, Level: 4, Message: "there"})
+	f := follow(t, n, logs.Options{Sources: []string{"event:System", "event:" + empty}, Tail: 1})
+	f.expect("P 1: there") // after the empty one was looked at
+	for _, message := range []string{"first", "second"} {
+		n.Machine.LogEvent(simulated.LoggedEvent{Channel: empty, Provider: "P", ID: 2, Level: 4, Message: message})
+	}
+	f.expect("P 2: first")
+	f.expect("P 2: second")
+	f.stop()
+}
+
 // wide is text as PowerShell 5.1 writes it.
 func wide(text string, bigEndian bool) (data []byte) {
 	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
