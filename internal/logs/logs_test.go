@@ -216,6 +216,22 @@ func TestFollowSurvivesRotationTruncationAndLogsToCome(t *testing.T) {
 	}
 }
 
+// A log that is rotated within a pattern gets a name that fits it, too.
+func TestFollowPatternThroughRotation(t *testing.T) {
+	n := startNode(t)
+	n.Put(`C:\logs\a.log`, []byte("one\n"))
+	f := follow(t, n, logs.Options{Sources: []string{`file:C:\logs\*.log`}, Tail: -1})
+	f.expect("one")
+	if err := n.Files.Rename(`C:\logs\a.log`, `C:\logs\a-2026.log`, false); err != nil {
+		t.Fatal(err)
+	}
+	add(t, n, `C:\logs\a.log`, "two\n")
+	f.expect("two")
+	add(t, n, `C:\logs\b.log`, "another\n")
+	f.expect("another")
+	f.stop()
+}
+
 func TestPods(t *testing.T) {
 	n := startNode(t)
 	const pods = `C:\var\log\pods\`
@@ -315,6 +331,8 @@ func TestEventsAreFilteredOnTheNode(t *testing.T) {
 		"by number": {logs.Options{Sources: []string{"event:System"}, Tail: -1, EventIDs: []int{7036, 7031}}, []int{7036, 7031}},
 		"by time":   {logs.Options{Sources: []string{"event:System"}, Tail: -1, Since: base.Add(2 * time.Second), Until: base.Add(3 * time.Second)}, []int{7034}},
 		"services":  {logs.Options{Sources: []string{"event:services"}, Tail: -1}, []int{7036, 7034, 7031}},
+		"twice":     {logs.Options{Sources: []string{"event:services", "event:services"}, Tail: -1}, []int{7036, 7034, 7031}},
+		"overlaps":  {logs.Options{Sources: []string{"event:services", "event:System"}, Tail: -1}, []int{7036, 7034, 7031}},
 	} {
 		records, err := show(t, n, c.o)
 		var got []int

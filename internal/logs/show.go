@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/events"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -43,13 +44,14 @@ type show struct {
 	mutex   sync.Mutex
 	errs    []error
 	read    map[string]bool // by path, folded
-	several atomic.Bool     // there is more than one log
+	owners  map[fileID]string
+	several atomic.Bool // there is more than one log
 }
 
 // Show sends a node's logs to the merger and closes in, which has stood for the
 // node until its logs were known. With Follow it ends with ctx.
 func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, tell ui.Reporter) error {
-	s := &show{node: n, options: o, merger: m, tell: tell, read: map[string]bool{}}
+	s := &show{node: n, options: o, merger: m, tell: tell, read: map[string]bool{}, owners: map[fileID]string{}}
 	names := o.Sources
 	if len(names) == 0 {
 		names = byDefault()
@@ -112,10 +114,29 @@ func (s *show) file(ctx context.Context, file File, o Options) {
 	in := s.merger.Add(ctx)
 	s.running.Go(func() {
 		defer in.Close(ctx)
-		t := &tail{lines: newLines(file, o, o.last()), in: in, tell: s.tell}
+		t := &tail{lines: newLines(file, o, o.last()), in: in, tell: s.tell, owns: func(p *agentv1.TailPlace) bool { return s.owns(file, p) }}
 		t.lines.verbatim = s.verbatim(o)
 		s.failed(ctx, s.again(ctx, func(ctx context.Context) error { return t.read(ctx, s.node.Files) }))
 	})
+}
+
+// fileID is a file, whatever it is called.
+type fileID struct{ volume, index uint64 }
+
+// owns is whether a file that is followed is read under this path and no other. One
+// that was rotated away is found by a pattern as new, under its new name, when all
+// that it says has come already.
+func (s *show) owns(file File, at *agentv1.TailPlace) bool {
+	if !s.options.Follow || at.GetIndex() == 0 { // not every file system numbers its files
+		return true
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	id := fileID{at.GetVolume(), at.GetIndex()}
+	if _, known := s.owners[id]; !known {
+		s.owners[id] = file.Path
+	}
+	return s.owners[id] == file.Path
 }
 
 // verbatim is whether lines need not be looked at: nobody asked for anything but

@@ -51,10 +51,12 @@ type tail struct {
 	in    *Input
 	tell  ui.Reporter
 	place *agentv1.TailPlace // behind what has come; nil: nothing has
+	owns  func(*agentv1.TailPlace) bool
 }
 
 // read sends the file's lines to the merger until the file ends, or while it is
-// followed until ctx does. After an error it goes on where it was.
+// followed until ctx does, or until the file is one that is read under another
+// name. After an error it goes on where it was.
 func (t *tail) read(ctx context.Context, node Tailer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,6 +75,9 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 		}
 		if err != nil {
 			return err // the agent has said what was attempted
+		}
+		if place := reply.GetPlace(); place != nil && !t.owns(place) {
+			return nil
 		}
 		if reply.GetEvent() == tailLost {
 			t.tell.Warn("%s was replaced while there was no connection, and is gone: what it had at its end is not shown", t.lines.file.Path)
