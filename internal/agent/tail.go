@@ -177,7 +177,8 @@ func (t *tailer) drain(last bool) error {
 			return err
 		}
 		read, err := t.read()
-		ended := read == 0 || err == io.EOF
+		// A file that was cut while its beginning was looked at ends unexpectedly.
+		ended := read == 0 && err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !ended {
 			return t.failed(err)
 		}
