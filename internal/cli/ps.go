@@ -261,7 +261,8 @@ func (l psList) explain(w io.Writer, several bool) error {
 			if o.Sandbox != "" {
 				line += ", " + o.Sandbox
 			}
-			line += fmt.Sprintf("; `swdt exec -- taskkill /F /T /PID %d` ends it", o.PID)
+			// Of this node alone: elsewhere the number is another process's.
+			line += fmt.Sprintf("; `swdt exec -n %s -- taskkill /F /T /PID %d` ends it", n.Name, o.PID)
 			if several {
 				line = n.Name + ": " + line
 			}

@@ -72,24 +72,32 @@ func (w *psWatch) show(number int, n psNode) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.nodes[number] = n
-	switch {
-	case w.format == ui.JSON:
+	if w.format == ui.JSON {
 		return json.NewEncoder(w.out).Encode(n)
-	case w.screen == nil:
-		_, err := fmt.Fprintf(w.out, "%s %s\n", n.Name, n.table.Taken.Format("2006-01-02T15:04:05Z"))
-		if err != nil {
-			return err
-		}
-		return psList{Nodes: []psNode{n}, options: w.options}.text(w.out)
 	}
 	var text bytes.Buffer
-	for _, of := range w.nodes {
-		for _, gap := range of.table.Gaps {
-			fmt.Fprintf(&text, "%s: %s\n", of.Name, gap)
+	if w.screen == nil {
+		fmt.Fprintf(&text, "%s %s\n", n.Name, n.table.Taken.Format("2006-01-02T15:04:05Z"))
+		if err := w.write(&text, n); err != nil {
+			return err
 		}
+		_, err := w.out.Write(text.Bytes())
+		return err
 	}
-	if err := (psList{Nodes: w.nodes, options: w.options}).text(&text); err != nil {
+	if err := w.write(&text, w.nodes...); err != nil {
 		return err
 	}
 	return w.screen.draw(text.String())
+}
+
+// write writes what could not be asked, and the table.
+func (w *psWatch) write(to io.Writer, nodes ...psNode) error {
+	for _, of := range nodes {
+		for _, gap := range of.table.Gaps {
+			if _, err := fmt.Fprintf(to, "%s: %s\n", of.Name, gap); err != nil {
+				return err
+			}
+		}
+	}
+	return psList{Nodes: nodes, options: w.options}.text(to)
 }

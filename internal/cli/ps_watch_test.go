@@ -137,6 +137,19 @@ func TestPsWatchInAPipe(t *testing.T) {
 	}
 }
 
+// What could not be asked is said of each look, there too.
+func TestPsWatchInAPipeTellsOfGaps(t *testing.T) {
+	w := newWorkplace(t)
+	stop(t, w.machine)
+	out := &looks{reached: make(chan struct{}), wanted: 1, separator: "win 2"}
+	p := w.watchPs(out)
+	<-out.reached
+	p.interrupt(t)
+	if look := out.all()[0]; !strings.Contains(look, "\nwin: pods and orphaned shims are not known: ") || !strings.Contains(look, "\nOWNER ") {
+		t.Errorf("a look: %q", look)
+	}
+}
+
 // looks tells when so many have been written.
 type looks struct {
 	lines
