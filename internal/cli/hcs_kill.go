@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -107,19 +108,33 @@ func (s *session) confirmKill(ctx context.Context, k killed, yes bool) (bool, er
 
 // find finds a compute system by its ID or by whose it is.
 func (c computeSystems) find(name string) (hcs.System, error) {
-	owner, err := hcs.FindOwner(c.owners, name, false)
+	system, err := hcs.FindSystem(c.systems, name)
 	var unknown *hcs.NotFoundError
+	if !errors.As(err, &unknown) {
+		return system, err
+	}
+	// The runtime knows those, too, that ended before the one of now was started.
+	live := slices.DeleteFunc(slices.Clone(c.owners), func(o hcs.Owner) bool { _, there := c.of(o); return !there })
+	owner, err := hcs.FindOwner(live, name, false)
 	if errors.As(err, &unknown) {
-		return hcs.FindSystem(c.systems, name)
+		owner, err = hcs.FindOwner(c.owners, name, false)
 	}
 	if err != nil {
 		return hcs.System{}, err
 	}
-	for _, s := range c.systems {
-		if o, ok := hcs.OwnerOf([]hcs.Owner{owner}, s); ok && o.ID == owner.ID {
-			return s, nil
-		}
+	if system, there := c.of(owner); there {
+		return system, nil
 	}
 	return hcs.System{}, fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or has ended; swdt hcs list shows those that are",
 		owner, hcs.Short(owner.ID))
+}
+
+// of is the compute system of an owner.
+func (c computeSystems) of(owner hcs.Owner) (hcs.System, bool) {
+	for _, s := range c.systems {
+		if _, ok := hcs.OwnerOf([]hcs.Owner{owner}, s); ok {
+			return s, true
+		}
+	}
+	return hcs.System{}, false
 }

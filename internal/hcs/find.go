@@ -37,12 +37,17 @@ func FindOwner(owners []Owner, name string, container bool) (Owner, error) {
 	return one(found, name, func(o Owner) string { return o.String() + " (" + Short(o.ID) + ")" })
 }
 
-// FindSystem finds one by the beginning of its ID.
+// FindSystem finds one by the beginning of its ID. A pod's utility VM has that of
+// its sandbox, which is meant where it is there.
 func FindSystem(systems []System, name string) (System, error) {
 	var found []System
 	for _, s := range systems {
 		if s.ID == name {
 			return s, nil
+		}
+		sandbox, isVM := strings.CutSuffix(s.ID, vmSuffix)
+		if isVM && slices.ContainsFunc(systems, func(other System) bool { return other.ID == sandbox }) {
+			continue
 		}
 		if isID(s.ID, name) {
 			found = append(found, s)
