@@ -23,6 +23,7 @@ type services struct {
 	terminated string
 	looks      int
 	goesAfter  int // so many looks after it was terminated, a system is gone; 0: never
+	failure    error
 }
 
 func (s *services) Objects(context.Context, *agentv1.ComputeRequest, ...grpc.CallOption) (*agentv1.ComputeReply, error) {
@@ -31,7 +32,7 @@ func (s *services) Objects(context.Context, *agentv1.ComputeRequest, ...grpc.Cal
 			s.systems = nil
 		}
 	}
-	return &agentv1.ComputeReply{Objects: s.systems}, nil
+	return &agentv1.ComputeReply{Objects: s.systems}, s.failure
 }
 
 func (s *services) Terminate(_ context.Context, r *agentv1.ComputeRequest, _ ...grpc.CallOption) (*agentv1.ComputeReply, error) {
@@ -106,8 +107,10 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", name, got.ID, err, want)
 		}
 	}
-	systems := []hcs.System{{ID: "ab"}, {ID: "abc"}}
-	for name, want := range map[string]string{"ab": "ab", "abc": "abc", "a": "several", "x": "none"} {
+	systems := []hcs.System{{ID: "ab"}, {ID: "abc"}, {ID: "de"}, {ID: "de@vm"}, {ID: "fgh@vm"}}
+	for name, want := range map[string]string{
+		"ab": "ab", "abc": "abc", "a": "several", "x": "none", "d": "de", "de@vm": "de@vm", "fg": "fgh@vm",
+	} {
 		got, err := hcs.FindSystem(systems, name)
 		if outcome(got.ID, err) != want {
 			t.Errorf("system %s: %q, %v, want %s", name, got.ID, err, want)
@@ -159,6 +162,11 @@ func TestKillTellsWhatDoesNotGo(t *testing.T) {
 		if err := hcs.Kill(t.Context(), s, "a"); err != nil {
 			t.Errorf("one that is stopped: %v", err)
 		}
+		s.failure = errors.New("the connection is lost")
+		if err := hcs.Kill(t.Context(), s, "a"); !errors.Is(err, s.failure) {
+			t.Errorf("where nobody can look: %v", err)
+		}
+		s.failure = nil
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s.systems[0].Document = []byte(`{"State":"Running"}`)

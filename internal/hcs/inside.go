@@ -87,7 +87,8 @@ func (i Inside) Read(ctx context.Context, path string, s command.Streams) (int, 
 	if i.Way == ByTool {
 		return command.Run(ctx, i.Processes, &agentv1.RunCommand{Path: hcsdiag, Args: []string{"read", i.ID, path}}, s)
 	}
-	if strings.ContainsAny(path, "\"<>|&^%*?\r\n") {
+	// A path without a space comes there without quotes, where more ends a word.
+	if strings.ContainsAny(path, "\"<>|&^%*?\r\n") || !strings.Contains(path, " ") && strings.ContainsAny(path, ",;=") {
 		return 0, &UnreadableError{Path: path}
 	}
 	// Every Windows image has cmd.exe, Nano Server too. Its type is for text.

@@ -1,6 +1,7 @@
 package hcs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const (
 type StillThereError struct{ ID, State string }
 
 func (e *StillThereError) Error() string {
-	return fmt.Sprintf("compute system %s was told to end %s ago and is %s; end its shim with: swdt exec -- taskkill /f /pid PID, or restart the node",
+	return fmt.Sprintf("compute system %s was told to end %s ago and is %s; end its shim with: swdt exec -n NODE -- taskkill /f /pid PID, or restart the node",
 		e.ID, endTimeout, strings.ToLower(e.State))
 }
 
@@ -35,23 +36,29 @@ func Kill(ctx context.Context, compute agentv1.ComputeClient, id string) error {
 	defer cancel()
 	ticker := time.NewTicker(endTick)
 	defer ticker.Stop()
-	state := "unknown"
+	state, failed := "", error(nil) // of the last look that was not cut short
 	for {
 		systems, err := List(bounded, compute)
-		if err == nil {
+		switch {
+		case err == nil:
 			system, there := byID(systems, id)
 			if !there || system.State == "Stopped" {
 				return nil
 			}
-			state = system.State
-		} else if errors.Is(err, host.ErrNotSupported) {
+			state, failed = system.State, nil
+		case errors.Is(err, host.ErrNotSupported):
 			return err
+		case bounded.Err() == nil:
+			failed = err
 		}
 		select {
 		case <-ticker.C:
 		case <-bounded.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if failed != nil || state == "" {
+				return fmt.Errorf("look whether compute system %s, which was told to end, has gone: %w", id, cmp.Or(failed, bounded.Err()))
 			}
 			return &StillThereError{ID: id, State: state}
 		}
