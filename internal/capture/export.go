@@ -32,6 +32,9 @@ type Export struct {
 // Fetch has the node make pcapng of a capture and brings that into a local folder.
 func Fetch(ctx context.Context, n *node.Node, captured Result, folder string, r ui.Reporter) (Export, error) {
 	log := pktmon.LogFile(captured.ID)
+	if _, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: log}); errors.Is(err, host.ErrNotExist) {
+		return Export{}, &FailedError{Reason: "the node has no log of them: " + captured.Reason}
+	}
 	if !captured.Exportable {
 		local := filepath.Join(folder, captured.ID+".etl")
 		_, err := transfer.Download(ctx, n, log, local, r)

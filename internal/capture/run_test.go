@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,6 +163,34 @@ func TestACaptureThatIsOverAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("live: %v", err)
 		}
+	}
+	awaitClean(t, n)
+}
+
+// A capture that is let go before the node has begun it has no packets, which is said.
+func TestACaptureThatIsLetGoBeforeItBegan(t *testing.T) {
+	n := nodetest.Start(t, "win-1", simulated.Options{})
+	letGo := make(chan struct{})
+	var once sync.Once
+	n.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		guardians := op.Service == layout.CaptureService
+		switch {
+		case op.Kind == simulated.OpUnlock && op.Phase == simulated.After && strings.EqualFold(op.Target, layout.CaptureLock):
+			once.Do(func() { close(letGo) })
+		case op.Kind == simulated.OpProcessRun && op.Phase == simulated.Before && guardians:
+			<-letGo
+		}
+		return simulated.Continue()
+	})
+	stop := make(chan struct{})
+	close(stop)
+	result, err := capture.Run(t.Context(), n.Node, capture.Options{Stop: stop, Holder: "tester", MaxSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none *capture.FailedError
+	if _, err := capture.Fetch(t.Context(), n.Node, result, t.TempDir(), ui.Discard{}); !errors.As(err, &none) || !strings.Contains(err.Error(), "it was let go before it began") {
+		t.Errorf("%v", err)
 	}
 	awaitClean(t, n)
 }

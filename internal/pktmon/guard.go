@@ -87,7 +87,7 @@ func (g *guardian) capture(ctx context.Context) Outcome {
 		return *refused
 	}
 	if g.abandoned() {
-		return Outcome{Result: Captured, Reason: "nobody holds it"}
+		return Outcome{Result: Captured, Reason: "it was let go before it began"}
 	}
 	if err := g.begin(ctx); err != nil {
 		return Outcome{Result: Failed, Reason: err.Error()}
@@ -95,6 +95,9 @@ func (g *guardian) capture(ctx context.Context) Outcome {
 	reason, err := g.wait(ctx)
 	if err != nil {
 		return Outcome{Result: Failed, Reason: err.Error()}
+	}
+	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // a live one has told
+		reason += "; before that, " + ErrTaken.Error()
 	}
 	return Outcome{Result: Captured, Reason: reason}
 }
@@ -254,6 +257,12 @@ func (g *guardian) stop(ctx context.Context) error {
 		}
 	}
 	return errors.New("pktmon stop does not end the capture")
+}
+
+// isRunning is whether pktmon says that our capture runs, or cannot say.
+func (g *guardian) isRunning(ctx context.Context) (bool, error) {
+	text, running, err := g.monitor.status(ctx)
+	return g.Plan.Blind || running && g.isOurs(text), err
 }
 
 // isOurs goes by the log file that a session names. A live one has none.

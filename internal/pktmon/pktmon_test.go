@@ -162,6 +162,34 @@ func TestSomebodyElseCaptures(t *testing.T) {
 	})
 }
 
+// Packets of a capture that somebody else has ended are fewer than they seem.
+func TestSomebodyElseEndsACapture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, p := n.session()
+		defer p.Exit()
+		ending := plan("a")
+		ending.For = time.Minute
+		hold, err := pktmon.Begin(t.Context(), m, ending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hold.Release()
+		var outcome *pktmon.Outcome
+		err = pktmon.Follow(t.Context(), m, "a", func(e pktmon.Event) error {
+			if e.State == pktmon.Capturing {
+				n.pktmon(t, "stop")
+			}
+			outcome = e.Outcome
+			return nil
+		})
+		if err != nil || outcome == nil || outcome.Reason != "its time was over; before that, somebody else ended the capture with pktmon" {
+			t.Errorf("%+v, %v", outcome, err)
+		}
+		n.checkClean(t, "after it")
+	})
+}
+
 // Filters that somebody adds while we capture are not removed: and pktmon cannot
 // remove only ours.
 func TestSomebodyAddsAFilter(t *testing.T) {

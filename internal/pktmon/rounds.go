@@ -20,11 +20,11 @@ func (g *guardian) turn(ctx context.Context) error {
 	if g.Plan.Round == 0 || time.Since(g.round) < g.Plan.Round || g.waiting() >= maxWaiting {
 		return nil
 	}
-	text, running, err := g.monitor.status(ctx)
+	ours, err := g.isRunning(ctx)
 	if err != nil {
 		return err
 	}
-	if !g.Plan.Blind && !(running && g.isOurs(text)) {
+	if !ours {
 		return ErrTaken
 	}
 	until := time.Now()
