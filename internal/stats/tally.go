@@ -13,7 +13,8 @@ type Tally struct {
 }
 
 type sourceTally struct {
-	first, last time.Time
+	before      time.Duration // of the watches before this one
+	first, last time.Time     // of this one; zero: nothing yet
 	calls       int
 	failed      int
 	latencies   thinned // seconds
@@ -27,14 +28,24 @@ type sourceTally struct {
 // NewTally begins at nothing.
 func NewTally() *Tally { return &Tally{sources: map[Source]*sourceTally{}} }
 
+// Next says that what comes is of another watch: the time in between is of none.
+func (t *Tally) Next() {
+	for _, s := range t.sources {
+		s.before, s.first, s.last = s.span(), time.Time{}, time.Time{}
+	}
+}
+
 // Add counts a reading and the rows that a Follower made of it.
 func (t *Tally) Add(r Reading, rows []Row) {
 	s := t.sources[r.Source]
 	if s == nil {
-		s = &sourceTally{first: r.Received, verdicts: map[Verdict]int{}, containers: map[string]bool{}}
+		s = &sourceTally{verdicts: map[Verdict]int{}, containers: map[string]bool{}}
 		t.sources[r.Source] = s
 	}
 	s.calls++
+	if s.first.IsZero() {
+		s.first = r.Received
+	}
 	s.last = r.Received
 	if r.Err != "" {
 		s.failed++
@@ -153,8 +164,10 @@ func (t *Tally) Summaries() []SourceSummary {
 	return all
 }
 
+func (s *sourceTally) span() time.Duration { return s.before + s.last.Sub(s.first) }
+
 func (s *sourceTally) summary(source Source) SourceSummary {
-	span := s.last.Sub(s.first)
+	span := s.span()
 	sum := SourceSummary{
 		Source: source, Seconds: span.Seconds(), Containers: len(s.containers), Calls: s.calls, Failed: s.failed,
 		Samples: s.samples, Reported: s.reported, Ratio: s.ratios.distribution(), LatencySeconds: s.latencies.distribution(),

@@ -29,15 +29,18 @@ type Recorded struct {
 	charts []*chart
 }
 
-// Load reads a recording and sums it up.
+// Load reads a file's recordings and sums them up. Each is judged by itself: nobody
+// knows what was between two of them.
 func Load(path string) (Recorded, error) {
 	r := Recorded{Name: path}
 	var follower *stats.Follower
+	var started time.Time
 	tally := stats.NewTally()
 	charts := map[chartKey]*chart{}
 	recording, err := record.Read(path, func(meta record.Meta, reading stats.Reading) error {
-		if follower == nil {
-			follower = stats.NewFollower(meta.Tolerance)
+		if follower == nil || !meta.Started.Equal(started) {
+			follower, started = stats.NewFollower(meta.Tolerance), meta.Started
+			tally.Next()
 		}
 		rows := follower.Add(reading)
 		tally.Add(reading, rows)

@@ -93,6 +93,41 @@ func TestNamesCannotBreakThePage(t *testing.T) {
 	}
 }
 
+// What a container did between two recordings is no fault of the second one.
+func TestRecordingsInOneFile(t *testing.T) {
+	const path, each = "recording.swdt", 30
+	t.Chdir(t.TempDir())
+	counter := 0.0
+	for n, cores := range []float64{0.05, 0.47} {
+		began := time.Date(2026, 11, 20, 15+n, 0, 0, 0, time.UTC) // idle in between
+		w, err := record.Create(path, record.Meta{Started: began, Sources: []stats.Source{stats.CRI}, Tolerance: stats.DefaultTolerance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range each {
+			counter += cores * 1e9
+			at := began.Add(time.Duration(i) * time.Second)
+			if err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Received: at, Cores: 4, Samples: []stats.Sample{{
+				Container: stats.Container{Node: "win", ID: "1", Pod: "p", Name: "c"}, Taken: at,
+				Reported: stats.Value(uint64(cores * 1e9)), Counter: stats.Value(uint64(counter)),
+			}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := report.Load(path)
+	if err != nil || len(r.Sources) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	sum := r.Sources[0]
+	if len(sum.Verdicts) > 0 || sum.Seconds != 2*(each-1) || sum.Samples != 2*each || sum.Ratio.Max > 1.01 {
+		t.Errorf("%+v", sum)
+	}
+}
+
 func TestNoRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
