@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -15,56 +16,92 @@ const (
 	MaxPatterns = 64
 )
 
-// pattern is one that a person gave, in lower case.
-type pattern string
+// pattern is what stands between the stars of one that a person gave, in lower
+// case.
+type pattern []string
 
 func parsePattern(text string) (pattern, error) {
 	literal := strings.NewReplacer("*", "", "?", "").Replace(text)
 	switch {
 	case strings.ContainsAny(text, "\r\n"):
-		return "", fmt.Errorf("the pattern %q has a line end in it: a pattern is looked for within a line", text)
+		return nil, fmt.Errorf("the pattern %q has a line end in it: a pattern is looked for within a line", text)
 	case len(literal) < leastLiteral:
-		return "", fmt.Errorf("the pattern %q is too short: it needs %d characters beside * and ?", text, leastLiteral)
+		return nil, fmt.Errorf("the pattern %q is too short: it needs %d characters beside * and ?", text, leastLiteral)
 	case len(text) > MaxPattern:
-		return "", fmt.Errorf("the pattern %.20q… is longer than %d bytes", text, MaxPattern)
+		return nil, fmt.Errorf("the pattern %.20q… is longer than %d bytes", text, MaxPattern)
 	}
-	return pattern(strings.ToLower(text)), nil
+	text = strings.ToLower(text)
+	for strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "*")
+	}
+	return strings.Split(text, "*"), nil
 }
 
+// open is whether it ends in a star.
+func (p pattern) open() bool { return len(p) > 1 && p[len(p)-1] == "" }
+
 // at is how much of the text's beginning the pattern takes; 0: none. It takes as
-// much as it can, as far as there are no spaces.
-func (p pattern) at(text []byte) int {
-	length := 0
-	var match func(p pattern, from int) bool
-	steps := 0
-	match = func(p pattern, from int) bool {
-		for len(p) > 0 {
-			if steps++; steps > 1<<14 {
-				return false // many stars on a long word
-			}
-			if p[0] == '*' {
-				end := from
-				for end < len(text) && !isSpace(text[end]) {
-					end++
-				}
-				for ; end >= from; end-- {
-					if match(p[1:], end) {
-						return true
-					}
-				}
-				return false
-			}
-			if from == len(text) || p[0] != lower(text[from]) && (p[0] != '?' || isSpace(text[from])) {
-				return false
-			}
-			p, from = p[1:], from+1
-		}
-		length = from
-		return true
+// much as it can, as far as its stars reach. Where it takes none, so many places
+// need not be tried, this one among them.
+func (p pattern) at(text []byte) (length, barren int) {
+	if !fits(p[0], text) {
+		return 0, 1
 	}
-	match(p, 0)
-	return length
+	length, barren = len(p[0]), 1
+	for i, part := range p[1:] {
+		last := i == len(p)-2
+		if last && part == "" {
+			return length + reach(text[length:]), 0
+		}
+		within, at := reach(text[length:min(len(text), length+overlap)]), -1 // more is not sure to be held
+		for j := 0; j <= within && (at < 0 || last); j++ {
+			if fits(part, text[length+j:]) {
+				at = j
+			}
+		}
+		if i == 0 && p[0] == "" { // a star comes first: it was tried all along
+			barren = max(1, within)
+			if at >= 0 {
+				barren = at + 1
+			}
+		}
+		if at < 0 {
+			return 0, barren
+		}
+		length += at + len(part)
+	}
+	return length, 0
 }
+
+// fits is whether the text begins with a part, in which ? is any character but a
+// space.
+func fits(part string, text []byte) bool {
+	if len(text) < len(part) {
+		return false
+	}
+	for i := range len(part) {
+		if c := lower(text[i]); c != part[i] && (part[i] != '?' || isSpace(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// reach is how far a star does: to a space, or to the quote that ends a text, which
+// has backslashes where that is within another.
+func reach(text []byte) int {
+	for i, c := range text {
+		switch {
+		case isSpace(c):
+			return i
+		case c == '"':
+			return len(bytes.TrimRight(text[:i], `\`))
+		}
+	}
+	return len(text)
+}
+
+func endsStar(c byte) bool { return isSpace(c) || c == '"' }
 
 func lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {

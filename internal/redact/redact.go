@@ -18,6 +18,8 @@
 //   - message.go: protobuf messages of which only the bytes are at hand
 package redact
 
+import "fmt"
+
 // Mark stands in the place of a secret. It is a plain word, so that YAML, JSON,
 // XML and base64 with it in them are still what they were.
 const Mark = "REDACTED"
@@ -28,8 +30,12 @@ type Redactor struct {
 }
 
 // New takes out what is known to be a secret, and what fits one of the patterns:
-// text as it is, in which * stands for any characters but spaces and ? for one.
+// text as it is, in which * stands for any characters but spaces and ", ? for one
+// that is no space.
 func New(patterns []string) (*Redactor, error) {
+	if len(patterns) > MaxPatterns {
+		return nil, fmt.Errorf("%d patterns are more than %d", len(patterns), MaxPatterns)
+	}
 	r := &Redactor{}
 	for _, text := range patterns {
 		p, err := parsePattern(text)

@@ -45,6 +45,8 @@ type scan struct {
 	named int // see Stream
 	pem   pem // what the next lines are of
 	block int // the next lines, where they stand deeper, are a secret's
+
+	barren [MaxPatterns]int // where each pattern is to be tried next
 }
 
 // all goes through the text, from within a value where that is not nil.
@@ -64,15 +66,8 @@ func (s *scan) all(inside terminator) {
 
 // step looks at one place and gives the next to look at.
 func (s *scan) step(at int) int {
-	for _, p := range s.r.patterns {
-		if first := p[0]; first != lower(s.text[at]) && first != '*' && first != '?' {
-			continue
-		}
-		if n := p.at(s.text[at:]); n > 0 {
-			end := at + n
-			s.add(span{from: at, start: at, end: end, open: end == len(s.text) && p[len(p)-1] == '*', until: terminator{by: isSpace}})
-			return end
-		}
+	if end := s.pattern(at); end > 0 {
+		return end
 	}
 	switch c := s.text[at]; {
 	case isWord(c) && !isWord(s.before(at)):
@@ -86,6 +81,24 @@ func (s *scan) step(at int) int {
 		return s.userinfo(at)
 	}
 	return at + 1
+}
+
+// pattern takes what fits one that a person gave, and gives its end; 0: none does.
+func (s *scan) pattern(at int) (end int) {
+	for i, p := range s.r.patterns {
+		if at < s.barren[i] {
+			continue
+		}
+		n, barren := p.at(s.text[at:])
+		if n == 0 {
+			s.barren[i] = at + barren
+			continue
+		}
+		end = at + n
+		s.add(span{from: at, start: at, end: end, open: end == len(s.text) && p.open(), until: terminator{by: endsStar}})
+		return end
+	}
+	return 0
 }
 
 func (s *scan) before(at int) byte {

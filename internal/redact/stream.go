@@ -37,6 +37,9 @@ type Stream struct {
 	public int // the same of a certificate and the like
 	block  int // indentation of a name whose value are the deeper lines; -1: none
 
+	option []byte // how the last line began, which was an item and a secret's option
+	kind   kind   // of its value
+
 	view  []byte // held without the NULs of UTF-16
 	index []int32
 }
@@ -224,9 +227,12 @@ func (s *Stream) mark(wide bool) {
 // is whether it has.
 func (s *Stream) wholeLine(text, body []byte) bool {
 	start, end, secret := 0, len(body), false
+	itemStart, itemEnd := s.item(body)
 	switch indent := indentation(body); {
 	case s.key > 0:
 		start, end, secret = s.keyLine(body)
+	case itemEnd > 0:
+		start, end, secret = itemStart, itemEnd, true
 	case len(body) == indent: // an empty line ends nothing
 	case s.block >= 0 && indent > s.block:
 		start, secret = indent, true
@@ -262,6 +268,46 @@ func (s *Stream) keyLine(body []byte) (start, end int, secret bool) {
 		s.key = 0
 	}
 	return 0, 0, false
+}
+
+// item is where in a line the value is of the option that the line before was. In a
+// list, JSON's or YAML's, the two are items, and each may have a line of its own.
+func (s *Stream) item(body []byte) (start, end int) {
+	begin := indentation(body)
+	dashed := bytes.HasPrefix(body[begin:], []byte("- "))
+	if dashed {
+		begin += len("- ")
+	}
+	start, end = begin, len(bytes.TrimRight(body, " \t,"))
+	quoted := start < end && (body[start] == '"' || body[start] == '\'')
+	if quoted {
+		if start, end = start+1, end-1; start > end || body[end] != body[begin] {
+			end = start
+		}
+	}
+	follows := len(s.option) > 0 && bytes.Equal(s.option, body[:begin])
+	s.option = s.option[:0]
+	switch {
+	case start >= end || !quoted && !dashed:
+	case body[start] != '-':
+		if follows && !harmless(body[start:end], s.kind) {
+			return start, end
+		}
+	case isName(body[start:end]):
+		if s.kind = kindOf(string(body[start:end])); s.kind != plain {
+			s.option = append(s.option, body[:begin]...)
+		}
+	}
+	return 0, 0
+}
+
+func isName(text []byte) bool {
+	for _, c := range text {
+		if !isToken(c) && c != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 func indentation(line []byte) int {

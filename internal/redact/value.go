@@ -159,8 +159,12 @@ func (s *scan) take(begin, start int, k kind) int {
 		value, until = start+s.entity(start), terminator{by: endsEscaped}
 	case element:
 		until = terminator{by: isAngle}
+	case s.isLiteral(spaced, start):
+		until = terminator{by: endsLiteral}
 	case k == header:
 		return s.header(begin, start)
+	case s.text[spaced-1] == '=' && s.quoteBefore(begin).quote != 0:
+		until = s.quoteBefore(begin)
 	case s.leads(begin):
 		until = terminator{by: isLineEnd}
 	}
@@ -180,6 +184,21 @@ func (s *scan) take(begin, start int, k kind) int {
 	return end
 }
 
+// isLiteral is whether a value is JSON's without quotes: what ends it is JSON's too,
+// and stays.
+func (s *scan) isLiteral(separated, at int) bool {
+	if separated < 2 || string(s.text[separated-2:separated]) != `":` {
+		return false
+	}
+	end := at
+	for end < len(s.text) && isWord(s.text[end]) {
+		end++
+	}
+	return end > at && end < len(s.text) && endsLiteral(s.text[end])
+}
+
+func endsLiteral(c byte) bool { return c == ',' || c == '}' || c == ']' }
+
 // restIsBlock is whether a YAML value is in the lines that follow.
 func (s *scan) restIsBlock(at int) bool {
 	return len(bytes.Trim(s.text[at+1:], "+-0123456789 \t\r")) == 0
@@ -198,6 +217,18 @@ func (s *scan) quote(at int) (quote byte, slashes int) {
 		}
 	}
 	return 0, 0
+}
+
+// quoteBefore is the end of a text that begins with a name: "NAME=value".
+func (s *scan) quoteBefore(begin int) (until terminator) {
+	if c := s.before(begin); c != '"' && c != '\'' {
+		return until
+	}
+	until.quote = s.before(begin)
+	for at := begin - 2; at >= 0 && s.text[at] == '\\' && until.slashes < 8; at-- {
+		until.slashes++
+	}
+	return until
 }
 
 // valueEnd is where a value ends; closed is false where the text did before it.
@@ -331,6 +362,11 @@ func (s *scan) reference(name []byte, b behind) int {
 	}
 	s.names = append(s.names, nameMark{at: start, lines: lines})
 	s.named = lines
+	for at := start; lines > 0 && at < end; { // the name itself may fit a pattern
+		if at = max(at+1, s.pattern(at)); at > end {
+			return at
+		}
+	}
 	if after := end + 1; lines > 0 && quoted != 0 && after < len(s.text) && s.text[after] == '>' {
 		return s.element(start, after+1)
 	}
