@@ -148,7 +148,7 @@ func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string
 		return failed
 	}
 	if !o.exec {
-		if err := a.printEndpoints(results); err != nil {
+		if err := a.printEndpoints(results, proxies); err != nil {
 			return err
 		}
 		return errors.Join(explain(ctx, serveAll(ctx, results)), failed)
@@ -225,16 +225,20 @@ type endpoint struct {
 	Error    string `json:"error,omitempty"`
 }
 
-func (a *app) printEndpoints(results []fleet.Result[*criProxy]) error {
+// printEndpoints says where the nodes' runtimes are to be had. Where there is no
+// node behind it, nobody is to wait for an answer.
+func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[string]*criProxy) error {
 	var list []endpoint
 	var rows [][]string
 	for _, result := range results {
+		p := proxies[result.Name()]
 		e := endpoint{Name: result.Name()}
 		if result.Err != nil {
 			e.Error = result.Err.Error()
-			result.Value.reporter.Warn("%v", result.Err)
+			p.reporter.Warn("%v", result.Err)
+			_ = p.listener.Close() // the node's error is what counts
 		} else {
-			e.Endpoint = criproxy.Endpoint(result.Value.listener)
+			e.Endpoint = criproxy.Endpoint(p.listener)
 			rows = append(rows, []string{e.Name, e.Endpoint})
 		}
 		list = append(list, e)
