@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,8 +76,8 @@ func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error)
 	err = fill(o)
 	err = errors.Join(err, o.Close())
 	record.Path, record.Bytes = path, o.kept
-	if o.left > 0 {
-		record.Cut = fmt.Sprintf("the last %d bytes", o.left)
+	if o.cut {
+		record.Cut = strings.TrimPrefix(record.Cut+", and what follows", ", and ")
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -182,7 +184,11 @@ func guarded(ctx context.Context, c Collector, task *Task) (err error) {
 	return c.Collect(ctx, task)
 }
 
-// absent is what is not there to be asked, which is no failure.
+// absent is what is not there to be asked, which is no failure; of several errors,
+// where each is that.
 func absent(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !absent(one) })
+	}
 	return errors.Is(err, noClusterError{}) || errors.Is(err, host.ErrNotExist) || errors.Is(err, host.ErrNotSupported) || errors.Is(err, host.ErrNoService)
 }

@@ -122,7 +122,7 @@ func (t *Task) read(ctx context.Context, record FileRecord, path string, offset,
 		if err != nil {
 			return fmt.Errorf("read %s: %w", record.From, err)
 		}
-		for left := most; left > 0; {
+		for left := most; left >= 0; { // one byte more, which says that there is more
 			reply, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
 				return nil

@@ -70,14 +70,13 @@ func (f *folder) create(path string) (*os.File, string, error) {
 	return file, path, err
 }
 
-// output is a file that a collector writes. What is beyond the limit is counted
-// and not kept.
+// output is a file that a collector writes. What is beyond the limit is not kept.
 type output struct {
 	file   *os.File
 	stream *redact.Stream // nil: it is kept as it is
 	limit  int64
 	kept   int64
-	left   int64
+	cut    bool // there was more
 }
 
 func (f *folder) output(path string, limit int64) (*output, string, error) {
@@ -92,7 +91,7 @@ func (f *folder) output(path string, limit int64) (*output, string, error) {
 func (o *output) Write(data []byte) (int, error) {
 	fits := min(int64(len(data)), max(0, o.limit-o.kept))
 	o.kept += fits
-	o.left += int64(len(data)) - fits
+	o.cut = o.cut || fits < int64(len(data))
 	if fits > 0 {
 		clean := data[:fits]
 		if o.stream != nil {

@@ -93,19 +93,18 @@ func services(ctx context.Context, t *Task) error {
 		return err
 	}
 	var rows []serviceRow
+	var failed []error
 	for _, s := range reply.GetServices() {
 		row := serviceRow{
 			Name: s.GetName(), DisplayName: s.GetDisplayName(), State: s.GetState(), PID: s.GetPid(),
 			ExitCode: s.GetExitCode(), SpecificCode: s.GetSpecificExitCode(),
 		}
 		if slices.ContainsFunc(detailed(), func(name string) bool { return strings.EqualFold(name, row.Name) }) {
-			if err := row.configure(ctx, t.Node.Services); err != nil {
-				return err
-			}
+			failed = append(failed, row.configure(ctx, t.Node.Services))
 		}
 		rows = append(rows, row)
 	}
-	return t.Table("services", rows, func(w io.Writer) error {
+	err = t.Table("services", rows, func(w io.Writer) error {
 		var lines [][]string
 		for _, r := range rows {
 			pid := ""
@@ -116,6 +115,7 @@ func services(ctx context.Context, t *Task) error {
 		}
 		return ui.Table(w, []string{"SERVICE", "STATE", "START", "PID", "EXIT", "COMMAND LINE"}, lines)
 	})
+	return errors.Join(append(failed, err)...)
 }
 
 func exitCode(r serviceRow) string {
@@ -264,20 +264,23 @@ func hosts(ctx context.Context, t *Task) error {
 
 func features(ctx context.Context, t *Task) error {
 	document, lines := map[string]string{}, [][]string{}
+	var failed []error
 	for _, name := range []string{"Containers", "Microsoft-Hyper-V", "VirtualMachinePlatform", "HostNetworkingService"} {
 		reply, err := t.Node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
 		state := "no such feature"
 		switch {
 		case errors.Is(err, host.ErrNotExist):
 		case err != nil:
-			return err
+			state = "unknown"
+			failed = append(failed, fmt.Errorf("look at feature %s: %w", name, err))
 		case len(reply.GetFeatures()) == 1:
 			state = reply.GetFeatures()[0].GetState()
 		}
 		document[name] = state
 		lines = append(lines, []string{name, state})
 	}
-	return t.Table("features", document, func(w io.Writer) error { return ui.Table(w, []string{"FEATURE", "STATE"}, lines) })
+	err := t.Table("features", document, func(w io.Writer) error { return ui.Table(w, []string{"FEATURE", "STATE"}, lines) })
+	return errors.Join(append(failed, err)...)
 }
 
 func processes(ctx context.Context, t *Task) error {

@@ -53,22 +53,22 @@ type registryRow struct {
 
 func registry(ctx context.Context, t *Task) error {
 	var rows []registryRow
+	var failed []error
 	for _, key := range registryKeys() {
 		below, err := t.registryValues(ctx, key)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, below...)
+		rows, failed = append(rows, below...), append(failed, err)
 	}
-	return t.Table("registry", rows, func(w io.Writer) error {
+	err := t.Table("registry", rows, func(w io.Writer) error {
 		var lines [][]string
 		for _, r := range rows {
 			lines = append(lines, []string{r.Key, r.Name, r.Type, oneLine(r.Value)})
 		}
 		return ui.Table(w, []string{"KEY", "NAME", "TYPE", "VALUE"}, lines)
 	})
+	return errors.Join(append(failed, err)...)
 }
 
+// registryValues are those that could be read, and why others could not.
 func (t *Task) registryValues(ctx context.Context, key registryKey) ([]registryRow, error) {
 	reply, err := t.Node.Registry.List(ctx, &agentv1.RegistryListRequest{Key: key.path})
 	if errors.Is(err, host.ErrNotExist) || errors.Is(err, host.ErrPermission) {
@@ -84,14 +84,12 @@ func (t *Task) registryValues(ctx context.Context, key registryKey) ([]registryR
 	if key.levels == 0 {
 		return rows, nil
 	}
+	var failed []error
 	for _, name := range reply.GetKeys() {
 		below, err := t.registryValues(ctx, registryKey{key.path + `\` + name, key.levels - 1})
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, below...)
+		rows, failed = append(rows, below...), append(failed, err)
 	}
-	return rows, nil
+	return rows, errors.Join(failed...)
 }
 
 // spelled is a value as a person reads it.
