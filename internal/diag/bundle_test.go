@@ -191,6 +191,17 @@ func TestANameInTheBundleLeadsNowhere(t *testing.T) {
 	}
 }
 
+func TestTwoNodesOfOneFolder(t *testing.T) {
+	g := &gathering{folders: map[string]bool{}}
+	var all []string
+	for _, name := range []string{"win", "Win", "w/n", "w:n"} {
+		all = append(all, g.folder(name))
+	}
+	if got := strings.Join(all, ", "); got != "nodes/win, nodes/Win (2), nodes/w_n, nodes/w_n (2)" {
+		t.Error(got)
+	}
+}
+
 func TestTwoFilesOfOneName(t *testing.T) {
 	redactor, err := redact.New(nil)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,7 +102,7 @@ type gathering struct {
 	owners   owners
 
 	mutex   sync.Mutex
-	folders map[string]bool
+	folders map[string]bool // in lower case: some disks do not tell them apart
 }
 
 // node gathers one node's part. Its folder is there also where there is nothing.
@@ -188,10 +189,10 @@ func (g *gathering) folder(name string) string {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	folder := "nodes/" + safeName(name)
-	for n := 2; g.folders[folder]; n++ {
+	for n := 2; g.folders[strings.ToLower(folder)]; n++ {
 		folder = fmt.Sprintf("nodes/%s (%d)", safeName(name), n)
 	}
-	g.folders[folder] = true
+	g.folders[strings.ToLower(folder)] = true
 	return folder
 }
 
