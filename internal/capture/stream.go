@@ -50,9 +50,9 @@ func (s *Stream) Add(part Part, until time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, source := range sources {
+	for i, source := range sources {
 		if err := s.merger.Add(source); err != nil {
-			closeAll(sources)
+			closeAll(sources[i+1:])
 			return err
 		}
 	}
@@ -68,6 +68,13 @@ func (s *Stream) End(node string) error {
 	defer s.mu.Unlock()
 	delete(s.until, node)
 	return s.write()
+}
+
+// Close lets go of packets that were not written, and removes their files.
+func (s *Stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.merger.Close()
 }
 
 // Count is of the packets of a node that were written.

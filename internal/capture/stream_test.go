@@ -127,7 +127,22 @@ func TestAStreamWaitsForNobodyForLong(t *testing.T) {
 	}
 }
 
-// What is no pcapng is an error, and an interface is written once.
+// Packets that wait in the end are let go of, with their files.
+func TestAStreamThatIsGivenUp(t *testing.T) {
+	s, err := NewStream(io.Discard, "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := round(t, "a", 1)
+	if err := errors.Join(s.Add(part, at(2)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(part.Export.Packets); !errors.Is(err, os.ErrNotExist) || s.Count("a").Packets != 0 {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
+// What is no pcapng is an error.
 func TestAStreamOfNonsense(t *testing.T) {
 	s, err := NewStream(io.Discard, "a")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -47,16 +48,18 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	shown := &packetPrinter{out: a.streams.Out, json: a.global.output == ui.JSON, several: len(s.documents) > 1}
 	o.wanted.Holder, o.wanted.Stop = captureHolder(), gracefully(ctx)
+	ctx, out, stop := packetsTo(ctx, a.streams.Out)
+	defer stop()
 	if o.onStdout {
-		return a.streamCaptures(ctx, s, o, folder)
+		return unwritten(ctx, a.streamCaptures(ctx, s, o, folder, out))
 	}
+	shown := &packetPrinter{out: out, json: a.global.output == ui.JSON, several: len(s.documents) > 1}
 	results := a.captureAll(ctx, s, o, folder, handling{begin: func(wanted *capture.Options, names capture.Names) {
 		wanted.Packet = func(p capture.Packet) error { return shown.print(names.Node, p) }
 	}})
 	if o.wanted.Live {
-		return fleet.Failures(results)
+		return unwritten(ctx, fleet.Failures(results))
 	}
 	return a.writeCaptures(o, results)
 }
@@ -213,7 +216,7 @@ func (a *app) findNamed(ctx context.Context, s *session, o *captureOptions) erro
 // packetPrinter prints packets of several nodes, one a line.
 type packetPrinter struct {
 	mu            sync.Mutex
-	out           interface{ Write([]byte) (int, error) }
+	out           io.Writer
 	json, several bool
 }
 

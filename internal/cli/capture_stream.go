@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/capture"
@@ -12,15 +13,16 @@ import (
 
 // streamCaptures writes what the nodes capture to stdout as it comes, and tells of
 // it on stderr.
-func (a *app) streamCaptures(ctx context.Context, s *session, o *captureOptions, folder string) error {
+func (a *app) streamCaptures(ctx context.Context, s *session, o *captureOptions, folder string, out io.Writer) (err error) {
 	var nodes []string
 	for _, doc := range s.documents {
 		nodes = append(nodes, doc.Node.Metadata.Name)
 	}
-	stream, err := capture.NewStream(a.streams.Out, nodes...)
+	stream, err := capture.NewStream(out, nodes...)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
 	results := a.captureAll(ctx, s, o, folder, handling{
 		begin: func(wanted *capture.Options, names capture.Names) {
 			wanted.Fetched = func(r capture.Round) error {

@@ -15,8 +15,15 @@ type Source struct {
 	// Place names the interface that a packet is to be of, and may comment on the
 	// packet; nil: as it is.
 	Place func(*Packet, Interface) Interface
-	// Done is called after the last packet; it may be nil.
+	// Done is called once no more packets are read; it may be nil.
 	Done func() error
+}
+
+func (s Source) done() error {
+	if s.Done == nil {
+		return nil
+	}
+	return s.Done()
 }
 
 // Merge writes the packets of all sources in order of time, each source being in
@@ -85,22 +92,32 @@ type head struct {
 	packet Packet
 }
 
-// advance reads a source's next packet, or takes the source away.
+// advance reads a source's next packet, or takes the source away: after its last
+// one, and where it cannot be read any further.
 func (m *Merger) advance(i int) (err error) {
 	h := &m.heads[i]
-	h.packet, err = h.Reader.Next()
-	if errors.Is(err, io.EOF) {
-		done := h.Done
-		m.heads = slices.Delete(m.heads, i, i+1)
-		if done != nil {
-			return done()
-		}
+	if h.packet, err = h.Reader.Next(); err == nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", h.Name, err)
+	over := h.Source
+	m.heads = slices.Delete(m.heads, i, i+1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	} else {
+		err = fmt.Errorf("read %s: %w", over.Name, err)
 	}
-	return nil
+	return errors.Join(err, over.done())
+}
+
+// Close is done with the sources that are left, none of whose packets is written
+// any more.
+func (m *Merger) Close() error {
+	var errs []error
+	for _, h := range m.heads {
+		errs = append(errs, h.done())
+	}
+	m.heads = nil
+	return errors.Join(errs...)
 }
 
 func (m *Merger) writePacket(h *head) error {

@@ -126,6 +126,10 @@ func TestOthersCaptures(t *testing.T) {
 
 func TestWhatIsCutIsSaid(t *testing.T) {
 	whole := capture(t, "a", 0, 1)
+	between := map[int]bool{} // two blocks
+	for at := 0; at < len(whole); between[at] = true {
+		at += int(binary.LittleEndian.Uint32(whole[at+4:]))
+	}
 	for size := range len(whole) {
 		r := pcapng.NewReader(bytes.NewReader(whole[:size]))
 		var err error
@@ -133,9 +137,40 @@ func TestWhatIsCutIsSaid(t *testing.T) {
 			_, err = r.Next()
 		}
 		var format *pcapng.FormatError
-		if !errors.Is(err, io.EOF) && !errors.As(err, &format) {
+		if between[size] != errors.Is(err, io.EOF) || between[size] == errors.As(err, &format) {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
+	}
+}
+
+// A source that cannot be read is taken away and done with, once, and so are those
+// that are left in the end.
+func TestAMergerThatFails(t *testing.T) {
+	done := map[string]int{}
+	source := func(name string, data []byte) pcapng.Source {
+		return pcapng.Source{Name: name, Reader: pcapng.NewReader(bytes.NewReader(data)), Done: func() error { done[name]++; return nil }}
+	}
+	w, err := pcapng.NewWriter(io.Discard, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := pcapng.NewMerger(w)
+	var format *pcapng.FormatError
+	if err := m.Add(source("nonsense", []byte("nonsense"))); !errors.As(err, &format) || done["nonsense"] != 1 {
+		t.Errorf("%v, %v", err, done)
+	}
+	cut := capture(t, "cut", 0, 1)
+	if err := errors.Join(m.Add(source("cut", cut[:len(cut)-1])), m.Add(source("left", capture(t, "left", 5)))); err != nil {
+		t.Fatal(err)
+	}
+	if count, err := m.WriteAll(); count != 1 || !errors.As(err, &format) || done["cut"] != 1 || done["left"] != 0 {
+		t.Errorf("%d packets, %v, %v", count, err, done)
+	}
+	if err := errors.Join(m.Close(), m.Close()); err != nil || done["left"] != 1 {
+		t.Errorf("%v, %v", err, done)
+	}
+	if count, err := m.WriteAll(); count != 0 || err != nil {
+		t.Errorf("after its end: %d packets, %v", count, err)
 	}
 }
 

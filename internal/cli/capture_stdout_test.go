@@ -1,0 +1,50 @@
+package cli_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// gone is a stdout whose reader goes after so many bytes.
+type gone struct {
+	mu   sync.Mutex
+	left int
+}
+
+func (g *gone) Write(data []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left -= len(data); g.left < 0 {
+		return 0, errors.New("broken pipe")
+	}
+	return len(data), nil
+}
+
+// Where the reader of packets goes, the capture ends on every node; that is said once,
+// and nothing is left here.
+func TestCaptureEndsWithItsReader(t *testing.T) {
+	w := &workplace{t: t, folder: t.TempDir()}
+	_, first, _ := simulatedNode(t, "win1", w.folder)
+	_, second, _ := simulatedNode(t, "win2", w.folder)
+	w.write("swdt.yaml", []byte(first+"---\n"+second))
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary)
+	for name, args := range map[string][]string{"live": {"capture", "--port", "53"}, "to a pipe": {"capture", "-w", "-", "--round", "500ms"}} {
+		t.Run(name, func(t *testing.T) {
+			story := &lines{}
+			code := <-w.begin(t.Context(), ui.Streams{Out: &gone{left: 300}, Err: story}, args...)
+			if code != 1 || strings.Count(story.String(), "broken pipe") != 1 {
+				t.Errorf("exit code %d\n%s", code, story)
+			}
+			if left, err := filepath.Glob(filepath.Join(temporary, "swdt-capture-*")); err != nil || len(left) > 0 {
+				t.Errorf("left here: %q, %v", left, err)
+			}
+		})
+	}
+}
