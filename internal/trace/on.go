@@ -110,6 +110,9 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			}
 		case without: // it never came to be, or was rolled back
 			d.known = false
+			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" { // of an `off` that was interrupted
+				d.base.Config, d.base.Exists = nil, false
+			}
 		case halfway, between:
 			if !s.options.Force {
 				return decision{}, s.changedError(ctx, n, d.entry, is, version)

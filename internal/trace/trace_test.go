@@ -139,6 +139,14 @@ func TestWithoutConfigurationAndLog(t *testing.T) {
 	if s := l.status()["containerd"]; s.State != trace.IsOn || s.LogFile != `C:\var\log\containerd\containerd.log` || s.Before != "info" {
 		t.Errorf("%+v", s)
 	}
+	noted := l.get(layout.TraceRecord)
+	l.mustOff(options("containerd"))
+	l.isAsBefore(before)
+
+	// What an `off` leaves that ends behind its transaction, and an `on` after it.
+	l.Put(toml, []byte("version = 2\n"))
+	l.Put(layout.TraceRecord, []byte(noted))
+	l.mustOn(options("containerd"))
 	l.mustOff(options("containerd"))
 	l.isAsBefore(before)
 }
