@@ -113,7 +113,7 @@ func value(v *runtimev1.UInt64Value) *uint64 {
 	return stats.Value(v.GetValue())
 }
 
-// details of containers do not change: each is asked for once.
+// details of containers do not change: each is asked for until it is known.
 type details struct {
 	runtime Runtime
 	mu      sync.Mutex
@@ -148,7 +148,7 @@ func (d *details) of(ctx context.Context, id string) detail {
 		return known
 	}
 	reply, err := d.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id, Verbose: true})
-	if err != nil && ctx.Err() != nil {
+	if err != nil {
 		return detail{} // asked again the next time
 	}
 	windows := reply.GetStatus().GetResources().GetWindows()

@@ -12,8 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/client-go/rest"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
@@ -86,6 +90,30 @@ func TestWhatTheRuntimeSays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// absentminded is a runtime that once does not answer what a container is.
+type absentminded struct {
+	source.Runtime
+	failed bool
+}
+
+func (r *absentminded) ContainerStatus(ctx context.Context, q *runtimev1.ContainerStatusRequest, o ...grpc.CallOption) (*runtimev1.ContainerStatusResponse, error) {
+	if !r.failed {
+		r.failed = true
+		return nil, status.Error(codes.Unavailable, "the connection was lost")
+	}
+	return r.Runtime.ContainerStatus(ctx, q, o...)
+}
+
+func TestADetailIsAskedForAgain(t *testing.T) {
+	cri := source.NewCRI(&absentminded{Runtime: serve(t, "v1.7.12", 1).Runtime}, 4, false)
+	for i, want := range []float64{0, 0.5} {
+		samples, _, err := cri.Ask(t.Context())
+		if err != nil || len(samples) != 1 || samples[0].Limit != want {
+			t.Errorf("answer %d: %+v, %v", i, samples, err)
+		}
 	}
 }
 
