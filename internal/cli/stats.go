@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -189,7 +190,7 @@ func (a *app) observeCluster(ctx context.Context, o *statsOptions, duration time
 			if err != nil {
 				return err
 			}
-			asker := source.NewSummary(c, name, float64(facts.Allocatable.MilliCPU)/1000)
+			asker := source.NewSummary(c, name, nodeCores(facts))
 			return watch.Run(ctx, o.watch(name, duration, asker), to.reading)
 		})
 	}
@@ -197,6 +198,12 @@ func (a *app) observeCluster(ctx context.Context, o *statsOptions, duration time
 		return explain(ctx, err)
 	}
 	return nil
+}
+
+// nodeCores a node are not those that its pods may have together, of which the
+// system's part is taken off. It is less than a core.
+func nodeCores(facts cluster.Node) float64 {
+	return math.Ceil(float64(facts.Allocatable.MilliCPU) / 1000)
 }
 
 func (o *statsOptions) watch(name string, duration time.Duration, askers ...watch.Asker) watch.Options {

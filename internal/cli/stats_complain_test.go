@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/stats"
 )
 
@@ -21,5 +22,14 @@ func TestAFailingSourceIsToldOfOnce(t *testing.T) {
 	want := []string{"warning: two: cri does not answer: gone", "warning: two: cri does not answer: again"}
 	if !slices.Equal(said, want) {
 		t.Errorf("%q", said)
+	}
+}
+
+// A pod without a limit may use what is kept for the system, too.
+func TestCoresOfANode(t *testing.T) {
+	for allocatable, want := range map[int64]float64{0: 0, 1500: 2, 3920: 4, 4000: 4} {
+		if got := nodeCores(cluster.Node{Allocatable: cluster.Resources{MilliCPU: allocatable}}); got != want {
+			t.Errorf("of %d thousandths: %v", allocatable, got)
+		}
 	}
 }
