@@ -11,8 +11,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criclient"
-	"github.com/swdt-dev/swdt/internal/criproxy"
 	"github.com/swdt-dev/swdt/internal/hns"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -120,15 +118,4 @@ func (l *networkLook) at(ctx context.Context, n *node.Node, doc config.Document,
 		r.Warn("the container runtime does not tell whose endpoints these are: %v", err)
 	}
 	return view, nil
-}
-
-// withRuntime does something with the node's container runtime.
-func withRuntime(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter, do func(runtimev1.RuntimeServiceClient) error) (err error) {
-	keeper := &criproxy.Keeper{Node: n, Pipe: runtimePipe(doc), Reporter: r}
-	client, err := criclient.New(keeper.Dial)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	return do(client.Runtime)
 }
