@@ -55,14 +55,14 @@ func (a *app) writeCaptures(o *captureOptions, results []fleet.Result[nodeCaptur
 		}
 		report.Nodes = append(report.Nodes, one)
 	}
-	merged := capturedFile{File: o.file}
 	if len(parts) > 0 {
+		merged := capturedFile{File: o.file}
 		errs = append(errs, a.writeCapture(&merged, parts...))
-	}
-	if several {
-		report.Merged = &merged
-	} else if len(parts) == 1 {
-		report.Nodes[0].capturedFile = merged
+		if several {
+			report.Merged = &merged
+		} else {
+			report.Nodes[0].capturedFile = merged
+		}
 	}
 	errs = append(errs, ui.Print(a.streams.Out, a.global.output, report, report.text))
 	return errors.Join(errors.Join(errs...), fleet.Failures(results))
@@ -111,7 +111,7 @@ func (r captureReport) text(w io.Writer) error {
 		}
 		add(n.Name, n.capturedFile, n.Reason)
 	}
-	if r.Merged != nil && r.Merged.File != "" {
+	if r.Merged != nil {
 		add("all", *r.Merged, "")
 	}
 	if len(rows) == 0 {
