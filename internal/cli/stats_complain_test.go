@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/stats"
@@ -31,5 +34,36 @@ func TestCoresOfANode(t *testing.T) {
 		if got := nodeCores(cluster.Node{Allocatable: cluster.Resources{MilliCPU: allocatable}}); got != want {
 			t.Errorf("of %d thousandths: %v", allocatable, got)
 		}
+	}
+}
+
+// A table beside one's work does not fill up with what has long ended.
+func TestTheTableForgetsWhatHasEnded(t *testing.T) {
+	var out bytes.Buffer
+	table, follower := newStatsTable(&out), stats.NewFollower(stats.DefaultTolerance)
+	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
+	show := func(second int, err string, pods ...string) {
+		t.Helper()
+		r := stats.Reading{Node: "win", Source: stats.CRI, Received: began.Add(time.Duration(second) * time.Second), Err: err}
+		for _, pod := range pods {
+			r.Samples = append(r.Samples, stats.Sample{Container: stats.Container{Node: "win", Pod: pod}, Taken: r.Received})
+		}
+		out.Reset()
+		if err := table.rows(r, follower.Add(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show(0, "", "stays", "ends")
+	show(30, "", "stays")
+	if !strings.Contains(out.String(), "ends") {
+		t.Errorf("it is forgotten at once: %s", &out)
+	}
+	show(70, "no answer")
+	if !strings.Contains(out.String(), "ends") {
+		t.Errorf("a source that does not answer has ended nothing: %s", &out)
+	}
+	show(80, "", "stays")
+	if strings.Contains(out.String(), "ends") || !strings.Contains(out.String(), "stays") {
+		t.Errorf("%s", &out)
 	}
 }

@@ -15,7 +15,10 @@ import (
 const (
 	// redrawEvery is as often as a person can look.
 	redrawEvery = 500 * time.Millisecond
-	sparkWidth  = 20
+	// endedAfter is how long a container stands in the table that its source tells
+	// of no more.
+	endedAfter = time.Minute
+	sparkWidth = 20
 )
 
 // statsTable is a live table on a terminal: what the one who watches gets, and
@@ -60,11 +63,22 @@ func (t *statsTable) rows(r stats.Reading, rows []stats.Row) error {
 		s.spark = append(s.spark, value)
 		s.spark = s.spark[max(0, len(s.spark)-sparkWidth):]
 	}
+	t.forget(r)
 	if r.Received.Sub(t.at) < redrawEvery {
 		return nil
 	}
 	t.at = r.Received
 	return t.draw()
+}
+
+// forget what has ended, as the source says that answers.
+func (t *statsTable) forget(r stats.Reading) {
+	for id, s := range t.series {
+		key := s.last.Key
+		if r.Err == "" && key.Source == r.Source && key.Container.Node == r.Node && r.Received.Sub(s.last.Point.Received) > endedAfter {
+			delete(t.series, id)
+		}
+	}
 }
 
 func (t *statsTable) end() error { return t.draw() }
