@@ -10,7 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/hns"
 )
 
-// UnknownError names pods or Services that nobody knows.
+// UnknownError names pods or Services of which nobody knows an address: there are
+// none such, or they have none, as pods on their node's network and headless Services.
 type UnknownError struct {
 	Kind  string // pod, Service
 	Names []string
@@ -18,7 +19,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no %s %s: %s; --kubeconfig says which cluster to ask", e.Kind, strings.Join(e.Names, ", "), e.Asked)
+	return fmt.Sprintf("no %s %s with an address of its own: %s; --kubeconfig says which cluster to ask", e.Kind, strings.Join(e.Names, ", "), e.Asked)
 }
 
 // ParseName checks a NAMESPACE/NAME.
