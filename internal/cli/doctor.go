@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/doctor"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/redact"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -198,7 +199,7 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
 			if n.Report == nil {
 				continue // told on stderr
 			}
-			if err := n.Report.WriteText(w); err != nil {
+			if err := n.Report.WriteText(&visible{w: w}); err != nil {
 				return err
 			}
 		}
@@ -239,16 +240,25 @@ func readFacts(path string) ([]doctor.Facts, error) {
 	return file.Nodes, nil
 }
 
+// saveFacts keeps the facts of the nodes that gave some. What services are started
+// with, and what was logged, may hold a secret: it is taken out.
 func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
-	file := factsFile{Nodes: []doctor.Facts{}}
+	var file factsFile
 	for _, result := range results {
 		if result.Err == nil {
 			file.Nodes = append(file.Nodes, result.Value)
 		}
 	}
+	if len(file.Nodes) == 0 {
+		return nil // what stands there from before is worth more
+	}
+	redactor, err := redact.New(nil)
+	if err != nil {
+		return err
+	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o600)
+		err = os.WriteFile(path, append(redactor.Bytes(text), '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("save the facts: %w", err)
