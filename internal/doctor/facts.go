@@ -166,7 +166,8 @@ func (m Machine) host() host.Facts {
 	}
 }
 
-// FirewallRule is an inbound rule that is enabled.
+// FirewallRule is an inbound rule that is enabled, but none that blocks a few
+// addresses.
 type FirewallRule struct {
 	Name     string `json:"name"`
 	Allow    bool   `json:"allow"`

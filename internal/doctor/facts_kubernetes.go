@@ -30,6 +30,7 @@ type KubeletConfig struct {
 	ClusterDNS               *[]string `json:"clusterDNS,omitempty"`
 	RotateCertificates       *bool     `json:"rotateCertificates,omitempty"`
 	ContainerLogMaxSize      *string   `json:"containerLogMaxSize,omitempty"`
+	Problem                  string    `json:"problem,omitempty"` // why it cannot be read
 }
 
 // Health is what a program answered that was asked whether it is well.

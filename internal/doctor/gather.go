@@ -48,7 +48,7 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	}
 	err := g.beside(ctx,
 		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.ports, g.interfaces,
-		g.events, g.logs, g.programs, g.kubeletConfig, g.health, g.credentials, g.containerd, g.runtime, g.networks, g.orphans, g.aboutCluster)
+		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans, g.aboutCluster)
 	if err != nil {
 		return g.facts, fmt.Errorf("look at the node: %w", err)
 	}
@@ -169,7 +169,8 @@ func (g *gatherer) firewall(ctx context.Context) error {
 	reply, err := g.Node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	rules := []FirewallRule{}
 	for _, r := range reply.GetRules() {
-		if r.GetEnabled() && r.GetInbound() {
+		fromSome := !r.GetAllow() && r.GetAddresses() != "" // it blocks these alone
+		if r.GetEnabled() && r.GetInbound() && !fromSome {
 			rules = append(rules, FirewallRule{Name: r.GetName(), Allow: r.GetAllow(), Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram()})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/events"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/logline"
 	"github.com/swdt-dev/swdt/internal/preflight"
 	"github.com/swdt-dev/swdt/internal/smallfile"
 )
@@ -111,6 +113,11 @@ func programOf(s preflight.Service, name string) string {
 	return ""
 }
 
+// kubelet is what it is told, which says where it tells how it is.
+func (g *gatherer) kubelet(ctx context.Context) error {
+	return errors.Join(g.kubeletConfig(ctx), g.health(ctx))
+}
+
 // kubeletConfig is the file that --config names, and what --config-dir lays over it.
 func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	path := onDrive(g.facts.flag("config"))
@@ -135,12 +142,13 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	}
 	for _, file := range files {
 		content, err := smallfile.Read(ctx, g.Node, file)
-		if err == nil {
-			err = config.read(content)
-		}
 		if err != nil {
 			g.facts.Kubelet = learn(config, err)
 			return err
+		}
+		if err := config.read(content); err != nil {
+			config.Problem = fmt.Sprintf("%s: %v", file, err)
+			break
 		}
 	}
 	g.facts.Kubelet = Known(config)
@@ -151,30 +159,41 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 func (c *KubeletConfig) read(content []byte) error {
 	text, err := yaml.YAMLToJSON(content)
 	if err != nil {
-		return fmt.Errorf("read kubelet's configuration: %w", err)
+		return err
 	}
 	path := c.Path
-	if err := json.Unmarshal(text, c); err != nil {
-		return fmt.Errorf("read kubelet's configuration: %w", err)
-	}
-	c.Path = path
-	return nil
+	err = json.Unmarshal(text, c)
+	c.Path, c.Problem = path, "" // which are not the file's
+	return err
 }
 
 const defaultHealthz = 10248
 
+// healthzPort is where kubelet tells how it is; 0: nowhere.
+func (f *Facts) healthzPort() int {
+	if port, err := strconv.Atoi(f.flag("healthz-port")); err == nil {
+		return port
+	}
+	if f.Kubelet.Value != nil && f.Kubelet.Value.HealthzPort != nil {
+		return *f.Kubelet.Value.HealthzPort
+	}
+	return defaultHealthz
+}
+
 // health asks kubelet whether it is well.
 func (g *gatherer) health(ctx context.Context) error {
-	port := defaultHealthz
-	if value := g.facts.flag("healthz-port"); value != "" {
-		if _, err := fmt.Sscan(value, &port); err != nil {
-			port = defaultHealthz
-		}
-	}
+	port := g.facts.healthzPort()
 	health := Health{URL: fmt.Sprintf("http://127.0.0.1:%d/healthz", port)}
-	if !g.facts.service("kubelet").Running() {
+	switch {
+	case !g.facts.service("kubelet").Running():
 		g.facts.Health = Fact[Health]{Unknown: "the service kubelet does not run"}
 		return nil
+	case port == 0:
+		g.facts.Health = Fact[Health]{Unknown: "kubelet is told to tell nobody (healthzPort is 0)"}
+		return nil
+	case ctx.Err() != nil:
+		g.facts.Health = Fact[Health]{Unknown: ctx.Err().Error()}
+		return ctx.Err()
 	}
 	reply, err := g.Node.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: health.URL})
 	health.Status = int(reply.GetStatus())
@@ -226,6 +245,7 @@ func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
 	}
 	slices.Sort(query.IDs)
 	query.IDs = slices.Compact(query.IDs)
+	query.Level = logline.Warning // Ntfs says with its 98, too, that all is well
 	all := []Event{}
 	for _, channel := range channels {
 		err := channel.Read(ctx, query, func(batch []events.Event, _ bool) error {

@@ -191,3 +191,63 @@ func TestLogAtTheRootOfADrive(t *testing.T) {
 		t.Errorf("logs %q", logs)
 	}
 }
+
+// kubelet is asked how it is where its configuration says, and nowhere where that
+// says so; a file that it cannot read is a fault.
+func TestWhatKubeletIsTold(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	for text, want := range map[string]doctor.Fact[doctor.Health]{
+		header + "healthzPort: 10300\n": doctor.Known(doctor.Health{URL: "http://127.0.0.1:10300/healthz"}),
+		header + "healthzPort: 0\n":     {Unknown: "kubelet is told to tell nobody (healthzPort is 0)"},
+	} {
+		n.Put(`C:\var\lib\kubelet\config.yaml`, []byte(text))
+		got := gather(t, n).Health
+		if got.Unknown != want.Unknown || (got.Value == nil) != (want.Value == nil) || got.Value != nil && got.Value.URL != want.Value.URL {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	n.Put(`C:\var\lib\kubelet\config.yaml`, []byte(header+"port: [\n"))
+	r := examine(t, gather(t, n), "kubelet-config", "kubelet-cgroups", "kubelet-endpoint")
+	if len(r.Findings) != 1 || r.Findings[0].Rule != "kubelet-config" || !strings.Contains(r.Findings[0].Evidence, `C:\var\lib\kubelet\config.yaml`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Ntfs says of each volume that it is well, by the number of the event that says
+// that it is not.
+func TestEventsThatTellOfNoFault(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	volume := simulated.LoggedEvent{Channel: "System", Provider: "Microsoft-Windows-Ntfs", ID: 98, Level: 4, Message: "Volume C: is healthy. No action is needed."}
+	n.Machine.LogEvent(volume)
+	if r := examine(t, gather(t, n), "disk-errors"); len(r.Findings) > 0 || len(r.Rules) != 1 {
+		t.Errorf("%+v", r)
+	}
+	volume.Level, volume.Message = 2, "Volume C: needs to be taken offline."
+	n.Machine.LogEvent(volume)
+	if r := examine(t, gather(t, n), "disk-errors"); len(r.Findings) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A firewall rule that blocks a few addresses does not block the API server's.
+func TestARuleThatBlocksAFew(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	for name, c := range map[string]struct {
+		addresses string
+		found     bool
+	}{"a few": {"203.0.113.0/24", false}, "everybody": {"", true}} {
+		rule := &agentv1.FirewallRule{Name: name, Enabled: true, Inbound: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: c.addresses}
+		if _, err := n.Firewall.Add(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+		r := examine(t, gather(t, n), "kubelet-firewall")
+		blocked := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return strings.Contains(f.What, "blocks") })
+		if len(r.Rules) != 1 || blocked != c.found {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if _, err := n.Firewall.Remove(t.Context(), &agentv1.RemoveFirewallRuleRequest{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -67,6 +67,9 @@ func lookAtFlags(f *Facts) (all []Finding) {
 }
 
 func lookAtKubeletConfig(f *Facts) []Finding {
+	if problem := f.Kubelet.Value.Problem; problem != "" {
+		return one(found(problem, "kubelet's configuration cannot be read"))
+	}
 	if kind := f.Kubelet.Value.Kind; kind != "KubeletConfiguration" {
 		return one(found("its kind is "+cmp.Or(kind, "not said"), "%s is no KubeletConfiguration", f.Kubelet.Value.Path))
 	}
@@ -75,6 +78,9 @@ func lookAtKubeletConfig(f *Facts) []Finding {
 
 func lookAtCgroups(f *Facts) (all []Finding) {
 	flags, config := *f.KubeletFlags.Value, f.Kubelet.Value
+	if config.Problem != "" {
+		return nil // of which another rule tells
+	}
 	perQOS, told := flags["cgroups-per-qos"]
 	if !told {
 		perQOS = fmt.Sprint(config.CgroupsPerQOS == nil || *config.CgroupsPerQOS) // true by default
@@ -94,7 +100,10 @@ func lookAtCgroups(f *Facts) (all []Finding) {
 
 func lookAtEndpoint(f *Facts) []Finding {
 	endpoint, pipe := f.endpoint(), f.Containerd.Value.Pipe
+	unread := f.Kubelet.Value == nil && f.flag("config") != "" || f.Kubelet.Value != nil && f.Kubelet.Value.Problem != ""
 	switch {
+	case endpoint == "" && unread:
+		return nil // it may stand there
 	case endpoint == "":
 		return one(found("neither a flag nor kubelet's configuration names it", "kubelet is not told where its container runtime is"))
 	case pipe != "" && !sameEndpoint(endpoint, pipe):

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -132,8 +133,9 @@ func lookAtProxy(f *Facts) (all []Finding) {
 	if proxy.HTTP == "" && proxy.HTTPS == "" {
 		return nil
 	}
+	asked := proxy.HTTPS != "" || strings.HasPrefix(f.Kubeconfig.Value.Server, "http://") && proxy.HTTP != ""
 	seen := fmt.Sprintf("HTTP_PROXY=%s HTTPS_PROXY=%s NO_PROXY=%s", proxy.HTTP, proxy.HTTPS, proxy.No)
-	if server := f.Kubeconfig.Value.Server; server != "" && !proxy.passes(hostOf(server)) {
+	if server := f.Kubeconfig.Value.Server; server != "" && asked && !proxy.passes(hostOf(server)) {
 		all = append(all, found(seen, "the machine's proxy is asked for the API server %s", hostOf(server)))
 	}
 	if !proxy.passes("kubernetes.default.svc") {
@@ -146,7 +148,14 @@ func lookAtProxy(f *Facts) (all []Finding) {
 // passes is whether NO_PROXY has a host, or a domain that it is in.
 func (p Proxy) passes(name string) bool {
 	for entry := range strings.SplitSeq(folded(p.No), ",") {
-		entry = strings.TrimPrefix(strings.TrimSpace(entry), "*")
+		entry = strings.TrimSpace(entry)
+		if entry == "*" {
+			return true
+		}
+		entry = strings.TrimPrefix(entry, "*")
+		if host, _, err := net.SplitHostPort(entry); err == nil {
+			entry = host
+		}
 		switch {
 		case entry == "":
 		case entry == name, strings.HasSuffix(name, "."+strings.TrimPrefix(entry, ".")), within(entry, name):
@@ -239,8 +248,13 @@ func lookFor(f *Facts, what string, providers []string, ids ...int) []Finding {
 	return one(found(fmt.Sprintf("%s, event %d of %s: %s", seen.Time.UTC().Format(time.RFC3339), seen.ID, seen.Provider, firstLine(seen.Message)), "%s, %s in a day", what, times(count)))
 }
 
+// lookAtShutdowns: the kernel tells of each, and the event log does once more.
 func lookAtShutdowns(f *Facts) []Finding {
-	return lookFor(f, "the machine went down without being shut down", []string{"EventLog", "Microsoft-Windows-Kernel-Power"}, 41, 6008)
+	const what = "the machine went down without being shut down"
+	if all := lookFor(f, what, one("Microsoft-Windows-Kernel-Power"), 41); len(all) > 0 {
+		return all
+	}
+	return lookFor(f, what, one("EventLog"), 6008)
 }
 
 func lookAtDiskErrors(f *Facts) []Finding {

@@ -91,6 +91,8 @@ func ending(s preflight.Service) string {
 	const never = 1077 // ERROR_SERVICE_NEVER_STARTED
 	seen := fmt.Sprintf("exit code %d", s.ExitCode)
 	switch {
+	case s.Running(): // it is on its way
+		return ""
 	case s.ExitCode == never:
 		seen = "it was not started since Windows was"
 	case s.ExitCode == 0:

@@ -111,6 +111,7 @@ func serviceFaults() []fault {
 		{"kubelet-service", doctor.Error, func(f *doctor.Facts) { delete(*f.Services.Value, "kubelet") }, "there is no service kubelet"},
 		{"containerd-service", doctor.Error, stopped("containerd"), "containerd is stopped"},
 		{"kube-proxy-service", doctor.Error, stopped("kube-proxy"), "kube-proxy is stopped"},
+		{"kube-proxy-service", doctor.Error, onService("kube-proxy", func(s *preflight.Service) { s.State, s.PID = "start pending", 0 }), "kube-proxy is start pending"},
 		{"csi-proxy-service", doctor.Warning, stopped("csi-proxy"), "csi-proxy is stopped"},
 		{"hns-service", doctor.Error, stopped("hns"), "hns is stopped"},
 		{"vmcompute-service", doctor.Error, stopped("vmcompute"), "vmcompute is stopped"},
@@ -137,6 +138,7 @@ func kubeletFaults() []fault {
 	return []fault{
 		{"kubelet-flags", doctor.Error, func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" }, "does not know since 1.35"},
 		{"kubelet-config", doctor.Error, func(f *doctor.Facts) { f.Kubelet.Value.Kind = "Pod" }, "its kind is Pod"},
+		{"kubelet-config", doctor.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" }, "cannot be read"},
 		{"kubelet-cgroups", doctor.Warning, func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "cgroups-per-qos") }, "cgroupsPerQOS"},
 		{"kubelet-cgroups", doctor.Error, func(f *doctor.Facts) { (*f.KubeletFlags.Value)["enforce-node-allocatable"] = "pods" }, "enforceNodeAllocatable"},
 		{"kubelet-endpoint", doctor.Error, func(f *doctor.Facts) { f.Containerd.Value.Pipe = `\\.\pipe\other` }, "where containerd is not"},
@@ -274,5 +276,38 @@ func TestRulesSayWhatTheyAre(t *testing.T) {
 		if strings.HasSuffix(r.Title, ".") || !strings.HasSuffix(r.Means, ".") {
 			t.Errorf("%s: a title has no full stop, a meaning has one", r.ID)
 		}
+	}
+}
+
+// What looks like a fault and is none.
+func TestNoFault(t *testing.T) {
+	proxy := func(change func(*doctor.Proxy)) func(*doctor.Facts) {
+		return func(f *doctor.Facts) { change(f.Proxy.Value) }
+	}
+	for _, c := range []fault{
+		{rule: "proxy", words: "no proxy for anybody", change: proxy(func(p *doctor.Proxy) { p.No = "localhost, *" })},
+		{rule: "proxy", words: "with a port", change: proxy(func(p *doctor.Proxy) { p.No = "cp.example:6443,.svc" })},
+		{rule: "proxy", words: "another protocol's", change: proxy(func(p *doctor.Proxy) { p.HTTPS, p.No = "", ".svc" })},
+		{rule: "kubelet-endpoint", words: "an unread configuration", change: func(f *doctor.Facts) {
+			delete(*f.KubeletFlags.Value, "container-runtime-endpoint")
+			f.Kubelet = doctor.Fact[doctor.KubeletConfig]{Unknown: "no answer"}
+		}},
+	} {
+		f := healthy()
+		c.change(f)
+		if r := examine(t, *f, c.rule); len(r.Rules) != 1 || len(r.Findings) > 0 {
+			t.Errorf("%s, %s: %+v", c.rule, c.words, r)
+		}
+	}
+}
+
+// Windows tells twice of a shutdown that was none, and doctor once.
+func TestAShutdownIsCountedOnce(t *testing.T) {
+	f := healthy()
+	event("Microsoft-Windows-Kernel-Power", 41)(f)
+	event("EventLog", 6008)(f)
+	r := examine(t, *f, "unexpected-shutdown")
+	if len(r.Findings) != 1 || !strings.HasSuffix(r.Findings[0].What, "once in a day") {
+		t.Errorf("%+v", r.Findings)
 	}
 }
