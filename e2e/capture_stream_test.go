@@ -69,6 +69,7 @@ func (s *streaming) next(t *testing.T, count int) (lines []string) {
 // writes into its pipe while the node captures. However swdt ends then, the node
 // does not capture any more.
 func TestPacketsWhileTheyAreCaptured(t *testing.T) {
+	t.Parallel()
 	n := newMonitored(t)
 	t.Run("Ctrl-C", func(t *testing.T) { n.streamUntilCtrlC(t) })
 	t.Run("its time", func(t *testing.T) { n.streamForATime(t) })
@@ -148,6 +149,7 @@ func (n *monitored) streamForATime(t *testing.T) {
 // TestVFP asks a stand-in for vfpctrl, whose switch has the ports of a Calico node's
 // endpoints, through the real agent.
 func TestVFP(t *testing.T) {
+	t.Parallel()
 	n := newMonitored(t)
 	fixture := hnstest.Calico()
 	if err := fixture.WriteTo(n.path(`C:\ProgramData\swdt-hns`)); err != nil {

@@ -139,6 +139,7 @@ func (r *running) end(t *testing.T) int {
 // TestCapture captures with the real agent under Wine, and opens what it captured
 // with Wireshark's own tools.
 func TestCapture(t *testing.T) {
+	t.Parallel()
 	n := newMonitored(t)
 	file := filepath.Join(t.TempDir(), "node.pcapng")
 	r := ok(t, "capture", "-c", n.config, "--ip", "192.168.15.167", "--for", "1s", "-w", file)
@@ -175,6 +176,7 @@ func TestCapture(t *testing.T) {
 // time the node stops capturing and the filters go, with nobody's help unless both
 // who captures and who guards it were killed.
 func TestACaptureNeverStays(t *testing.T) {
+	t.Parallel()
 	n := newMonitored(t)
 	kill := func(t *testing.T, kind string) {
 		for _, pid := range processesOf(t, n.info.Prefix, kind) {

@@ -12,6 +12,7 @@ import (
 // TestRealContainerd is the workflow of the tool's first users: containerd
 // 1.7.12 runs as a service, 1.6.27 is pushed, and put back again.
 func TestRealContainerd(t *testing.T) {
+	t.Parallel()
 	for name, front := range fronts() {
 		t.Run(name, func(t *testing.T) {
 			credentials := front(t)

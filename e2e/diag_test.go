@@ -17,6 +17,7 @@ import (
 // TestDiag makes a bundle of a Wine node with the real agent: what Wine lacks is
 // in it with its reason, nothing hangs, and what is secret stays on the node.
 func TestDiag(t *testing.T) {
+	t.Parallel()
 	info := wineSandbox(t)
 	const secret = "hunter2-hunter2"
 	put := func(path, text string) {

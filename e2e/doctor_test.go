@@ -43,6 +43,7 @@ func (r doctorReport) expectLooked(t *testing.T, rules ...string) {
 // TestDoctorOfARuntime looks at a Wine node with the real containerd, and nothing
 // else of a node, and then at one whose configuration that containerd refuses.
 func TestDoctorOfARuntime(t *testing.T) {
+	t.Parallel()
 	info := wineSandbox(t)
 	file := nodeFile(t, credentialsOf(t, info), containerdProvisioner(t, "1.7.12"))
 	ok(t, "kubernetes", "-c", file, "--accept-new-host-key")

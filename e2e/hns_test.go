@@ -26,6 +26,7 @@ import (
 // same documents here and on a simulated node. Microsoft's hcsshim reads the same
 // from these DLLs, so that their form is Windows'.
 func TestHNSOfACalicoNode(t *testing.T) {
+	t.Parallel()
 	fixture := hnstest.Calico()
 	info := wineSandbox(t)
 	prefix, err := wine.Open(info.Prefix)
@@ -227,6 +228,7 @@ func hcsOnWine(t *testing.T, config, folder string) {
 // TestHNSAndHCSOfARealPod: real containerd tells whose a network namespace is, that
 // it has made itself, and runs commands in the pod's container.
 func TestHNSAndHCSOfARealPod(t *testing.T) {
+	t.Parallel()
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "ordinary", false, "--cores", "0")
 	namespaces := ok(t, "hns", "namespaces", "-c", n.config).stdout

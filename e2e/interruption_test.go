@@ -27,6 +27,7 @@ import (
 // with real processes under Wine. Its agent is built to stay in each state for a
 // moment.
 func TestKilledInEveryState(t *testing.T) {
+	t.Parallel()
 	n := newVictim(t)
 	// In the state prepared, the guardian is about to be registered: only the
 	// session is there to be struck, and the next contact heals.

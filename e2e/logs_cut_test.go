@@ -15,6 +15,7 @@ import (
 // is cut again and again, in the middle of lines and beside rotations: each line is
 // shown once, in its order.
 func TestFollowThroughCutConnections(t *testing.T) {
+	t.Parallel()
 	const rounds, each = 9, 3000
 	info := wineSandbox(t)
 	between := newProxy(t, info.Hostname)

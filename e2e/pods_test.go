@@ -199,6 +199,7 @@ func TestNodesOwnCounters(t *testing.T) {
 // TestPodOutlivesContainerd: containerd is killed under a running pod, and finds
 // it again.
 func TestPodOutlivesContainerd(t *testing.T) {
+	t.Parallel()
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.1")
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
@@ -235,6 +236,7 @@ func TestPodOutlivesContainerd(t *testing.T) {
 // TestOrdinaryPod has a network namespace and an address, which a HostProcess pod
 // has not.
 func TestOrdinaryPod(t *testing.T) {
+	t.Parallel()
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "ordinary", false, "--cores", "0")
 	status, err := n.runtime.PodSandboxStatus(t.Context(), &runtimev1.PodSandboxStatusRequest{PodSandboxId: p.sandbox})

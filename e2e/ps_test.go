@@ -17,6 +17,7 @@ import (
 // TestPsOfRealPods: pod, container, task and process of the real containerd, with
 // processes of Windows programs, and a shim that nobody knows.
 func TestPsOfRealPods(t *testing.T) {
+	t.Parallel()
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.5")
 

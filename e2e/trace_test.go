@@ -21,6 +21,7 @@ const writtenByHand = "# ours: comments, Windows' ends of lines, none at the las
 // again: what they log changes both times, and their configuration is byte for
 // byte what it was. Those that can also send spans.
 func TestTraceOfRealContainerd(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"1.6.27", "1.7.12", "2.4.2"} {
 		t.Run(version, func(t *testing.T) {
 			n := tracedNode(t, version)
