@@ -47,13 +47,13 @@ func (s *session) nodeLogs(ctx context.Context, document config.Document, option
 	r := s.reporter(document)
 	defer ui.Done(r)
 	if o.via == viaAPI {
-		return s.logsByAPI(ctx, document, options, o, merger, in)
+		return s.logsByAPI(ctx, document, options, o, merger, in, r)
 	}
 	n, err := s.connect(ctx, document, r)
 	var unreachable *node.UnreachableError
 	if errors.As(err, &unreachable) && o.via == viaAuto && o.cluster.named() && !options.Follow {
 		r.Warn("SSH: %v; asking the API server instead", err)
-		return s.logsByAPI(ctx, document, options, o, merger, in)
+		return s.logsByAPI(ctx, document, options, o, merger, in, r)
 	}
 	if err != nil {
 		return err
@@ -63,10 +63,10 @@ func (s *session) nodeLogs(ctx context.Context, document config.Document, option
 	return logs.Show(ctx, n, options, merger, in, r)
 }
 
-func (s *session) logsByAPI(ctx context.Context, document config.Document, options logs.Options, o *logsOptions, merger *logs.Merger, in *logs.Input) error {
+func (s *session) logsByAPI(ctx context.Context, document config.Document, options logs.Options, o *logsOptions, merger *logs.Merger, in *logs.Input, r ui.Reporter) error {
 	cluster, err := o.cluster.open()
 	if err != nil {
 		return err
 	}
-	return logs.ShowByAPI(ctx, cluster, node.LikelyObjectName(document.Node), options, merger, in)
+	return logs.ShowByAPI(ctx, cluster, node.LikelyObjectName(document.Node), options, merger, in, r)
 }

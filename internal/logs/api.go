@@ -19,6 +19,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/logline"
 	"github.com/swdt-dev/swdt/internal/swap"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Kubelet is how a node's kubelet is asked for logs: cluster.Cluster does.
@@ -67,17 +68,24 @@ type reading func(ctx context.Context, in *Input) error
 // ShowByAPI sends a node's logs to the merger and closes in, which has stood for
 // the node until its logs were known. All are read at once, as the merger lets no
 // line go before it has seen one of each. Follow is not possible.
-func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input) error {
+func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input, tell ui.Reporter) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
 	names := o.Sources
 	if len(names) == 0 {
 		names = byDefault()
 	}
 	var all []reading
+	var none []*NothingError
 	for _, name := range names {
 		of, err := a.source(ctx, name)
 		all = append(all, of...)
 		a.failed(err)
+		if len(of) == 0 && err == nil {
+			none = append(none, &NothingError{Sources: []string{name}})
+		}
+	}
+	if len(all) > 0 {
+		o.tellOf(none, tell)
 	}
 	for _, read := range all {
 		a.begin(ctx, read, m.Add(ctx))

@@ -3,6 +3,7 @@ package logs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swdt-dev/swdt/internal/logs"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // fileKubelet shows a folder as a kubelet without NodeLogQuery does.
@@ -39,6 +41,16 @@ func (k fileKubelet) NodeLogs(_ context.Context, _, file string, query url.Value
 	return answer.Result().Body, nil
 }
 
+// warnings are kept.
+type warnings struct {
+	ui.Discard
+	all []string
+}
+
+func (w *warnings) Warn(format string, args ...any) {
+	w.all = append(w.all, fmt.Sprintf(format, args...))
+}
+
 func TestLogsThroughTheKubelet(t *testing.T) {
 	folder := t.TempDir()
 	put := func(name, text string) {
@@ -52,13 +64,14 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	const many = 100_000 // more than may wait in the merger
 	put("containerd/containerd.log", strings.Repeat(logrus(2, "runs")+"\n", many))
 	put("pods/ns_web_1/app/0.log", "2026-11-20T14:00:00Z stdout F hello\n")
+	told := &warnings{}
 	ask := func(o logs.Options) ([]string, error) {
 		sink := &shown{}
 		m := logs.NewMerger(false, sink)
 		in := m.Begin()
 		failed := make(chan error, 1)
 		go func() {
-			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in)
+			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in, told)
 		}()
 		if err := m.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -81,6 +94,10 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	put("pods/notes.txt", "no container's\n")
 	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\pods\*.txt`}, Tail: 2}); err != nil || !slices.Equal(got, []string{"container's"}) {
 		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) ||
+		len(told.all) != 1 || !strings.Contains(told.all[0], "no log of pod/ns/db exists") {
+		t.Errorf("one that is not there: %q, %q, %v", got, told.all, err)
 	}
 	put("other/other.log", "of a service that is in no table\n")
 	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"table"}) {

@@ -76,16 +76,24 @@ type finder struct {
 // Find gives the files of the sources: those that exist, and those that a
 // service is set up to write.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
+	all, _, err := find(ctx, n, names)
+	return all, err
+}
+
+// find also says of which names there is nothing yet.
+func find(ctx context.Context, n *node.Node, names []string) (all []Found, none []*NothingError, err error) {
 	f := &finder{node: n}
-	var all []Found
 	for _, name := range names {
 		found, err := f.source(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if len(existing(found)) == 0 {
+			none = append(none, &NothingError{Sources: []string{name}, Wanted: found})
 		}
 		all = append(all, found...)
 	}
-	return unique(all), nil
+	return unique(all), none, nil
 }
 
 // unique leaves each file once, with the source that named it first.

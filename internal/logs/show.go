@@ -72,7 +72,7 @@ func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, te
 // named.
 func (s *show) begin(ctx context.Context, names []string) error {
 	files, named := split(names)
-	found, err := Find(ctx, s.node, files)
+	found, none, err := find(ctx, s.node, files)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	if len(wanted) == 0 && len(named) == 0 && (!s.options.Follow || len(s.options.Sources) > 0) {
 		return &NothingError{Sources: names, Wanted: found}
 	}
+	s.options.tellOf(none, s.tell)
 	s.several.Store(len(wanted)+len(channels) != 1)
 	for _, file := range wanted {
 		s.file(ctx, file.File, s.options)
@@ -95,6 +96,16 @@ func (s *show) begin(ctx context.Context, names []string) error {
 		s.channel(ctx, channel)
 	}
 	return nil
+}
+
+// tellOf sources that somebody named and of which there is nothing, beside others.
+func (o Options) tellOf(none []*NothingError, tell ui.Reporter) {
+	if o.Follow || len(o.Sources) == 0 {
+		return
+	}
+	for _, nothing := range none {
+		tell.Warn("%v", nothing)
+	}
 }
 
 func split(names []string) (files, channels []string) {
