@@ -62,6 +62,14 @@ status:
 ---
 apiVersion: v1
 kind: Pod
+metadata: {namespace: default, name: crashes}
+spec: {nodeName: win-node, containers: [{name: app, image: example.com/crashes:1}]}
+status:
+  phase: Running
+  containerStatuses: [{name: app, restartCount: 7, state: {waiting: {reason: CrashLoopBackOff, message: "get https://me:planted-in-an-address@corp-registry.example.com/v2"}}}]
+---
+apiVersion: v1
+kind: Pod
 metadata: {namespace: default, name: elsewhere}
 spec: {nodeName: other, containers: [{name: app, image: example.com/elsewhere:1}]}
 ---
@@ -115,7 +123,8 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 		"nodes/win/tables/cluster-pods.json":          {"an-ordinary-value", "--db-password=REDACTED"},
 		"nodes/win/tables/cluster-events.txt":         {"2026-11-20T12:00:00Z", "pod default/web", "7"},
 		"nodes/win/tables/cluster-runtimeclasses.txt": {"windows-2022", "runhcs-wcow-process", "kubernetes.io/os=windows"},
-		"nodes/win/tables/doctor.txt":                 {"node-ready", "version-skew"},
+		"nodes/win/tables/doctor.txt":                 {"node-ready", "version-skew", "pods-restarting"},
+		"manifest.json":                               {"pod default/crashes has ended 7 times", "CrashLoopBackOff: get https://me:REDACTED"},
 		"nodes/win/tables/hns-loadbalancers.txt":      {"default/named-by-the-cluster"},
 		"nodes/gone/tables/cluster-node.txt":          {"Kubelet stopped posting node status."},
 	} {

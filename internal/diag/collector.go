@@ -61,7 +61,10 @@ func (t *Task) Find(found ...Finding) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.record.Examined = true
-	t.findings = append(t.findings, found...)
+	clean := t.folder.redactor.String
+	for _, f := range found {
+		t.findings = append(t.findings, Finding{Severity: f.Severity, Title: clean(f.Title), Evidence: clean(f.Evidence), Remedy: clean(f.Remedy)})
+	}
 }
 
 // write keeps a file of what fill writes, and whatever came before fill failed.
