@@ -6,7 +6,8 @@
 // a bundle, give the same findings; one whose facts are unknown is not looked at,
 // which is not the same as nothing found.
 //
-//   - facts.go: all that rules look at; it is JSON, and holds no secrets
+//   - facts.go: all that rules look at; it is JSON, without keys and tokens; swdt
+//     takes out of its texts what may be a secret, when it keeps them
 //   - gather*.go, netsh.go, kubeconfig.go, containerd.go: where it comes from
 //   - rules.go: the list; rules_*.go: the rules, by what they are about
 //   - text.go, pages.go: for people
