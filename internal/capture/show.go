@@ -16,7 +16,7 @@ type showing struct {
 	cancel context.CancelFunc
 	files  agentv1.FilesClient
 	path   string
-	size   chan int64 // how much there is in all, once that is known
+	size   chan int64 // of the whole file, once that is known
 	done   chan error
 }
 
@@ -39,7 +39,7 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read what pktmon prints: %w", err)
 	}
-	replies, failed := make(chan []byte), make(chan error, 1)
+	replies, failed := make(chan *agentv1.TailReply), make(chan error, 1)
 	go func() {
 		for {
 			reply, err := stream.Recv()
@@ -48,19 +48,20 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 				return
 			}
 			select {
-			case replies <- reply.GetData():
+			case replies <- reply:
 			case <-ctx.Done():
 				failed <- ctx.Err()
 				return
 			}
 		}
 	}()
+	// By its place in the file: of UTF-16 fewer bytes come than it has.
 	seen, all := int64(0), int64(-1)
 	for all < 0 || seen < all {
 		select {
-		case data := <-replies:
-			seen += int64(len(data))
-			if _, err := to.Write(data); err != nil {
+		case reply := <-replies:
+			seen = max(seen, reply.GetPlace().GetOffset())
+			if _, err := to.Write(reply.GetData()); err != nil {
 				return err
 			}
 		case all = <-s.size:
