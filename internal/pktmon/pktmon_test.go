@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/pktmon"
@@ -240,6 +241,28 @@ func TestOneCaptureAtATime(t *testing.T) {
 		}
 		if _, err := n.Process("look").Files.Stat(pktmon.LogFile("a")); err == nil {
 			t.Error("the next capture leaves the packets that nobody fetched")
+		}
+		n.checkClean(t, "in the end")
+	})
+}
+
+// Somebody fetches a capture while the next one begins: neither is in the other's way.
+func TestACaptureWhileAnotherIsFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		capture(t, n, plan("a"))
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Kind == simulated.OpRemove && op.Phase == simulated.Before && op.Target == pktmon.LogFile("a") {
+				return simulated.Fail(host.ErrInUse)
+			}
+			return simulated.Continue()
+		})
+		if outcome, _ := capture(t, n, plan("b")); outcome.Result != pktmon.Captured || !n.has(pktmon.LogFile("a")) {
+			t.Errorf("%+v, and the older one is there: %v", outcome, n.has(pktmon.LogFile("a")))
+		}
+		n.OnOperation(nil)
+		if capture(t, n, plan("c")); n.has(pktmon.LogFile("a")) || n.has(pktmon.LogFile("b")) {
+			t.Error("older captures are left")
 		}
 		n.checkClean(t, "in the end")
 	})

@@ -114,7 +114,8 @@ func busy(err error) error {
 	return ErrBusy
 }
 
-// forget removes the files of captures that nobody fetched.
+// forget removes the files of captures that nobody fetched. One that is being fetched
+// just now is in use, and is left for the next time.
 func forget(files host.Files) error {
 	list, err := files.List(layout.Captures)
 	if err != nil {
@@ -124,7 +125,8 @@ func forget(files host.Files) error {
 		if file.Folder || strings.EqualFold(file.Path, layout.CaptureLock) || strings.EqualFold(file.Path, layout.CaptureJournal) {
 			continue
 		}
-		if err := files.Remove(file.Path); err != nil && !errors.Is(err, host.ErrNotExist) {
+		err := files.Remove(file.Path)
+		if err != nil && !errors.Is(err, host.ErrNotExist) && !errors.Is(err, host.ErrInUse) {
 			return fmt.Errorf("remove an older capture: %w", err)
 		}
 	}
