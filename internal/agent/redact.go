@@ -154,11 +154,12 @@ func (s *cleanStream) end() error {
 	return s.ServerStream.SendMsg(s.last(append([]byte(nil), left...)))
 }
 
-// clean redacts every text in a message.
+// clean redacts every text in a message but the names of files.
 func clean(r *redact.Redactor, message any) {
 	switch m := message.(type) {
 	case *agentv1.CRIStatusReply:
 		m.Status = r.Message(m.GetStatus())
+	case *agentv1.ListFilesReply: // files are asked for by these names
 	case proto.Message:
 		cleanFields(r, m.ProtoReflect())
 	}

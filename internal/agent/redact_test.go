@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,13 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	}
 	if all, err := read(ctx, 20); !errors.Is(err, io.EOF) || strings.Contains(all, "hunter") || !strings.HasPrefix(all, "last ") {
 		t.Errorf("from within a line a file came as %q, %v", all, err)
+	}
+
+	// A file is asked for by its name.
+	n.Put(`C:\k\blue-1.yaml`, nil)
+	list, err := n.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\k`})
+	if err != nil || !slices.ContainsFunc(list.GetEntries(), func(e *agentv1.FileInfo) bool { return e.GetPath() == `C:\k\blue-1.yaml` }) {
+		t.Errorf("%v, %v", list, err)
 	}
 
 	// What is packed on its way was redacted before.

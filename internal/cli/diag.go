@@ -43,8 +43,9 @@ the cluster has of each node: its object, its pods, events, RuntimeClasses.
   --profile full      and Windows' own logs, packages, drivers; more of each log
 
 Private keys, tokens, passwords, connection strings and what fits --redact are taken
-out on the node, before anything leaves it; REDACTED stands in their place. What is
-secret and looks like any other word is not known to be: look before you send.
+out on the node, before anything leaves it (of names of files, before they are
+written); REDACTED stands in their place. What is secret and looks like any other
+word is not known to be: look before you send.
 * in a pattern stands for any characters but spaces and ", ? for one.
 
 The events are there as a table. --evtx keeps their channels as Event Viewer's files

@@ -84,7 +84,7 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	for name, content := range files {
 		text := bytes.ReplaceAll(content, []byte{0}, nil)
 		for _, secret := range planted {
-			if bytes.Contains(text, []byte(secret)) {
+			if strings.Contains(name, secret) || bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%q is in %s", secret, name)
 			}
 		}
@@ -99,6 +99,8 @@ func TestABundleHasNoSecrets(t *testing.T) {
 		"nodes/win/files/C/Program Files/containerd/config.toml": "version = 2",
 		"nodes/win/tables/services.txt":                          "--config=/var/lib/kubelet/config.yaml",
 		"nodes/win/tables/components.txt":                        "kubelet",
+		"nodes/win/logs/C/var/log/pods/default_REDACTED":         "of a pod whose name fits a pattern",
+		"nodes/win/files/C/etc/cni/net.d/REDACTED":               "cniVersion",
 	} {
 		if !strings.Contains(string(files[name]), want) {
 			t.Errorf("%s does not have %q:\n%.600s", name, want, files[name])
@@ -137,6 +139,9 @@ func plant(m *simulated.Machine) []string {
 	planted = append(planted, "AKIAIOSFODNN7EXAMPLE", "ghp_abcdefghij", "bluebird-4711")
 	m.WriteFile(`C:\var\log\kubelet\kubelet.log`, []byte(strings.Repeat("I1120 14:29:58.0 1 x.go:1] filler\n", 20_000)+log))
 	m.WriteFile(`C:\var\log\pods\default_web_1\web\0.log`, []byte("2026-11-20T14:29:59.1Z stdout F password="+next()+"\n"))
+	m.WriteFile(`C:\var\log\pods\default_bluebird-4712_1\web\0.log`, []byte("2026-11-20T14:29:59.1Z stdout F of a pod whose name fits a pattern\n"))
+	m.WriteFile(`C:\etc\cni\net.d\bluebird-4713.conf`, []byte(`{"cniVersion":"1.0.0"}`))
+	planted = append(planted, "bluebird-4712", "bluebird-4713")
 	m.WriteFile(`C:\Windows\Logs\CBS\CBS.log`, wide16("2026-11-20 14:29:59, Info CBS password: "+next()+"\r\n"))
 
 	const parameters = `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`

@@ -67,6 +67,12 @@ func (t *Task) Find(found ...Finding) {
 	}
 }
 
+// place is where in the node's folder a file of the node is kept. The agent leaves
+// names of files as they are.
+func (t *Task) place(folder, path string) string {
+	return folder + "/" + safePath(t.folder.redactor.String(path))
+}
+
 // write keeps a file of what fill writes, and whatever came before fill failed.
 func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error) error {
 	o, path, err := t.folder.output(record.Path, limit)
@@ -78,7 +84,7 @@ func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error)
 	}
 	err = fill(o)
 	err = errors.Join(err, o.Close())
-	record.Path, record.Bytes = path, o.kept
+	record.Path, record.Bytes, record.From = path, o.kept, t.folder.redactor.String(record.From)
 	if o.cut {
 		record.Cut = strings.TrimPrefix(record.Cut+", and what follows", ", and ")
 	}

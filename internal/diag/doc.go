@@ -4,7 +4,7 @@
 // deadline and whose failure stands beside what the others found.
 //
 // Every call to a node asks the agent to redact its answer there (package
-// redact), and what is written is redacted once more here.
+// redact), all but the names of files; what is written is redacted once more here.
 //
 //   - collectors.go: the table of collectors; to add one, add a line
 //   - commands.go: the table of commands; the same

@@ -71,7 +71,7 @@ func configuration(ctx context.Context, t *Task) error {
 		for _, file := range found[:min(len(found), mostFiles)] {
 			if key := strings.ToLower(file.Path); file.Exists && !seen[key] {
 				seen[key] = true
-				record := FileRecord{Path: "files/" + safePath(file.Path), From: file.Path}
+				record := FileRecord{Path: t.place("files", file.Path), From: file.Path}
 				failed = append(failed, t.read(ctx, record, file.Path, 0, mostConfiguration))
 			}
 		}
@@ -162,7 +162,7 @@ func tails(ctx context.Context, t *Task) error {
 			row.Modified = &log.Modified
 		}
 		if log.Exists && (t.Profile > Quick || !strings.HasPrefix(log.Source, "pod/")) && len(rows) < mostFiles {
-			row.Kept = "logs/" + safePath(log.Path)
+			row.Kept = t.place("logs", log.Path)
 			failed = append(failed, t.tail(ctx, row, of[int64](t.Profile, 512<<10, 1<<20, 8<<20)))
 		}
 		rows = append(rows, row)
@@ -199,7 +199,7 @@ func windowsLogs(ctx context.Context, t *Task) error {
 			if strings.EqualFold(path.Ext(file.Path), ".cab") || !file.Exists {
 				continue
 			}
-			failed = append(failed, t.tail(ctx, logRow{File: file.Path, Size: file.Size, Kept: "logs/" + safePath(file.Path)}, 4<<20))
+			failed = append(failed, t.tail(ctx, logRow{File: file.Path, Size: file.Size, Kept: t.place("logs", file.Path)}, 4<<20))
 		}
 	}
 	return errors.Join(failed...)
