@@ -13,7 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/logs"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -131,6 +133,33 @@ func pattern(t *testing.T, text string) *logs.Pattern {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// A node that refuses to let swdt in again is said to, once, however many logs it has.
+func TestNoHopeIsToldOfOnce(t *testing.T) {
+	n := startNode(t)
+	sources := []string{`file:C:\a.log`, `file:C:\b.log`, `file:C:\c.log`, "event:System"}
+	for _, source := range sources[:3] {
+		n.Put(strings.TrimPrefix(source, "file:"), []byte("one\n"))
+	}
+	f := follow(t, n, logs.Options{Sources: sources, Tail: -1})
+	for range sources[:3] {
+		f.expect("one")
+	}
+	n.Node.OnReconnect(func(context.Context) error {
+		return &node.UnreachableError{Node: "win1", Err: &ssh.AuthError{User: "Administrator"}}
+	})
+	n.Cut()
+	for range 2 {
+		err := <-f.ended
+		if err == nil {
+			continue // the merger's: all its inputs have ended
+		}
+		if count := strings.Count(err.Error(), "win1:"); count != 1 {
+			t.Errorf("it is said %d times: %v", count, err)
+		}
+	}
+	f.end()
 }
 
 // Many lines, a connection that is cut all the time, lines let through unseen:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -174,19 +175,21 @@ func (s *show) failed(ctx context.Context, err error) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	var unreachable *node.UnreachableError
-	if s.options.Follow && !errors.As(err, &unreachable) && !errors.Is(err, errEnded) {
+	ofNode := ofConnection(err)
+	if s.options.Follow && !ofNode && !errors.Is(err, errEnded) {
 		s.tell.Warn("%v; it is followed no more", err) // the others may go on for hours
 	}
-	var lost *node.LostError
-	if errors.As(err, &lost) {
-		for _, other := range s.errs {
-			if errors.As(other, &lost) {
-				return // all logs of a node are lost at once
-			}
-		}
+	if ofNode && slices.ContainsFunc(s.errs, ofConnection) {
+		return // all logs of a node are lost at once
 	}
 	s.errs = append(s.errs, err)
+}
+
+// ofConnection is whether an error is of the way to the node, which all its logs share.
+func ofConnection(err error) bool {
+	var lost *node.LostError
+	var unreachable *node.UnreachableError
+	return errors.As(err, &lost) || errors.As(err, &unreachable)
 }
 
 // rescan adds what appears later; that is read from its beginning.
