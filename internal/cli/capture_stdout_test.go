@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package cli_test
 
 import (
@@ -34,7 +36,6 @@ func TestCaptureEndsWithItsReader(t *testing.T) {
 	w.write("swdt.yaml", []byte(first+"---\n"+second))
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	t.Setenv("TMP", temporary)
 	for name, args := range map[string][]string{"live": {"capture", "--port", "53"}, "to a pipe": {"capture", "-w", "-", "--round", "500ms"}} {
 		t.Run(name, func(t *testing.T) {
 			story := &lines{}
