@@ -82,10 +82,19 @@ func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
 // Equal is whether two configurations say the same; false where one is no TOML.
 func Equal(a, b []byte) bool {
 	var left, right map[string]any
-	if toml.Unmarshal(a, &left) != nil || toml.Unmarshal(b, &right) != nil {
+	if read(a, &left) != nil || read(b, &right) != nil {
 		return false
 	}
 	return reflect.DeepEqual(left, right)
+}
+
+// byteOrderMark is what Notepad and PowerShell 5.1 begin a UTF-8 file with. A
+// containerd before 2.0 reads over it.
+const byteOrderMark = "\ufeff"
+
+// read is how a containerd reads its configuration from a file.
+func read(text []byte, config *map[string]any) error {
+	return toml.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrderMark)), config)
 }
 
 const (

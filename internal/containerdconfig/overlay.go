@@ -16,7 +16,7 @@ import (
 // that begin with #, stands above it.
 func Overlay(config []byte, over map[string]any, header string) ([]byte, error) {
 	var merged map[string]any
-	if err := toml.Unmarshal(config, &merged); err != nil {
+	if err := read(config, &merged); err != nil {
 		return nil, fmt.Errorf("read containerd's configuration: %w", err)
 	}
 	if merged == nil {
@@ -38,7 +38,7 @@ func Overlay(config []byte, over map[string]any, header string) ([]byte, error) 
 func Text(config []byte, path ...string) string {
 	var value any
 	table := map[string]any{}
-	if toml.Unmarshal(config, &table) != nil {
+	if read(config, &table) != nil {
 		return ""
 	}
 	value = table
@@ -54,7 +54,7 @@ func Text(config []byte, path ...string) string {
 // no TOML differs as a whole.
 func Differences(before, after []byte) []string {
 	var left, right map[string]any
-	if toml.Unmarshal(before, &left) != nil || toml.Unmarshal(after, &right) != nil {
+	if read(before, &left) != nil || read(after, &right) != nil {
 		if bytes.Equal(before, after) {
 			return nil
 		}
