@@ -54,10 +54,11 @@ each. An interface in it is NODE/NAMESPACE/POD for packets that a pod's adapter 
 seen, or that are from or to a pod, else NODE/COMPONENT of the network stack.
 Packets that were dropped are in it, too, and a comment says why.
 
-Flags of one kind widen what is captured, those of different kinds narrow it:
---pod a/x --pod a/y --port 53 is port 53 of either pod. Where a Service is asked
-for, its endpoints are captured with it, since behind the virtual switch its
-packets have their addresses; which these are, the cluster tells and the node.
+Flags of one kind widen what is captured, those of different kinds narrow it; --pod,
+--service and --ip are of one kind: --pod a/x --ip 10.0.0.9 --port 53 is port 53 of
+either. Where a Service is asked for, its endpoints are captured with it, since behind
+the virtual switch its packets have their addresses; which these are, the cluster
+tells and the node.
 
 pktmon sees a packet at every component of the network stack that it passes, and
 shows it as often. --comp nics keeps to network adapters.
