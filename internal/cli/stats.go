@@ -191,7 +191,8 @@ func (a *app) observeCluster(ctx context.Context, o *statsOptions, duration time
 				return err
 			}
 			asker := source.NewSummary(c, name, nodeCores(facts))
-			return watch.Run(ctx, o.watch(name, duration, asker), to.reading)
+			err = watch.Run(ctx, o.watch(name, duration, asker), to.reading)
+			return cutShort(ctx, duration, err)
 		})
 	}
 	if err := work.Wait(); !errors.Is(err, errEnough) {
@@ -241,7 +242,18 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 		return err
 	}
 	ui.Done(r) // its live line would stand in the table
-	return watch.Run(ctx, o.watch(known.Name, duration, askers...), to.reading)
+	err = watch.Run(ctx, o.watch(known.Name, duration, askers...), to.reading)
+	return cutShort(ctx, duration, err)
+}
+
+// cutShort makes an error of a --timeout that ended a watch before its time: what it
+// was to find it may have missed.
+func cutShort(ctx context.Context, duration time.Duration, err error) error {
+	var timeout *timeoutError
+	if err == nil && duration > 0 && errors.As(context.Cause(ctx), &timeout) {
+		return timeout
+	}
+	return err
 }
 
 func (o *statsOptions) askers(

@@ -82,3 +82,23 @@ func TestStatsOfTheSummaryAlone(t *testing.T) {
 		}
 	}
 }
+
+// A check that had no time to watch for as long as it was told to has not passed.
+func TestAWatchThatIsCutShort(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		code  int
+	}{
+		{[]string{"--for", "1h", "--timeout", "300ms", "--fail-on", "zero"}, 1},
+		{[]string{"--for", "300ms", "--timeout", "1h", "--fail-on", "zero"}, 0},
+		{[]string{"--timeout", "2s"}, 0}, // it was to end some time
+	} {
+		var out, story bytes.Buffer
+		code := cli.Run(context.Background(), ui.Streams{Out: &out, Err: &story}, append([]string{
+			"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, "0.4"), "--interval", "50ms",
+		}, c.flags...), cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+		if code != c.code || strings.Contains(story.String(), "--timeout") != (code == 1) {
+			t.Errorf("%q: exit code %d\n%s\n%s", c.flags, code, &out, &story)
+		}
+	}
+}
