@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/capture"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/criclient"
+	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -28,7 +29,7 @@ JSON and YAML are what pktmon says itself; of several nodes they are in a list.`
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON := a.global.output != ui.Text
-			return a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) (answer criclient.Answer, err error) {
+			results, err := a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) (answer criclient.Answer, err error) {
 				text, err := capture.Counters(ctx, n.Processes, asJSON)
 				if err != nil {
 					return answer, err
@@ -41,6 +42,10 @@ JSON and YAML are what pktmon says itself; of several nodes they are in a list.`
 				answer.Text = func(w io.Writer) error { return writeText(w, text) }
 				return answer, nil
 			})
+			if err != nil {
+				return err
+			}
+			return a.printAnswers(results)
 		},
 	})
 }
@@ -50,12 +55,12 @@ func writeText(w io.Writer, text string) error {
 	return err
 }
 
-// askNodes asks every node and prints the answers.
-func (a *app) askNodes(ctx context.Context, ask func(context.Context, *node.Node, config.Document, ui.Reporter) (criclient.Answer, error)) error {
+// askNodes asks every node.
+func (a *app) askNodes(ctx context.Context, ask func(context.Context, *node.Node, config.Document, ui.Reporter) (criclient.Answer, error)) ([]fleet.Result[criclient.Answer], error) {
 	s, err := a.begin()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.quiet = true
-	return a.printAnswers(onNodes(ctx, s, ask))
+	return onNodes(ctx, s, ask), nil
 }

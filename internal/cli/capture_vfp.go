@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/capture"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/criclient"
+	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/hns"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -34,8 +36,8 @@ and load balancing in the virtual switch: at each of its ports, whose it is, and
 many packets and bytes went out of it into the switch and in from there, and how
 many were dropped, by what.
 
-Of ports that are named, by --port or --pod, every counter is shown. JSON and YAML
-have them all.`,
+Of ports that are named, by --port or --pod, every counter is shown, of the node that
+has them. JSON and YAML have them all.`,
 		Example: examples(
 			"capture vfp", "every port, and whose it is",
 			"capture vfp --pod default/web-0", "all that was counted at a pod's port",
@@ -45,9 +47,7 @@ have them all.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (criclient.Answer, error) {
-				return o.ask(ctx, n, doc, r)
-			})
+			return a.runVFP(cmd.Context(), o)
 		},
 	})
 	cmd.Flags().StringSliceVar(&o.ports, "port", nil, "only this port: its `GUID`, as vfpctrl names it")
@@ -69,6 +69,48 @@ func (o *vfpOptions) check() error {
 	return nil
 }
 
+func (a *app) runVFP(ctx context.Context, o *vfpOptions) error {
+	results, err := a.askNodes(ctx, o.ask)
+	if err != nil {
+		return err
+	}
+	excuse(results)
+	return a.printAnswers(results)
+}
+
+// noPortError: a node has no such ports.
+type noPortError struct{ names []string }
+
+func (e *noPortError) Error() string {
+	return fmt.Sprintf("no port %s on this node: `swdt capture vfp` lists them", strings.Join(e.names, ", "))
+}
+
+// excuse lets a node lack ports that another one has: a pod is on one of them.
+func excuse(results []fleet.Result[criclient.Answer]) {
+	errs := make([]error, len(results))
+	for i, result := range results {
+		errs[i] = result.Err
+	}
+	has := func(err error, name string) bool {
+		var lacks *noPortError
+		return err == nil || errors.As(err, &lacks) && !slices.Contains(lacks.names, name)
+	}
+	for i := range results {
+		var lacks *noPortError
+		if !errors.As(errs[i], &lacks) {
+			continue
+		}
+		nowhere := slices.DeleteFunc(slices.Clone(lacks.names), func(name string) bool {
+			return slices.ContainsFunc(errs, func(err error) bool { return has(err, name) })
+		})
+		results[i].Err = nil
+		if len(nowhere) > 0 {
+			results[i].Err = &noPortError{nowhere}
+		}
+	}
+}
+
+// ask gives an answer beside a *noPortError, too.
 func (o *vfpOptions) ask(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (answer criclient.Answer, err error) {
 	all, err := capture.SwitchPorts(ctx, n.Processes)
 	if err != nil {
@@ -79,10 +121,7 @@ func (o *vfpOptions) ask(ctx context.Context, n *node.Node, doc config.Document,
 	} else {
 		capture.OwnPorts(all, state, podsOf(ctx, n, doc, r))
 	}
-	ports, err := o.choose(all)
-	if err != nil {
-		return answer, err
-	}
+	ports, missing := o.choose(all)
 	for i := range ports {
 		if err := ports[i].Count(ctx, n.Processes); err != nil {
 			return answer, err
@@ -90,33 +129,39 @@ func (o *vfpOptions) ask(ctx context.Context, n *node.Node, doc config.Document,
 	}
 	answer.JSON, err = json.Marshal(portDocuments(ports))
 	answer.Text = func(w io.Writer) error { return o.print(w, ports) }
+	if err == nil && len(missing) > 0 {
+		err = &noPortError{missing}
+	}
 	return answer, err
 }
 
-// choose keeps to the ports that were named.
-func (o *vfpOptions) choose(all []capture.SwitchPort) (ports []capture.SwitchPort, err error) {
+// choose keeps to the ports that were named, and says which of them are missing.
+func (o *vfpOptions) choose(all []capture.SwitchPort) (ports []capture.SwitchPort, missing []string) {
 	if !o.named() {
 		return all, nil
 	}
-	for _, name := range o.ports {
-		at := slices.IndexFunc(all, func(p capture.SwitchPort) bool { return strings.EqualFold(p.Name, name) })
-		if at < 0 {
-			return nil, fmt.Errorf("no port %s on this node: `swdt capture vfp` lists them", name)
-		}
-		ports = append(ports, all[at])
-	}
-	for _, pod := range o.pods {
-		before := len(ports)
+	add := func(what string, is func(capture.SwitchPort) bool) {
+		found := false
 		for _, p := range all {
-			if p.Pod == pod {
+			if !is(p) {
+				continue
+			}
+			found = true
+			if !slices.ContainsFunc(ports, func(has capture.SwitchPort) bool { return has.Name == p.Name }) {
 				ports = append(ports, p)
 			}
 		}
-		if len(ports) == before {
-			return nil, fmt.Errorf("no port of pod %s on this node: `swdt capture vfp` lists them", pod)
+		if !found {
+			missing = append(missing, what)
 		}
 	}
-	return ports, nil
+	for _, name := range o.ports {
+		add(name, func(p capture.SwitchPort) bool { return strings.EqualFold(p.Name, name) })
+	}
+	for _, pod := range o.pods {
+		add("of pod "+pod, func(p capture.SwitchPort) bool { return p.Pod == pod })
+	}
+	return ports, missing
 }
 
 func (o *vfpOptions) named() bool { return len(o.ports)+len(o.pods) > 0 }
@@ -164,7 +209,7 @@ func (o *vfpOptions) print(w io.Writer, ports []capture.SwitchPort) error {
 			rows = append(rows, []string{p.Name, portOwner(p), "-", "-", "-", "-", "-"})
 		}
 	}
-	if err := ui.Table(w, []string{"PORT", "OF", "WAY", "PACKETS", "BYTES", "DROPPED", "BY"}, rows); err != nil {
+	if err := ui.TableOr(w, "no such port", []string{"PORT", "OF", "WAY", "PACKETS", "BYTES", "DROPPED", "BY"}, rows); err != nil {
 		return err
 	}
 	for _, p := range ports {
