@@ -10,6 +10,7 @@ type span struct {
 	open   bool       // it may go on where the text was cut
 	until  terminator // how it ends then
 	silent bool       // it began in what was passed on already, with its mark
+	quote  []byte     // goes around the mark
 }
 
 // terminator is where a value ends.

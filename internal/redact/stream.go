@@ -202,8 +202,14 @@ func (s *Stream) write(text []byte, spans []span, viewed int) {
 			start, end = first, last+1
 		}
 		s.out = append(s.out, text[at:start]...)
+		if !wide {
+			s.out = append(s.out, sp.quote...)
+		}
 		if !sp.silent {
 			s.mark(wide)
+		}
+		if !wide {
+			s.out = append(s.out, sp.quote...)
 		}
 		at = end
 	}

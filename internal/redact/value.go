@@ -152,7 +152,10 @@ func (s *scan) take(begin, start int, k kind) int {
 	}
 	value, until := start, terminator{by: endsPlain}
 	quoted, slashes := s.quote(start)
+	around := s.around(begin, spaced)
 	switch {
+	case quoted != 0 && around.quote == quoted && around.slashes == slashes:
+		return 0 // there is no value
 	case quoted != 0:
 		value, until = start+slashes+1, terminator{quote: quoted, slashes: slashes}
 	case s.entity(start) > 0:
@@ -160,11 +163,11 @@ func (s *scan) take(begin, start int, k kind) int {
 	case element:
 		until = terminator{by: isAngle}
 	case s.isLiteral(spaced, start):
-		until = terminator{by: endsLiteral}
+		return s.takeLiteral(begin, spaced, start, k)
 	case k == header:
-		return s.header(begin, start)
-	case s.text[spaced-1] == '=' && s.quoteBefore(begin).quote != 0:
-		until = s.quoteBefore(begin)
+		return s.header(begin, start, terminator{by: endsHeader})
+	case around.quote != 0:
+		until = around
 	case s.leads(begin):
 		until = terminator{by: isLineEnd}
 	}
@@ -175,7 +178,7 @@ func (s *scan) take(begin, start int, k kind) int {
 		end = value + len(text)
 	}
 	if k == header && quoted != 0 {
-		return s.header(begin, value)
+		return s.header(begin, value, until)
 	}
 	if len(text) == 0 || closed && harmless(text, k) || quoted == 0 && start > spaced && s.prose(begin, start, end) {
 		return 0
@@ -187,14 +190,28 @@ func (s *scan) take(begin, start int, k kind) int {
 // isLiteral is whether a value is JSON's without quotes: what ends it is JSON's too,
 // and stays.
 func (s *scan) isLiteral(separated, at int) bool {
-	if separated < 2 || string(s.text[separated-2:separated]) != `":` {
+	if separated < 2 || s.text[separated-2] != '"' || s.text[separated-1] != ':' && s.text[separated-1] != ',' {
 		return false
 	}
 	end := at
-	for end < len(s.text) && isWord(s.text[end]) {
+	for end < len(s.text) && (isToken(s.text[end]) || s.text[end] == '.' || s.text[end] == '+') {
 		end++
 	}
-	return end > at && end < len(s.text) && endsLiteral(s.text[end])
+	return end > at && (end == len(s.text) && s.ends || end < len(s.text) && endsLiteral(s.text[end]))
+}
+
+// takeLiteral takes a number, or what else is no true, false or null.
+func (s *scan) takeLiteral(begin, separated, start int, k kind) int {
+	end, _ := s.valueEnd(start, terminator{by: endsLiteral})
+	if harmless(s.text[start:end], k) {
+		return 0
+	}
+	quote := separated - 2
+	for quote > 0 && s.text[quote-1] == '\\' {
+		quote--
+	}
+	s.add(span{from: begin, start: start, end: end, quote: s.text[quote : separated-1]})
+	return end
 }
 
 func endsLiteral(c byte) bool { return c == ',' || c == '}' || c == ']' }
@@ -219,27 +236,41 @@ func (s *scan) quote(at int) (quote byte, slashes int) {
 	return 0, 0
 }
 
-// quoteBefore is the end of a text that begins with a name: "NAME=value".
-func (s *scan) quoteBefore(begin int) (until terminator) {
-	if c := s.before(begin); c != '"' && c != '\'' {
+// around is the end of a text in quotes that begins with a name: "NAME=value".
+func (s *scan) around(begin, separated int) (until terminator) {
+	name := bytes.TrimRight(s.text[begin:max(begin, separated-1)], " \t")
+	if n := len(name); n > 0 && isQuote(name[n-1]) || !s.leads(begin) && s.text[separated-1] != '=' {
 		return until
 	}
-	until.quote = s.before(begin)
-	for at := begin - 2; at >= 0 && s.text[at] == '\\' && until.slashes < 8; at-- {
-		until.slashes++
+	at := begin
+	for s.leads(begin) && at > 0 && (s.text[at-1] == ' ' || s.text[at-1] == '-') {
+		at--
 	}
-	return until
+	if at == 0 || !isQuote(s.text[at-1]) {
+		return until
+	}
+	found := terminator{quote: s.text[at-1]}
+	for at -= 2; at >= 0 && s.text[at] == '\\' && found.slashes < 8; at-- {
+		found.slashes++
+	}
+	if end, _ := s.valueEnd(separated, found); end == len(s.text) && s.ends || at >= 0 && isWord(s.text[at]) {
+		return until // it begins no text
+	}
+	return found
 }
 
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
 // valueEnd is where a value ends; closed is false where the text did before it.
-func (s *scan) valueEnd(at int, until terminator) (end int, closed bool) {
+func (s *scan) valueEnd(begin int, until terminator) (end int, closed bool) {
+	at := begin
 	if until.quote == 0 {
 		for ; at < len(s.text); at++ {
 			if !until.by(s.text[at]) {
 				continue
 			}
 			if s.text[at] != '&' || !s.escapes(at) {
-				return at, true
+				return s.unescaped(begin, at), true
 			}
 		}
 		return at, s.ends
@@ -256,6 +287,14 @@ func (s *scan) valueEnd(at int, until terminator) (end int, closed bool) {
 		slashes = 0
 	}
 	return at, s.ends
+}
+
+// unescaped is the end of a value before the backslashes of a quote that ends it.
+func (s *scan) unescaped(begin, end int) int {
+	if s.text[end] == '"' || s.text[end] == '\'' {
+		return begin + len(bytes.TrimRight(s.text[begin:end], `\`))
+	}
+	return end
 }
 
 // closes is whether a quote behind so many backslashes is the value's end.
@@ -306,8 +345,8 @@ func (s *scan) prose(begin, start, end int) bool {
 }
 
 // header takes what stands behind Authorization, but for the scheme.
-func (s *scan) header(begin, start int) int {
-	end, closed := s.valueEnd(start, terminator{by: endsHeader})
+func (s *scan) header(begin, start int, until terminator) int {
+	end, closed := s.valueEnd(start, until)
 	text, known := s.text[start:end], false
 	for _, scheme := range []string{"Bearer ", "Basic ", "Digest ", "Negotiate ", "NTLM ", "AWS4-HMAC-SHA256 "} {
 		if len(text) > len(scheme) && bytes.EqualFold(text[:len(scheme)], []byte(scheme)) {
@@ -322,7 +361,7 @@ func (s *scan) header(begin, start int) int {
 	case !known && len(words) > 2 && bytes.IndexByte(words[0], '=') < 0:
 		return 0 // a sentence
 	}
-	s.add(span{from: begin, start: start, end: end, open: !closed, until: terminator{by: endsHeader}})
+	s.add(span{from: begin, start: start, end: end, open: !closed, until: until})
 	return end
 }
 
