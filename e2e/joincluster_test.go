@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,7 +129,11 @@ func (c cluster) awaitPod(t *testing.T, prefix string) (pod string) {
 func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 	t.Helper()
 	eventually(t, "node "+name, func() error {
-		line := c.kubectl(t, "get", "nodes", name, "-o", "wide", "--no-headers")
+		// kubeadm does not wait until the kubelet has registered it.
+		line := c.kubectl(t, "get", "nodes", name, "-o", "wide", "--no-headers", "--ignore-not-found")
+		if line == "" {
+			return errors.New("there is none")
+		}
 		for _, text := range texts {
 			if !strings.Contains(line, text) {
 				return fmt.Errorf("no %q in: %s", text, line)
