@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/metadata"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
@@ -15,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/redact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,6 +250,24 @@ func TestARuleThatBlocksAFew(t *testing.T) {
 		}
 		if _, err := n.Firewall.Remove(t.Context(), &agentv1.RemoveFirewallRuleRequest{Name: name}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// What a caller wants to be redacted is so in what the runtime tells too.
+func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
+	})
+	for pattern, kept := range map[string]bool{"corp.example": false, "another": true} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), redact.Metadata, "1", redact.MetadataPatterns, pattern)
+		facts, err := doctor.Gather(ctx, doctor.Sources{Node: n.Node})
+		if err != nil || facts.Images.Value == nil {
+			t.Fatal(err, facts.Images.Unknown)
+		}
+		has := slices.ContainsFunc(*facts.Images.Value, func(i doctor.Image) bool { return slices.Contains(i.Tags, "corp.example.com/web:1") })
+		if has != kept {
+			t.Errorf("%s: %+v", pattern, facts.Images.Value)
 		}
 	}
 }
