@@ -102,3 +102,15 @@ func TestSightingsThatDoNotMatch(t *testing.T) {
 		}
 	}
 }
+
+// A line of a live capture says where a packet was seen, as far as that is known.
+func TestWhereAPacketWasSeen(t *testing.T) {
+	n := Names{Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"}, "30": {ID: "30", Name: "NIC", Pod: "default/b"}}}
+	for component, want := range map[string]string{
+		"30": "component 30 (default/b)  ip", "12": "component 12 (vmswitch.sys)  ip", "99": "component 99  ip", "": "ip",
+	} {
+		if line := n.Of(Packet{Component: component, Text: "ip"}).String(); line != want {
+			t.Errorf("%q, not %q", line, want)
+		}
+	}
+}

@@ -18,6 +18,13 @@ type Names struct {
 	Components map[string]Component
 }
 
+// Of says of a packet where it was seen, and by whose adapter.
+func (n Names) Of(p Packet) Packet {
+	c := n.Components[p.Component]
+	p.Place, p.Pod = c.Name, c.Pod
+	return p
+}
+
 // sources are a part's files, whose packets are named and counted. after is done
 // with each file when it was read; nil: nothing.
 func (part Part) sources(count *Count, after func(path string) error) (all []pcapng.Source, err error) {

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,11 @@ import (
 type Packet struct {
 	Time      string `json:"time,omitempty"` // the node's local time
 	Direction string `json:"direction,omitempty"`
-	Component string `json:"component,omitempty"`
+	Component string `json:"component,omitempty"` // its number
+	// Place is what pktmon calls the component, Pod the NAMESPACE/NAME of the pod
+	// whose adapter that is.
+	Place string `json:"place,omitempty"`
+	Pod   string `json:"pod,omitempty"`
 	// DropReason and DropLocation are set where the packet was dropped there.
 	DropReason   string `json:"dropReason,omitempty"`
 	DropLocation string `json:"dropLocation,omitempty"`
@@ -27,13 +32,21 @@ func (p Packet) String() string {
 		}
 	}
 	if p.Component != "" {
-		parts = append(parts, "component "+p.Component)
+		parts = append(parts, p.seenBy())
 	}
 	line := strings.Join(append(parts, p.Text), "  ")
 	if p.DropReason != "" {
 		line += "  DROPPED: " + p.DropReason
 	}
 	return strings.TrimSpace(line)
+}
+
+func (p Packet) seenBy() string {
+	text := "component " + p.Component
+	if name := cmp.Or(p.Pod, p.Place); name != "" {
+		text += " (" + name + ")"
+	}
+	return text
 }
 
 // aboutMark is in each line about a packet, in every language.

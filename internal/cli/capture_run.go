@@ -56,7 +56,7 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 	}
 	shown := &packetPrinter{out: out, json: a.global.output == ui.JSON, several: len(s.documents) > 1}
 	results := a.captureAll(ctx, s, o, folder, handling{begin: func(wanted *capture.Options, names capture.Names) {
-		wanted.Packet = func(p capture.Packet) error { return shown.print(names.Node, p) }
+		wanted.Packet = func(p capture.Packet) error { return shown.print(names.Node, names.Of(p)) }
 	}})
 	if o.wanted.Live {
 		return unwritten(ctx, fleet.Failures(results))
@@ -98,10 +98,7 @@ func (a *app) captureAll(ctx context.Context, s *session, o *captureOptions, fol
 
 // captureOn captures on one node and brings what it captured here.
 func captureOn(ctx context.Context, n *node.Node, doc config.Document, o capture.Options, handle handling, r ui.Reporter) (c nodeCapture, err error) {
-	c.part.Node = doc.Node.Metadata.Name
-	if !o.Live {
-		c.part.Names = namesAt(ctx, n, doc, r)
-	}
+	c.part.Node, c.part.Names = doc.Node.Metadata.Name, namesAt(ctx, n, doc, r)
 	handle.begin(&o, c.part.Names)
 	o.Begun = func() {
 		if o.For > 0 {
