@@ -89,7 +89,7 @@ func lookAtCertificates(f *Facts) (all []Finding) {
 			all = append(all, found(seen, "kubelet's client certificate has expired"))
 		case left <= 0:
 			all = append(all, found(seen, "kubelet's serving certificate has expired: kubectl logs and exec fail").as(Warning).
-				remedied("delete it and restart kubelet, which makes another: swdt exec -- del %s", c.Path))
+				remedied(`delete it and its key, and restart kubelet, which makes others: swdt exec -- cmd /c del "%s" "%s"`, c.Path, strings.TrimSuffix(c.Path, ".crt")+".key"))
 		default:
 			all = append(all, found(seen, "kubelet's %s certificate expires in %s", c.Use, days(left)).as(Warning))
 		}

@@ -49,7 +49,7 @@ func machineRules() []Rule {
 		{
 			ID: "page-file", Title: "a page file", Severity: Warning, Needs: []string{"pageFiles"},
 			Means:  "Windows promises memory that programs ask for. Without a page file it refuses as soon as all of the memory is promised, however much of it is free.",
-			Remedy: "let Windows manage it: swdt exec -- wmic computersystem set AutomaticManagedPagefile=True, then reboot", look: lookAtPageFile,
+			Remedy: `let Windows manage it: swdt exec -- reg add "` + memoryManagement + `" /v PagingFiles /t REG_MULTI_SZ /d "?:\pagefile.sys" /f, then reboot`, look: lookAtPageFile,
 			Link: "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/#resource-management-memory",
 		},
 		asBeforeJoin(Rule{
@@ -73,7 +73,7 @@ func machineRules() []Rule {
 		{
 			ID: "automatic-updates", Title: "Windows Update asks before it reboots", Severity: Info, Needs: []string{"windowsUpdate"},
 			Means:  "Windows installs updates and reboots when it likes, without draining the node.",
-			Remedy: `swdt exec -- reg add HKLM\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU /v NoAutoUpdate /t REG_DWORD /d 1`, look: lookAtUpdates,
+			Remedy: `swdt exec -- reg add "` + updatePolicy + `" /v NoAutoUpdate /t REG_DWORD /d 1 /f`, look: lookAtUpdates,
 			Link: "https://learn.microsoft.com/windows/deployment/update/waas-wu-settings",
 		},
 		asBeforeJoin(Rule{
