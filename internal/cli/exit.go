@@ -139,8 +139,12 @@ func message(err error) string {
 	var several *fleet.Error
 	var exit *exitError
 	var badConfig *config.Error
+	found := errors.As(err, &several)
+	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
-	case errors.As(err, &several):
+	case ok && err != error(several) && (found || errors.As(err, &exit)): // which say their own alone
+		return messages(joined.Unwrap())
+	case found:
 		return failures(several)
 	case errors.As(err, &exit) && exit.err == nil:
 		return ""
@@ -148,6 +152,17 @@ func message(err error) string {
 		return fmt.Sprintf("%d problems:\n  %s", len(badConfig.Problems), strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
 	return err.Error()
+}
+
+// messages are the texts of several errors, one below the other.
+func messages(errs []error) string {
+	var texts []string
+	for _, err := range errs {
+		if text := message(err); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // failures names every node that failed and why, each name once.

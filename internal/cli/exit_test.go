@@ -85,6 +85,22 @@ func TestANodeIsNamedOnce(t *testing.T) {
 	}
 }
 
+// What failed beside the nodes, or beside a command whose exit code is swdt's, is
+// told too.
+func TestNothingIsLostOfSeveralErrors(t *testing.T) {
+	full := errors.New("disk full")
+	for want, err := range map[string]error{
+		"n0: refused\ndisk full": errors.Join(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}), full),
+		"disk full":              errors.Join(&exitError{code: 7}, full),
+		"found\ndisk full":       errors.Join(&exitError{code: exitFinding, err: errors.New("found")}, full),
+		"":                       errors.Join(&exitError{code: 7}),
+	} {
+		if text := message(err); text != want {
+			t.Errorf("got %q, want %q", text, want)
+		}
+	}
+}
+
 func TestTimeoutIsNamed(t *testing.T) {
 	a := &app{global: globalOptions{timeout: 1}}
 	ctx, cancel := a.global.bounded(t.Context())
