@@ -1,10 +1,15 @@
 package doctor_test
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/metadata"
@@ -270,4 +275,45 @@ func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
 			t.Errorf("%s: %+v", pattern, facts.Images.Value)
 		}
 	}
+}
+
+// Of several users and clusters in kubelet's kubeconfig, those of its current
+// context count.
+func TestAKubeconfigOfSeveral(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\etc\kubernetes\kubelet.conf`, []byte(`apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://10.0.0.1:6443"}}, {name: b, cluster: {server: "https://10.0.0.2:6443"}}, {name: c, cluster: {server: "https://10.0.0.3:6443"}}]
+contexts: [{name: x, context: {cluster: b, user: v}}]
+current-context: x
+users:
+- {name: u, user: {client-certificate: 'C:\u.pem'}}
+- {name: v, user: {client-certificate: 'C:\v.pem'}}
+- {name: w, user: {client-certificate: 'C:\w.pem'}}
+`))
+	for name, days := range map[string]int{"u": -10, "v": 100, "w": -10} {
+		n.Put(`C:\`+name+`.pem`, certificate(t, days))
+	}
+	facts := gather(t, n)
+	if got := facts.Kubeconfig.Value.Server; got != "https://10.0.0.2:6443" {
+		t.Errorf("the API server is %s", got)
+	}
+	if got := *facts.Certificates.Value; len(got) != 1 || got[0].Path != `C:\v.pem` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// certificate is one that is valid for so many days.
+func certificate(t *testing.T, days int) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(0, 0, days)}
+	der, err := x509.CreateCertificate(nil, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

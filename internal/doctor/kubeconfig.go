@@ -7,8 +7,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -81,17 +83,41 @@ func (g *gatherer) file(ctx context.Context, path string) ([]byte, error) {
 	return content, err
 }
 
-// serverOf is the cluster of the current context, or the only one there is.
-func serverOf(config *clientcmdapi.Config) clientcmdapi.Cluster {
-	if current, ok := config.Contexts[config.CurrentContext]; ok {
-		if cluster, ok := config.Clusters[current.Cluster]; ok {
-			return *cluster
-		}
+// serverOf is the cluster of the current context, or the first there is.
+func serverOf(config *clientcmdapi.Config) (server clientcmdapi.Cluster) {
+	if c := named(config.Clusters, contextOf(config).Cluster); c != nil {
+		server = *c
 	}
-	for _, cluster := range config.Clusters {
-		return *cluster
+	return server
+}
+
+// userOf is who the current context logs in as, or the first there is.
+func userOf(config *clientcmdapi.Config) (user clientcmdapi.AuthInfo) {
+	if config == nil {
+		return user
 	}
-	return clientcmdapi.Cluster{}
+	if u := named(config.AuthInfos, contextOf(config).AuthInfo); u != nil {
+		user = *u
+	}
+	return user
+}
+
+func contextOf(config *clientcmdapi.Config) (current clientcmdapi.Context) {
+	if c := config.Contexts[config.CurrentContext]; c != nil {
+		current = *c
+	}
+	return current
+}
+
+// named is the one of that name, or the first by name; nil where there is none.
+func named[T any](all map[string]*T, name string) *T {
+	if one, ok := all[name]; ok {
+		return one
+	}
+	for _, first := range slices.Sorted(maps.Keys(all)) {
+		return all[first]
+	}
+	return nil
 }
 
 // certificates are kubelet's own, and that of the authority it trusts.
@@ -107,7 +133,7 @@ func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config
 			return nil, err
 		}
 		if at.use == "client" && content == nil {
-			content = embedded(config)
+			content = userOf(config).ClientCertificateData
 		}
 		for _, certificate := range parsed(content) {
 			all = append(all, Certificate{Path: at.path, Use: at.use, Subject: certificate.Subject.String(), NotAfter: certificate.NotAfter})
@@ -119,23 +145,10 @@ func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config
 
 // certificatePath is where kubelet has its client certificate.
 func (g *gatherer) certificatePath(config *clientcmdapi.Config) string {
-	if config != nil {
-		for _, user := range config.AuthInfos {
-			if user.ClientCertificate != "" {
-				return onDrive(user.ClientCertificate)
-			}
-		}
+	if path := userOf(config).ClientCertificate; path != "" {
+		return onDrive(path)
 	}
 	return cmp.Or(onDrive(g.facts.flag("cert-dir")), certFolder) + `\kubelet-client-current.pem`
-}
-
-func embedded(config *clientcmdapi.Config) []byte {
-	if config != nil {
-		for _, user := range config.AuthInfos {
-			return user.ClientCertificateData
-		}
-	}
-	return nil
 }
 
 // parsed are the certificates in PEM text; other blocks, keys among them, are
