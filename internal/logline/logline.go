@@ -134,9 +134,11 @@ func isKlog(line []byte) bool {
 
 // jsonLevel looks for the field and reads no more: a line may be cut or long.
 func jsonLevel(line []byte) Level {
-	for _, key := range []string{`"level":"`, `"lvl":"`, `"severity":"`} {
-		if at := bytes.Index(line, []byte(key)); at >= 0 {
-			value, _, _ := bytes.Cut(line[at+len(key):], []byte(`"`))
+	for _, key := range []string{`"level":`, `"lvl":`, `"severity":`} {
+		_, value, _ := bytes.Cut(line, []byte(key))
+		// Python puts a space there. What is no text is another kind of level.
+		if value, ok := bytes.CutPrefix(bytes.TrimLeft(value, " "), []byte(`"`)); ok {
+			value, _, _ = bytes.Cut(value, []byte(`"`))
 			return ParseLevel(string(value))
 		}
 	}

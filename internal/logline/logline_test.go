@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		{line: `{"ts":1798727399123.25,"caller":"x.go:1","msg":"m","v":0}`, time: at(123250000), level: logline.Info, format: logline.JSON},
 		{line: `{"ts":1798727399.5,"msg":"m","err":"bad"}`, time: at(500000000), level: logline.Error, format: logline.JSON},
 		{line: `{"level":"warn","time":"2026-12-31T14:29:59Z","msg":"m"}`, time: at(0), level: logline.Warning, format: logline.JSON},
+		{line: `{"time": "2026-12-31T14:29:59Z", "level": "ERROR", "msg": "m"}`, time: at(0), level: logline.Error, format: logline.JSON},
 		{line: "2026-12-31T14:29:59.1234567Z stderr F E1231 01:02:03.000000 1 x.go:1] inner", time: at(123456700), level: logline.Error,
 			format: logline.CRI, text: "E1231 01:02:03.000000 1 x.go:1] inner"},
 		{line: "2026-12-31 16:29:59.500 [ERROR][123] felix/x.go 1: text", time: at(500000000), level: logline.Error},
