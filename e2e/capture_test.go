@@ -152,6 +152,7 @@ func TestCapture(t *testing.T) {
 		"pktmon help", "pktmon start help", "pktmon status", "pktmon filter list",
 		"pktmon filter add swdt-ID -i 192.168.15.167 -e",
 		"pktmon start --capture --pkt-size 0 --file-name ID.etl --file-size 512 --log-mode circular",
+		"pktmon status", // whether it is still ours
 		"pktmon status", "pktmon stop", "pktmon status", "pktmon filter list", "pktmon filter remove", "pktmon filter list",
 		"pktmon etl2pcap ID.etl --out ID.etl.packets.pcapng", "pktmon etl2pcap ID.etl --out ID.etl.drops.pcapng --drop-only",
 		"pktmon etl2txt ID.etl --out ID.etl.txt",
