@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -146,7 +147,9 @@ func TestNoHopeIsToldOfOnce(t *testing.T) {
 	for range sources[:3] {
 		f.expect("one")
 	}
+	var logins atomic.Int32
 	n.Node.OnReconnect(func(context.Context) error {
+		logins.Add(1)
 		return &node.UnreachableError{Node: "win1", Err: &ssh.AuthError{User: "Administrator"}}
 	})
 	n.Cut()
@@ -160,6 +163,9 @@ func TestNoHopeIsToldOfOnce(t *testing.T) {
 		}
 	}
 	f.end()
+	if tried := logins.Load(); tried != 1 { // more may lock the account
+		t.Errorf("%d logins", tried)
+	}
 }
 
 // Many lines, a connection that is cut all the time, lines let through unseen:

@@ -21,6 +21,7 @@ type restoring struct {
 	mutex sync.Mutex
 	turn  chan struct{} // held by who connects
 	made  int           // connections made again
+	vain  error         // why it is hopeless; whoever has the turn may look
 }
 
 // begin waits for the turn.
@@ -76,8 +77,14 @@ func (n *Node) restoreOnce(ctx context.Context, tell ui.Reporter, before int, lo
 	if n.again.count(0) != before {
 		return nil
 	}
+	if n.again.vain != nil { // another login might lock the account
+		return n.again.vain
+	}
 	tell.Warn("the connection is lost (%v); connecting again", lost.Err)
 	if err := n.restore(ctx, tell); err != nil {
+		if IsHopeless(err) {
+			n.again.vain = err
+		}
 		return err
 	}
 	n.again.count(1)
