@@ -146,7 +146,7 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 func TestARedactedPipe(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
 	ctx := redacted(t.Context())
-	client, err := criclient.New(func(context.Context) (net.Conn, error) { return n.DialPipe(ctx, cri.DefaultPipe) })
+	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, cri.DefaultPipe) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/cri"
 	"github.com/swdt-dev/swdt/internal/criclient"
 	"github.com/swdt-dev/swdt/internal/criproxy"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -99,8 +98,8 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 		if err != nil {
 			return answer, err
 		}
-		keeper := &criproxy.Keeper{Node: n, Pipe: runtimePipe(doc), Reporter: r}
-		client, err := criclient.New(keeper.Dial)
+		keeper := &criproxy.Keeper{Node: n, Pipe: doc.RuntimePipe(), Reporter: r}
+		client, err := criclient.New(ctx, keeper.Dial)
 		if err != nil {
 			return answer, err
 		}
@@ -108,16 +107,6 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 		return question(ctx, client)
 	})
 	return a.printAnswers(results)
-}
-
-// runtimePipe is where the node file says that the runtime listens.
-func runtimePipe(doc config.Document) string {
-	for _, p := range doc.Node.Spec.Kubernetes.Provisioners {
-		if p.Health != nil && p.Health.CRIPipe != "" {
-			return p.Health.CRIPipe
-		}
-	}
-	return cri.DefaultPipe
 }
 
 // criNode is one of several nodes' answers.

@@ -201,7 +201,7 @@ func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 
 // serve relays until ctx ends, or until there is no hope for the node.
 func (p *criProxy) serve(ctx context.Context) error {
-	keeper := &criproxy.Keeper{Node: p.node, Pipe: runtimePipe(p.document), Reporter: p.reporter}
+	keeper := &criproxy.Keeper{Node: p.node, Pipe: p.document.RuntimePipe(), Reporter: p.reporter}
 	return criproxy.Serve(ctx, p.listener, keeper.Dial)
 }
 

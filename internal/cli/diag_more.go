@@ -21,7 +21,7 @@ func (a *app) diagCollectors() []diag.Collector {
 }
 
 func collectPs(ctx context.Context, t *diag.Task) error {
-	table, err := tasks.NewObserver(t.Node, tasks.Options{Pipe: runtimePipe(t.Document)}).Look(ctx)
+	table, err := tasks.NewObserver(t.Node, tasks.Options{Pipe: t.Document.RuntimePipe()}).Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func collectPs(ctx context.Context, t *diag.Task) error {
 }
 
 func collectFindings(ctx context.Context, t *diag.Task) error {
-	facts, err := doctor.Gather(ctx, doctor.Sources{Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join, Pipe: runtimePipe(t.Document)})
+	facts, err := doctor.Gather(ctx, doctor.Sources{Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join, Pipe: t.Document.RuntimePipe()})
 	if err != nil {
 		return err
 	}

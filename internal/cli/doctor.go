@@ -133,7 +133,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	s.quiet = true
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (doctor.Facts, error) {
 		r.Step("looking at the node")
-		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join, Pipe: runtimePipe(doc)})
+		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join, Pipe: doc.RuntimePipe()})
 	})
 	if o.saveFacts != "" {
 		if err := saveFacts(o.saveFacts, results); err != nil {

@@ -18,8 +18,8 @@ import (
 
 // withRuntime does something with the node's container runtime.
 func withRuntime(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter, do func(runtimev1.RuntimeServiceClient) error) (err error) {
-	keeper := &criproxy.Keeper{Node: n, Pipe: runtimePipe(doc), Reporter: r}
-	client, err := criclient.New(keeper.Dial)
+	keeper := &criproxy.Keeper{Node: n, Pipe: doc.RuntimePipe(), Reporter: r}
+	client, err := criclient.New(ctx, keeper.Dial)
 	if err != nil {
 		return err
 	}

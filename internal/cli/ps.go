@@ -123,7 +123,7 @@ func (a *app) runPs(ctx context.Context, o *psOptions) error {
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (tasks.Table, error) {
 		r.Step("looking at the processes")
-		table, err := tasks.NewObserver(n, tasks.Options{Pipe: runtimePipe(doc)}).Look(ctx)
+		table, err := tasks.NewObserver(n, tasks.Options{Pipe: doc.RuntimePipe()}).Look(ctx)
 		for _, gap := range table.Gaps {
 			r.Warn("%s", gap)
 		}

@@ -39,7 +39,7 @@ func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
 	}
 	a.global.parallel = max(a.global.parallel, len(s.documents)) // none waits for another's end
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{}, error) {
-		observer := tasks.NewObserver(n, tasks.Options{Pipe: runtimePipe(doc), Window: o.interval})
+		observer := tasks.NewObserver(n, tasks.Options{Pipe: doc.RuntimePipe(), Window: o.interval})
 		return struct{}{}, n.Again(ctx, r, func(ctx context.Context) error {
 			observer.Forget()
 			w.begin()

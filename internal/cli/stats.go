@@ -218,8 +218,8 @@ func (o *statsOptions) observeNode(ctx context.Context, n *node.Node, doc config
 	if err != nil {
 		return fmt.Errorf("ask the node what it is: %w", err)
 	}
-	keeper := &criproxy.Keeper{Node: n, Pipe: runtimePipe(doc), Reporter: r}
-	client, err := criclient.New(keeper.Dial)
+	keeper := &criproxy.Keeper{Node: n, Pipe: doc.RuntimePipe(), Reporter: r}
+	client, err := criclient.New(ctx, keeper.Dial)
 	if err != nil {
 		return err
 	}

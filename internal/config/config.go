@@ -38,6 +38,16 @@ type Document struct {
 	nameLine int // where its name is
 }
 
+// RuntimePipe is where the node's container runtime serves CRI.
+func (d Document) RuntimePipe() string {
+	for _, p := range d.Node.Spec.Kubernetes.Provisioners {
+		if p.Health != nil && p.Health.CRIPipe != "" {
+			return p.Health.CRIPipe
+		}
+	}
+	return v1alpha1.ContainerdPipe
+}
+
 // Error is everything that is wrong with the node files. Nothing was contacted;
 // the exit code is 2.
 type Error struct {

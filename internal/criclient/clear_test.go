@@ -65,7 +65,7 @@ func (k *keeping) serve(t *testing.T) *criclient.Client {
 	runtimev1.RegisterImageServiceServer(server, k)
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
-	client, err := criclient.New(func(ctx context.Context) (net.Conn, error) {
+	client, err := criclient.New(t.Context(), func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
 	})
 	if err != nil {

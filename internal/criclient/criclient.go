@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -30,8 +31,10 @@ type Client struct {
 }
 
 // New gives a client of the runtime that dial reaches. Nothing is contacted yet.
-func New(dial func(context.Context) (net.Conn, error)) (*Client, error) {
-	way := &way{dial: dial}
+// What ctx has for the node with each call (redaction), dial has too.
+func New(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*Client, error) {
+	asked, _ := metadata.FromOutgoingContext(ctx)
+	way := &way{dial: dial, asked: asked}
 	connection, err := grpc.NewClient("passthrough:///runtime",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects it
 		grpc.WithContextDialer(way.connect),

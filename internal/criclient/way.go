@@ -8,12 +8,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
 // way is the way to the runtime, and why it was last closed.
 type way struct {
-	dial func(context.Context) (net.Conn, error)
+	dial  func(context.Context) (net.Conn, error)
+	asked metadata.MD // of the node: grpc dials with a context of its own
 
 	mu     sync.Mutex
 	closed error
@@ -22,7 +24,7 @@ type way struct {
 // connect takes from an error of dial the status that the agent gave it: grpc would
 // make it its calls', and of some kinds say that they are illegal there.
 func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
-	conn, err := w.dial(ctx)
+	conn, err := w.dial(metadata.NewOutgoingContext(ctx, w.asked))
 	if err != nil {
 		err = errors.New(err.Error())
 	}

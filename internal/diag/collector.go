@@ -40,7 +40,6 @@ type Task struct {
 	record   *CollectorRecord
 	mutex    sync.Mutex
 	findings []Finding
-	patterns []string
 	reading  chan struct{} // see gathering
 	owners   owners
 }
@@ -163,7 +162,7 @@ func (v *visit) run(ctx context.Context, c Collector, record *CollectorRecord) [
 	began := time.Now()
 	task := &Task{
 		Node: v.node, Document: v.document, Profile: v.options.Profile, Cluster: v.options.Cluster, folder: v.folder, record: record,
-		patterns: v.options.Redact, reading: v.reading, owners: v.owners,
+		reading: v.reading, owners: v.owners,
 	}
 	err := guarded(limited, c, task)
 	record.Seconds = time.Since(began).Seconds()

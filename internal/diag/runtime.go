@@ -6,7 +6,6 @@ import (
 	"net"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/cri"
 	"github.com/swdt-dev/swdt/internal/criclient"
 )
 
@@ -41,28 +40,18 @@ func containers(ctx context.Context, t *Task) error {
 // runtime connects to the container runtime. The connection is made here and not
 // with the first question, whose error would not say that nobody listens.
 func (t *Task) runtime(ctx context.Context) (*criclient.Client, error) {
-	first, err := t.Node.DialPipe(ctx, t.runtimePipe())
+	first, err := t.Node.DialPipe(ctx, t.Document.RuntimePipe())
 	if err != nil {
 		return nil, err
 	}
 	unused := make(chan net.Conn, 1)
 	unused <- first
-	return criclient.New(func(ctx context.Context) (net.Conn, error) {
+	return criclient.New(ctx, func(ctx context.Context) (net.Conn, error) {
 		select {
 		case conn := <-unused:
 			return conn, nil
 		default:
-			return t.Node.DialPipe(redacting(ctx, t.patterns), t.runtimePipe())
+			return t.Node.DialPipe(ctx, t.Document.RuntimePipe())
 		}
 	})
-}
-
-// runtimePipe is where the node file says that the runtime listens.
-func (t *Task) runtimePipe() string {
-	for _, p := range t.Document.Node.Spec.Kubernetes.Provisioners {
-		if p.Health != nil && p.Health.CRIPipe != "" {
-			return p.Health.CRIPipe
-		}
-	}
-	return cri.DefaultPipe
 }

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/metadata"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/cri"
@@ -27,10 +25,7 @@ func (g *gatherer) runtime(ctx context.Context) error {
 	pipe := cmp.Or(g.Pipe, cri.DefaultPipe)
 	r := Runtime{Pipe: pipe}
 	keeper := &criproxy.Keeper{Node: g.Node, Pipe: pipe, Reporter: ui.Discard{}}
-	wanted, _ := metadata.FromOutgoingContext(ctx) // such as redaction, of which gRPC's own context knows nothing
-	client, err := criclient.New(func(ctx context.Context) (net.Conn, error) {
-		return keeper.Dial(metadata.NewOutgoingContext(ctx, wanted))
-	})
+	client, err := criclient.New(ctx, keeper.Dial)
 	if err != nil {
 		return g.noRuntime(r, err)
 	}

@@ -33,7 +33,7 @@ func clearContainers(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if err != nil || is == nil || !running(is) {
 		return err
 	}
-	client, err := criclient.New(func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, v1alpha1.ContainerdPipe) })
+	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, v1alpha1.ContainerdPipe) })
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type runtimeAnswer struct {
 // askRuntime asks for all pods and containers, and for the process of each that
 // runs, which the runtime tells those who want details.
 func askRuntime(ctx context.Context, n dialer, pipe string) (answer runtimeAnswer, err error) {
-	client, err := criclient.New(func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, pipe) })
+	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, pipe) })
 	if err != nil {
 		return answer, err
 	}

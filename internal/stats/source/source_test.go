@@ -48,7 +48,7 @@ func serveWorkload(t testing.TB, version string, workload crisim.Workload) *cric
 	listener := bufconn.Listen(1 << 20)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	client, err := criclient.New(func(ctx context.Context) (net.Conn, error) { return listener.DialContext(ctx) })
+	client, err := criclient.New(t.Context(), func(ctx context.Context) (net.Conn, error) { return listener.DialContext(ctx) })
 	if err != nil {
 		t.Fatal(err)
 	}
