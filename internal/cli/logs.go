@@ -110,8 +110,9 @@ or a Windows service's name, pod/NAMESPACE/NAME[/CONTAINER], file:C:\PATH, or
 event:CHANNEL; * in a path, a pod or a channel stands for anything.
 
 The node reads a log from its end, begins at --since, and sends only lines that
-have a word that --grep demands. With -f, a log that is rotated, truncated or not
-there yet, and a service that is restarted, are followed through.
+have a word that --grep demands, but for the logs of containers, whose lines may
+come in pieces. With -f, a log that is rotated, truncated or not there yet, and a
+service that is restarted, are followed through.
 
 -o json prints one line of JSON for each line.`,
 		Example: examples(

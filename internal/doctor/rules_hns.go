@@ -45,7 +45,7 @@ func hnsRules() []Rule {
 		{
 			ID: "orphan-shims", Title: "every shim is of a pod", Severity: Warning, Needs: []string{"orphans"},
 			Means:  "The runtime has lost a container that runs on: it uses processor, memory and files, and nobody ends it.",
-			Remedy: "swdt ps --orphans shows them; swdt exec -- taskkill /t /f /pid PID ends one", look: lookAtOrphans,
+			Remedy: "swdt ps --orphans shows them; swdt exec -n NODE -- taskkill /t /f /pid PID ends one", look: lookAtOrphans,
 			Link: "https://github.com/microsoft/hcsshim",
 		},
 	}
