@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -66,11 +67,30 @@ func Start(t testing.TB, name string, options simulated.Options) *Node {
 	t.Cleanup(n.Machine.Close)
 	n.Files = n.Machine.Process("test").Files
 	n.Machine.WriteFile(n.executable, program) // there to stay, also when the power is cut
-	if err := n.Reconnect(t.Context()); err != nil {
+	if err := n.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Cut)
 	return n
+}
+
+// begin connects, and waits until the agent answers: what it does at the start of a
+// session is no part of a test.
+func (n *Node) begin(ctx context.Context) error {
+	if err := n.Reconnect(ctx); err != nil {
+		return err
+	}
+	conn := n.rpc.get()
+	conn.Connect()
+	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
+		if state == connectivity.TransientFailure {
+			return errors.New("the session ended at its start")
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (n *Node) main(ctx context.Context, h *host.Host, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
