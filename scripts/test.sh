@@ -12,8 +12,9 @@ SWDT_LAB=$(lab/build.sh)
 SWDT_BIN=$PWD/bin/swdt
 export SWDT_LAB SWDT_BIN
 
+# Four packages at a time: most of them wait more than they compute.
 title "host side: unit, property and simulated tests, with the race detector"
-go test -race -timeout 30m ./api/... ./cmd/... ./internal/...
+go test -race -p 4 -timeout 30m ./api/... ./cmd/... ./internal/...
 go test -run 'TestThirtyNodesInLittleMemory$' ./internal/cli # which the race detector's own memory would spoil
 
 title "lab"
