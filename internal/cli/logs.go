@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -189,5 +190,9 @@ func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions
 	s.quiet = true
 	printer := a.logPrinter(s, options, o.timestamps)
 	options.Verbatim = printer.verbatim()
-	return a.mergeLogs(ctx, s, options, o, printer)
+	err = a.mergeLogs(ctx, s, options, o, printer)
+	if err == nil && !printer.printed && !options.Follow && !printer.json {
+		_, err = fmt.Fprintln(a.streams.Err, "nothing was logged that fits")
+	}
+	return err
 }

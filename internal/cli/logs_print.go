@@ -23,6 +23,7 @@ type logPrinter struct {
 	timestamps bool
 	nodes      bool // the node's name before each line
 	sources    bool
+	printed    bool // there was something
 }
 
 func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logPrinter {
@@ -35,6 +36,7 @@ func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logPrinte
 
 // Record implements logs.Sink.
 func (p *logPrinter) Record(r logs.Record) error {
+	p.printed = true
 	if p.json {
 		return p.line(r)
 	}

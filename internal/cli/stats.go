@@ -201,8 +201,8 @@ func (a *app) observeCluster(ctx context.Context, o *statsOptions, duration time
 	return nil
 }
 
-// nodeCores a node are not those that its pods may have together, of which the
-// system's part is taken off. It is less than a core.
+// nodeCores are the node's cores, of which what its pods may have together lacks the
+// system's part. That is less than a core where little is reserved.
 func nodeCores(facts cluster.Node) float64 {
 	return math.Ceil(float64(facts.Allocatable.MilliCPU) / 1000)
 }

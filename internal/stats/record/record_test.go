@@ -118,6 +118,20 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// A watch that no reading came for leaves no file, and what a file held before.
+func TestARecordingOfNothingIsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r")
+	write(t, path, nil)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
+	}
+	write(t, path, readings(2))
+	write(t, path, nil)
+	if _, all := read(t, path); len(all) != 3 {
+		t.Errorf("%d readings are left of 3", len(all))
+	}
+}
+
 func TestAnotherFileIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes")
 	for _, text := range []string{"x", "short", "something that took long to write"} {

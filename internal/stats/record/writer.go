@@ -27,6 +27,7 @@ type Writer struct {
 	encoder *zstd.Encoder
 	lines   bytes.Buffer
 	began   time.Time // the readings that wait
+	fresh   bool      // the file held nothing before, and has no reading yet
 
 	containers map[stats.Container]*container
 }
@@ -43,7 +44,8 @@ func Create(path string, meta Meta) (w *Writer, err error) {
 			err = errors.Join(fmt.Errorf("record to %s: %w", path, err), file.Close())
 		}
 	}()
-	if err := toTheEnd(file); err != nil {
+	end, err := toTheEnd(file)
+	if err != nil {
 		return nil, err
 	}
 	// One thread: the program that records is to be small and slow.
@@ -51,7 +53,7 @@ func Create(path string, meta Meta) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &Writer{file: file, encoder: encoder, containers: map[stats.Container]*container{}}
+	w = &Writer{file: file, encoder: encoder, fresh: end == 0, containers: map[stats.Container]*container{}}
 	meta.Version = Version
 	if err := w.line(line{Meta: &meta}); err != nil {
 		return nil, err
@@ -60,20 +62,20 @@ func Create(path string, meta Meta) (w *Writer, err error) {
 }
 
 // toTheEnd goes behind the last whole frame.
-func toTheEnd(file *os.File) error {
+func toTheEnd(file *os.File) (end int, err error) {
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	end, err := readFrames(data, func(line) error { return nil })
+	end, err = readFrames(data, func(line) error { return nil })
 	if err != nil && !errors.Is(err, errCut) {
-		return fmt.Errorf("it holds something else: %w; use another file", err)
+		return 0, fmt.Errorf("it holds something else: %w; use another file", err)
 	}
 	if err := file.Truncate(int64(end)); err != nil {
-		return err
+		return 0, err
 	}
 	_, err = file.Seek(int64(end), io.SeekStart)
-	return err
+	return end, err
 }
 
 // AddNode records what a node of the recording is.
@@ -81,6 +83,7 @@ func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &fact
 
 // Add records a reading. It is in the file within some seconds.
 func (w *Writer) Add(r stats.Reading) error {
+	w.fresh = false
 	recorded := reading{
 		Node: r.Node, Source: r.Source, Caller: r.Caller, Received: r.Received.UnixNano(), Latency: int64(r.Latency),
 		Cores: r.Cores, Err: r.Err,
@@ -151,7 +154,12 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Close writes what waits and ends the recording.
+// Close writes what waits and ends the recording. A file that it made, and no reading
+// came for, is removed.
 func (w *Writer) Close() error {
-	return errors.Join(w.Flush(), w.encoder.Close(), w.file.Close())
+	err := errors.Join(w.Flush(), w.encoder.Close(), w.file.Close())
+	if w.fresh {
+		err = errors.Join(err, os.Remove(w.file.Name()))
+	}
+	return err
 }

@@ -10,6 +10,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,9 +36,10 @@ func Load(path string) (Recorded, error) {
 	r := Recorded{Name: path}
 	var follower *stats.Follower
 	var started time.Time
-	tally := stats.NewTally()
+	tally, readings := stats.NewTally(), 0
 	charts := map[chartKey]*chart{}
 	recording, err := record.Read(path, func(meta record.Meta, reading stats.Reading) error {
+		readings++
 		if follower == nil || !meta.Started.Equal(started) {
 			follower, started = stats.NewFollower(meta.Tolerance), meta.Started
 			tally.Next()
@@ -57,6 +59,9 @@ func Load(path string) (Recorded, error) {
 	})
 	if err != nil {
 		return r, err
+	}
+	if readings == 0 {
+		return r, fmt.Errorf("read the recording: %s holds no readings: nothing had answered when it ended", path)
 	}
 	r.Meta, r.Sources = recording.Meta(), tally.Summaries()
 	for _, c := range charts {

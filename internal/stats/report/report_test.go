@@ -133,7 +133,13 @@ func TestNoRecording(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{path, path + ".missing"} {
+	cut := filepath.Join(t.TempDir(), "cut") // before anything had answered
+	w, err := record.Create(cut, record.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, p := range []string{path, path + ".missing", cut} {
 		if _, err := report.Load(p); err == nil {
 			t.Errorf("%s was read", p)
 		}
