@@ -59,11 +59,12 @@ for system in linux darwin windows; do
 done
 check "vet of end-to-end tests" go vet -tags e2e ./e2e/...
 check "vet of lab" bash -c 'cd lab && go vet ./... && GOOS=windows go vet ./... && cd pods && go vet ./... && GOOS=windows go vet ./...'
+check "vet of tools" bash -c 'cd tools && go vet ./...'
 check "layers: imports go down only" go test ./internal/architecture/...
 check "staticcheck" lint
 check "generated files" fresh
 check "go.mod is tidy" go mod tidy -diff
-for module in lab lab/kubelet lab/kubernetes lab/pods; do
+for module in lab lab/kubelet lab/kubernetes lab/pods tools; do
 	check "$module/go.mod is tidy" bash -c "cd $module && go mod tidy -diff"
 done
 check "shell scripts" scripts

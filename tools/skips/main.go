@@ -1,0 +1,167 @@
+// skips counts the tests of recorded runs and fails if one was skipped that
+// should have run.
+//
+//	skips -expected FILE RECORD…
+//
+// A record is the output of `go test -json`. Each line of the file of expected
+// skips is a regular expression, matched against PACKAGE.TEST as a whole, then
+// a space and the reason; lines that begin with # are comments.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	expected := flag.String("expected", "", "the file of expected skips")
+	flag.Parse()
+	if err := run(os.Stdout, *expected, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "skips:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer, expectedFile string, records []string) error {
+	rules, err := readRules(expectedFile)
+	if err != nil {
+		return err
+	}
+	var total tally
+	for _, record := range records {
+		if err := total.addFile(record); err != nil {
+			return err
+		}
+	}
+	return total.report(out, rules)
+}
+
+// rule is one expected skip.
+type rule struct {
+	pattern *regexp.Regexp
+	reason  string
+}
+
+func readRules(path string) ([]rule, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var rules []rule
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		pattern, reason, _ := strings.Cut(line, " ")
+		compiled, err := regexp.Compile("^(?:" + pattern + ")$")
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+		}
+		if reason = strings.TrimSpace(reason); reason == "" {
+			return nil, fmt.Errorf("%s:%d: %s has no reason; write one after a space", path, i+1, pattern)
+		}
+		rules = append(rules, rule{compiled, reason})
+	}
+	return rules, nil
+}
+
+// event is a line of `go test -json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// tally is what became of the tests of all records.
+type tally struct {
+	passed, failed int
+	skipped        []skip
+}
+
+type skip struct{ name, message string }
+
+func (t *tally) addFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := t.add(file); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+func (t *tally) add(record io.Reader) error {
+	messages := map[string]string{} // the last line that a test printed
+	lines := bufio.NewReader(record)
+	for {
+		line, readErr := lines.ReadBytes('\n')
+		var e event
+		// A line that is no event comes from a build; gotestsum reports those.
+		if json.Unmarshal(line, &e) == nil && e.Test != "" {
+			t.count(e, messages)
+		}
+		if readErr == io.EOF {
+			return nil
+		}
+		if readErr != nil {
+			return readErr
+		}
+	}
+}
+
+func (t *tally) count(e event, messages map[string]string) {
+	name := e.Package + "." + e.Test
+	switch e.Action {
+	case "output":
+		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
+			messages[name] = text
+		}
+	case "pass":
+		t.passed++
+	case "fail":
+		t.failed++
+	case "skip":
+		t.skipped = append(t.skipped, skip{name, messages[name]})
+	}
+}
+
+// report prints the sums. The error names every skip that no rule expects.
+func (t *tally) report(out io.Writer, rules []rule) error {
+	var unexpected []string
+	for _, s := range t.skipped {
+		if reason, ok := expectedSkip(rules, s.name); ok {
+			fmt.Fprintf(out, "skipped as expected: %s (%s)\n", s.name, reason)
+		} else {
+			unexpected = append(unexpected, fmt.Sprintf("  %s: %s", s.name, s.message))
+		}
+	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, len(t.skipped))
+	switch {
+	case len(unexpected) > 0:
+		return fmt.Errorf("%d tests were skipped that should have run:\n%s\n"+
+			"install what they need, or add them with a reason to the file of expected skips",
+			len(unexpected), strings.Join(unexpected, "\n"))
+	case t.passed == 0:
+		return fmt.Errorf("no test ran")
+	}
+	return nil
+}
+
+func expectedSkip(rules []rule, name string) (reason string, ok bool) {
+	for _, r := range rules {
+		if r.pattern.MatchString(name) {
+			return r.reason, true
+		}
+	}
+	return "", false
+}
