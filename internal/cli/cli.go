@@ -15,8 +15,6 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/term"
-
 	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -55,7 +53,7 @@ type app struct {
 // Run runs one command line (without the program's name) and returns the exit
 // code. It prints an error itself, once, and never calls os.Exit.
 func Run(ctx context.Context, streams ui.Streams, args []string, env Environment) int {
-	a := &app{streams: streams, env: env.complete()}
+	a := &app{streams: ui.Guarded(streams), env: env.complete()}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -63,10 +61,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string, env Environment
 }
 
 // isTerminal reports whether a stream is a person's terminal.
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
+func isTerminal(stream any) bool { return ui.IsTerminal(stream) }
 
 // stdin is the command's standard input, or nil where there is none to read.
 func (a *app) stdin() io.Reader {

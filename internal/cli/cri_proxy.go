@@ -257,7 +257,7 @@ func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error 
 	served := make(chan error, 1)
 	go func() { served <- p.serve(ctx) }()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin(), a.streams.Out, a.streams.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin(), ui.Raw(a.streams.Out), ui.Raw(a.streams.Err)
 	cmd.WaitDelay = execGrace
 	if runtime.GOOS != "windows" {
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

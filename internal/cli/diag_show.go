@@ -40,7 +40,7 @@ func (a *app) runDiagShow(args []string) error {
 	}
 	if len(args) == 1 {
 		return ui.Print(a.streams.Out, a.global.output, bundle.Manifest, func(w io.Writer) error {
-			return showBundle(&visible{w: w}, bundle.Manifest)
+			return showBundle(w, bundle.Manifest)
 		})
 	}
 	n, err := bundle.Node(args[1])
@@ -48,10 +48,10 @@ func (a *app) runDiagShow(args []string) error {
 		return err
 	}
 	if len(args) == 2 {
-		return ui.Print(a.streams.Out, a.global.output, n, func(w io.Writer) error { return showNode(&visible{w: w}, n) })
+		return ui.Print(a.streams.Out, a.global.output, n, func(w io.Writer) error { return showNode(w, n) })
 	}
 	if a.global.output == ui.Text {
-		return bundle.Table(n, args[2], &visible{w: a.streams.Out})
+		return ui.Print(a.streams.Out, ui.Text, nil, func(w io.Writer) error { return bundle.Table(n, args[2], w) })
 	}
 	document, err := bundle.Document(n, args[2])
 	if err != nil {
@@ -93,31 +93,4 @@ func showNode(w io.Writer, n diag.NodeRecord) error {
 		rows = append(rows, []string{f.Severity, f.Title, f.Evidence, f.Remedy})
 	}
 	return ui.Table(w, []string{"SEVERITY", "FINDING", "SEEN", "REMEDY"}, rows)
-}
-
-// visible keeps what a bundle says from moving the terminal's cursor: it may come
-// from anybody.
-type visible struct {
-	w    io.Writer
-	last byte
-}
-
-func (v *visible) Write(data []byte) (int, error) {
-	const twoBytes = 0xc2 // begins U+0080 to U+00BF, of which a half are controls too
-	clean := make([]byte, len(data))
-	for i, c := range data {
-		switch {
-		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
-			clean[i] = ' '
-		case v.last == twoBytes && c >= 0x80 && c < 0xa0:
-			clean[i] = 0xa0 // a space
-		default:
-			clean[i] = c
-		}
-		v.last = c
-	}
-	if _, err := v.w.Write(clean); err != nil {
-		return 0, err
-	}
-	return len(data), nil
 }

@@ -199,7 +199,7 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
 			if n.Report == nil {
 				continue // told on stderr
 			}
-			if err := n.Report.WriteText(&visible{w: w}); err != nil {
+			if err := n.Report.WriteText(w); err != nil {
 				return err
 			}
 		}

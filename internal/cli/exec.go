@@ -94,7 +94,7 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 		ui.Done(r) // the program has the terminal now
 		if single {
 			s.story.End()
-			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: a.streams.Out, Stderr: a.streams.Err})
+			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)})
 		}
 		stdout, stderr := out.prefixed(doc.Node.Metadata.Name+": "), errOut.prefixed(doc.Node.Metadata.Name+": ")
 		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})

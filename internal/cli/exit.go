@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Exit codes, the same for every command.
@@ -91,7 +92,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	}
 	code := exitCode(err)
 	if text := message(err); text != "" {
-		fmt.Fprintln(a.streams.Err, "swdt: "+text)
+		fmt.Fprintln(a.streams.Err, "swdt: "+ui.PrintableLines(text))
 	}
 	return code
 }

@@ -98,7 +98,7 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 		return err
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (code int, err error) {
-		streams := command.Streams{Stdout: a.streams.Out, Stderr: a.streams.Err}
+		streams := command.Streams{Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)}
 		err = withRuntime(ctx, n, doc, r, func(runtime runtimev1.RuntimeServiceClient) error {
 			in, err := findInside(ctx, o.via, name, n, runtime)
 			if err != nil {

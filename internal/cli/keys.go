@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/watch"
 )
 
@@ -122,7 +123,7 @@ func (k *keys) showLogs(ctx context.Context) {
 				if len(k.watching.remotes) > 1 {
 					line = remote.name() + ": " + line
 				}
-				fmt.Fprintln(k.watching.app.streams.Err, line)
+				fmt.Fprintln(k.watching.app.streams.Err, ui.PrintableLines(line))
 			}
 		})
 	}

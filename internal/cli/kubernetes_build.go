@@ -111,7 +111,8 @@ func (a *app) buildOnce(ctx context.Context, s *session, builds *sourceBuilds) e
 	return nil
 }
 
-// showOutput shows what a failed build printed, as it did.
+// showOutput shows what a failed build printed, as it did: it ran on this machine, and
+// compilers colour what they print.
 func (a *app) showOutput(s *session, err error) {
 	var failed *build.FailedError
 	if !errors.As(err, &failed) || strings.TrimSpace(failed.Output) == "" {
@@ -120,5 +121,5 @@ func (a *app) showOutput(s *session, err error) {
 	if a.global.logs == "json" {
 		return // the event has it
 	}
-	s.story.Suspend(func() { fmt.Fprintln(a.streams.Err, strings.TrimRight(failed.Output, "\n")) })
+	s.story.Suspend(func() { fmt.Fprintln(ui.Raw(a.streams.Err), strings.TrimRight(failed.Output, "\n")) })
 }

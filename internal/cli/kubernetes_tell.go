@@ -140,7 +140,7 @@ func (t *teller) result(e watch.Event) {
 			prefix += e.Node + " "
 		}
 		for _, c := range told(result.Components) {
-			fmt.Fprintln(t.app.streams.Out, prefix+c.Line(result.order.Built[c.Name]))
+			fmt.Fprintln(t.app.streams.Out, ui.PrintableLines(prefix+c.Line(result.order.Built[c.Name])))
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"hash/fnv"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +26,12 @@ type logPrinter struct {
 }
 
 func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logPrinter {
+	out := a.streams.Out
+	if a.global.output != ui.JSON {
+		out = ui.Raw(out) // for colours; all else is printable
+	}
 	return &logPrinter{
-		out: bufio.NewWriterSize(a.streams.Out, 64<<10), story: s.story, json: a.global.output == ui.JSON, timestamps: timestamps,
+		out: bufio.NewWriterSize(out, 64<<10), story: s.story, json: a.global.output == ui.JSON, timestamps: timestamps,
 		colour: isTerminal(a.streams.Out) && a.env.Getenv("NO_COLOR") == "",
 		nodes:  len(s.documents) > 1, sources: len(o.Sources) != 1 || strings.Contains(o.Sources[0], "*"),
 	}
@@ -45,10 +48,10 @@ func (p *logPrinter) Record(r logs.Record) error {
 	}
 	var prefix []string
 	if p.nodes {
-		prefix = append(prefix, p.painted(r.Node, r.Node))
+		prefix = append(prefix, p.painted(r.Node))
 	}
 	if p.sources {
-		prefix = append(prefix, p.painted(r.Source, r.Source))
+		prefix = append(prefix, p.painted(r.Source))
 	}
 	if len(prefix) > 0 {
 		p.out.WriteString(strings.Join(prefix, " ") + " | ")
@@ -59,7 +62,7 @@ func (p *logPrinter) Record(r logs.Record) error {
 	if r.Event != nil {
 		p.out.WriteString(strings.ToUpper(r.Level.String()) + " ")
 	}
-	p.out.WriteString(p.byLevel(r.Level, printable(r.Text)))
+	p.out.WriteString(p.byLevel(r.Level, ui.PrintableLines(r.Text)))
 	return p.out.WriteByte('\n')
 }
 
@@ -114,28 +117,9 @@ func (p *logPrinter) line(r logs.Record) error {
 	return p.out.WriteByte('\n')
 }
 
-// printable keeps what a program has logged from moving the cursor or worse, where
-// a person looks on.
-func printable(text string) string {
-	if strings.IndexFunc(text, unprintable) < 0 {
-		return text
-	}
-	var out strings.Builder
-	for _, r := range text {
-		if unprintable(r) {
-			quoted := strconv.QuoteRune(r)
-			out.WriteString(quoted[1 : len(quoted)-1])
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-func unprintable(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 }
-
 // painted gives each name a colour of its own, the same each time.
-func (p *logPrinter) painted(name, text string) string {
+func (p *logPrinter) painted(name string) string {
+	text := ui.Printable(name)
 	if !p.colour {
 		return text
 	}

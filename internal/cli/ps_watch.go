@@ -81,7 +81,7 @@ func (w *psWatch) show(number int, n psNode) error {
 		if err := w.write(&text, n); err != nil {
 			return err
 		}
-		_, err := w.out.Write(text.Bytes())
+		_, err := io.WriteString(w.out, ui.PrintableLines(text.String()))
 		return err
 	}
 	if err := w.write(&text, w.nodes...); err != nil {

@@ -3,13 +3,15 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// screen is a part of a terminal that is written again and again.
+// screen is a part of a terminal that is written again and again. The control
+// sequences are its own: those in the text are escaped.
 type screen struct {
 	out   io.Writer
 	size  func() (width, height int)
@@ -17,12 +19,12 @@ type screen struct {
 }
 
 func newScreen(out io.Writer) *screen {
-	return &screen{out: out, size: func() (int, int) { return terminalSize(out) }}
+	return &screen{out: ui.Raw(out), size: func() (int, int) { return terminalSize(out) }}
 }
 
 func terminalSize(out io.Writer) (width, height int) {
-	if file, ok := out.(*os.File); ok {
-		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+	if terminal, ok := out.(*ui.Terminal); ok {
+		if width, height, err := term.GetSize(int(terminal.File().Fd())); err == nil && width > 0 && height > 0 {
 			return width, height
 		}
 	}
@@ -45,6 +47,7 @@ func (s *screen) draw(text string) error {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
 	for _, line := range lines {
+		line = ui.Printable(line)
 		if runes := []rune(line); len(runes) > width {
 			line = string(runes[:width])
 		}

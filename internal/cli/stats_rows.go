@@ -28,7 +28,7 @@ func (a *app) statsPrinter(o statsWatchOptions) statsPrinter {
 	case isTerminal(a.streams.Out):
 		return newStatsTable(a.streams.Out)
 	}
-	return &textRows{out: a.streams.Out, callers: o.callers > 0}
+	return &textRows{out: ui.NewPrintableWriter(a.streams.Out), callers: o.callers > 0}
 }
 
 // statsRow is a sample for tools. Numbers that are not there are null.

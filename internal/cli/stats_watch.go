@@ -113,7 +113,7 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	w := &statsWatch{
 		options: o, follower: stats.NewFollower(o.tolerance), tally: stats.NewTally(),
 		found: newFindings(o.fatal), printer: a.statsPrinter(o),
-		say: func(text string) { fmt.Fprintln(a.streams.Err, text) }, failing: map[string]bool{},
+		say: func(text string) { fmt.Fprintln(a.streams.Err, ui.PrintableLines(text)) }, failing: map[string]bool{},
 	}
 	if o.record != "" {
 		if w.recorder, err = record.Create(o.record, o.meta()); err != nil {

@@ -122,7 +122,7 @@ func (l *liveLine) text() string {
 	if l.node != "" {
 		text = l.node + ": " + text
 	}
-	return text
+	return Printable(text)
 }
 
 // liveReporter shows steps and transfers on its node's live line.

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,7 +39,7 @@ func (f *Format) Set(value string) error {
 }
 
 // Print writes a command's result to stdout: one JSON or YAML document with the
-// names of value's json tags, or what `text` writes.
+// names of value's json tags, or what `text` writes, as a PrintableWriter shows it.
 func Print(w io.Writer, format Format, value any, text func(io.Writer) error) error {
 	switch format {
 	case JSON:
@@ -54,7 +55,8 @@ func Print(w io.Writer, format Format, value any, text func(io.Writer) error) er
 		_, err = w.Write(out)
 		return err
 	}
-	return text(w)
+	shown := NewPrintableWriter(w)
+	return errors.Join(text(shown), shown.Flush())
 }
 
 // Table writes rows below a header, columns aligned, two spaces apart. An empty
@@ -82,11 +84,14 @@ func TableOr(w io.Writer, nothing string, header []string, rows [][]string) erro
 }
 
 // Lines writes rows with their columns aligned, two spaces apart; what is empty
-// at the end of a row takes no room.
+// at the end of a row takes no room. A cell is Printable: it has one line.
 func Lines(w io.Writer, rows [][]string) error {
 	var widths []int
-	for _, row := range rows {
+	printable := make([][]string, len(rows))
+	for n, row := range rows {
 		for i, cell := range row {
+			cell = Printable(cell)
+			printable[n] = append(printable[n], cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -94,7 +99,7 @@ func Lines(w io.Writer, rows [][]string) error {
 		}
 	}
 	var out strings.Builder
-	for _, row := range rows {
+	for _, row := range printable {
 		var line strings.Builder
 		for i, cell := range row {
 			line.WriteString(cell + strings.Repeat(" ", widths[i]-width(cell)+2))

@@ -39,7 +39,7 @@ func NewStory(w io.Writer, options StoryOptions) *Story {
 	}
 	s := &Story{options: options, w: w}
 	if options.Terminal && !options.JSON {
-		s.live = newLive(w)
+		s.live = newLive(Raw(w)) // whose lines are printable
 	}
 	return s
 }
@@ -111,12 +111,13 @@ func (s *Story) format(l level, node, message string) []byte {
 	}
 	prefix := ""
 	if node != "" {
-		prefix = node + ": "
+		prefix = Printable(node) + ": "
 	}
 	if l == levelWarn {
 		prefix += "warning: "
 	}
-	return []byte(prefix + strings.ReplaceAll(strings.TrimRight(message, "\n"), "\n", "\n"+strings.Repeat(" ", 4)) + "\n")
+	message = strings.TrimRight(PrintableLines(message), "\n")
+	return []byte(prefix + strings.ReplaceAll(message, "\n", "\n"+strings.Repeat(" ", 4)) + "\n")
 }
 
 func (s *Story) write(line []byte) {

@@ -4,6 +4,8 @@
 //   - stderr is the story: progress on a terminal, plain lines otherwise, JSON
 //     lines with --log-format json.
 //   - Nothing secret is ever passed to a Reporter.
+//   - Text that a node, a cluster or a file had a part in passes a PrintableWriter
+//     before people see it, so that it cannot move a terminal's cursor or worse.
 package ui
 
 import "io"

@@ -1,0 +1,160 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Printable returns text as one line that a terminal only shows: characters that
+// move the cursor, set the title, change colours or reverse the direction of
+// writing are written as Go escapes (\x1b, \u202e), ends of lines too, and bytes
+// that are not UTF-8 become U+FFFD.
+func Printable(text string) string {
+	return strings.ReplaceAll(PrintableLines(text), "\n", `\n`)
+}
+
+// PrintableLines is Printable for text of several lines: it keeps their ends, and
+// makes each CR LF an LF.
+func PrintableLines(text string) string {
+	if indexOdd([]byte(text)) == len(text) {
+		return text
+	}
+	var out bytes.Buffer
+	w := NewPrintableWriter(&out)
+	_, _ = io.WriteString(w, text) // a Buffer takes everything
+	_ = w.Flush()
+	return out.String()
+}
+
+// obeyed reports whether a terminal does something at r other than show it.
+// Unicode's bidirectional controls are among them: with those, text shows in
+// another order than it has.
+func obeyed(r rune) bool {
+	switch {
+	case r < ' ':
+		return r != '\n' && r != '\t'
+	case r >= 0x7f && r < 0xa0: // DEL, and C1: U+009B begins a sequence as ESC [ does
+		return true
+	}
+	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// PrintableWriter writes what a terminal only shows: see PrintableLines. All text
+// that people read and that a node, a cluster or a file had a part in passes one.
+type PrintableWriter struct {
+	w       io.Writer
+	pending []byte // the beginning of a character, or a CR whose LF may come
+}
+
+// NewPrintableWriter returns a writer to w.
+func NewPrintableWriter(w io.Writer) *PrintableWriter { return &PrintableWriter{w: w} }
+
+// Write writes what it is given, but for the beginning of a character that the next
+// call may complete.
+func (p *PrintableWriter) Write(data []byte) (int, error) {
+	text := data
+	if len(p.pending) > 0 {
+		text = append(p.pending, data...)
+		p.pending = nil
+	}
+	odd := indexOdd(text)
+	if odd == len(text) {
+		_, err := p.w.Write(text)
+		return p.taken(data, err)
+	}
+	clean := make([]byte, odd, len(text)+64)
+	copy(clean, text)
+	clean, rest := appendPrintable(clean, text[odd:])
+	p.pending = bytes.Clone(rest)
+	_, err := p.w.Write(clean)
+	return p.taken(data, err)
+}
+
+func (p *PrintableWriter) taken(data []byte, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// Flush writes what was held back.
+func (p *PrintableWriter) Flush() error {
+	if len(p.pending) == 0 {
+		return nil
+	}
+	last := string(utf8.RuneError)
+	if p.pending[0] == '\r' {
+		last = `\r`
+	}
+	p.pending = nil
+	_, err := io.WriteString(p.w, last)
+	return err
+}
+
+// appendPrintable appends text to clean and returns what only more of it decides.
+func appendPrintable(clean, text []byte) (whole, rest []byte) {
+	for len(text) > 0 {
+		plain := indexOdd(text)
+		clean, text = append(clean, text[:plain]...), text[plain:]
+		if len(text) == 0 || !utf8.FullRune(text) || len(text) == 1 && text[0] == '\r' {
+			break
+		}
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == '\r' && text[1] == '\n':
+		case obeyed(r):
+			clean = appendEscaped(clean, r)
+		default:
+			clean = utf8.AppendRune(clean, r)
+		}
+		text = text[size:]
+	}
+	return clean, text
+}
+
+// appendEscaped appends an escape that is JSON's too if JSON does not escape r itself.
+func appendEscaped(clean []byte, r rune) []byte {
+	if r >= 0x7f {
+		return fmt.Appendf(clean, `\u%04x`, r)
+	}
+	quoted := strconv.QuoteRune(r)
+	return append(clean, quoted[1:len(quoted)-1]...)
+}
+
+// indexOdd is where something stands that may not be plain text and an end of a
+// line: a control character, or the beginning of a letter beyond ASCII, which only
+// a look at the letter tells from a control. It is the length if all is plain.
+func indexOdd(text []byte) int {
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		if !plainWord(binary.LittleEndian.Uint64(text[i:])) {
+			if at := indexOddByte(text[i : i+8]); at < 8 {
+				return i + at
+			}
+		}
+	}
+	return i + indexOddByte(text[i:])
+}
+
+// plainWord reports whether eight letters are certainly plain, none of them the end
+// of a line.
+func plainWord(w uint64) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	control := (w - ' '*ones) &^ w // its top bits: of bytes below a space
+	beyond := (w + ones) | w       // its top bits: of bytes of 0x7f and more
+	return (control|beyond)&tops == 0
+}
+
+func indexOddByte(text []byte) int {
+	for i, c := range text {
+		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return i
+		}
+	}
+	return len(text)
+}

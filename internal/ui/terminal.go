@@ -1,0 +1,63 @@
+package ui
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Terminal is a stream that a person looks at. What is written to it passes a
+// PrintableWriter, so that no text moves the cursor, whatever it came from. Two
+// things write to Raw instead: control sequences of swdt's own, around text that is
+// Printable, and programs that the user runs and that own the terminal meanwhile.
+type Terminal struct {
+	file *os.File
+
+	mutex sync.Mutex
+	shown *PrintableWriter
+}
+
+// Guarded returns streams of which those that are terminals are of type *Terminal.
+func Guarded(streams Streams) Streams {
+	return Streams{In: streams.In, Out: guarded(streams.Out), Err: guarded(streams.Err)}
+}
+
+func guarded(w io.Writer) io.Writer {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return w
+	}
+	return &Terminal{file: file, shown: NewPrintableWriter(file)}
+}
+
+// Write shows text.
+func (t *Terminal) Write(text []byte) (int, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.shown.Write(text)
+}
+
+// File returns the terminal itself, as its size and its modes need it.
+func (t *Terminal) File() *os.File { return t.file }
+
+// Raw returns the stream to which bytes go as they are: the file behind a Terminal,
+// any other writer itself.
+func Raw(w io.Writer) io.Writer {
+	if t, ok := w.(*Terminal); ok {
+		return t.file
+	}
+	return w
+}
+
+// IsTerminal reports whether a stream is a person's terminal.
+func IsTerminal(stream any) bool {
+	switch s := stream.(type) {
+	case *Terminal:
+		return true
+	case *os.File:
+		return term.IsTerminal(int(s.Fd()))
+	}
+	return false
+}
