@@ -161,8 +161,8 @@ func pushRules() []Rule {
 		},
 		{
 			ID: "push-leftovers", Title: "no push has left files", Severity: Info, Needs: []string{"programs"}, Link: docsPush,
-			Means:  "Half-sent binaries take space; nobody uses them.",
-			Remedy: "the next swdt kubernetes removes them", look: lookAtLeftovers,
+			Means:  "Half-sent binaries, and old ones that a program still ran when they were replaced, take space.",
+			Remedy: "the next swdt kubernetes removes those that no program runs", look: lookAtLeftovers,
 		},
 	}
 }
@@ -191,7 +191,7 @@ func lookAtSwaps(f *Facts) (all []Finding) {
 func lookAtLeftovers(f *Facts) (all []Finding) {
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
 		if left := (*f.Programs.Value)[name].Leftovers; len(left) > 0 {
-			all = append(all, found(strings.Join(left, ", "), "an interrupted push has left files beside %s", name))
+			all = append(all, found(strings.Join(left, ", "), "a push has left files beside %s", name))
 		}
 	}
 	return all

@@ -56,8 +56,14 @@ func Before(path string) string { return path + ".swdt-before" }
 // Undo is where the old binary is during a transaction.
 func Undo(destination string) string { return destination + ".swdt-undo" }
 
-// IsLeftover reports whether a file beside destination is one that only an
-// interrupted swdt leaves: a staged or half-sent binary.
+// Aside is where a binary waits that is in the way of a transaction and still
+// runs, so that Windows neither deletes nor replaces it. name is unique: the
+// transaction's ID, and what the binary was to it.
+func Aside(destination, name string) string { return destination + ".swdt-stale-" + name }
+
+// IsLeftover reports whether a file beside destination is one that only a
+// push leaves that was interrupted, or whose old binary still ran: a staged or
+// half-sent binary, or one set aside.
 func IsLeftover(destination, path string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
 	return ok && rest != "old" && rest != "undo" && rest != "before"

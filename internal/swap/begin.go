@@ -11,6 +11,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
 )
 
 // Begin checks the plan against the machine, writes the journal and starts the
@@ -27,8 +28,9 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 		return "", err
 	}
 	hashes := m.hashes()
+	id = newID()
 	for _, c := range plan.Components {
-		if err := checkFiles(ctx, m.Host.Files, hashes, c); err != nil {
+		if err := checkFiles(ctx, m.Host.Files, hashes, c, id); err != nil {
 			return "", fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
@@ -39,7 +41,6 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("ask for the boot id: %w", err)
 	}
-	id = newID()
 	first := record{State: Prepared, Plan: &plan, Boot: facts.BootID, Message: "by " + plan.Holder}
 	if err := createJournal(m.Host.Files, id, first); err != nil {
 		return "", err
@@ -97,7 +98,7 @@ func nothingUnfinished(files host.Files) error {
 
 // checkFiles makes sure that the staged file is the one meant, and that the
 // destination is still what the plan was made for.
-func checkFiles(ctx context.Context, files host.Files, hashes *hashcache.Cache, c Component) error {
+func checkFiles(ctx context.Context, files host.Files, hashes *hashcache.Cache, c Component, id string) error {
 	if !c.swaps() {
 		return nil
 	}
@@ -115,9 +116,9 @@ func checkFiles(ctx context.Context, files host.Files, hashes *hashcache.Cache, 
 	if current != c.PreviousSHA256 {
 		return fmt.Errorf("%w: %s", ErrChanged, c.Destination)
 	}
-	// With no transaction unfinished, an undo file beside a live binary is a
-	// stranger's, or was left where even the clearing away failed.
-	if err := files.Remove(c.undo()); err != nil && !errors.Is(err, host.ErrNotExist) {
+	// With no transaction unfinished, an undo file beside a live binary is not one
+	// of swdt's, or was left because its program still ran.
+	if err := setAside(files, c.undo(), layout.Aside(c.Destination, id+"-undo")); err != nil {
 		return fmt.Errorf("clear away an older undo file: %w", err)
 	}
 	return nil

@@ -15,7 +15,7 @@ func (t *transaction) commit(ctx context.Context) error {
 	notes := map[string]string{}
 	for _, c := range t.plan.Components {
 		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
-			_ = t.Host.Files.Remove(c.undo())
+			_ = setAside(t.Host.Files, c.undo(), layout.Aside(c.Destination, t.journal.id+"-undo"))
 			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
 		}
 	}
@@ -34,14 +34,26 @@ func (t *transaction) keepPrevious(c Component) error {
 		return nil // nothing was replaced, or a guardian before this one did it
 	}
 	if errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse) {
-		aside := layout.Staged(c.Destination, "stale-"+t.journal.id)
-		if err := files.Rename(c.previous(), aside, false); err != nil {
+		if err := setAside(files, c.previous(), layout.Aside(c.Destination, t.journal.id)); err != nil {
 			return fmt.Errorf("set the previous binary aside: %w", err)
 		}
 		err = files.Rename(c.undo(), c.previous(), false)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the old binary: %w", err)
+	}
+	return nil
+}
+
+// setAside removes a file, or renames it to aside if that fails: a binary that
+// still runs can be renamed but not removed. A file that does not exist is no error.
+func setAside(files host.Files, path, aside string) error {
+	removed := files.Remove(path)
+	if removed == nil || errors.Is(removed, host.ErrNotExist) {
+		return nil
+	}
+	if err := files.Rename(path, aside, false); err != nil && !errors.Is(err, host.ErrNotExist) {
+		return errors.Join(removed, err)
 	}
 	return nil
 }
@@ -56,7 +68,8 @@ func (t *transaction) clearLeftovers() {
 	}
 }
 
-// leftovers are staged and half-sent files beside a destination.
+// leftovers are staged and half-sent files beside a destination, and binaries
+// that were set aside while they ran.
 func leftovers(files host.Files, destination string) (paths []string) {
 	folder := destination[:len(destination)-len(baseName(destination))]
 	entries, err := files.List(folder)

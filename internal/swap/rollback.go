@@ -21,7 +21,8 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 
 	// All of it again after a failure: at a boot, the SCM may be starting one of
 	// the services from its new binary at this very moment.
-	if err := retry(ctx, func() error { return t.goBack(ctx) }); err != nil {
+	err := retry(ctx, func() error { return t.goBack(ctx) })
+	if _, only := errors.AsType[*stillRunsError](err); err != nil && (!only || ctx.Err() != nil) {
 		return err
 	}
 	t.clearLeftovers()
@@ -43,8 +44,36 @@ func (t *transaction) goBack(ctx context.Context) error {
 			return fmt.Errorf("put the old %s back: %w", c.Name, err)
 		}
 	}
+	return t.removeStaged()
+}
+
+// removeStaged removes the new binaries, once the old ones are all back. One that
+// cannot be removed is a *stillRunsError.
+func (t *transaction) removeStaged() error {
+	for _, c := range t.plan.Components {
+		if !c.swaps() || c.revives() {
+			continue
+		}
+		if err := t.Host.Files.Remove(c.Staged); err != nil && !errors.Is(err, host.ErrNotExist) {
+			return &stillRunsError{c.Staged, err}
+		}
+	}
 	return nil
 }
+
+// stillRunsError is a new binary that cannot be removed after the old one is back.
+// A service that the SCM started from it at a boot needs to be stopped again; any
+// other program that runs it, such as a pod's shim, is no reason to fail the undo:
+// the file is then a leftover for the next transaction to clear.
+type stillRunsError struct {
+	path string
+	err  error
+}
+
+func (e *stillRunsError) Error() string {
+	return fmt.Sprintf("remove the new binary %s: %v", e.path, e.err)
+}
+func (e *stillRunsError) Unwrap() error { return e.err }
 
 // stopAgain stops what this transaction may have started. What it never got to
 // stop is left running: its binary has not been touched.
@@ -92,9 +121,9 @@ func (t *transaction) restoreFile(c Component) error {
 	if c.revives() {
 		return nil
 	}
-	if err := files.Remove(c.Staged); err != nil && !errors.Is(err, host.ErrNotExist) {
-		return err
-	}
+	// A new binary that a program still runs cannot be removed. It is a leftover
+	// for the next transaction to clear, not a reason to fail this undo.
+	_ = files.Remove(c.Staged)
 	return nil
 }
 
