@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +83,7 @@ func (a *app) runConfigValidate() error {
 	result := validated{Nodes: []validatedNode{}, Warnings: []string{}}
 	for _, d := range documents {
 		result.Nodes = append(result.Nodes, validatedNode{Name: d.Node.Metadata.Name, File: d.File, Line: d.Line})
-		result.Warnings = append(result.Warnings, d.Warnings...)
+		result.Warnings = append(append(result.Warnings, d.Warnings...), d.OtherMeanings...)
 	}
 	for _, warning := range result.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning: "+warning)
@@ -102,29 +101,25 @@ func (a *app) runConfigValidate() error {
 func (a *app) configConvertCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "convert [FILE]",
-		Short: "Print an older kind of node file as today's",
-		Long: `Reads a file of kind Cluster, as earlier versions of swdt had it, from FILE or
-stdin, and prints the same as a file of kind Node. What has no counterpart is
-kept as a comment.`,
+		Short: "Convert an older node file to today's format",
+		Long: `Reads a node file of an older swdt from FILE or stdin and prints it in today's
+format. It understands kind Config and kind Node of sig-windows-dev-tools, with
+deploys or provisioners, and kind Cluster of its fork.
+
+The result does what the older swdt did with the file. A field that has another
+meaning today is left out, and a comment at the top says so: enableRDP: false
+left Remote Desktop as it was. Fields without a counterpart become comments too.`,
 		Example: examples(
 			"config convert old.yaml > swdt.yaml", "",
 		),
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
-			reader := a.streams.In
-			if len(args) == 1 && args[0] != config.Stdin {
-				file, err := os.Open(args[0])
-				if err != nil {
-					return usagef("%v", err)
-				}
-				defer file.Close()
-				reader = file
+			file := config.Stdin
+			if len(args) == 1 {
+				file = args[0]
 			}
-			if reader == nil {
-				return usagef("there is no stdin: name a file")
-			}
-			converted, err := config.Convert(reader)
+			converted, err := config.Convert(file, a.streams.In)
 			if err != nil {
 				return err
 			}

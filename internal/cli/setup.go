@@ -44,6 +44,7 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfOtherMeanings()
 	options := plan.Options{DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
 		steps := setup.Steps(doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
@@ -51,4 +52,14 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 		return stepsOutcome{Steps: done}, err
 	})
 	return a.printSteps(results, "the node file has no spec.setup")
+}
+
+// warnOfOtherMeanings names the fields that an older swdt understood
+// differently.
+func (s *session) warnOfOtherMeanings() {
+	for _, document := range s.documents {
+		for _, warning := range document.OtherMeanings {
+			s.story.Node("").Warn("%s", warning)
+		}
+	}
 }

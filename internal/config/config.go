@@ -9,6 +9,7 @@
 //   - fields.go, suggest.go: the fields there are; did you mean
 //   - select.go: --node and --selector
 //   - resolve.go: ~, $VARIABLES and relative paths
+//   - older.go: the formats of older swdts, and how to tell them
 //   - convert.go: older formats to today's
 //   - starter.go: what `swdt config init` writes
 //
@@ -34,6 +35,10 @@ type Document struct {
 	Line int
 	// Warnings are complete lines for people: file:line: field: what; remedy.
 	Warnings []string
+	// OtherMeanings are complete lines for people too: what `swdt setup` does
+	// because of a field that the swdt this file was written for may have
+	// understood differently.
+	OtherMeanings []string
 
 	nameLine int // where its name is
 }

@@ -11,23 +11,25 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// Convert turns node files of older swdts into today's: kind: Cluster with its
-// spec.workload, and kind: Node with kubernetes.deploys. Today's documents are
-// passed on as they are. What has no place in a node file, and what is missing,
-// is said in comments. The error is an *Error.
-func Convert(r io.Reader) ([]byte, error) {
-	data, problem := read(Stdin, r)
+// Convert turns node files of older swdts into today's: kind: Config, kind: Node
+// with kubernetes.deploys, and kind: Cluster with its spec.workload. The result
+// does what the older swdt did with the file, which is not always what the same
+// words mean today. Today's documents are passed on as they are. Header comments
+// list what has another meaning and what has no place in a node file. The file's
+// name is for messages. The error is an *Error.
+func Convert(file string, r io.Reader) ([]byte, error) {
+	data, problem := read(file, r)
 	if problem != nil {
 		return nil, asError([]Problem{*problem})
 	}
 	text, err := toUTF8(data)
 	if err != nil {
-		return nil, asError([]Problem{{File: Stdin, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}})
+		return nil, asError([]Problem{{File: file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}})
 	}
 	var converted []string
 	var problems []Problem
 	for _, c := range splitDocuments(text) {
-		document, problem := convertDocument(c)
+		document, problem := convertDocument(file, c)
 		if problem != nil {
 			problems = append(problems, *problem)
 		} else if document != "" {
@@ -35,28 +37,28 @@ func Convert(r io.Reader) ([]byte, error) {
 		}
 	}
 	if len(converted) == 0 && len(problems) == 0 {
-		problems = append(problems, noNode([]string{Stdin}))
+		problems = append(problems, noNode([]string{file}))
 	}
 	return []byte(strings.Join(converted, "---\n")), asError(problems)
 }
 
-// convertDocument returns nothing for a document that has nothing in it.
-func convertDocument(c chunk) (string, *Problem) {
-	root, problem := parseYAML(Stdin, c)
+// convertDocument returns "" for a document without content.
+func convertDocument(file string, c chunk) (string, *Problem) {
+	root, problem := parseYAML(file, c)
 	if problem != nil || root == nil {
 		return "", problem
 	}
-	kind := root
-	if root.Kind == yaml.MappingNode {
-		kind = orNode(child(root, "kind"), root)
+	switch olderFormat(root) {
+	case clusterFormat:
+		return convertCluster(flatten(root)), nil
+	case configFormat, deploysFormat:
+		return convertOriginal(flatten(root)), nil
 	}
-	switch {
-	case kind.Kind == yaml.ScalarNode && kind.Value == "Cluster" && isOurs(child(root, "apiVersion")):
-		return convertCluster(root), nil
-	case checkKind(Stdin, c, root) != nil:
-		return "", checkKind(Stdin, c, root)
-	case find(root, "spec", "kubernetes", "deploys") != nil:
-		return convertDeploys(root), nil
+	if problem := checkKind(file, c, root); problem != nil {
+		return "", problem
+	}
+	if rdp := find(root, "spec", "setup", "enableRDP"); isFalse(rdp) && onlyOriginalFields(root) {
+		return convertOriginal(flatten(root)), nil
 	}
 	lines := c.lines
 	if isDocumentStart(lines[0]) && strings.TrimSpace(lines[0]) == "---" {
@@ -67,87 +69,137 @@ func convertDocument(c chunk) (string, *Problem) {
 
 // convertCluster is for the format with spec.workload.
 func convertCluster(root *yaml.Node) string {
-	o := older{root: root, taken: map[*yaml.Node]bool{}}
-	o.take("apiVersion")
+	o := newOlder(root)
+	apiVersion := scalar(v1alpha1.APIVersion)
+	o.comments[apiVersion] = o.comments[o.take("apiVersion")]
 	o.take("kind")
 	workload := func(path ...string) *yaml.Node { return o.take(append([]string{"spec", "workload"}, path...)...) }
 
 	hostname := workload("virtualization", "ssh", "hostname")
 	if hostname == nil {
-		hostname = remark(scalar(""), "the older file has none; write host or host:port")
+		hostname = remark(scalar(""), "write host or host:port; the older swdt asked libvirt, as `virsh domifaddr windows` does")
 	}
-	enableRDP := workload("auxiliary", "enableRDP")
-	if enableRDP == nil {
+	privateKey := workload("virtualization", "ssh", "privateKey")
+	if privateKey == nil {
+		privateKey = workload("virtualization", "ssh", "key")
+	}
+	enableRDP := o.takeEnableRDP("spec", "workload", "auxiliary", "enableRDP")
+	if find(root, "spec", "workload", "auxiliary", "enableRDP") == nil {
 		enableRDP = remark(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"}, "was the default of the older swdt; without it Remote Desktop is left alone")
 	}
-	return o.write(object(
-		"apiVersion", scalar(v1alpha1.APIVersion),
+	version := workload("kubernetesVersion")
+	if version == nil {
+		version = o.take("spec", "version") // the format's first days
+	}
+	return o.write(o.object(
+		"apiVersion", apiVersion,
 		"kind", scalar(v1alpha1.Kind),
-		"metadata", object("name", o.take("metadata", "name"), "labels", o.take("metadata", "labels")),
-		"spec", object(
-			"credentials", object(
+		"metadata", o.object("name", o.take("metadata", "name"), "labels", o.take("metadata", "labels")),
+		"spec", o.object(
+			"credentials", o.object(
 				"username", workload("virtualization", "ssh", "username"),
 				"hostname", hostname,
-				"privateKey", workload("virtualization", "ssh", "privateKey"),
+				"privateKey", privateKey,
 				"password", workload("virtualization", "ssh", "password"),
 			),
-			"setup", object("enableRDP", enableRDP, "chocoPackages", workload("auxiliary", "chocoPackages")),
-			"kubernetes", object("provisioners", o.takeProvisioners("spec", "workload", "provisioners")),
+			"setup", o.object("enableRDP", enableRDP, "chocoPackages", workload("auxiliary", "chocoPackages")),
+			"kubernetes", o.object(
+				"version", version,
+				"containerd", o.object("version", workload("containerdVersion")),
+				"provisioners", o.takeProvisioners("spec", "workload", "provisioners"),
+			),
 		),
 	))
 }
 
-// convertDeploys is for the first published Node, which had other words.
-func convertDeploys(root *yaml.Node) string {
-	o := older{root: root, taken: map[*yaml.Node]bool{}}
-	return o.write(object(
+// convertOriginal is for the original's own formats: kind: Config, and kind:
+// Node, with kubernetes.deploys at first and provisioners later.
+func convertOriginal(root *yaml.Node) string {
+	o := newOlder(root)
+	o.take("kind")
+	provisioners := o.takeProvisioners("spec", "kubernetes", "deploys")
+	if provisioners == nil {
+		provisioners = o.takeProvisioners("spec", "kubernetes", "provisioners")
+	}
+	return o.write(o.object(
 		"apiVersion", o.take("apiVersion"),
-		"kind", o.take("kind"),
-		"metadata", o.take("metadata"),
-		"spec", object(
-			"credentials", o.take("spec", "credentials"),
-			"setup", o.take("spec", "setup"),
-			"kubernetes", object("provisioners", o.takeProvisioners("spec", "kubernetes", "deploys")),
+		"kind", scalar(v1alpha1.Kind),
+		"metadata", o.object("name", o.take("metadata", "name"), "labels", o.take("metadata", "labels")),
+		"spec", o.object(
+			"credentials", o.object(
+				"username", o.take("spec", "credentials", "username"),
+				"hostname", o.take("spec", "credentials", "hostname"),
+				"privateKey", o.take("spec", "credentials", "privateKey"),
+				"password", o.take("spec", "credentials", "password"),
+			),
+			"setup", o.object(
+				"enableRDP", o.takeEnableRDP("spec", "setup", "enableRDP"),
+				"chocoPackages", o.take("spec", "setup", "chocoPackages"),
+			),
+			"kubernetes", o.object("provisioners", provisioners),
 		),
 	))
 }
 
-// older is a document to convert; what is not taken from it is reported.
+// older is a document to convert, without aliases. What is not taken from it is
+// reported.
 type older struct {
-	root  *yaml.Node
-	taken map[*yaml.Node]bool
+	root     *yaml.Node
+	taken    map[*yaml.Node]bool
+	comments map[*yaml.Node]string // of the key above a value
+	meanings []string              // fields that mean something else today
 }
 
-// take returns a copy of the value at the path, nil if it is unset.
-func (o *older) take(path ...string) *yaml.Node {
-	n := find(o.root, path...)
-	if n == nil {
-		return nil
-	}
-	o.taken[n] = true
-	if isNull(n) {
-		return nil
-	}
-	budget := maxNodes
-	return withoutAliases(n, &budget)
+func newOlder(root *yaml.Node) *older {
+	return &older{root: root, taken: map[*yaml.Node]bool{}, comments: map[*yaml.Node]string{}}
 }
 
-// takeProvisioners takes the fields that a provisioner still has.
+// take returns the value at the path, nil if it is unset.
+func (o *older) take(path ...string) *yaml.Node { return o.takeFrom(o.root, path...) }
+
+func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
+	key, value := findPair(n, path...)
+	if value == nil {
+		return nil
+	}
+	o.taken[value] = true
+	if isNull(value) {
+		return nil
+	}
+	o.comments[value] = key.HeadComment
+	return value
+}
+
+// takeEnableRDP takes true only: false left Remote Desktop as it was.
+func (o *older) takeEnableRDP(path ...string) *yaml.Node {
+	value := o.take(path...)
+	if !isFalse(value) {
+		return value
+	}
+	o.meanings = append(o.meanings, strings.Join(path, ".")+": false left Remote Desktop as it was; today it turns it off")
+	return nil
+}
+
+// takeProvisioners takes the fields that a provisioner still has. The older swdt
+// replaced the file whatever overwrite said.
 func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	list := find(o.root, path...)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil
 	}
 	items := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, item := range list.Content {
-		item = resolveAlias(item)
-		from := older{root: item, taken: o.taken}
-		provisioner := object(
-			"name", from.take("name"),
-			"version", from.take("version"),
-			"sourceURL", from.take("sourceURL"),
-			"destination", from.take("destination"),
-			"overwrite", from.take("overwrite"),
+	for i, item := range list.Content {
+		overwrite := o.takeFrom(item, "overwrite")
+		if isFalse(overwrite) {
+			o.meanings = append(o.meanings, fmt.Sprintf("%s[%d].overwrite: false replaced the file all the same; today it leaves a different file alone", strings.Join(path, "."), i))
+			overwrite = nil
+		}
+		provisioner := o.object(
+			"name", o.takeFrom(item, "name"),
+			"version", o.takeFrom(item, "version"),
+			"sourceURL", o.takeFrom(item, "sourceURL"),
+			"destination", destination(o.takeFrom(item, "destination")),
+			"overwrite", overwrite,
 		)
 		if provisioner == nil {
 			continue // left reports whatever it is
@@ -158,16 +210,26 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	return items
 }
 
-// write is the new document, headed by what it lacks of the older one.
+// destination remarks on one that names a folder, as the first samples do.
+func destination(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.ScalarNode && !strings.Contains(n.Value[strings.LastIndexAny(n.Value, `\/`)+1:], ".") {
+		return remark(n, "looks like a folder: write the path of the file")
+	}
+	return n
+}
+
+// write returns the new document, headed by what changed its meaning and what it
+// lacks of the older one.
 func (o *older) write(document *yaml.Node) string {
 	var out bytes.Buffer
 	out.WriteString("# Written by `swdt config convert` from an older file.\n")
-	if left := o.left(o.root, ""); len(left) > 0 {
-		out.WriteString("# Not carried over, since a node file has no place for it:\n")
-		for _, line := range left {
-			out.WriteString("#   " + line + "\n")
+	list := func(heading string, lines []string) {
+		if len(lines) > 0 {
+			out.WriteString("# " + heading + "\n#   " + strings.Join(lines, "\n#   ") + "\n")
 		}
 	}
+	list("Left out, since today it means something else:", o.meanings)
+	list("Not carried over, since a node file has no place for it:", o.left(o.root, ""))
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(document); err != nil {
@@ -179,9 +241,7 @@ func (o *older) write(document *yaml.Node) string {
 // left lists what was not taken. Values of fields that sound secret stay out.
 func (o *older) left(n *yaml.Node, path string) (lines []string) {
 	switch {
-	case o.taken[resolveAlias(n)]:
-	case n.Kind == yaml.AliasNode: // not followed: it may lead back here
-		lines = append(lines, path)
+	case o.taken[n]:
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			lines = append(lines, o.left(n.Content[i+1], join(path, displayKey(n.Content[i].Value)))...)
@@ -201,22 +261,36 @@ func (o *older) left(n *yaml.Node, path string) (lines []string) {
 
 // find follows a path of keys; nil if it ends early.
 func find(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return nil
+	_, value := findPair(n, path...)
+	return value
+}
+
+// findPair returns the last key of a path and its value.
+func findPair(n *yaml.Node, path ...string) (key, value *yaml.Node) {
+	value = n
+	for _, name := range path {
+		if value == nil || value.Kind != yaml.MappingNode {
+			return nil, nil
 		}
-		n = child(n, key)
+		key, value = pair(value, name)
 	}
-	return n
+	return key, value
+}
+
+func isFalse(n *yaml.Node) bool {
+	var b bool
+	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" && n.Decode(&b) == nil && !b
 }
 
 // object is a mapping of key, value, key, value…, without those that are nil or
 // empty mappings; an empty object is nil too.
-func object(pairs ...any) *yaml.Node {
+func (o *older) object(pairs ...any) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if value, _ := pairs[i+1].(*yaml.Node); value != nil {
-			mapping.Content = append(mapping.Content, scalar(pairs[i].(string)), value)
+			key := scalar(pairs[i].(string))
+			key.HeadComment = o.comments[value]
+			mapping.Content = append(mapping.Content, key, value)
 		}
 	}
 	if len(mapping.Content) == 0 {
@@ -236,15 +310,49 @@ func remark(n *yaml.Node, comment string) *yaml.Node {
 	return n
 }
 
-// withoutAliases copies a tree, with what its aliases stand for.
-func withoutAliases(n *yaml.Node, budget *int) *yaml.Node {
+// flatten copies a tree with the values of its aliases in their places, and with
+// merged mappings (<<) merged.
+func flatten(root *yaml.Node) *yaml.Node {
+	budget := maxNodes
+	return flattened(root, &budget)
+}
+
+func flattened(n *yaml.Node, budget *int) *yaml.Node {
 	n = resolveAlias(n)
 	plain := *n
 	plain.Anchor, plain.Alias, plain.Content = "", nil, nil
-	for _, inside := range n.Content {
-		if *budget--; *budget > 0 {
-			plain.Content = append(plain.Content, withoutAliases(inside, budget))
+	var merged []*yaml.Node
+	for i, inside := range n.Content {
+		if *budget--; *budget <= 0 {
+			break
+		}
+		copied := flattened(inside, budget)
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 1 && isMerge(n.Content[i-1]):
+			plain.Content = plain.Content[:len(plain.Content)-1]
+			merged = append(merged, copied)
+		default:
+			plain.Content = append(plain.Content, copied)
 		}
 	}
+	for _, source := range merged {
+		mergeInto(&plain, source)
+	}
 	return &plain
+}
+
+// mergeInto adds the pairs of a mapping, or of a list of mappings, that are not
+// set yet.
+func mergeInto(mapping, source *yaml.Node) {
+	if source.Kind == yaml.SequenceNode {
+		for _, one := range source.Content {
+			mergeInto(mapping, one)
+		}
+		return
+	}
+	for i := 0; source.Kind == yaml.MappingNode && i+1 < len(source.Content); i += 2 {
+		if child(mapping, source.Content[i].Value) == nil {
+			mapping.Content = append(mapping.Content, source.Content[i], source.Content[i+1])
+		}
+	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -10,82 +9,191 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestConvert(t *testing.T) {
-	for _, name := range []string{"cluster", "deploys"} {
-		t.Run(name, func(t *testing.T) {
-			older, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := Convert(bytes.NewReader(older))
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", name+".converted.yaml")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+// olderSamples are own files in every format that the original and its fork had,
+// each with the commits that read it. What they become is what those did with it.
+var olderSamples = map[string]converted{
+	"original-1-config":         {rdp: new(true), packages: "vim grep", provisioners: "containerd kubelet"},
+	"original-2-deploys":        {packages: "vim", provisioners: "kubelet"},
+	"original-3-provisioners":   {rdp: new(true), packages: "vim"},
+	"original-4-password":       {provisioners: "containerd"},
+	"fork-1-version":            {rdp: new(true), packages: "vim", kubernetes: "1.29.0", provisioners: "kubelet"},
+	"fork-2-privatekey":         {rdp: new(true), kubernetes: "1.29.0", provisioners: "containerd"},
+	"fork-3-two-versions":       {rdp: new(true), kubernetes: "1.29.0"},
+	"fork-4-containerd-version": {kubernetes: "1.29.0", containerd: "1.7.14"},
+	"fork-5-calico-version":     {kubernetes: "1.29.0", containerd: "1.7.14", provisioners: "containerd kubelet"},
+}
+
+// converted is what a converted file asks of a node.
+type converted struct {
+	rdp                                            *bool
+	packages, kubernetes, containerd, provisioners string
+}
+
+func convertedOf(spec v1alpha1.NodeSpec) converted {
+	var names []string
+	for _, p := range spec.Kubernetes.Provisioners {
+		names = append(names, p.Name)
+		if p.Overwrite != nil && !*p.Overwrite {
+			names = append(names, "(not overwritten)")
+		}
+	}
+	return converted{
+		rdp: spec.Setup.EnableRDP, packages: strings.Join(spec.Setup.ChocoPackages, " "),
+		kubernetes:   strings.TrimPrefix(spec.Kubernetes.Version, "v"),
+		containerd:   strings.TrimPrefix(spec.Kubernetes.Containerd.Version, "v"),
+		provisioners: strings.Join(names, " "),
 	}
 }
 
-// What Convert writes loads, once what the older file lacks is filled in, and
-// converting it again changes nothing.
-func TestConvertedLoads(t *testing.T) {
-	for _, name := range []string{"cluster", "deploys"} {
-		converted, err := os.ReadFile(filepath.Join("testdata", name+".converted.yaml"))
+func TestConvert(t *testing.T) {
+	files, err := filepath.Glob("testdata/older/*-*[a-z].yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if strings.HasSuffix(name, ".converted") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			want, listed := olderSamples[name]
+			if !listed {
+				t.Fatal("the sample is not in olderSamples")
+			}
+			got, err := Convert(file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, filepath.Join("testdata", "older", name+".converted.yaml"), got)
+			again, err := Convert(Stdin, bytes.NewReader(got))
+			if err != nil || !bytes.Equal(again, got) {
+				t.Errorf("converted again: %v\n%s", err, again)
+			}
+			filled := strings.Replace(string(got), `hostname: ""`, "hostname: node", 1)
+			documents, err := Load([]string{Stdin}, strings.NewReader(filled))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, convertedOf(documents[0].Node.Spec), cmp.AllowUnexported(converted{})); diff != "" {
+				t.Errorf("it asks for something else (-want +got):\n%s", diff)
+			}
+			if len(documents[0].OtherMeanings) > 0 {
+				t.Errorf("the converted file still has another meaning: %q", documents[0].OtherMeanings)
+			}
+		})
+	}
+	if len(files) != 2*len(olderSamples) && !*update {
+		t.Errorf("%d files for %d samples", len(files), len(olderSamples))
+	}
+}
+
+func compareGolden(t *testing.T, golden string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The loader sends an older file to convert, under the file's name.
+func TestOlderFilesAreSentToConvert(t *testing.T) {
+	for _, name := range []string{"original-1-config", "fork-5-calico-version"} {
+		file := "testdata/older/" + name + ".yaml"
+		_, err := Load([]string{file}, nil)
+		if err == nil || !strings.Contains(err.Error(), "`swdt config convert "+file+"` writes it as Node") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A file of the original's last format is a file of today as well, but there
+// enableRDP: false did nothing. That is warned of until the file has a field of
+// today's swdt.
+func TestOtherMeanings(t *testing.T) {
+	const original = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: a}\nspec:\n  credentials: {hostname: h}\n  setup:\n    enableRDP: false\n"
+	tests := map[string]int{
+		original: 1,
+		strings.Replace(original, "false", "true", 1):                            0,
+		strings.Replace(original, "hostname: h", "hostname: h, proxyJump: j", 1): 0,
+		original + "    features: [Containers]\n":                                0,
+	}
+	for text, want := range tests {
+		documents, err := Load([]string{Stdin}, strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Convert(bytes.NewReader(converted))
-		if err != nil || !bytes.Equal(again, converted) {
-			t.Errorf("%s: converted again: %v\n%s", name, err, again)
+		got := documents[0].OtherMeanings
+		if len(got) != want || want > 0 && !strings.HasPrefix(got[0], "-:7: spec.setup.enableRDP: false turns Remote Desktop off; ") {
+			t.Errorf("%s: got %q", text, got)
 		}
-		_, err = Load([]string{Stdin}, bytes.NewReader(converted))
-		if failure, ok := errors.AsType[*Error](err); name == "cluster" && (!ok || len(failure.Problems) != 1 || failure.Problems[0].Field != "spec.credentials.hostname") {
-			t.Errorf("cluster: got %v, want only the missing hostname", err)
-		}
-		filled := strings.Replace(string(converted), `hostname: ""`, "hostname: node", 1)
-		documents, err := Load([]string{Stdin}, strings.NewReader(filled))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		provisioners := documents[0].Node.Spec.Kubernetes.Provisioners
-		if got := provisioners[len(provisioners)-1]; got.Name != "kubelet" || got.Destination != `c:\k\kubelet.exe` && got.Destination != `C:\k\kubelet.exe` {
-			t.Errorf("%s: got provisioner %+v", name, got)
-		}
+	}
+}
+
+// Aliases and merged mappings are written out.
+func TestConvertFlattens(t *testing.T) {
+	got, err := Convert(Stdin, strings.NewReader(`
+apiVersion: windows.k8s.io/v1alpha1
+kind: Config
+metadata: {name: a}
+spec:
+  credentials: {hostname: h}
+  kubernetes:
+    deploys:
+    - &first {name: containerd, sourceURL: ./x.exe, destination: 'c:\x.exe'}
+    - {<<: *first, name: kubelet, destination: 'c:\y.exe'}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := Load([]string{Stdin}, bytes.NewReader(got))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, got)
+	}
+	if second := documents[0].Node.Spec.Kubernetes.Provisioners[1]; second.Name != "kubelet" || second.SourceURL != "./x.exe" {
+		t.Errorf("got %+v", second)
 	}
 }
 
 func TestConvertRefuses(t *testing.T) {
 	tests := map[string]string{
-		"kind: Cluster\napiVersion: cluster.x-k8s.io/v1\n": `-:2: apiVersion: "cluster.x-k8s.io/v1" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node`,
-		"- name: a:\n": "-:1: the value of name ends in a colon; remove the colon at the end of the line",
-		"":             "-:1: there is no node in it; `swdt config init` writes a file to start from",
+		"kind: Cluster\napiVersion: cluster.x-k8s.io/v1\n": `:2: apiVersion: "cluster.x-k8s.io/v1" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node`,
+		"- name: a:\n": ":1: the value of name ends in a colon; remove the colon at the end of the line",
+		"":             ":1: there is no node in it; `swdt config init` writes a file to start from",
 	}
 	for text, want := range tests {
-		if _, err := Convert(strings.NewReader(text)); err == nil || err.Error() != want {
-			t.Errorf("%q:\ngot  %v\nwant %s", text, err, want)
+		file := filepath.Join(t.TempDir(), "old.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
+		if _, err := Convert(file, nil); err == nil || err.Error() != file+want {
+			t.Errorf("%q:\ngot  %v\nwant %s", text, err, file+want)
+		}
+		if _, err := Convert(Stdin, strings.NewReader(text)); err == nil || err.Error() != "-"+want {
+			t.Errorf("%q from stdin:\ngot  %v\nwant %s", text, err, "-"+want)
+		}
+	}
+	if _, err := Convert("missing.yaml", nil); err == nil || !strings.HasPrefix(err.Error(), "missing.yaml: cannot be read") {
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
 // A password stays where it belongs and shows in no comment.
 func TestConvertKeepsSecrets(t *testing.T) {
-	got, err := Convert(strings.NewReader(`
+	got, err := Convert(Stdin, strings.NewReader(`
 apiVersion: windows.k8s.io/v1alpha1
 kind: Cluster
 metadata: {name: a}

@@ -204,7 +204,7 @@ func TestDefaultSource(t *testing.T) {
 
 // Whatever the text, problems have a file and a line that exists.
 func FuzzLoad(f *testing.F) {
-	for _, name := range []string{"published.yaml", "sample.yaml", "cluster.yaml", "deploys.yaml"} {
+	for _, name := range []string{"published.yaml", "sample.yaml", "older/original-1-config.yaml", "older/fork-5-calico-version.yaml"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)
@@ -217,7 +217,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		_, err := Load([]string{Stdin}, strings.NewReader(text))
 		checkError(t, text, err)
-		converted, err := Convert(strings.NewReader(text))
+		converted, err := Convert(Stdin, strings.NewReader(text))
 		checkError(t, text, err)
 		if err == nil && len(converted) == 0 {
 			t.Error("converted to nothing, without an error")

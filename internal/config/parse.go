@@ -124,6 +124,7 @@ func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem
 	problems, warnings := check(file, &document.Node, d.lines)
 	document.Warnings = append(d.warnings, warnings...)
 	document.nameLine = lineOf("metadata.name", d.lines)
+	document.OtherMeanings = otherMeanings(file, c, root)
 	return &document, merge(d.problems, problems)
 }
 
@@ -166,8 +167,8 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 	switch {
 	case kind == nil || isNull(kind):
 		return problem(orNode(kind, root), "kind", "is missing", understood)
-	case kind.Value == "Cluster" && isOurs(apiVersion):
-		return problem(kind, "kind", "Cluster is the format of an older swdt",
+	case olderFormat(root) == clusterFormat || olderFormat(root) == configFormat:
+		return problem(kind, "kind", kind.Value+" is the format of an older swdt",
 			fmt.Sprintf("`swdt config convert %s` writes it as %s", file, v1alpha1.Kind))
 	case apiVersion == nil || isNull(apiVersion):
 		return problem(orNode(apiVersion, root), "apiVersion", "is missing", understood)
@@ -177,12 +178,6 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 		return problem(kind, "kind", quote(kind)+" is not understood", understood)
 	}
 	return nil
-}
-
-// isOurs is whether the API group is this project's, whatever the version.
-func isOurs(apiVersion *yaml.Node) bool {
-	group, _, _ := strings.Cut(v1alpha1.APIVersion, "/")
-	return apiVersion == nil || strings.HasPrefix(apiVersion.Value, group+"/")
 }
 
 func quote(n *yaml.Node) string {
@@ -201,12 +196,18 @@ func orNode(n, otherwise *yaml.Node) *yaml.Node {
 
 // child is the value of a mapping's key, or nil.
 func child(mapping *yaml.Node, key string) *yaml.Node {
+	_, value := pair(mapping, key)
+	return value
+}
+
+// pair is a mapping's key of that name and its value, or nil.
+func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return resolveAlias(mapping.Content[i+1])
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i], resolveAlias(mapping.Content[i+1])
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // toUTF8 undoes what Windows editors do to text: byte order marks, UTF-16.

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// format is a file format of an older swdt.
+type format int
+
+const (
+	otherFormat   format = iota // today's, or not a file of any swdt
+	configFormat                // kind: Config, the original's first days
+	deploysFormat               // kind: Node with kubernetes.deploys
+	clusterFormat               // kind: Cluster, of the original's fork
+)
+
+// olderFormat returns the older format that a document is in.
+func olderFormat(root *yaml.Node) format {
+	if root.Kind != yaml.MappingNode || !isOurs(child(root, "apiVersion")) {
+		return otherFormat
+	}
+	kind := child(root, "kind")
+	switch {
+	case kind == nil || kind.Kind != yaml.ScalarNode:
+		return otherFormat
+	case kind.Value == "Cluster":
+		return clusterFormat
+	case kind.Value == "Config":
+		return configFormat
+	case kind.Value == v1alpha1.Kind && find(root, "spec", "kubernetes", "deploys") != nil:
+		return deploysFormat
+	}
+	return otherFormat
+}
+
+// isOurs reports whether the API group is this project's, whatever the version.
+func isOurs(apiVersion *yaml.Node) bool {
+	group, _, _ := strings.Cut(v1alpha1.APIVersion, "/")
+	return apiVersion == nil || strings.HasPrefix(apiVersion.Value, group+"/")
+}
+
+// otherMeanings warns of fields that the original, whose last format has the
+// same kind and version as today's, understood differently. A file with any
+// field that the original does not know was written for this swdt.
+func otherMeanings(file string, c chunk, root *yaml.Node) []string {
+	key, value := findPair(root, "spec", "setup", "enableRDP")
+	if !isFalse(value) || !onlyOriginalFields(root) {
+		return nil
+	}
+	return []string{Problem{
+		File: file, Line: c.lineNumber(key.Line), Field: "spec.setup.enableRDP",
+		What:   "false turns Remote Desktop off; in the swdt of sig-windows-dev-tools it did nothing",
+		Remedy: "remove the line to leave Remote Desktop as it is",
+	}.String()}
+}
+
+// onlyOriginalFields reports whether the original's strict decoder would accept
+// every field of a document.
+func onlyOriginalFields(root *yaml.Node) bool {
+	budget := maxNodes
+	return onlyFields(root, originalFields(), "", &budget)
+}
+
+func onlyFields(n *yaml.Node, known map[string]bool, path string, budget *int) bool {
+	n = resolveAlias(n)
+	if *budget--; *budget <= 0 {
+		return false
+	}
+	for i, inside := range n.Content {
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 1:
+		case n.Kind == yaml.SequenceNode:
+			if !onlyFields(inside, known, path, budget) {
+				return false
+			}
+		default:
+			field := join(path, inside.Value)
+			if !known[field] || !onlyFields(n.Content[i+1], known, field, budget) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// originalFields are those of the original's kind: Node.
+func originalFields() map[string]bool {
+	fields := map[string]bool{}
+	for _, field := range strings.Fields(`
+		apiVersion kind metadata metadata.name spec
+		spec.credentials spec.credentials.username spec.credentials.hostname
+		spec.credentials.password spec.credentials.privateKey
+		spec.setup spec.setup.enableRDP spec.setup.chocoPackages
+		spec.kubernetes spec.kubernetes.provisioners
+		spec.kubernetes.provisioners.name spec.kubernetes.provisioners.version
+		spec.kubernetes.provisioners.sourceURL spec.kubernetes.provisioners.destination
+		spec.kubernetes.provisioners.overwrite`) {
+		fields[field] = true
+	}
+	return fields
+}
