@@ -99,7 +99,7 @@ func (a *app) sources() ([]string, error) {
 	}
 	source, err := config.DefaultSource()
 	if err != nil {
-		return nil, err
+		return nil, offerSandbox(err)
 	}
 	return []string{source}, nil
 }

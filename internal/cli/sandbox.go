@@ -100,11 +100,7 @@ func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
 		return explain(ctx, err)
 	}
 	return ui.Print(a.streams.Out, a.global.output, info, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  swdt status -c %s\n", info.Name, info.Driver, info.Hostname, info.Config)
-		if err == nil && info.Kubeconfig != "" {
-			_, err = fmt.Fprintf(w, "  swdt join -c %s --kubeconfig %s --allow-reboot\n", info.Config, info.Kubeconfig)
-		}
-		return err
+		return writeSandboxUp(w, info)
 	})
 }
 

@@ -130,17 +130,39 @@ func longScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script), 0o644))
 }
 
-// append FILE OTHER… joins node files: $NAME in them is the environment's.
+// append FILE OTHER… joins node files. A section of spec that an other one begins
+// with takes the place of the one before.
 func appendFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: append FILE OTHER…")
 	}
-	var all strings.Builder
-	all.WriteString(ts.ReadFile(args[0]))
+	all := ts.ReadFile(args[0])
 	for _, other := range args[1:] {
-		all.WriteString(ts.ReadFile(other))
+		text := ts.ReadFile(other)
+		if section, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(section, "  ") && strings.HasSuffix(section, ":") {
+			all = withoutSection(all, section)
+		}
+		all += text
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all), 0o600))
+}
+
+// withoutSection removes a line and those below it that are indented deeper.
+func withoutSection(text, section string) string {
+	var kept strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.TrimRight(line, "\r\n") == section:
+			inside = true
+		case inside && !strings.HasPrefix(line, "   ") && strings.TrimSpace(line) != "":
+			inside = false
+		}
+		if !inside {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // calico FOLDER writes the network of a Calico node, for the node's folder of what

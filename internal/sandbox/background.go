@@ -57,7 +57,7 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 		Name: f.name, Driver: asked.Driver, Hostname: listener.Addr().String(), Config: f.file(nodeFile),
 		Prefix: running.prefix, Kubeconfig: running.kubeconfig, Pods: asked.Pods, PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
 	}
-	if err := f.publish(info, hostKey.PublicKey(), running.join); err != nil {
+	if err := f.publish(info, hostKey.PublicKey(), running.section); err != nil {
 		listener.Close()
 		return err
 	}
@@ -116,8 +116,8 @@ func readKey(path string) (ssh.Signer, error) {
 
 // publish writes the node file, then the Info, whose presence says that the
 // sandbox is ready.
-func (f folder) publish(info Info, hostKey ssh.PublicKey, join string) error {
-	text := NodeFile(info.Name, info.Hostname, f.file(clientKeyFile), hostKey) + join
+func (f folder) publish(info Info, hostKey ssh.PublicKey, section string) error {
+	text := NodeFile(info.Name, info.Hostname, f.file(clientKeyFile), hostKey) + section
 	if err := os.WriteFile(f.file(nodeFile), []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the sandbox's node file: %w", err)
 	}

@@ -27,7 +27,7 @@ type running struct {
 	machine    machine
 	prefix     string
 	kubeconfig string // of the cluster that was asked for
-	join       string // the part of the node file that says what joins it; empty: none
+	section    string // the part of the node file after the credentials
 	close      func()
 }
 
@@ -73,17 +73,21 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 		Log:      log,
 	}
 	if !r.Cluster {
+		section, err := writeSamples(f)
+		if err != nil {
+			return running{}, err
+		}
 		m := simulated.New(options)
-		return running{machine: &simulatedMachine{machine: m, shell: shell}, close: m.Close}, nil
+		return running{machine: &simulatedMachine{machine: m, shell: shell}, section: section, close: m.Close}, nil
 	}
-	cluster, join, err := startSimulatedCluster(f, log)
+	cluster, section, err := startSimulatedCluster(f, log)
 	if err != nil {
 		return running{}, err
 	}
 	options.Preset = simulated.Minimal // what is to join is no node yet
 	m := simulated.New(options)
 	return running{
-		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), join: join,
+		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), section: section,
 		close: func() { m.Close(); cluster.Close() },
 	}, nil
 }

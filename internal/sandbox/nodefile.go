@@ -7,8 +7,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// NodeFile is a node file for a sandbox: it works as it is with -c, and shows in
-// comments what to try next.
+// NodeFile is the beginning of a node file for a sandbox: how it is reached. It
+// works as it is with -c.
 func NodeFile(name, hostname, privateKey string, hostKey ssh.PublicKey) string {
 	return strings.NewReplacer(
 		"NAME", strconv.Quote(name),
@@ -19,9 +19,7 @@ func NodeFile(name, hostname, privateKey string, hostKey ssh.PublicKey) string {
 }
 
 const nodeFileText = `# A sandbox of swdt. This file was written by "swdt sandbox up" and is removed by
-# "swdt sandbox down": copy it to keep your changes. Try:
-#
-#   swdt status -c THISFILE
+# "swdt sandbox down": copy it to keep your changes.
 apiVersion: windows.k8s.io/v1alpha1
 kind: Node
 metadata:
@@ -32,7 +30,11 @@ spec:
     hostname: HOSTNAME
     privateKey: PRIVATEKEY
     hostKey: FINGERPRINT
+`
 
+// ownSection shows, in comments, what a node without sample binaries can be used
+// for.
+const ownSection = `
   # What "swdt setup" brings about:
   #
   # setup:

@@ -211,6 +211,30 @@ func Status(ctx context.Context, o Options) ([]Info, error) {
 	return list, nil
 }
 
+// Running lists the sandboxes of the default folder that run, sorted by name. It
+// neither waits nor cleans up, and returns none if it cannot look.
+func Running() []Info {
+	stateDir, err := DefaultStateDir()
+	if err != nil {
+		return nil
+	}
+	names, err := sandboxesIn(stateDir)
+	if err != nil {
+		return nil
+	}
+	var list []Info
+	for _, name := range names {
+		f := folderOf(stateDir, name)
+		if alive, err := f.alive(); err != nil || !alive {
+			continue
+		}
+		if info, err := f.readInfo(); err == nil {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
 func status(ctx context.Context, f folder) (Info, error) {
 	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
 		return Info{}, ErrNotRunning

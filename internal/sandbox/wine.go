@@ -67,7 +67,7 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 		return running{}, errors.Join(err, prefix.Close())
 	}
 	if !r.Cluster {
-		return running{machine: m, prefix: prefix.Folder(), close: m.close}, nil
+		return running{machine: m, prefix: prefix.Folder(), section: ownSection, close: m.close}, nil
 	}
 	join, err := wineJoinSection(r.Name)
 	if err != nil {
@@ -80,7 +80,7 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 		return running{}, err
 	}
 	return running{
-		machine: m, prefix: prefix.Folder(), kubeconfig: cluster.Kubeconfig(), join: join,
+		machine: m, prefix: prefix.Folder(), kubeconfig: cluster.Kubeconfig(), section: join,
 		close: func() { m.close(); stopCluster(cluster, log) },
 	}, nil
 }
