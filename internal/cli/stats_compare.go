@@ -83,7 +83,11 @@ func comparisonColumn(r report.Recorded, s stats.SourceSummary) []string {
 	}
 	column = append(column, latency(s.LatencySeconds.Median), latency(s.LatencySeconds.P95))
 	for _, v := range stats.Verdicts() {
-		column = append(column, fmt.Sprintf("%.1f", s.PerMinute[v]))
+		if s.Seconds > 0 {
+			column = append(column, fmt.Sprintf("%.1f", s.PerMinute[v]))
+		} else {
+			column = append(column, "")
+		}
 	}
 	return column
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type findings struct {
 	count   map[stats.Verdict]int
 	samples int
 	callers int
+	checked stats.Checked // verdicts that a sample could have got
 }
 
 func newFindings(wanted []stats.Verdict) *findings {
@@ -25,6 +27,7 @@ func (f *findings) add(r stats.Reading, rows []stats.Row) {
 	f.samples += len(rows)
 	f.callers = max(f.callers, r.Caller)
 	for _, row := range rows {
+		f.checked |= row.Checked
 		for _, v := range row.Verdicts {
 			if !slices.Contains(f.wanted, v) {
 				continue
@@ -38,6 +41,45 @@ func (f *findings) add(r stats.Reading, rows []stats.Row) {
 }
 
 func (f *findings) any() bool { return len(f.count) > 0 }
+
+// unchecked are the wanted verdicts that no sample could have got.
+func (f *findings) unchecked() []stats.Verdict {
+	checked := f.checked.Verdicts()
+	return slices.DeleteFunc(slices.Clone(f.wanted), func(v stats.Verdict) bool { return slices.Contains(checked, v) || f.count[v] > 0 })
+}
+
+// result is nil if every wanted verdict was checked and none was given.
+func (f *findings) result() error {
+	var parts []string
+	if f.any() {
+		parts = append(parts, f.paragraph())
+	}
+	switch unchecked := f.unchecked(); {
+	case len(f.wanted) == 0:
+	case f.samples == 0:
+		parts = append(parts, "nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod name them?")
+	case len(unchecked) > 0:
+		parts = append(parts, "not checked: "+notChecked(unchecked))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return &exitError{code: exitFinding, err: errors.New(strings.Join(parts, "\n"))}
+}
+
+// notChecked says what each verdict lacked.
+func notChecked(verdicts []stats.Verdict) string {
+	var parts []string
+	for _, v := range verdicts {
+		rule, _ := stats.RuleOf(v)
+		needs := "two samples in a row with the numbers it compares"
+		if rule.Needs > 0 {
+			needs = fmt.Sprintf("%s of samples with a rate and a counter", rule.Needs)
+		}
+		parts = append(parts, fmt.Sprintf("%s, which needs %s of one container", v, needs))
+	}
+	return strings.Join(parts, "; ")
+}
 
 // paragraph is what a person who was not there has to know.
 func (f *findings) paragraph() string {

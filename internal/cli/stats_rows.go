@@ -175,7 +175,10 @@ func memory(r stats.Row) string {
 func age(r stats.Row) string { return ui.Seconds(max(0, r.Age)) }
 
 func verdict(r stats.Row) string {
-	if len(r.Verdicts) == 0 {
+	switch {
+	case len(r.Verdicts) == 0 && (r.Computed == nil || r.Key.Source == stats.Node):
+		return "-" // nothing to compare with yet, or ever
+	case len(r.Verdicts) == 0:
 		return "ok"
 	}
 	return strings.Join(names(r.Verdicts), " ")

@@ -19,6 +19,7 @@ import (
 type statsServeOptions struct {
 	statsOptions
 	listen string
+	hosts  []string
 }
 
 func (a *app) statsServeCommand() *cobra.Command {
@@ -29,13 +30,16 @@ func (a *app) statsServeCommand() *cobra.Command {
 		Long: `Watches as stats watch does and serves what it sees at /metrics: per container the
 reported and the computed cores, CPU time, memory, limit and the sample's age, and
 counters of verdicts. Until Ctrl-C. It listens on loopback unless told otherwise:
-whoever reaches the address reads the names of your pods.`,
+whoever reaches the address reads the names of your pods. Requests that name another
+host than an IP address, localhost or a --host are refused, so that a web page in your
+browser cannot read them.`,
 		Example: examples("stats serve", "", "stats serve --listen 127.0.0.1:9750 --source cri,summary", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runStatsServe(cmd.Context(), o) },
 	})
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:9750", "`address` to serve at")
+	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "further host `names` to answer to, as Prometheus asks for them")
 	return cmd
 }
 
@@ -49,7 +53,7 @@ func (a *app) runStatsServe(ctx context.Context, o statsServeOptions) error {
 	}
 	exporter := export.New()
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", exporter.Handler())
+	mux.Handle("GET /metrics", export.OnlyHosts(o.hosts, exporter.Handler()))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -90,7 +90,7 @@ func TestAWatchThatIsCutShort(t *testing.T) {
 		code  int
 	}{
 		{[]string{"--for", "1h", "--timeout", "300ms", "--fail-on", "zero"}, 1},
-		{[]string{"--for", "300ms", "--timeout", "1h", "--fail-on", "zero"}, 0},
+		{[]string{"--for", "300ms", "--timeout", "1h", "--fail-on", "missing"}, 0},
 		{[]string{"--timeout", "2s"}, 0}, // it was to end some time
 	} {
 		var out, story bytes.Buffer

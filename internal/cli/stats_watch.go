@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,8 +63,10 @@ Verdicts (for --fail-on):
 --callers asks with that many more at the same moments: what containerd 1.7 and
 newer reports depends on who else asks.
 
-With --fail-on it ends with exit code 5 where one of the verdicts was given: at
-the end of --for, or without --for at the first one.`,
+With --fail-on it ends with exit code 5 if one of the verdicts was given, at the
+end of --for or without --for at the first one, and also if no sample could have
+got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A shorter
+--for is refused.`,
 		Example: examples(
 			"stats watch", "",
 			"stats watch --callers 2 --for 1m --fail-on zero", "is this containerd one of those?",
@@ -110,6 +113,9 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	if o.duration < 0 {
 		return usagef("--for %s: use a positive time, such as 2m", o.duration)
 	}
+	if err := o.checkable(); err != nil {
+		return err
+	}
 	w := &statsWatch{
 		options: o, follower: stats.NewFollower(o.tolerance), tally: stats.NewTally(),
 		found: newFindings(o.fatal), printer: a.statsPrinter(o),
@@ -122,13 +128,27 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	}
 	err = a.observe(ctx, &o.statsOptions, o.duration, w)
 	err = errors.Join(err, w.end(a.streams.Out, err == nil))
-	switch {
-	case err != nil || len(o.fatal) == 0:
+	if err != nil || len(o.fatal) == 0 {
 		return err
-	case w.found.any():
-		return &exitError{code: exitFinding, err: errors.New(w.found.paragraph())}
-	case w.found.samples == 0:
-		return errors.New("nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod name them?")
+	}
+	return w.found.result()
+}
+
+// checkable refuses a check that could only pass: one that ends before a rule has the
+// samples that it needs, or asks a source that no rule is about.
+func (o *statsWatchOptions) checkable() error {
+	if len(o.fatal) == 0 {
+		return nil
+	}
+	if slices.Equal(o.wanted, []stats.Source{stats.Node}) {
+		return usagef("--fail-on: the source node reports no rate, so it gets no verdicts; add cri or summary to --source")
+	}
+	for _, v := range o.fatal {
+		rule, _ := stats.RuleOf(v)
+		// The first answer and the last may be an interval off.
+		if least := rule.Needs + 2*o.interval; o.duration > 0 && rule.Needs > 0 && o.duration < least {
+			return usagef("--for %s is too short for --fail-on %s, which looks at %s of samples: use --for %s or more", o.duration, v, rule.Needs, least)
+		}
 	}
 	return nil
 }

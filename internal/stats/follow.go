@@ -13,6 +13,9 @@ type Row struct {
 	Computed *float64 // cores; nil where the series is too young
 	Age      time.Duration
 	Verdicts []Verdict
+	// Checked are the verdicts that the sample could have got: the series is long
+	// enough and has the numbers that their rules look at.
+	Checked Checked
 }
 
 // Difference of the reported to the computed rate, 0.1 for 10 % more.
@@ -158,7 +161,7 @@ func (f *Follower) judge(r Reading, s Sample, g *group) Row {
 		window.Peer = peer.points
 	}
 	row := Row{
-		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: judge(window, f.rules),
+		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: judge(window, f.rules), Checked: checked(window, f.rules),
 		Age: r.Received.Sub(s.Taken),
 	}
 	if cores, ok := Computed(t.points); ok {

@@ -44,8 +44,22 @@ func TestTwoCallersOfARuntimeThatKeepsOneSample(t *testing.T) {
 	if s.Verdicts[stats.Zero] != 50 || s.Calls != 120 || s.Containers != 1 || s.Ratio.Median > 1.01 || s.Ratio.Min != 0 {
 		t.Errorf("got %+v", s)
 	}
-	if perMinute := s.PerMinute[stats.Zero]; perMinute < 49 || perMinute > 51 {
+	if perMinute := s.PerMinute[stats.Zero]; perMinute < 49 || perMinute > 52 {
 		t.Errorf("%v zeros a minute", perMinute)
+	}
+}
+
+// A watch of half a minute says as much of a minute as a longer one.
+func TestARateOfAShortWatch(t *testing.T) {
+	for _, n := range []int{1, 16, 31, 121} {
+		follower, tally := stats.NewFollower(stats.DefaultTolerance), stats.NewTally()
+		for _, r := range readings(n, 0, func(int) *uint64 { return nil }) {
+			tally.Add(r, follower.Add(r))
+		}
+		got, ok := tally.Summaries()[0].PerMinute[stats.Missing]
+		if ok != (n > 1) || ok && (got < 59 || got > 61) {
+			t.Errorf("%d samples a second apart, the first not judged: %v a minute, %v", n, got, ok)
+		}
 	}
 }
 

@@ -51,6 +51,86 @@ func judge(w Window, rules []Rule) []Verdict {
 	return verdicts
 }
 
+// Checked is a set of rules that could judge a sample. It takes no memory of its own,
+// since there are many samples.
+type Checked uint16
+
+// checked are the rules that could judge the window's last point, whatever they found.
+func checked(w Window, rules []Rule) Checked {
+	if len(w.Points) == 0 || w.Source == Node {
+		return 0
+	}
+	var all Checked
+	for i := range rules {
+		if rules[i].possible(w) {
+			all |= 1 << i
+		}
+	}
+	return all
+}
+
+// Verdicts are those that the sample could have got.
+func (c Checked) Verdicts() []Verdict {
+	var all []Verdict
+	for i, v := range Verdicts() {
+		if c&(1<<i) != 0 {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func anyStep(step) bool { return true }
+
+func zeroPossible(w Window) bool {
+	return w.last().Reported != nil && stepsBack(w.Points, RateWindow, anyStep)
+}
+
+func missingPossible(w Window) bool {
+	_, ok := w.before()
+	return ok && (w.last().Counter != nil || w.last().Reported != nil)
+}
+
+func backwardsPossible(w Window) bool {
+	before, ok := w.before()
+	return ok && before.Counter != nil && w.last().Counter != nil
+}
+
+func abovePossible(w Window) bool {
+	return w.last().Reported != nil && (w.Limit > 0 || w.NodeCores > 0)
+}
+
+func wildPossible(w Window) bool {
+	return w.last().Reported != nil && stepsBack(w.Points, lag, anyStep)
+}
+
+func stalePossible(w Window) bool {
+	return w.last().Received.Sub(w.Points[0].Received) >= staleAfter
+}
+
+func disagreePossible(w Window) bool {
+	if len(w.Peer) == 0 {
+		return false
+	}
+	mine, theirs := w.last(), w.Peer[len(w.Peer)-1]
+	return mine.Reported != nil && theirs.Reported != nil && mine.Received.Sub(theirs.Received) <= 2*time.Second &&
+		stepsBack(w.Points, lag, anyStep) && stepsBack(w.Peer, lag, anyStep)
+}
+
+func quantisedPossible(w Window) bool {
+	steps := 0
+	for i := len(w.Points) - 1; i > 0 && steps < quanta; i-- {
+		to, from := w.Points[i].Counter, w.Points[i-1].Counter
+		if to == nil || from == nil || *to < *from {
+			return false
+		}
+		if *to > *from {
+			steps++
+		}
+	}
+	return steps == quanta
+}
+
 func (w Window) last() Point { return w.Points[len(w.Points)-1] }
 
 // before is the last point's predecessor.

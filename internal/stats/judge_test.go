@@ -173,3 +173,29 @@ func TestEveryZeroOfABusyContainerIsFound(t *testing.T) {
 		}
 	})
 }
+
+// A rule has judged a sample only if it had what it looks at.
+func TestCheckedNeedsTheWindow(t *testing.T) {
+	for _, test := range []struct {
+		seconds int
+		report  func(int) *uint64
+		want    []stats.Verdict
+	}{
+		{1, always(0.5), []stats.Verdict{stats.Above}},
+		{8, always(0.5), []stats.Verdict{stats.Missing, stats.Backwards, stats.Above}},
+		{12, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Quantised}},
+		{22, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Quantised}},
+		{32, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Stale, stats.Quantised}},
+		{32, func(int) *uint64 { return nil }, []stats.Verdict{stats.Missing, stats.Backwards, stats.Stale, stats.Quantised}},
+	} {
+		follower := stats.NewFollower(stats.DefaultTolerance)
+		var rows []stats.Row
+		for _, p := range series(test.seconds, 0.5, test.report) {
+			sample := stats.Sample{Container: stats.Container{Pod: "p"}, Taken: p.Taken, Reported: p.Reported, Counter: p.Counter}
+			rows = follower.Add(stats.Reading{Source: stats.CRI, Received: p.Received, Cores: 4, Samples: []stats.Sample{sample}})
+		}
+		if got := rows[0].Checked.Verdicts(); !slices.Equal(got, test.want) {
+			t.Errorf("%d samples: %v, want %v", test.seconds, got, test.want)
+		}
+	}
+}

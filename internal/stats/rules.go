@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verdict names what is wrong with a sample.
@@ -31,7 +32,13 @@ type Rule struct {
 	// are wrong.
 	Note bool `json:"note,omitempty"`
 
+	// Needs is the least length of a series that the rule can judge.
+	Needs time.Duration `json:"-"`
+
 	holds func(Window) bool
+	// possible reports whether the window has what the rule looks at, so that a
+	// sample without the verdict has passed.
+	possible func(Window) bool
 }
 
 // Doc is where the guide explains it.
@@ -45,49 +52,49 @@ const issue9531 = "https://github.com/containerd/containerd/issues/9531"
 func Rules() []Rule {
 	return []Rule{
 		{
-			Verdict: Zero, holds: zero, Upstream: issue9531,
+			Verdict: Zero, holds: zero, possible: zeroPossible, Needs: RateWindow, Upstream: issue9531,
 			Means:   "0 is reported for a container that is busy",
 			Formula: "usageNanoCores = 0, while usageCoreNanoSeconds advanced by more than a tick (15.625 ms) since the caller's last sample, and in every step (≥ 0.5 s) of the last 10 s",
 			Cause:   "containerd 1.7 and newer computes the rate against the sample of the call before, whoever made it: between two calls close together the counter has not moved",
 		},
 		{
-			Verdict: Missing, holds: missing, Upstream: "https://github.com/containerd/containerd/pull/7186",
+			Verdict: Missing, holds: missing, possible: missingPossible, Upstream: "https://github.com/containerd/containerd/pull/7186",
 			Means:   "no rate is reported",
 			Formula: "usageNanoCores is absent although usageCoreNanoSeconds is there, in a sample that is not the first of its series nor follows a counter that went back",
 			Cause:   "containerd before 1.7 leaves the field out on Windows; the kubelet then computes it itself, every 10 s",
 		},
 		{
-			Verdict: Backwards, holds: backwards,
+			Verdict: Backwards, holds: backwards, possible: backwardsPossible,
 			Means:   "the counter went back without having begun again",
 			Formula: "usageCoreNanoSeconds is less than in the sample before, and more than all of the node's cores could have used in between",
 			Cause:   "a counter that is put together from processes of which one has ended, or answers out of order",
 		},
 		{
-			Verdict: Above, holds: above, Upstream: issue9531,
+			Verdict: Above, holds: above, possible: abovePossible, Upstream: issue9531,
 			Means:   "more is reported than there is",
 			Formula: "usageNanoCores > (1 + tolerance) × the container's CPU limit, or the node's cores where it has none, + 2 ticks a second",
 			Cause:   "the rate over a very short time: one tick of 15.625 ms within 6 ms is 2.6 cores",
 		},
 		{
-			Verdict: Wild, holds: wild, Upstream: issue9531,
+			Verdict: Wild, holds: wild, possible: wildPossible, Needs: lag, Upstream: issue9531,
 			Means:   "more is reported than was used at any time",
 			Formula: "usageNanoCores > 2 × the highest rate of usageCoreNanoSeconds between any two samples (≥ 0.1 s apart) of the last 20 s, + 4 ticks a second",
 			Cause:   "as for above",
 		},
 		{
-			Verdict: Stale, holds: stale,
+			Verdict: Stale, holds: stale, possible: stalePossible, Needs: staleAfter,
 			Means:   "the sample is an old one",
 			Formula: "its timestamp has stood still for 30 s while that of another container of the same answer moved; or usageCoreNanoSeconds has stood still for 30 s while usageNanoCores was never 0",
 			Cause:   "a cache that is not refreshed, or a runtime that lost its container",
 		},
 		{
-			Verdict: Disagree, holds: disagree,
+			Verdict: Disagree, holds: disagree, possible: disagreePossible, Needs: lag,
 			Means:   "the kubelet's summary and the runtime differ",
 			Formula: "both report a rate and compute the same from their counters (within the tolerance), the load was steady for 20 s, and yet the two usageNanoCores differ by more than the tolerance + 4 ticks a second",
 			Cause:   "the kubelet takes the runtime's rate of another moment, or its own 10 s cache",
 		},
 		{
-			Verdict: Quantised, holds: quantised, Note: true,
+			Verdict: Quantised, holds: quantised, possible: quantisedPossible, Note: true,
 			Means:   "the counter moves in ticks of 15.625 ms",
 			Formula: "the last 8 steps by which usageCoreNanoSeconds advanced are all multiples of 15.625 ms",
 			Cause:   "Windows charges whole clock ticks to whoever runs when one ends; rates over less than a second are coarse",

@@ -148,7 +148,8 @@ type SourceSummary struct {
 	// idle.
 	Ratio          Distribution `json:"ratio"`
 	LatencySeconds Distribution `json:"latencySeconds"`
-	// Verdicts are how many samples got each, PerMinute how many a minute.
+	// Verdicts are how many samples got each, PerMinute how many a minute; a single
+	// answer has no rate.
 	Verdicts  map[Verdict]int     `json:"verdicts"`
 	PerMinute map[Verdict]float64 `json:"perMinute"`
 }
@@ -175,8 +176,9 @@ func (s *sourceTally) summary(source Source) SourceSummary {
 	}
 	for v, n := range s.verdicts {
 		sum.Verdicts[v] = n
-		// Less than a minute says nothing of a minute but what it had itself.
-		sum.PerMinute[v] = float64(n) / max(1, span.Minutes())
+		if span > 0 {
+			sum.PerMinute[v] = float64(n) / span.Minutes()
+		}
 	}
 	return sum
 }
