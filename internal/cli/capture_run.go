@@ -28,9 +28,6 @@ type nodeCapture struct {
 }
 
 func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
-	if a.global.dryRun {
-		return usagef("capture has no --dry-run: without -w it keeps nothing")
-	}
 	if o.onStdout && isTerminal(a.streams.Out) {
 		return usagef("with -w - the packets are on stdout, which is a terminal: pipe it, as in `swdt capture -w - | wireshark -k -i -`")
 	}

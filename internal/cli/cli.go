@@ -15,6 +15,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -48,6 +50,10 @@ type app struct {
 	streams ui.Streams
 	env     Environment
 	global  globalOptions
+	args    []string       // as they were typed
+	root    *cobra.Command // of the tree that Run runs
+	invoked *cobra.Command // the one of it that runs; nil before its flags are read
+	loaded  int            // how many nodes the node files have; 0: none were read
 }
 
 // Run runs one command line (without the program's name) and returns the exit
@@ -55,7 +61,9 @@ type app struct {
 func Run(ctx context.Context, streams ui.Streams, args []string, env Environment) int {
 	a := &app{streams: ui.Guarded(streams), env: env.complete()}
 	root := a.rootCommand()
-	root.SetArgs(args)
+	a.root = root
+	a.args = commandOfPowershell(root, args)
+	root.SetArgs(a.args)
 	err := root.ExecuteContext(ctx)
 	return a.finish(ctx, err)
 }

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
 )
 
@@ -31,5 +35,41 @@ nodes and components as the node file has them.
 			}
 			return root.GenPowerShellCompletionWithDesc(out)
 		},
+	}
+}
+
+// notTwice completes arguments, none of them a second time.
+func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		offered, directive := complete(cmd, args, toComplete)
+		return slices.DeleteFunc(offered, func(one string) bool {
+			value, _, _ := strings.Cut(one, "\t")
+			return slices.Contains(args, value)
+		}), directive
+	}
+}
+
+// completionTimeout bounds what a completion may ask a node, a cluster or a
+// sandbox: a person waits at the prompt.
+const completionTimeout = 3 * time.Second
+
+// listed completes a list with commas: what complete offers for the element behind
+// the last comma, without those that the list has already.
+func listed(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		done, last := "", toComplete
+		if comma := strings.LastIndex(toComplete, ","); comma >= 0 {
+			done, last = toComplete[:comma+1], toComplete[comma+1:]
+		}
+		offered, directive := complete(cmd, args, last)
+		had := strings.Split(done, ",")
+		var all []string
+		for _, one := range offered {
+			value, _, _ := strings.Cut(one, "\t")
+			if strings.HasPrefix(value, last) && !slices.Contains(had, value) {
+				all = append(all, done+one)
+			}
+		}
+		return all, directive
 	}
 }

@@ -71,8 +71,6 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 		return usagef("exactly one of SRC and DST is on the node: write that one as node:C:\\path")
 	case from.path == "" || to.path == "":
 		return usagef("the path after the colon is missing: write node:C:\\path")
-	case a.global.dryRun:
-		return usagef("cp has no --dry-run")
 	}
 	if err := checkPlaces(from, to); err != nil {
 		return err

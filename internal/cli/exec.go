@@ -22,13 +22,16 @@ type execOptions struct {
 	folder      string
 	environment []string
 	noStdin     bool
+	stdin       bool
+	terminal    bool
 }
 
 func (a *app) execCommand() *cobra.Command {
 	o := &execOptions{}
 	cmd := forNodes(&cobra.Command{
-		Use:   "exec [flags] -- CMD [ARG…]",
-		Short: "Run a program on the node, with its streams and exit code",
+		Use:        "exec [flags] -- CMD [ARG…]",
+		SuggestFor: []string{"run", "ssh", "shell", "cmd"},
+		Short:      "Run a program on nodes, with its streams and exit code",
 		Long: `Runs a program on the node. Its output and errors come as they are, stdin goes to
 it, and its exit code is swdt's. No shell is in between: arguments arrive as they
 are written. What is built into a shell needs one: cmd /c dir, or swdt powershell.
@@ -46,10 +49,16 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
 	cmd.Flags().StringArrayVar(&o.environment, "env", nil, "environment variable to add, `NAME=value`; several times for several")
 	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "leave stdin alone, as a loop that reads it needs")
+	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, as is done without it too")
+	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "refused: a program gets no terminal from swdt yet")
+	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
 	return cmd
 }
 
-func (o *execOptions) validate() error {
+func (o *execOptions) validate(args []string) error {
+	if strings.HasPrefix(args[0], "-") {
+		return usagef("%s stands after --, where the program to run begins: write swdt's flags before --", args[0])
+	}
 	for _, variable := range o.environment {
 		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
 			return usagef("--env %s: write NAME=value", variable)
@@ -59,11 +68,11 @@ func (o *execOptions) validate() error {
 }
 
 func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error {
-	if err := o.validate(); err != nil {
+	if err := o.validate(args); err != nil {
 		return err
 	}
-	if a.global.dryRun {
-		return usagef("swdt cannot know what a command would change: exec has no --dry-run")
+	if o.terminal {
+		return a.noTerminal(args)
 	}
 	args = forCommandShell(args)
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/deploy"
@@ -82,7 +79,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 		text := "interrupted"
 		var going *deploy.InterruptedError
 		if errors.As(err, &going) {
-			text = "interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended"
+			text = a.remedies("", "interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended")
 		}
 		fmt.Fprintln(a.streams.Err, "swdt: "+text)
 		return exitInterrupted
@@ -91,7 +88,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return exitDone
 	}
 	code := exitCode(err)
-	if text := message(err); text != "" {
+	if text := a.message(err); text != "" {
 		fmt.Fprintln(a.streams.Err, "swdt: "+ui.PrintableLines(text))
 	}
 	return code
@@ -136,7 +133,7 @@ func commonCode(several *fleet.Error) int {
 }
 
 // message is the text of an error, empty where nothing is left to say.
-func message(err error) string {
+func (a *app) message(err error) string {
 	var several *fleet.Error
 	var exit *exitError
 	var badConfig *config.Error
@@ -144,22 +141,22 @@ func message(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
 	case ok && err != error(several) && (found || errors.As(err, &exit)): // which say their own alone
-		return messages(joined.Unwrap())
+		return a.messages(joined.Unwrap())
 	case found:
-		return failures(several)
+		return a.failures(several)
 	case errors.As(err, &exit) && exit.err == nil:
 		return ""
 	case errors.As(err, &badConfig) && len(badConfig.Problems) > 1:
 		return fmt.Sprintf("%d problems:\n  %s", len(badConfig.Problems), strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
-	return err.Error()
+	return a.remedied("", err).Error()
 }
 
 // messages are the texts of several errors, one below the other.
-func messages(errs []error) string {
+func (a *app) messages(errs []error) string {
 	var texts []string
 	for _, err := range errs {
-		if text := message(err); text != "" {
+		if text := a.message(err); text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -167,20 +164,20 @@ func messages(errs []error) string {
 }
 
 // failures names every node that failed and why, each name once.
-func failures(several *fleet.Error) string {
+func (a *app) failures(several *fleet.Error) string {
 	if several.Total == 1 {
-		return named(several.Failed[0])
+		return a.named(several.Failed[0])
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d nodes failed:", len(several.Failed), several.Total)
 	for _, failure := range several.Failed {
-		b.WriteString("\n  " + strings.ReplaceAll(named(failure), "\n", "\n    "))
+		b.WriteString("\n  " + strings.ReplaceAll(a.named(failure), "\n", "\n    "))
 	}
 	return b.String()
 }
 
-func named(failure fleet.Failure) string {
-	text := failure.Err.Error()
+func (a *app) named(failure fleet.Failure) string {
+	text := a.remedied(failure.Name, failure.Err).Error()
 	if strings.HasPrefix(text, failure.Name+": ") {
 		return text
 	}
@@ -192,40 +189,4 @@ type timeoutError struct{ flag string }
 
 func (e *timeoutError) Error() string {
 	return "not done within --timeout " + e.flag + "; give it more time, or look at the node with -v"
-}
-
-// flagError makes cobra's flag errors usage errors, with a suggestion.
-func flagError(cmd *cobra.Command, err error) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		if similar := closest(unknown.GetSpecifiedName(), flagNames(cmd)); similar != "" {
-			return usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), similar)
-		}
-	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		if is := whatIsWrong(invalid.GetFlag().Value.Type()); is != "" {
-			return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), is)
-		}
-	}
-	return usagef("%v; `%s --help` lists the flags", err, cmd.CommandPath())
-}
-
-// whatIsWrong is said of a value that is none of a flag's type; empty: the type
-// says it itself.
-func whatIsWrong(flagType string) string {
-	switch flagType {
-	case "duration":
-		return "write a time with its unit, as in 30s or 5m"
-	case "int", "int64", "uint", "uint16", "uint32":
-		return "write a whole number"
-	case "float64":
-		return "write a number"
-	case "bool":
-		return "write true or false"
-	}
-	return ""
 }

@@ -78,7 +78,7 @@ func TestInterruptedWinsOverWhatItCaused(t *testing.T) {
 }
 
 func TestANodeIsNamedOnce(t *testing.T) {
-	text := message(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}, errors.New("disk full\nsecond line")))
+	text := new(app).message(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}, errors.New("disk full\nsecond line")))
 	want := "2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line"
 	if text != want {
 		t.Errorf("got %q, want %q", text, want)
@@ -95,7 +95,7 @@ func TestNothingIsLostOfSeveralErrors(t *testing.T) {
 		"found\ndisk full":       errors.Join(&exitError{code: exitFinding, err: errors.New("found")}, full),
 		"":                       errors.Join(&exitError{code: 7}),
 	} {
-		if text := message(err); text != want {
+		if text := new(app).message(err); text != want {
 			t.Errorf("got %q, want %q", text, want)
 		}
 	}

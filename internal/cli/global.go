@@ -21,6 +21,9 @@ type flag = pflag.Flag
 // configVariable names node files where --config does not.
 const configVariable = "SWDT_CONFIG"
 
+// dryRunFlag shows what a command would change, for those that canDryRun marks.
+const dryRunFlag = "dry-run"
+
 // globalOptions are the flags that every command has.
 type globalOptions struct {
 	config   []string
@@ -58,7 +61,7 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
 	flags.VarP(&o.output, "output", "o", "how the result is printed on stdout")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change and change nothing")
+	flags.BoolVar(&o.dryRun, dryRunFlag, false, "show what would change and change nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")
 	flags.IntVar(&o.parallel, "parallel", fleet.DefaultParallel, "how many nodes to work on at a time")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "tell the details on stderr")
@@ -117,6 +120,7 @@ func (a *app) documents() ([]config.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.loaded = len(documents)
 	return config.Select(documents, a.global.nodes, a.global.selector)
 }
 
@@ -132,7 +136,7 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	// The error is about a flag that does not exist.
 	must(root.RegisterFlagCompletionFunc("output", fixed(formats...)))
 	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
-	must(root.RegisterFlagCompletionFunc("node", a.completeNodes))
+	must(root.RegisterFlagCompletionFunc("node", listed(a.completeNodes)))
 	for _, name := range []string{"config", "known-hosts", "ssh-config"} {
 		must(root.MarkPersistentFlagFilename(name))
 	}
@@ -150,14 +154,10 @@ func (a *app) completeNodes(_ *cobra.Command, _ []string, toComplete string) ([]
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	done, last := "", toComplete
-	if comma := strings.LastIndex(toComplete, ","); comma >= 0 {
-		done, last = toComplete[:comma+1], toComplete[comma+1:]
-	}
 	var names []string
 	for _, document := range documents {
-		if name := document.Node.Metadata.Name; strings.HasPrefix(name, last) {
-			names = append(names, done+name)
+		if name := document.Node.Metadata.Name; strings.HasPrefix(name, toComplete) {
+			names = append(names, name)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -90,9 +90,6 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if a.global.dryRun {
-		return usagef("swdt cannot know what a command would change: there is no --dry-run here")
-	}
 	s, err := a.oneNode("a container is on one node")
 	if err != nil {
 		return err

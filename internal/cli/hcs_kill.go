@@ -19,7 +19,7 @@ import (
 
 func (a *app) hcsKillCommand() *cobra.Command {
 	var yes bool
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use: "kill [flags] CONTAINER", Short: "End a compute system with all that runs in it",
 		Long: `Has the Host Compute Service end a compute system at once, with all that runs in it,
 and waits until it is gone. It is for what the container runtime cannot end: a pod
@@ -30,8 +30,8 @@ NAMESPACE/POD for the pod's sandbox.`,
 		Example: examples("hcs kill 6f1c09a2", "", "hcs kill default/web/web --yes", "in a script"),
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runHCSKill(cmd.Context(), args[0], yes) },
-	})
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}))
+	addYesFlag(cmd, &yes)
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (a *app) runHCSKill(ctx context.Context, name string, yes bool) error {
 		return err
 	}
 	if !yes && !a.global.dryRun && s.options.Prompt == nil {
-		return usagef("kill asks first, and nobody is here to answer: say --yes if it is to end, or --dry-run to see what would")
+		return noTerminalToAsk("End " + name + " with all that runs in it?")
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (killed, error) {
 		found, err := systemsOf(ctx, n, doc, r)

@@ -84,6 +84,9 @@ func usage(cmd *cobra.Command) string {
 		}
 		b.WriteString(".\n")
 	}
+	if cmd.Annotations[usesNodes] != "" || !cmd.HasParent() {
+		fmt.Fprintf(&b, "\n`%s options` lists the flags of every command, such as -c, -n and -o.\n", cmd.Root().CommandPath())
+	}
 	return b.String()
 }
 
@@ -130,26 +133,38 @@ func inReadingOrder(commands []*cobra.Command) []*cobra.Command {
 }
 
 func writeFlags(b *strings.Builder, cmd *cobra.Command) {
-	write := func(title string, flags *pflag.FlagSet) {
-		if flags.HasAvailableFlags() {
-			fmt.Fprintf(b, "\n%s\n%s\n", title, strings.TrimRight(flags.FlagUsages(), "\n "))
-		}
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.AddFlagSet(cmd.LocalNonPersistentFlags())
+	if cmd.Annotations[dryRunnable] != "" {
+		flags.AddFlag(cmd.Root().PersistentFlags().Lookup(dryRunFlag))
 	}
-	switch {
-	case !cmd.HasParent():
-		write("Flags, before or after the command:", cmd.PersistentFlags())
-	default:
-		write("Flags:", cmd.LocalNonPersistentFlags())
+	if flags.HasAvailableFlags() {
+		fmt.Fprintf(b, "\nFlags:\n%s\n", strings.TrimRight(flags.FlagUsagesWrapped(helpWidth), "\n "))
 	}
-	if cmd.HasParent() && cmd.Annotations[usesNodes] != "" {
-		write("Flags of every command:", cmd.Root().PersistentFlags())
+}
+
+// helpWidth is the width of a terminal on which help must fit.
+const helpWidth = 80
+
+// optionsCommand lists the global flags, so that no other help has to.
+func optionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that every command has",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := cmd.Root().PersistentFlags().FlagUsagesWrapped(helpWidth)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags may stand before or after any command:\n%s\n", strings.TrimRight(flags, "\n "))
+			return err
+		},
 	}
 }
 
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | exit-codes]",
-		Short: "Help about a command, or about the exit codes",
+		Short: "Print the help of a command, or the exit codes",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			parent, _, err := root.Find(args)
 			if err != nil {

@@ -34,7 +34,7 @@ type joinOptions struct {
 
 func (a *app) joinCommand() *cobra.Command {
 	o := &joinOptions{}
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "join [flags]",
 		Short: "Make a bare Windows machine a Ready node of a cluster",
 		Long: `Makes the machine a node of the kubeconfig's cluster, as spec.kubernetes of its
@@ -56,7 +56,7 @@ that change. ` + "`swdt reset`" + ` takes it back.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runJoin(cmd.Context(), o) },
-	})
+	}))
 	flags := cmd.Flags()
 	o.cluster.addFlags(cmd)
 	flags.BoolVar(&o.preflight, "preflight", false, "only say what would go wrong, and change nothing")

@@ -31,12 +31,13 @@ type kubernetesOptions struct {
 
 func (a *app) kubernetesCommand() *cobra.Command {
 	o := &kubernetesOptions{}
-	cmd := forNodes(&cobra.Command{
-		Use:     "kubernetes [flags]",
-		Aliases: []string{"push"},
-		Short:   "Push binaries, restart their services, roll back if they fail",
-		Long: `Brings the binaries of spec.kubernetes.provisioners onto the node, as one
-transaction. What differs, by its SHA-256, is sent while the services still run;
+	cmd := canDryRun(forNodes(&cobra.Command{
+		Use:        "kubernetes [NAME…]",
+		Aliases:    []string{"push"},
+		Short:      "Push binaries, restart their services, roll back if they fail",
+		SuggestFor: []string{"apply", "deploy", "install", "upgrade", "update", "k8s"},
+		Long: `Brings the binaries of spec.kubernetes.provisioners onto the node, those named or
+all, as one transaction. What differs, by its SHA-256, is sent while the services still run;
 then they are stopped, the files are swapped by renaming, and the services are
 started and checked. If one does not come up, the old binaries are put back and
 started, and the exit code is 4. Nothing differs: nothing is touched.
@@ -48,21 +49,23 @@ back after; where a PodDisruptionBudget keeps them from leaving in time, nothing
 is changed.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
-			"push --only kubelet", "only this one",
+			"push kubelet", "only this one; --only kubelet is the same",
 			"push --dry-run", "what would be replaced and restarted",
 			"push --force --only containerd", "restart it even though it is the same",
 			"push --build", "run the provisioners' builds first",
 			"push --watch", "and again whenever a binary or its sources change",
 			"push --drain --kubeconfig admin.conf", "have the node's pods leave before",
 		),
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeComponents,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			o.only = append(o.only, names...)
 			if cmd.Flags().Changed("only") && len(o.only) == 0 {
 				return usagef("--only is empty: name the components to push, or leave it out for all")
 			}
 			return a.runKubernetes(cmd.Context(), o)
 		},
-	})
+	}))
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
@@ -72,7 +75,7 @@ is changed.`,
 	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
 	o.cluster.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("drain", "watch")
-	must(cmd.RegisterFlagCompletionFunc("only", a.completeComponents))
+	must(cmd.RegisterFlagCompletionFunc("only", listed(a.completeComponents)))
 	return cmd
 }
 

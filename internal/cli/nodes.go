@@ -34,9 +34,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	story := ui.NewStory(a.streams.Err, ui.StoryOptions{
-		Terminal: isTerminal(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
-	})
+	story := a.newStory()
 	own := story.Node("")
 	for _, document := range documents {
 		for _, warning := range document.Warnings {
@@ -54,6 +52,14 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 			SSHConfig:        a.global.sshConfig,
 		},
 	}, nil
+}
+
+// newStory begins the story of a command on stderr.
+func (a *app) newStory() *ui.Story {
+	return ui.NewStory(a.streams.Err, ui.StoryOptions{
+		Terminal: isTerminal(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
+		Rewrite: a.remedies,
+	})
 }
 
 // reporter tells of one node, by its name where there are several.
@@ -92,11 +98,11 @@ func onNodes[T any](ctx context.Context, s *session,
 		n, err := s.connect(ctx, document, r)
 		if err != nil {
 			var none T
-			return none, explain(ctx, err)
+			return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 		}
 		defer closeNode(ctx, n)
 		result, err := work(ctx, n, document, r)
-		return result, explain(ctx, err)
+		return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,42 +20,72 @@ import (
 const maxScript = 16 << 20
 
 func (a *app) powershellCommand() *cobra.Command {
-	return forNodes(&cobra.Command{
+	var text string
+	cmd := forNodes(&cobra.Command{
 		Use:   "powershell [FILE]",
-		Short: "Run a PowerShell script on the node, with its streams and exit code",
-		Long: `Runs a PowerShell script of this machine on the node: FILE, or what comes on
-stdin. It runs with $ErrorActionPreference = 'Stop' and UTF-8 output. swdt's exit
-code is the script's: that of exit N, else of the last program it ran, else 0, or
-1 after an uncaught error. With FILE, stdin is the script's to read.
+		Short: "Run a PowerShell script on nodes, with its streams and exit code",
+		Long: `Runs a PowerShell script of this machine on the node: FILE, the text of
+--command, or what comes on stdin. It runs with $ErrorActionPreference = 'Stop'
+and UTF-8 output. swdt's exit code is the script's: that of exit N, else of the
+last program it ran, else 0, or 1 after an uncaught error. With FILE or
+--command, stdin is the script's to read.
+
+-Command, as powershell.exe spells it, takes all that follows, so swdt's own
+flags come before it.
 
 On several nodes each line begins with the node's name, and stdin is empty.`,
 		Example: examples(
 			"powershell check.ps1", "",
 			"powershell < check.ps1", "the same",
+			"powershell --command 'Get-Service kubelet'", "",
+			"powershell -n win-1 -Command Get-Service kubelet", "as powershell.exe has it",
 		),
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"ps1"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := config.Stdin
-			if len(args) == 1 {
-				file = args[0]
+			switch {
+			case cmd.Flags().Changed(commandFlag) && len(args) > 0:
+				return usagef("%s is one script too many: there is --command already", args[0])
+			case cmd.Flags().Changed(commandFlag):
+				return a.runPowershellText(cmd.Context(), text, false)
+			case len(args) == 1:
+				return a.runPowershell(cmd.Context(), args[0])
 			}
-			return a.runPowershell(cmd.Context(), file)
+			return a.runPowershell(cmd.Context(), config.Stdin)
 		},
 	})
+	cmd.Flags().StringVar(&text, commandFlag, "", "the script's `text` itself, instead of FILE")
+	return cmd
+}
+
+// commandFlag is swdt's own spelling of powershell.exe's -Command.
+const commandFlag = "command"
+
+// commandOfPowershell rewrites -Command, which pflag would read as -C with the
+// value ommand, as --command. All that follows belongs to it, as in powershell.exe.
+func commandOfPowershell(root *cobra.Command, args []string) []string {
+	found, _, err := root.Find(args)
+	at := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "-"+commandFlag) || arg == "--" })
+	if err != nil || found.Name() != "powershell" || found.Parent() != root || at < 0 || at == len(args)-1 || args[at] == "--" {
+		return args
+	}
+	return append(slices.Clone(args[:at]), "--"+commandFlag, strings.Join(args[at+1:], " "))
 }
 
 func (a *app) runPowershell(ctx context.Context, file string) error {
-	if a.global.dryRun {
-		return usagef("swdt cannot know what a script would change: powershell has no --dry-run")
-	}
 	script, err := a.readScript(file)
 	if err != nil {
 		return err
 	}
+	return a.runPowershellText(ctx, script, file == config.Stdin)
+}
+
+// runPowershellText runs a script on the nodes. Where it came on stdin, there is
+// nothing left to read for it.
+func (a *app) runPowershellText(ctx context.Context, script string, fromStdin bool) error {
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
-		if file == config.Stdin {
-			streams.Stdin = nil // it was the script
+		if fromStdin {
+			streams.Stdin = nil
 		}
 		clients := powershell.Clients{Files: n.Files, Processes: n.Processes}
 		return powershell.Run(ctx, clients, script, streams)

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,28 +23,33 @@ type resetOptions struct {
 	noDrain      bool
 	deleteNode   bool
 	drainTimeout time.Duration
+	yes          bool
 }
 
 func (a *app) resetCommand() *cobra.Command {
 	o := &resetOptions{}
-	cmd := forNodes(&cobra.Command{
-		Use:   "reset [flags]",
-		Short: "Take back what join did",
+	cmd := canDryRun(forNodes(&cobra.Command{
+		Use:        "reset [flags]",
+		Short:      "Take back what join did to nodes",
+		SuggestFor: []string{"leave", "unjoin", "uninstall", "delete"},
 		Long: `Takes back what ` + "`swdt join`" + ` did, the last first, by the record that it keeps on
 the node: what others have put there stays. The node's pods leave first, unless
 --no-drain; --delete-node removes the Node object. Logs stay, and so do Windows
-features. A second run finds nothing to do.`,
+features. A second run finds nothing to do.
+
+It asks first, unless --yes or --dry-run; without a terminal it demands one of them.`,
 		Example: examples(
 			"reset --kubeconfig admin.conf --delete-node", "leave the cluster",
-			"reset --no-drain", "the cluster is gone already",
+			"reset --no-drain --yes", "the cluster is gone already; do not ask",
 			"reset --no-drain --dry-run", "what would be removed",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReset(cmd.Context(), o) },
-	})
+	}))
 	o.cluster.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.noDrain, "no-drain", false, "do not have the node's pods leave first")
 	cmd.Flags().BoolVar(&o.deleteNode, "delete-node", false, "remove the Node object from the cluster")
+	addYesFlag(cmd, &o.yes)
 	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
 	return cmd
 }
@@ -57,6 +64,10 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 	}
 	options, err := a.resetIn(o)
 	if err != nil {
+		return err
+	}
+	question := "Take back what swdt join did on " + whichNodes(s.documents) + "?"
+	if err := confirm(ctx, s.options.Prompt, o.yes || a.global.dryRun, question); err != nil {
 		return err
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
@@ -95,4 +106,16 @@ func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
 		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
 	}
 	return options, nil
+}
+
+// whichNodes names the nodes of a question.
+func whichNodes(documents []config.Document) string {
+	var all []string
+	for _, document := range documents {
+		all = append(all, document.Node.Metadata.Name)
+	}
+	if len(all) == 1 {
+		return "node " + all[0]
+	}
+	return fmt.Sprintf("%d nodes (%s)", len(all), strings.Join(all, ", "))
 }

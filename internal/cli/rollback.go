@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) rollbackCommand() *cobra.Command {
-	return forNodes(&cobra.Command{
+	return canDryRun(forNodes(&cobra.Command{
 		Use:   "rollback NAME…",
 		Short: "Put the previous binaries back",
 		Long: `Puts back the binaries that the last push replaced, in the same kind of
@@ -21,10 +21,11 @@ transaction: what runs now is kept, so that a second rollback undoes the first.`
 			"rollback kubelet", "",
 			"rollback kubelet containerd", "both, in one transaction",
 		),
+		SuggestFor:        []string{"undo", "revert", "restore"},
 		Args:              arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeComponents,
 		RunE:              func(cmd *cobra.Command, names []string) error { return a.runRollback(cmd.Context(), names) },
-	})
+	}))
 }
 
 func (a *app) runRollback(ctx context.Context, names []string) error {

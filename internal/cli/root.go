@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ const (
 )
 
 func (a *app) rootCommand() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "swdt",
 		Short: "The inner loop for people who develop Kubernetes on Windows nodes",
@@ -31,18 +31,28 @@ new one does not come up.`,
 			"status", "what runs there now",
 			"sandbox up", "no Windows at hand? a node to try everything on",
 		),
-		Args:          noArguments,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.runVersion()
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.invoked = cmd
+			return a.checkDryRun(cmd)
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the version, as the command version does")
 	if name := displayName(a.env.Program); name != root.Use {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	}
 	root.SetIn(a.streams.In)
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(a.flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	a.global.addFlags(root.PersistentFlags())
 	a.completeGlobalFlags(root)
@@ -55,7 +65,7 @@ new one does not come up.`,
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
-	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), a.debugCommand())
+	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
 	root.SetHelpCommandGroupID(groupAround)
@@ -77,39 +87,6 @@ func displayName(program string) string {
 		return "kubectl " + strings.ReplaceAll(rest, "_", "-")
 	}
 	return "swdt"
-}
-
-// noArguments is for the commands that are only a name for others.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if similar := closest(args[0], commandNames(cmd)); similar != "" {
-		return usagef("%s; did you mean %s?", what, similar)
-	}
-	return usagef("%s; `%s --help` lists them", what, cmd.CommandPath())
-}
-
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, child := range cmd.Commands() {
-		if child.IsAvailableCommand() {
-			names = append(append(names, child.Name()), child.Aliases...)
-		}
-	}
-	return names
-}
-
-// arguments makes a wrong number of arguments a usage error that shows the
-// usage line.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if check(cmd, args) == nil {
-			return nil
-		}
-		return usagef("usage: %s; `%s --help` explains it", cmd.UseLine(), cmd.CommandPath())
-	}
 }
 
 // group is a command that only holds others.

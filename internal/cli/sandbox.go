@@ -2,23 +2,20 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	cmd := group("sandbox", "A node to try everything on, without Windows",
+	cmd := group("sandbox", "Run a local stand-in for a Windows node",
 		a.sandboxUpCommand(), a.sandboxDownCommand(), a.sandboxStatusCommand(), a.sandboxServeCommand())
 	cmd.AddCommand(a.sandboxBehindSSHDCommands()...)
 	cmd.Long = `Runs a node on this machine that behaves like a Windows node over SSH, to try
@@ -32,8 +29,9 @@ With --cluster there is a control plane for it to join: in memory with the
 simulated driver, a real one with wine ("make lab" builds that).`
 	cmd.Example = examples(
 		"sandbox up", "prints the node file to use with -c",
-		"sandbox up --name second --driver wine", "another one beside it",
-		"sandbox down", "",
+		"sandbox up second --driver wine", "another one beside it",
+		"sandbox ls", "those that run",
+		"sandbox down second", "",
 	)
 	return cmd
 }
@@ -42,26 +40,37 @@ type sandboxOptions struct {
 	sandbox.Options
 }
 
-func (o *sandboxOptions) addFlags(flags *pflag.FlagSet) {
+func (o *sandboxOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&o.Name, "name", "", "`name` of the sandbox (default "+sandbox.DefaultName+")")
 	flags.StringVar(&o.StateDir, "state-dir", "", "`folder` that sandboxes are kept in")
+	must(cmd.MarkFlagDirname("state-dir"))
+	must(cmd.RegisterFlagCompletionFunc("name", o.complete))
 }
 
 func (a *app) sandboxUpCommand() *cobra.Command {
 	o := &sandboxOptions{}
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Start a sandbox and print the node file to use",
+		Use:        "up [NAME]",
+		Short:      "Start a sandbox and print the node file to use",
+		SuggestFor: []string{"start", "create", "run", "new"},
 		Example: examples(
 			"sandbox up", "",
+			"sandbox up second", "another one beside it",
 			`status -c "$(swdt sandbox up -o json | jq -r .config)"`, "in a script",
 		),
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSandboxUp(cmd.Context(), o) },
+		Args:              arguments(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := o.nameFrom(names); err != nil {
+				return err
+			}
+			return a.runSandboxUp(cmd.Context(), o)
+		},
 	}
-	o.addFlags(cmd.Flags())
+	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver, "what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
-	cmd.Flags().StringVar(&o.Shell, "shell", "cmd", "default shell of its SSH server: cmd or powershell")
+	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
@@ -74,7 +83,7 @@ func (o *sandboxOptions) validateUp() error {
 	switch {
 	case !slices.Contains(sandbox.Drivers(), o.Driver):
 		return usagef("--driver %s: use %s", o.Driver, strings.Join(sandbox.Drivers(), " or "))
-	case o.Shell != "cmd" && o.Shell != "powershell":
+	case o.Shell != "" && o.Shell != "cmd" && o.Shell != "powershell":
 		return usagef("--shell %s: use cmd or powershell", o.Shell)
 	case o.Port < 0 || o.Port > 65535:
 		return usagef("--port %d: use 0 to 65535", o.Port)
@@ -97,81 +106,11 @@ func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
 	defer cancel()
 	info, err := sandbox.Up(ctx, o.Options)
 	if err != nil {
-		return explain(ctx, err)
+		return sandboxError(ctx, err)
 	}
 	return ui.Print(a.streams.Out, a.global.output, info, func(w io.Writer) error {
 		return writeSandboxUp(w, info)
 	})
-}
-
-func (a *app) sandboxDownCommand() *cobra.Command {
-	o := &sandboxOptions{}
-	cmd := &cobra.Command{
-		Use:   "down",
-		Short: "End a sandbox and remove its state",
-		Args:  arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := a.global.bounded(cmd.Context())
-			defer cancel()
-			name := o.Name
-			if name == "" {
-				name = sandbox.DefaultName
-			}
-			ended := true
-			if err := sandbox.Down(ctx, o.Options); errors.Is(err, sandbox.ErrNotRunning) {
-				ended = false
-			} else if err != nil {
-				return explain(ctx, err)
-			}
-			result := struct {
-				Name  string `json:"name"`
-				Ended bool   `json:"ended"`
-			}{name, ended}
-			return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
-				text := "sandbox " + name + " has ended"
-				if !ended {
-					text = "nothing to do: no sandbox " + name + " runs"
-				}
-				_, err := fmt.Fprintln(w, text)
-				return err
-			})
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
-}
-
-func (a *app) sandboxStatusCommand() *cobra.Command {
-	o := &sandboxOptions{}
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "List the sandboxes that run",
-		Args:  arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := a.global.bounded(cmd.Context())
-			defer cancel()
-			list, err := sandbox.Status(ctx, o.Options)
-			if err != nil {
-				return explain(ctx, err)
-			}
-			result := struct {
-				Sandboxes []sandbox.Info `json:"sandboxes"`
-			}{list}
-			return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
-				return writeSandboxes(w, list)
-			})
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
-}
-
-func writeSandboxes(w io.Writer, list []sandbox.Info) error {
-	var rows [][]string
-	for _, info := range list {
-		rows = append(rows, []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config})
-	}
-	return ui.TableOr(w, "no sandbox runs; `swdt sandbox up` starts one", []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
 }
 
 // sandboxServeCommand is the background process behind a sandbox.

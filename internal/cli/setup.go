@@ -16,7 +16,7 @@ type setupOptions struct{ allowReboot bool }
 
 func (a *app) setupCommand() *cobra.Command {
 	o := &setupOptions{}
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "setup [flags]",
 		Short: "Bring Windows to what the node file's setup says",
 		Long: `Brings the node to what spec.setup of its node file says: Remote Desktop, SSH
@@ -34,7 +34,7 @@ unless --allow-reboot lets swdt reboot the node and go on.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSetup(cmd.Context(), o) },
-	})
+	}))
 	cmd.Flags().BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node where a change needs it, wait, and go on")
 	return cmd
 }

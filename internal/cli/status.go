@@ -16,8 +16,9 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
-		Use:   "status [flags]",
-		Short: "What runs on the node, and what differs from the node file",
+		Use:        "status [flags]",
+		SuggestFor: []string{"get", "info", "describe", "state"},
+		Short:      "What runs on the node, and what differs from the node file",
 		Long: `Shows each node's Windows, and for each component of the node file its version,
 hash, service, process and whether it is what the node file's source has now. An
 unfinished transaction shows too. Nothing is changed.`,

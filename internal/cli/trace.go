@@ -35,7 +35,7 @@ func (a *app) traceCommand() *cobra.Command {
 
 func (a *app) traceOnCommand() *cobra.Command {
 	o := &traceOptions{}
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "on [containerd|kubelet]... [flags]",
 		Short: "Switch debug logs on",
 		Long: `Has containerd log at debug level, by its configuration file and its service's
@@ -57,7 +57,7 @@ level changes what is on. Without a name both are switched, where they are there
 		Args:      tracedServices,
 		ValidArgs: trace.Services(),
 		RunE:      func(cmd *cobra.Command, args []string) error { return a.runTraceOn(cmd.Context(), args, o) },
-	})
+	}))
 	cmd.Flags().StringVar(&o.level, "level", "debug", "containerd's log `level`: debug or trace")
 	cmd.Flags().IntVar(&o.v, "v", 4, "kubelet's verbosity, 0 to 10")
 	cmd.Flags().StringVar(&o.otlp, "otlp", "", "`URL` of the collector that containerd sends spans to")
@@ -67,7 +67,7 @@ level changes what is on. Without a name both are switched, where they are there
 
 func (a *app) traceOffCommand() *cobra.Command {
 	o := &traceOptions{}
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "off [containerd|kubelet]... [flags]",
 		Short: "Put back what was there before",
 		Long: `Puts the configuration file and the command lines back that were there before
@@ -77,7 +77,7 @@ what was there before, and leaves the changed file beside it as *.swdt-old.`,
 		Example: examples("trace off", "", "trace off kubelet --dry-run", "what would change"),
 		Args:    tracedServices, ValidArgs: trace.Services(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
-	})
+	}))
 	cmd.Flags().BoolVar(&o.force, "force", false, "somebody changed what trace had changed: put back what was there before all the same")
 	return cmd
 }

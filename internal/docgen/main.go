@@ -79,7 +79,7 @@ func commandPage(ctx context.Context) ([]byte, error) {
 		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"}, {"trace"}, {"trace", "on"}, {"trace", "off"}, {"trace", "status"}, {"doctor"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
-		{"version"}, {"completion"}, {"help", "exit-codes"},
+		{"version"}, {"completion"}, {"options"}, {"help", "exit-codes"},
 	} {
 		text, err := help(ctx, path)
 		if err != nil {

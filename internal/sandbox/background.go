@@ -55,7 +55,7 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	}
 	info := Info{
 		Name: f.name, Driver: asked.Driver, Hostname: listener.Addr().String(), Config: f.file(nodeFile),
-		Prefix: running.prefix, Kubeconfig: running.kubeconfig, Pods: asked.Pods, PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
+		Prefix: running.prefix, Kubeconfig: running.kubeconfig, Pods: asked.Pods, Shell: asked.Shell, PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
 	}
 	if err := f.publish(info, hostKey.PublicKey(), running.section); err != nil {
 		listener.Close()

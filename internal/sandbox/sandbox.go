@@ -2,15 +2,18 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,6 +29,13 @@ const (
 
 // ErrNotRunning is returned for a sandbox that does not run.
 var ErrNotRunning = errors.New("no such sandbox runs")
+
+// RequestError is an option that makes no sense, whatever runs.
+type RequestError struct{ text string }
+
+func (e *RequestError) Error() string { return e.text }
+
+func requestf(format string, args ...any) error { return &RequestError{fmt.Sprintf(format, args...)} }
 
 // Options name a sandbox and say what it is made of. The zero value is the
 // default sandbox.
@@ -58,10 +68,22 @@ type Info struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Pods run on it, where it was asked for a number of them.
 	Pods int `json:"pods,omitempty"`
+	// Shell is the default shell of its SSH server, if it was asked for.
+	Shell string `json:"shell,omitempty"`
 	// PID, Started and Log tell about the background process.
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 	Log     string    `json:"log"`
+}
+
+// port is what its SSH server listens on.
+func (i Info) port() int {
+	_, text, err := net.SplitHostPort(i.Hostname)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(text) // swdt wrote it
+	return port
 }
 
 // DefaultStateDir is where sandboxes live unless told otherwise.
@@ -103,20 +125,27 @@ func (o Options) complete() (Options, error) {
 }
 
 func (o Options) validate() error {
-	if !validName(o.Name) {
-		return fmt.Errorf("sandbox name %q: use letters, digits, - and _", o.Name)
-	}
-	if _, err := parseShell(o.Shell); err != nil {
+	if err := checkName(o.Name); err != nil {
 		return err
 	}
+	if _, err := parseShell(o.Shell); err != nil {
+		return requestf("%v", err)
+	}
 	if o.Port < 0 || o.Port > 65535 {
-		return fmt.Errorf("port %d: use 0 to 65535", o.Port)
+		return requestf("port %d: use 0 to 65535", o.Port)
 	}
 	if o.Pods < 0 || o.Pods > MostPods {
-		return fmt.Errorf("%d pods: use 1 to %d", o.Pods, MostPods)
+		return requestf("%d pods: use 1 to %d", o.Pods, MostPods)
 	}
 	_, err := driverNamed(o.Driver)
 	return err
+}
+
+func checkName(name string) error {
+	if !validName(name) {
+		return requestf("sandbox name %q: use letters, digits, - and _", name)
+	}
+	return nil
 }
 
 func validName(name string) bool {
@@ -174,6 +203,12 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	if o.Pods != 0 && o.Pods != info.Pods {
 		return Info{}, fmt.Errorf("sandbox %s runs already, with other pods: %s, or use another --name", f.name, down)
 	}
+	if o.Port != 0 && o.Port != info.port() {
+		return Info{}, fmt.Errorf("sandbox %s runs already, on port %d: %s, or use another --name", f.name, info.port(), down)
+	}
+	if o.Shell != "" && o.Shell != cmp.Or(info.Shell, string(shellCmd)) {
+		return Info{}, fmt.Errorf("sandbox %s runs already, with shell %s: %s, or use another --name", f.name, cmp.Or(info.Shell, string(shellCmd)), down)
+	}
 	if err := f.answers(ctx, info); err != nil {
 		// It may have ended at this moment.
 		if _, gone := f.running(ctx); errors.Is(gone, ErrNotRunning) {
@@ -193,9 +228,12 @@ func Status(ctx context.Context, o Options) ([]Info, error) {
 	}
 	names := []string{o.Name}
 	if o.Name == "" {
-		if names, err = sandboxesIn(o.StateDir); err != nil {
-			return nil, err
-		}
+		names, err = sandboxesIn(o.StateDir)
+	} else {
+		err = checkName(o.Name)
+	}
+	if err != nil {
+		return nil, err
 	}
 	list := []Info{}
 	for _, name := range names {
@@ -277,7 +315,10 @@ func Down(ctx context.Context, o Options) error {
 		o.Name = DefaultName
 	}
 	f := folderOf(o.StateDir, o.Name)
-	if !validName(o.Name) || !f.isSandbox() {
+	if err := checkName(o.Name); err != nil {
+		return err
+	}
+	if !f.isSandbox() {
 		return fmt.Errorf("sandbox %s: %w", o.Name, ErrNotRunning)
 	}
 	unlock, err := f.manage(ctx)

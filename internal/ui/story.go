@@ -18,6 +18,9 @@ type StoryOptions struct {
 	JSON bool
 	// Verbose tells the details too.
 	Verbose bool
+	// Rewrite returns a message of a node, or of the command itself if node is empty,
+	// as it is printed; nil: as it is.
+	Rewrite func(node, message string) string
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -92,6 +95,9 @@ const (
 func (s *Story) line(l level, node, message string) {
 	if l == levelDebug && !s.options.Verbose {
 		return
+	}
+	if s.options.Rewrite != nil {
+		message = s.options.Rewrite(node, message)
 	}
 	s.write(s.format(l, node, message))
 }

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// nameFrom takes the name of a sandbox from the argument.
+func (o *sandboxOptions) nameFrom(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if o.Name != "" && o.Name != args[0] {
+		return usagef("%s and --name %s are two names: use one", args[0], o.Name)
+	}
+	o.Name = args[0]
+	return nil
+}
+
+// sandboxError makes what is wrong with the command line a usage error.
+func sandboxError(ctx context.Context, err error) error {
+	var asked *sandbox.RequestError
+	if errors.As(err, &asked) {
+		return usagef("%v", err)
+	}
+	return explain(ctx, err)
+}
+
+type sandboxDownOptions struct {
+	sandboxOptions
+	all bool
+	yes bool
+}
+
+func (a *app) sandboxDownCommand() *cobra.Command {
+	o := &sandboxDownOptions{}
+	cmd := &cobra.Command{
+		Use:        "down [NAME…]",
+		Short:      "End sandboxes and remove their state",
+		SuggestFor: []string{"stop", "delete", "rm", "remove", "destroy", "kill"},
+		Long: `Ends sandboxes and removes their state: those named, else the one called
+` + sandbox.DefaultName + `. With --all it ends every one, and asks first unless --yes.`,
+		Example: examples(
+			"sandbox down", "",
+			"sandbox down second third", "",
+			"sandbox down --all", "",
+		),
+		ValidArgsFunction: notTwice(o.complete),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if o.all && (len(names) > 0 || o.Name != "") {
+				return usagef("--all ends every sandbox: leave the names out")
+			}
+			return a.runSandboxDown(cmd.Context(), o, names)
+		},
+	}
+	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.all, "all", false, "end every sandbox that runs")
+	addYesFlag(cmd, &o.yes)
+	return cmd
+}
+
+// sandboxEnd is what came of one sandbox.
+type sandboxEnd struct {
+	Name  string `json:"name"`
+	Ended bool   `json:"ended"`
+}
+
+func (a *app) runSandboxDown(ctx context.Context, o *sandboxDownOptions, names []string) error {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	if o.Name != "" {
+		names = append(names, o.Name)
+	}
+	if o.all {
+		list, err := sandbox.Status(ctx, o.Options)
+		if err != nil {
+			return sandboxError(ctx, err)
+		}
+		names = sandboxNames(list)
+		if len(names) > 0 {
+			if err := confirm(ctx, a.prompter(a.newStory()), o.yes, "End "+strings.Join(names, ", ")+" and remove their state?"); err != nil {
+				return err
+			}
+		}
+	}
+	if !o.all && len(names) == 0 {
+		names = []string{sandbox.DefaultName}
+	}
+	ends, err := endSandboxes(ctx, o.Options, names)
+	result := struct {
+		Sandboxes []sandboxEnd `json:"sandboxes"`
+	}{ends}
+	return errors.Join(err, ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error { return writeEnds(w, ends) }))
+}
+
+func sandboxNames(list []sandbox.Info) (names []string) {
+	for _, info := range list {
+		names = append(names, info.Name)
+	}
+	return names
+}
+
+// endSandboxes ends as many as it can.
+func endSandboxes(ctx context.Context, o sandbox.Options, names []string) (ends []sandboxEnd, failed error) {
+	ends = []sandboxEnd{}
+	for _, name := range names {
+		o.Name = name
+		err := sandbox.Down(ctx, o)
+		if err != nil && !errors.Is(err, sandbox.ErrNotRunning) {
+			failed = errors.Join(failed, sandboxError(ctx, err))
+			continue
+		}
+		ends = append(ends, sandboxEnd{Name: name, Ended: err == nil})
+	}
+	return ends, failed
+}
+
+func writeEnds(w io.Writer, ends []sandboxEnd) error {
+	if len(ends) == 0 {
+		_, err := fmt.Fprintln(w, "nothing to do: no sandbox runs")
+		return err
+	}
+	for _, end := range ends {
+		text := "sandbox " + end.Name + " has ended"
+		if !end.Ended {
+			text = "nothing to do: no sandbox " + end.Name + " runs"
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) sandboxStatusCommand() *cobra.Command {
+	o := &sandboxOptions{}
+	cmd := &cobra.Command{
+		Use:               "status [NAME]",
+		Aliases:           []string{"ls", "list"},
+		Short:             "List the sandboxes that run",
+		Args:              arguments(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: o.complete,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := o.nameFrom(names); err != nil {
+				return err
+			}
+			return a.runSandboxStatus(cmd.Context(), o)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (a *app) runSandboxStatus(ctx context.Context, o *sandboxOptions) error {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	list, err := sandbox.Status(ctx, o.Options)
+	if err != nil {
+		return sandboxError(ctx, err)
+	}
+	none := "no sandbox runs; `swdt sandbox up` starts one"
+	if o.Name != "" {
+		none = fmt.Sprintf("no sandbox %s runs; `swdt sandbox ls` lists those that do", o.Name)
+	}
+	result := struct {
+		Sandboxes []sandbox.Info `json:"sandboxes"`
+	}{list}
+	return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
+		return writeSandboxes(w, list, a.remedies("", none))
+	})
+}
+
+func writeSandboxes(w io.Writer, list []sandbox.Info, none string) error {
+	var rows [][]string
+	for _, info := range list {
+		rows = append(rows, []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config})
+	}
+	return ui.TableOr(w, none, []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
+}
+
+// complete completes the names of the sandboxes that run.
+func (o *sandboxOptions) complete(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
+	defer cancel()
+	all := o.Options
+	all.Name = ""
+	list, err := sandbox.Status(ctx, all)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := slices.DeleteFunc(sandboxNames(list), func(name string) bool { return !strings.HasPrefix(name, toComplete) })
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
