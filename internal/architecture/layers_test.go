@@ -16,7 +16,7 @@ const module = "github.com/swdt-dev/swdt/"
 // floors below its own, and no others.
 func floors() map[string]int {
 	levels := [][]string{
-		0: {"api/v1alpha1", "api/agent/v1", "internal/browsertest", "internal/handshake", "internal/layout", "internal/host", "internal/ui",
+		0: {"api/v1alpha1", "api/agent/v1", "internal/browsertest", "internal/handshake", "internal/layout", "internal/host", "internal/access", "internal/ui",
 			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/redact", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/localfile", "internal/ssh/sshtest", "internal/stats", "internal/pcapng", "internal/vfp", "internal/wait", "internal/once", "internal/remedy", "e2e"},
 		1: {"internal/packed", "internal/guard", "internal/host/windows", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/host/hosttest", "internal/rpcerror",
 			"internal/finding", "internal/blobs", "internal/wine/winetest", "internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/stats/record", "internal/stats/watch", "internal/cri/measure", "internal/kubeletargs", "internal/trace/record"},
@@ -45,7 +45,7 @@ func nodeSide() []string {
 }
 
 func shared() []string {
-	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline", "internal/logline", "internal/redact", "internal/packed", "internal/pcapng", "internal/wait"}
+	return []string{"api/agent/v1", "internal/handshake", "internal/layout", "internal/rpcerror", "internal/delta", "internal/commandline", "internal/logline", "internal/redact", "internal/packed", "internal/pcapng", "internal/wait", "internal/access"}
 }
 
 type listed struct {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"io"
 	"time"
 )
@@ -53,10 +54,21 @@ type Files interface {
 	MakeFolder(path string) error
 	// SetModified sets the time of the last change.
 	SetModified(path string, t time.Time) error
+	// NewFolder and NewFile create one folder or file that has the owner and access
+	// list of sddl from its first moment on; empty: what the parent folder passes on.
+	// Where anything has that name, a link too, they fail with ErrExist and change
+	// nothing. The parent folder must exist.
+	NewFolder(path, sddl string) error
+	NewFile(path, sddl string) (WriteFile, error)
 	// ACL returns owner and access list in SDDL (O:…D:…), and SetACL sets those
-	// parts that sddl names. A protected list (D:P…) stops inheriting.
+	// parts that sddl names, all at once. A protected list (D:P…) stops inheriting.
+	// At a link both mean the link. What Open, Create and NewFile return can be asked
+	// for its own: see ACLOf.
 	ACL(path string) (sddl string, err error)
 	SetACL(path, sddl string) error
+	// KeepsACL reports whether the file system keeps access lists and enforces them.
+	// Wine does not: what ACL returns there is made up.
+	KeepsACL() bool
 	// FreeBytes is what the calling user may still write on path's volume.
 	FreeBytes(path string) (int64, error)
 	// Lock takes the lock that the file at path stands for, creating the file
@@ -79,3 +91,13 @@ type WriteFile interface {
 
 // Unlocker gives a lock back.
 type Unlocker interface{ Unlock() error }
+
+// ACLOf returns the owner and access list of a file that Open, Create or NewFile of
+// Files opened, in SDDL: of that very file, whatever has its name by now.
+func ACLOf(file any) (sddl string, err error) {
+	opened, ok := file.(interface{ ACL() (string, error) })
+	if !ok {
+		return "", fmt.Errorf("read the access list of an open file: %w", ErrNotSupported)
+	}
+	return opened.ACL()
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -100,6 +101,7 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 			t.Errorf("got %s", got)
 		}
 	})
+	testBornWithAccess(t, fixture)
 	t.Run("Nonsense", func(t *testing.T) {
 		f := fixture(t)
 		need(t, f.Has.ACL, "access lists")
@@ -108,6 +110,96 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 		if _, err := f.Host.Files.ACL(f.path("missing")); !errors.Is(err, host.ErrNotExist) {
 			t.Errorf("missing: %v", err)
+		}
+	})
+}
+
+// testBornWithAccess: what is created with an access list never has another one.
+func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
+	t.Run("NewNeverTakesOver", func(t *testing.T) {
+		f := fixture(t)
+		files := f.Host.Files
+		f.write(t, f.path("file"), "theirs")
+		check(t, files.MakeFolder(f.path("folder")))
+		for _, name := range []string{"file", "folder"} {
+			if err := files.NewFolder(f.path(name), access.SafeFolder); !errors.Is(err, host.ErrExist) {
+				t.Errorf("a new folder over the %s: %v", name, err)
+			}
+			if _, err := files.NewFile(f.path(name), access.SafeFile); !errors.Is(err, host.ErrExist) {
+				t.Errorf("a new file over the %s: %v", name, err)
+			}
+		}
+		if got := f.read(t, f.path("file")); got != "theirs" {
+			t.Errorf("the file: %q", got)
+		}
+		if err := files.NewFolder(f.path("no", "folder"), ""); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("without its parent: %v", err)
+		}
+		if _, err := files.NewFile(f.path("no", "file"), ""); !errors.Is(err, host.ErrNotExist) {
+			t.Errorf("without its parent: %v", err)
+		}
+	})
+	t.Run("NewFileIsWritten", func(t *testing.T) {
+		f := fixture(t)
+		w, err := f.Host.Files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		_, err = io.WriteString(w, "text")
+		check(t, err)
+		check(t, w.Sync())
+		check(t, w.Close())
+		if got := f.read(t, f.path("file")); got != "text" {
+			t.Errorf("read back %q", got)
+		}
+	})
+	t.Run("BornRestricted", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		files := f.Host.Files
+		check(t, files.NewFolder(f.path("safe"), access.SafeFolder))
+		w, err := files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		defer w.Close()
+		for _, name := range []string{"safe", "file"} {
+			sddl, err := files.ACL(f.path(name))
+			check(t, err)
+			l, err := access.Parse(sddl)
+			check(t, err)
+			if l.Owner != access.System || !l.Protected || !l.Exclusive() || len(l.Entries) != 2 {
+				t.Errorf("%s: %s", name, sddl)
+			}
+		}
+		if !files.KeepsACL() {
+			t.Error("access lists are kept, and KeepsACL denies it")
+		}
+	})
+	t.Run("AnOpenFileKnowsItsOwn", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		w, err := f.Host.Files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		check(t, w.Close())
+		r, err := f.Host.Files.Open(f.path("file"))
+		check(t, err)
+		defer r.Close()
+		check(t, f.Host.Files.Rename(f.path("file"), f.path("moved"), false))
+		f.write(t, f.path("file"), "another, which inherits")
+		sddl, err := host.ACLOf(r)
+		check(t, err)
+		if moved, err := f.Host.Files.ACL(f.path("moved")); err != nil || sddl != moved || !strings.Contains(sddl, "O:SY") {
+			t.Errorf("open: %s; by its new name: %s, %v", sddl, moved, err)
+		}
+	})
+	t.Run("ARenameKeepsIt", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.Inheritance, "inherited access lists")
+		check(t, f.Host.Files.NewFolder(f.path("one"), "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FR;;;BU)"))
+		check(t, f.Host.Files.NewFolder(f.path("two"), access.SafeFolder))
+		f.write(t, f.path("one", "file"), "x")
+		before, err := f.Host.Files.ACL(f.path("one", "file"))
+		check(t, err)
+		check(t, f.Host.Files.Rename(f.path("one", "file"), f.path("two", "file"), false))
+		if after, err := f.Host.Files.ACL(f.path("two", "file")); err != nil || after != before || !strings.Contains(after, "BU") {
+			t.Errorf("it was %s and is %s, %v", before, after, err)
 		}
 	})
 }

@@ -47,28 +47,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestIcaclsSetsTheAccessList(t *testing.T) {
-	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
-	h := m.Process("sshd")
-	if err := h.Files.MakeFolder(`C:\ProgramData\swdt`); err != nil {
-		t.Fatal(err)
-	}
-	_, stderr, code, err := run(t, h, "icacls", `C:\ProgramData\swdt`, "/setowner", "*S-1-5-32-544")
-	if code != 0 || err != nil {
-		t.Fatalf("%s %d %v", stderr, code, err)
-	}
-	_, stderr, code, err = run(t, h, "icacls", `C:\ProgramData\swdt`, "/inheritance:r", "/grant", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-18:(OI)(CI)F")
-	if code != 0 || err != nil {
-		t.Fatalf("%s %d %v", stderr, code, err)
-	}
-	if got, err := h.Files.ACL(`C:\ProgramData\swdt`); got != "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)" || err != nil {
-		t.Errorf("%s, %v", got, err)
-	}
-	if _, _, code, err := run(t, h, "icacls", `C:\missing`, "/inheritance:r"); code == 0 || err != nil {
-		t.Errorf("a missing folder: %d, %v", code, err)
-	}
-}
-
 func encode(script string) string {
 	var raw []byte
 	for _, unit := range utf16.Encode([]rune(script)) {

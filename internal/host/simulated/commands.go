@@ -22,7 +22,6 @@ func builtinCommands() map[string]command {
 		"hostname":   hostnameMain,
 		"whoami":     whoamiMain,
 		"ipconfig":   ipconfigMain,
-		"icacls":     icaclsMain,
 		"netsh":      netshMain,
 		"powershell": powershellMain,
 		"pwsh":       powershellMain,
@@ -267,79 +266,4 @@ func (m *Machine) expandLocked(text string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.expand(strings.ReplaceAll(text, "%USERPROFILE%", profileFolder))
-}
-
-// icaclsMain understands /setowner, /inheritance:r|e|d and /grant with SIDs, as
-// an installer uses them.
-func icaclsMain(_ context.Context, p *Process) int {
-	fail := func(format string, args ...any) int {
-		fmt.Fprintf(p.Stderr, format+"\r\n", args...)
-		return 1
-	}
-	if len(p.Args) == 0 {
-		return fail("icacls: a path is needed")
-	}
-	path := p.Args[0]
-	current, err := p.Host.Files.ACL(path)
-	if err != nil {
-		return fail("%s: The system cannot find the file specified.", path)
-	}
-	var s security
-	if err := s.set(current); err != nil {
-		return fail("%v", err)
-	}
-	for i := 1; i < len(p.Args); i++ {
-		switch arg := strings.ToLower(p.Args[i]); {
-		case arg == "/setowner" && i+1 < len(p.Args):
-			i++
-			s.owner = shortSID(strings.TrimPrefix(p.Args[i], "*"))
-		case arg == "/inheritance:r":
-			s.protected, s.entries = true, nil
-		case arg == "/inheritance:e":
-			s.protected = false
-		case arg == "/grant" || arg == "/grant:r":
-			for i+1 < len(p.Args) && !strings.HasPrefix(p.Args[i+1], "/") {
-				i++
-				entry, ok := grant(p.Args[i])
-				if !ok {
-					return fail("Invalid parameter %q", p.Args[i])
-				}
-				s.entries = append(s.entries, entry)
-			}
-		case arg == "/t" || arg == "/c" || arg == "/q" || arg == "/l":
-		default:
-			return fail("Invalid parameter %q", p.Args[i])
-		}
-	}
-	flags := "AI"
-	if s.protected {
-		flags = "PAI"
-	}
-	if err := p.Host.Files.SetACL(path, "O:"+s.owner+"D:"+flags+strings.Join(s.entries, "")); err != nil {
-		return fail("%v", err)
-	}
-	fmt.Fprintf(p.Stdout, "processed file: %s\r\nSuccessfully processed 1 files; Failed processing 0 files\r\n", path)
-	return 0
-}
-
-// grant turns *S-1-5-18:(OI)(CI)F into an SDDL entry.
-func grant(text string) (string, bool) {
-	sid, rights, ok := strings.Cut(text, ":")
-	if !ok {
-		return "", false
-	}
-	flags := ""
-	for {
-		flag, rest, found := strings.Cut(rights, ")")
-		if !found || !strings.HasPrefix(flag, "(") || len(flag) != 3 {
-			break
-		}
-		flags += flag[1:]
-		rights = rest
-	}
-	mask, ok := map[string]string{"F": "FA", "R": "FR", "RX": "0x1200a9", "M": "0x1301bf", "W": "FW"}[strings.Trim(rights, "()")]
-	if !ok {
-		return "", false
-	}
-	return "(A;" + flags + ";" + mask + ";;;" + shortSID(strings.TrimPrefix(sid, "*")) + ")", true
 }

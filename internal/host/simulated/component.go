@@ -308,7 +308,7 @@ func (m *Machine) appendLog(path, line string) {
 	if err != nil || len(parts) == 0 {
 		return
 	}
-	if m.disk.makeFolder(systemDrive+`\`+strings.Join(parts[:len(parts)-1], `\`)) != nil {
+	if m.disk.makeFolder(system(), systemDrive+`\`+strings.Join(parts[:len(parts)-1], `\`)) != nil {
 		return
 	}
 	folder, name, err := m.disk.slot(path)
@@ -320,8 +320,9 @@ func (m *Machine) appendLog(path, line string) {
 		if m.disk.readOnly {
 			return
 		}
-		f = m.disk.newFile(name, false)
-		m.disk.add(folder, f, name)
+		if f, err = m.disk.create(system(), folder, name, false, ""); err != nil {
+			return
+		}
 	}
 	if f.folder {
 		return

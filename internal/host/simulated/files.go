@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -31,13 +32,14 @@ type file struct {
 	link     string           // target of a symbolic link
 	readOnly bool
 	modified time.Time
-	security security
+	security access.List
 
 	content content
 	synced  int64 // so much survives a power cut
 	image   *Image
 	running int // processes that execute it
 	handles map[*handle]struct{}
+	holds   map[*Hold]struct{}
 	lock    *fileLock
 	removed bool // only open handles know it any more
 }
@@ -45,14 +47,15 @@ type file struct {
 func newDisk(capacity int64) *disk {
 	d := &disk{capacity: capacity}
 	d.root = d.newFile("", true)
-	d.root.security = rootSecurity()
+	if err := d.root.born(system(), driveAccess); err != nil {
+		panic("simulated: " + err.Error())
+	}
 	return d
 }
 
 func (d *disk) newFile(name string, folder bool) *file {
 	d.lastIndex++
-	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), handles: map[*handle]struct{}{}}
-	f.security.owner = "BA"
+	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
 	if folder {
 		f.children = map[string]*file{}
 	}
@@ -115,6 +118,23 @@ func (d *disk) writable() error {
 	return nil
 }
 
+// create adds a new file or folder that an account makes; sddl as in Files.NewFolder.
+func (d *disk) create(by *account, folder *file, name string, isFolder bool, sddl string) (*file, error) {
+	if err := d.writable(); err != nil {
+		return nil, err
+	}
+	if err := folder.allowAdding(by, isFolder); err != nil {
+		return nil, err
+	}
+	f := d.newFile(name, isFolder)
+	f.parent = folder
+	if err := f.born(by, sddl); err != nil {
+		return nil, err
+	}
+	d.add(folder, f, name)
+	return f, nil
+}
+
 func (d *disk) add(folder *file, f *file, name string) {
 	f.parent, f.name = folder, name
 	folder.children[fold(name)] = f
@@ -127,7 +147,7 @@ func (d *disk) detach(f *file) {
 	f.parent = nil
 }
 
-func (d *disk) makeFolder(path string) error {
+func (d *disk) makeFolder(by *account, path string) error {
 	parts, clean, err := splitPath(path)
 	if err != nil {
 		return err
@@ -141,11 +161,9 @@ func (d *disk) makeFolder(path string) error {
 			}
 		}
 		if next == nil {
-			if err := d.writable(); err != nil {
+			if next, err = d.create(by, f, part, true, ""); err != nil {
 				return err
 			}
-			next = d.newFile(part, true)
-			d.add(f, next, part)
 		}
 		if !next.folder {
 			return fmt.Errorf("%s: %s is a file: %w", clean, part, host.ErrExist)
@@ -155,8 +173,21 @@ func (d *disk) makeFolder(path string) error {
 	return nil
 }
 
+// newFolder makes one folder, where nothing has its name.
+func (d *disk) newFolder(by *account, path, sddl string) error {
+	folder, name, err := d.slot(path)
+	if err != nil {
+		return err
+	}
+	if folder.children[fold(name)] != nil {
+		return host.ErrExist
+	}
+	_, err = d.create(by, folder, name, true, sddl)
+	return err
+}
+
 // remove deletes a file, an empty folder or a link.
-func (d *disk) remove(path string) error {
+func (d *disk) remove(by *account, path string) error {
 	f, err := d.find(path, false)
 	if err != nil {
 		return err
@@ -168,10 +199,13 @@ func (d *disk) remove(path string) error {
 		return fmt.Errorf("the folder is not empty: %w", host.ErrExist)
 	case f.running > 0:
 		return fmt.Errorf("it is running: %w", host.ErrPermission)
-	case f.lock != nil:
+	case f.lock != nil || f.kept():
 		return host.ErrInUse
 	}
 	if err := d.writable(); err != nil {
+		return err
+	}
+	if err := f.allowTaking(by); err != nil {
 		return err
 	}
 	d.detach(f)
@@ -181,7 +215,7 @@ func (d *disk) remove(path string) error {
 }
 
 // rename moves a file or folder.
-func (d *disk) rename(from, to string, replace bool) error {
+func (d *disk) rename(by *account, from, to string, replace bool) error {
 	f, err := d.find(from, false)
 	if err != nil {
 		return err
@@ -196,12 +230,21 @@ func (d *disk) rename(from, to string, replace bool) error {
 	if err := f.movable(folder); err != nil {
 		return err
 	}
+	if err := f.allowTaking(by); err != nil {
+		return err
+	}
+	if err := folder.allowAdding(by, f.folder); err != nil {
+		return err
+	}
 	target := folder.children[fold(name)]
 	if target != nil && target != f {
 		if !replace {
 			return host.ErrExist
 		}
 		if err := f.canReplace(target); err != nil {
+			return err
+		}
+		if err := target.allowTaking(by); err != nil {
 			return err
 		}
 		d.detach(target)
@@ -223,7 +266,7 @@ func (f *file) movable(into *file) error {
 			return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
 		}
 	}
-	if f.lock != nil {
+	if f.lock != nil || f.kept() {
 		return host.ErrInUse
 	}
 	if f.folder && f.busy() {
@@ -242,19 +285,17 @@ func (f *file) canReplace(target *file) error {
 		return fmt.Errorf("the target is running: %w", host.ErrPermission)
 	case target.readOnly:
 		return fmt.Errorf("the target is read-only: %w", host.ErrPermission)
-	case len(target.handles) > 0 || target.lock != nil:
+	case len(target.handles) > 0 || target.lock != nil || len(target.holds) > 0:
 		return fmt.Errorf("the target is open: %w", host.ErrPermission)
 	}
 	return nil
 }
 
-// busy reports whether anything below a folder is open or running.
+// busy reports whether anything below a folder is open or running. A handle on the
+// folder itself that shares deletion is in nothing's way.
 func (f *file) busy() bool {
-	if f.running > 0 || len(f.handles) > 0 || f.lock != nil {
-		return true
-	}
 	for _, child := range f.children {
-		if child.busy() {
+		if child.running > 0 || len(child.handles) > 0 || child.lock != nil || len(child.holds) > 0 || child.busy() {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -13,7 +14,12 @@ import (
 type filesView struct{ p *process }
 
 // look runs a read-only function under the lock.
-func (v filesView) look(f func(d *disk) error) error {
+func (v filesView) look(kind Kind, path string, f func(d *disk) error) error {
+	v.p.interleave(Operation{Kind: kind, Target: path})
+	return v.locked(f)
+}
+
+func (v filesView) locked(f func(d *disk) error) error {
 	v.p.m.mu.Lock()
 	defer v.p.m.mu.Unlock()
 	if v.p.gone {
@@ -23,10 +29,15 @@ func (v filesView) look(f func(d *disk) error) error {
 }
 
 func (v filesView) Stat(path string) (info host.FileInfo, err error) {
-	err = v.look(func(d *disk) error {
+	err = v.look(opStat, path, func(d *disk) error {
 		f, err := d.find(path, false)
 		if err != nil {
 			return fmt.Errorf("stat: %w", err)
+		}
+		if f.parent == nil || f.parent.granted(v.p.account)&access.ReadData == 0 {
+			if err := f.allow(v.p.account, access.ReadAttributes); err != nil {
+				return fmt.Errorf("stat: %w", err)
+			}
 		}
 		_, clean, _ := splitPath(path)
 		info = f.info(clean)
@@ -36,13 +47,16 @@ func (v filesView) Stat(path string) (info host.FileInfo, err error) {
 }
 
 func (v filesView) List(path string) (list []host.FileInfo, err error) {
-	err = v.look(func(d *disk) error {
+	err = v.look(opList, path, func(d *disk) error {
 		f, err := d.find(path, true)
 		if err != nil {
 			return fmt.Errorf("list: %w", err)
 		}
 		if !f.folder {
 			return fmt.Errorf("list %s: not a folder: %w", path, host.ErrNotExist)
+		}
+		if err := f.allow(v.p.account, access.ReadData); err != nil {
+			return fmt.Errorf("list: %w", err)
 		}
 		_, clean, _ := splitPath(path)
 		if clean[len(clean)-1] != '\\' {
@@ -59,13 +73,19 @@ func (v filesView) List(path string) (list []host.FileInfo, err error) {
 
 func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
 	var h *handle
-	err := v.look(func(d *disk) error {
+	err := v.look(opOpen, path, func(d *disk) error {
 		f, err := d.find(path, true)
 		if err != nil {
 			return fmt.Errorf("open: %w", err)
 		}
 		if f.folder {
 			return fmt.Errorf("open %s: %w", path, host.ErrIsDirectory)
+		}
+		if f.kept() {
+			return fmt.Errorf("open %s: %w", path, host.ErrInUse)
+		}
+		if err := f.allow(v.p.account, access.ReadData); err != nil {
+			return fmt.Errorf("open: %w", err)
 		}
 		h = v.p.open(f, path, false)
 		return nil
@@ -77,9 +97,26 @@ func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
 }
 
 func (v filesView) Create(path string, mode host.CreateMode) (host.WriteFile, error) {
+	return v.create(path, func(d *disk) (*file, error) { return d.openForWriting(v.p.account, path, mode) })
+}
+
+func (v filesView) NewFile(path, sddl string) (host.WriteFile, error) {
+	return v.create(path, func(d *disk) (*file, error) {
+		folder, name, err := d.slot(path)
+		if err != nil {
+			return nil, err
+		}
+		if folder.children[fold(name)] != nil {
+			return nil, host.ErrExist
+		}
+		return d.create(v.p.account, folder, name, false, sddl)
+	})
+}
+
+func (v filesView) create(path string, open func(*disk) (*file, error)) (host.WriteFile, error) {
 	var h *handle
 	err := v.p.do(OpCreate, path, func() error {
-		f, err := v.p.m.disk.openForWriting(path, mode)
+		f, err := open(v.p.m.disk)
 		if err != nil {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
@@ -93,7 +130,7 @@ func (v filesView) Create(path string, mode host.CreateMode) (host.WriteFile, er
 }
 
 // openForWriting finds or makes a file that is going to be written.
-func (d *disk) openForWriting(path string, mode host.CreateMode) (*file, error) {
+func (d *disk) openForWriting(by *account, path string, mode host.CreateMode) (*file, error) {
 	folder, name, err := d.slot(path)
 	if err != nil {
 		return nil, err
@@ -105,23 +142,23 @@ func (d *disk) openForWriting(path string, mode host.CreateMode) (*file, error) 
 		}
 	}
 	if f == nil {
-		if err := d.writable(); err != nil {
-			return nil, err
-		}
-		f = d.newFile(name, false)
-		d.add(folder, f, name)
-		return f, nil
+		return d.create(by, folder, name, false, "")
 	}
 	switch {
 	case f.folder:
 		return nil, host.ErrIsDirectory
 	case mode == host.CreateNew:
 		return nil, host.ErrExist
+	}
+	if err := f.allow(by, access.WriteData|access.AppendData); err != nil {
+		return nil, err
+	}
+	switch {
 	case f.readOnly:
 		return nil, host.ErrPermission
 	case f.running > 0:
 		return nil, fmt.Errorf("it is running: %w", host.ErrInUse)
-	case f.writers() > 0:
+	case f.writers() > 0 || f.kept():
 		return nil, host.ErrInUse
 	}
 	if err := d.writable(); err != nil {
@@ -136,8 +173,8 @@ func (d *disk) openForWriting(path string, mode host.CreateMode) (*file, error) 
 func (v filesView) Rename(from, to string, replace bool) error {
 	op := Operation{Kind: OpRename, Target: to, From: from}
 	return v.p.operate(op, func(Verdict) error {
-		return v.look(func(d *disk) error {
-			if err := d.rename(from, to, replace); err != nil {
+		return v.locked(func(d *disk) error {
+			if err := d.rename(v.p.account, from, to, replace); err != nil {
 				return fmt.Errorf("rename %s to %s: %w", from, to, err)
 			}
 			return nil
@@ -147,7 +184,7 @@ func (v filesView) Rename(from, to string, replace bool) error {
 
 func (v filesView) Remove(path string) error {
 	return v.p.do(OpRemove, path, func() error {
-		if err := v.p.m.disk.remove(path); err != nil {
+		if err := v.p.m.disk.remove(v.p.account, path); err != nil {
 			return fmt.Errorf("remove %s: %w", path, err)
 		}
 		return nil
@@ -156,18 +193,32 @@ func (v filesView) Remove(path string) error {
 
 func (v filesView) MakeFolder(path string) error {
 	return v.p.do(OpFolder, path, func() error {
-		if err := v.p.m.disk.makeFolder(path); err != nil {
+		if err := v.p.m.disk.makeFolder(v.p.account, path); err != nil {
 			return fmt.Errorf("make folder %s: %w", path, err)
 		}
 		return nil
 	})
 }
 
+func (v filesView) NewFolder(path, sddl string) error {
+	return v.p.do(OpFolder, path, func() error {
+		if err := v.p.m.disk.newFolder(v.p.account, path, sddl); err != nil {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) KeepsACL() bool { return true }
+
 func (v filesView) SetModified(path string, t time.Time) error {
 	return v.p.do(OpModified, path, func() error {
 		f, err := v.p.m.disk.find(path, false)
 		if err == nil {
 			err = v.p.m.disk.writable()
+		}
+		if err == nil {
+			err = f.allow(v.p.account, access.WriteAttributes)
 		}
 		if err != nil {
 			return fmt.Errorf("set the time of %s: %w", path, err)
@@ -178,12 +229,15 @@ func (v filesView) SetModified(path string, t time.Time) error {
 }
 
 func (v filesView) ACL(path string) (sddl string, err error) {
-	err = v.look(func(d *disk) error {
+	err = v.look(opReadACL, path, func(d *disk) error {
 		f, err := d.find(path, false)
+		if err == nil && !v.p.account.privileged {
+			err = f.allow(v.p.account, access.ReadControl)
+		}
 		if err != nil {
 			return fmt.Errorf("read the access list: %w", err)
 		}
-		sddl = f.sddl()
+		sddl = f.security.String()
 		return nil
 	})
 	return sddl, err
@@ -196,7 +250,10 @@ func (v filesView) SetACL(path, sddl string) error {
 			err = v.p.m.disk.writable()
 		}
 		if err == nil {
-			err = f.security.set(sddl)
+			err = f.mayChange(v.p.account, sddl)
+		}
+		if err == nil {
+			err = f.setSecurity(v.p.account, sddl)
 		}
 		if err != nil {
 			return fmt.Errorf("set the access list of %s: %w", path, err)
@@ -206,7 +263,7 @@ func (v filesView) SetACL(path, sddl string) error {
 }
 
 func (v filesView) FreeBytes(path string) (free int64, err error) {
-	err = v.look(func(d *disk) error {
+	err = v.look(opStat, path, func(d *disk) error {
 		if _, _, err := splitPath(path); err != nil { // the file to come need not exist
 			return fmt.Errorf("free space: %w", err)
 		}
@@ -260,6 +317,19 @@ func (h *handle) usable() error {
 	}
 	return nil
 }
+
+// acl is the open file's own, whatever has its name by now.
+func (h *handle) acl() (string, error) {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return "", err
+	}
+	return h.file.security.String(), nil
+}
+
+func (r *readHandle) ACL() (string, error)  { return (*handle)(r).acl() }
+func (w *writeHandle) ACL() (string, error) { return (*handle)(w).acl() }
 
 type readHandle handle
 

@@ -65,7 +65,7 @@ func (v computeView) Terminate(ctx context.Context, id string) error {
 		if strings.ContainsAny(id, `\/:`) {
 			return fmt.Errorf("open compute system %s: %w", id, host.ErrNotExist)
 		}
-		if err := v.p.m.disk.remove(HCSFolder + `\` + id + ".json"); err != nil {
+		if err := v.p.m.disk.remove(system(), HCSFolder+`\`+id+".json"); err != nil {
 			return fmt.Errorf("open compute system %s: %w", id, err)
 		}
 		v.p.m.ended[id] = true

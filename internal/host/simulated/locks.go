@@ -32,7 +32,7 @@ func (p *process) lock(path string, holder []byte) (*fileLock, error) {
 	if f, err := d.find(path, true); err == nil && f.lock != nil {
 		return nil, &host.LockedError{Path: path, Holder: f.bytes()}
 	}
-	f, err := d.openForWriting(path, host.CreateTruncate)
+	f, err := d.openForWriting(p.account, path, host.CreateTruncate)
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,12 @@ const (
 	OpReach     Kind = "reach"
 	OpResolve   Kind = "resolve"
 	OpListeners Kind = "listeners"
+
+	// What only looks at the disk is shown to Interleave alone.
+	opStat    Kind = "stat"
+	opList    Kind = "list"
+	opOpen    Kind = "open"
+	opReadACL Kind = "readACL"
 )
 
 func (k Kind) changes() bool {
@@ -134,6 +140,25 @@ func (m *Machine) OnOperation(hook func(Operation) Verdict) {
 	m.hook = hook
 }
 
+// Interleave has act run before every operation of SYSTEM's and the administrators'
+// processes, those that only look at files included, as another user's process
+// might. What act does itself is not interleaved. Nil ends it.
+func (m *Machine) Interleave(act func(Operation)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.intruder = act
+}
+
+func (p *process) interleave(op Operation) {
+	p.m.mu.Lock()
+	act := p.m.intruder
+	p.m.mu.Unlock()
+	if act != nil && p.account.privileged {
+		op.Process, op.PID = p.name, p.pid
+		act(op)
+	}
+}
+
 // Operations returns the changes that processes have asked for so far, in order.
 func (m *Machine) Operations() []Operation {
 	m.mu.Lock()
@@ -168,6 +193,7 @@ func (p *process) operate(op Operation, effect func(Verdict) error) error {
 		return err
 	}
 	op = m.record(p, op)
+	p.interleave(op)
 	verdict := m.ask(op)
 	if m.carryOut(p, verdict); p.check() != nil {
 		return ErrKilled

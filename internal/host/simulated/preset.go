@@ -47,6 +47,16 @@ func (m *Machine) install() {
 }
 
 func (m *Machine) installFiles() {
+	for _, folder := range sortedKeys(presetAccess()) {
+		m.putFolder(folder)
+		f, err := m.disk.find(folder, false)
+		if err == nil {
+			err = f.setSecurity(system(), presetAccess()[folder])
+		}
+		if err != nil {
+			panic("simulated: preset folder " + folder + ": " + err.Error())
+		}
+	}
 	for _, folder := range []string{
 		systemFolder + `\drivers\etc`, systemFolder + `\OpenSSH`, systemFolder + `\WindowsPowerShell\v1.0`,
 		`C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData\ssh`, `C:\Windows\Temp`,
@@ -54,7 +64,7 @@ func (m *Machine) installFiles() {
 	} {
 		m.putFolder(folder)
 	}
-	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "icacls", "svchost", "wevtutil", "hcsdiag", "pktmon", "vfpctrl"} {
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "svchost", "wevtutil", "hcsdiag", "pktmon", "vfpctrl"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`, BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
@@ -182,7 +192,7 @@ func (m *Machine) installNode() {
 }
 
 func (m *Machine) putFolder(path string) {
-	if err := m.disk.makeFolder(path); err != nil {
+	if err := m.disk.makeFolder(system(), path); err != nil {
 		panic("simulated: preset folder " + path + ": " + err.Error())
 	}
 }
@@ -206,8 +216,9 @@ func (m *Machine) putFile(path string, data []byte) {
 	}
 	f := folder.children[fold(name)]
 	if f == nil {
-		f = m.disk.newFile(name, false)
-		m.disk.add(folder, f, name)
+		if f, err = m.disk.create(system(), folder, name, false, ""); err != nil {
+			return
+		}
 	}
 	m.disk.truncate(f, 0)
 	_, _ = m.disk.write(f, data)

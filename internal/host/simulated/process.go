@@ -72,12 +72,14 @@ type process struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 
+	account  *account
 	gone     bool
 	exitCode uint32
 	service  *service // whose process this is
 	children map[*process]struct{}
 	handles  map[*handle]struct{}
 	locks    map[*fileLock]struct{}
+	holds    map[*Hold]struct{}
 	closers  []func() // what ends with the process: listeners, pipes
 }
 
@@ -98,6 +100,10 @@ func (m *Machine) newProcess(name string, parent *process) *process {
 		children: map[*process]struct{}{},
 		handles:  map[*handle]struct{}{},
 		locks:    map[*fileLock]struct{}{},
+		account:  system(),
+	}
+	if parent != nil {
+		p.account = parent.account
 	}
 	if m.boot == nil || (parent != nil && parent.gone) {
 		p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -179,6 +185,9 @@ func (p *process) end(code uint32) {
 	}
 	for l := range p.locks {
 		l.release()
+	}
+	for h := range p.holds {
+		h.release()
 	}
 	for _, closer := range p.closers {
 		closer()

@@ -149,6 +149,7 @@ type Machine struct {
 	removed crisim.Removed
 
 	hook       func(Operation) Verdict
+	intruder   func(Operation)
 	operations []Operation
 	seq        int
 	seen       map[string]int

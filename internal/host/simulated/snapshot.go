@@ -130,9 +130,11 @@ func (m *Machine) Link(path, target string) error {
 		return fmt.Errorf("link %s: %w", path, host.ErrExist)
 	}
 	to, err := m.disk.find(target, true)
-	f := m.disk.newFile(name, err == nil && to.folder)
+	f, err := m.disk.create(system(), folder, name, err == nil && to.folder, "")
+	if err != nil {
+		return fmt.Errorf("link %s: %w", path, err)
+	}
 	f.link = strings.TrimRight(target, `\`)
-	m.disk.add(folder, f, name)
 	return nil
 }
 

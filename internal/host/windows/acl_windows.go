@@ -2,16 +2,34 @@ package windows
 
 import (
 	"fmt"
+	"os"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/swdt-dev/swdt/internal/host"
 )
+
+// ACL and SetACL open what the path names, never what a link points to, and act on
+// that handle. The privileges let an administrator do so where the access list
+// excludes him; where they are missing, the call says so.
 
 func (files) ACL(path string) (string, error) {
 	path, err := clean(path)
 	if err != nil {
 		return "", err
 	}
-	descriptor, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
+	_ = enablePrivilege("SeBackupPrivilege")
+	handle, err := open(path, windows.READ_CONTROL, shareAll, windows.OPEN_EXISTING, itself)
+	if err != nil {
+		return "", failed(err, "read the access list of %s", path)
+	}
+	defer windows.CloseHandle(handle)
+	return aclOf(handle, path)
+}
+
+func aclOf(handle windows.Handle, path string) (string, error) {
+	descriptor, err := windows.GetSecurityInfo(handle, windows.SE_FILE_OBJECT,
 		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		return "", failed(err, "read the access list of %s", path)
@@ -24,29 +42,102 @@ func (files) SetACL(path, sddl string) error {
 	if err != nil {
 		return err
 	}
-	descriptor, err := windows.SecurityDescriptorFromString(sddl)
+	descriptor, owner, err := parseSDDL(sddl)
 	if err != nil {
-		return failed(err, "read the access list %q", sddl)
-	}
-	owner, _, err := descriptor.Owner()
-	if err != nil {
-		return failed(err, "read the owner in %q", sddl)
+		return err
 	}
 	parts, access, err := accessParts(descriptor)
 	if err != nil {
 		return failed(err, "read the access list %q", sddl)
 	}
+	rights := uint32(windows.READ_CONTROL)
+	if parts != 0 {
+		rights |= windows.WRITE_DAC
+	}
 	if owner != nil {
 		parts |= windows.OWNER_SECURITY_INFORMATION
-		// To give a file to somebody else takes this privilege, which elevated
-		// administrators have switched off. Where it is missing, the call says so.
-		_ = enablePrivilege("SeRestorePrivilege")
+		rights |= windows.WRITE_OWNER
 	}
 	if parts == 0 {
 		return fmt.Errorf("set the access list of %s: %q names neither owner nor list", path, sddl)
 	}
-	return failed(windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, parts, owner, nil, access, nil),
+	_ = enablePrivilege("SeRestorePrivilege")
+	handle, err := open(path, rights, shareAll, windows.OPEN_EXISTING, itself)
+	if err != nil {
+		return failed(err, "set the access list of %s", path)
+	}
+	defer windows.CloseHandle(handle)
+	return failed(windows.SetSecurityInfo(handle, windows.SE_FILE_OBJECT, parts, owner, nil, access, nil),
 		"set the access list of %s", path)
+}
+
+func (files) NewFolder(path, sddl string) error {
+	path, err := clean(path)
+	if err != nil {
+		return err
+	}
+	path16, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	security, err := securityOf(sddl)
+	if err != nil {
+		return err
+	}
+	return failed(windows.CreateDirectory(path16, security), "make folder %s", path)
+}
+
+func (f files) NewFile(path, sddl string) (host.WriteFile, error) {
+	path, err := clean(path)
+	if err != nil {
+		return nil, err
+	}
+	security, err := securityOf(sddl)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := openAs(path, windows.GENERIC_WRITE|windows.READ_CONTROL, oneWriter, windows.CREATE_NEW,
+		windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_OPEN_REPARSE_POINT, security)
+	if err != nil {
+		return nil, failed(err, "create %s", path)
+	}
+	return &openFile{file: os.NewFile(uintptr(handle), path), path: path}, nil
+}
+
+// KeepsACL is false under Wine alone, which says so itself (ntdll's
+// wine_get_version): no setting of a user's decides it.
+func (files) KeepsACL() bool { return simulated() != "wine" }
+
+// securityOf is what a creation gives to a new file; nil where sddl is empty.
+func securityOf(sddl string) (*windows.SecurityAttributes, error) {
+	if sddl == "" {
+		return nil, nil
+	}
+	descriptor, owner, err := parseSDDL(sddl)
+	if err != nil {
+		return nil, err
+	}
+	if owner != nil {
+		// To give a file to another account takes this privilege, which elevated
+		// administrators have switched off. Where it is missing, the call says so.
+		_ = enablePrivilege("SeRestorePrivilege")
+	}
+	return &windows.SecurityAttributes{
+		Length: uint32(unsafe.Sizeof(windows.SecurityAttributes{})), SecurityDescriptor: descriptor,
+	}, nil
+}
+
+// parseSDDL returns the descriptor and its owner, nil where sddl names none.
+func parseSDDL(sddl string) (*windows.SECURITY_DESCRIPTOR, *windows.SID, error) {
+	descriptor, err := windows.SecurityDescriptorFromString(sddl)
+	if err != nil {
+		return nil, nil, failed(err, "read the access list %q", sddl)
+	}
+	owner, _, err := descriptor.Owner()
+	if err != nil {
+		return nil, nil, failed(err, "read the owner in %q", sddl)
+	}
+	return descriptor, owner, nil
 }
 
 func accessParts(descriptor *windows.SECURITY_DESCRIPTOR) (windows.SECURITY_INFORMATION, *windows.ACL, error) {

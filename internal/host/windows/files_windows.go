@@ -21,6 +21,8 @@ type files struct{}
 
 const (
 	shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	// oneWriter: a second one would spoil the file; readers and renaming are welcome.
+	oneWriter = windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE
 	// itself opens folders too, and a link rather than what it points to.
 	itself = windows.FILE_FLAG_BACKUP_SEMANTICS | windows.FILE_FLAG_OPEN_REPARSE_POINT
 )
@@ -152,9 +154,7 @@ func (f files) Create(path string, mode host.CreateMode) (host.WriteFile, error)
 	case host.CreateAppend:
 		disposition = windows.OPEN_ALWAYS
 	}
-	// A second writer would spoil the file; readers and renaming are welcome.
-	share := uint32(windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE)
-	handle, err := open(path, windows.GENERIC_WRITE, share, disposition, windows.FILE_ATTRIBUTE_NORMAL)
+	handle, err := open(path, windows.GENERIC_WRITE|windows.READ_CONTROL, oneWriter, disposition, windows.FILE_ATTRIBUTE_NORMAL)
 	if err != nil {
 		return nil, failed(f.orFolder(path, err), "create %s", path)
 	}
@@ -317,11 +317,16 @@ func clean(path string) (string, error) {
 }
 
 func open(path string, access, share, disposition, flags uint32) (windows.Handle, error) {
+	return openAs(path, access, share, disposition, flags, nil)
+}
+
+// openAs is open with the security that a file has which the call creates.
+func openAs(path string, access, share, disposition, flags uint32, security *windows.SecurityAttributes) (windows.Handle, error) {
 	path16, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return windows.InvalidHandle, err
 	}
-	return windows.CreateFile(path16, access, share, nil, disposition, flags, 0)
+	return windows.CreateFile(path16, access, share, security, disposition, flags, 0)
 }
 
 // openFile is an open file whose errors are those of package host.
@@ -358,6 +363,11 @@ func (f *openFile) Sync() error {
 func (f *openFile) SetModified(t time.Time) error {
 	written := windows.NsecToFiletime(t.UnixNano())
 	return failed(windows.SetFileTime(windows.Handle(f.file.Fd()), nil, nil, &written), "set the time of %s", f.path)
+}
+
+// ACL is the open file's own owner and access list, whatever has its name by now.
+func (f *openFile) ACL() (string, error) {
+	return aclOf(windows.Handle(f.file.Fd()), f.path)
 }
 
 func (f *openFile) Close() error { return failed(f.file.Close(), "close %s", f.path) }
