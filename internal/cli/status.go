@@ -18,10 +18,12 @@ func (a *app) statusCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use:        "status [flags]",
 		SuggestFor: []string{"get", "info", "describe", "state"},
-		Short:      "What runs on the node, and what differs from the node file",
-		Long: `Shows each node's Windows, and for each component of the node file its version,
-hash, service, process and whether it is what the node file's source has now. An
-unfinished transaction shows too. Nothing is changed.`,
+		Short:      "Show what runs on nodes and what differs from the node file",
+		Long: `Shows each node's Windows and, for each component of the node file, its version,
+hash, service and process, and whether it is what the node file's source has now.
+The containerd and kubelet of a node that has joined a cluster show without a
+provisioner too, compared with the versions that the node file has for a join. An
+unfinished transaction shows as well. Nothing is changed.`,
 		Example: examples(
 			"status", "",
 			"status -o json", "for scripts",

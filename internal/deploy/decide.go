@@ -41,6 +41,7 @@ type component struct {
 	traces      record.Record // what swdt trace has changed on the node
 	staged      string        // path on the node; empty: nothing is staged
 	sha256      string        // of the staged file
+	joined      bool          // no provisioner has it: there is no source to compare with
 
 	result  *ComponentResult
 	err     error

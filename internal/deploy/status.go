@@ -80,7 +80,8 @@ type ComponentStatus struct {
 	Message        string   `json:"message,omitempty"`
 }
 
-// Status looks at the node with one call and changes nothing.
+// Status looks at the node and changes nothing. Beside the components of the node
+// file it reports on the containerd and kubelet that are there without one.
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -92,7 +93,8 @@ func Status(ctx context.Context, n *node.Node, doc config.Document, options Stat
 			return status, err
 		}
 	}
-	reply, err := w.inspect(ctx)
+	w.addJoined()
+	reply, err := w.inspectWithJoined(ctx)
 	if err != nil {
 		status.Error = err.Error()
 		return status, err
@@ -146,8 +148,11 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 // drift compares with the source if that is a local file, or if the node file
 // names its hash; nothing is downloaded for it.
 func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
-	if !c.state.GetExists() {
+	switch {
+	case !c.state.GetExists():
 		return DriftMissing, nil
+	case c.joined:
+		return versionDrift(c), nil
 	}
 	wanted, err := c.spec.SHA256, error(nil)
 	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
@@ -159,12 +164,18 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 		return DriftUnknown, fmt.Errorf("compare with the source: %w", err)
 	case wanted != "" && wanted != c.state.GetSha256():
 		return DriftBinary, nil
-	case c.spec.Version != "" && c.state.GetVersion() != "" && !sameVersion(c.spec.Version, c.state.GetVersion()):
-		return DriftVersion, nil
-	case wanted == "":
+	case wanted == "" && versionDrift(c) == DriftNone:
 		return DriftUnknown, nil
 	}
-	return DriftNone, nil
+	return versionDrift(c), nil
+}
+
+// versionDrift compares the version alone; the node file may want none.
+func versionDrift(c *component) Drift {
+	if wanted, got := c.spec.Version, c.state.GetVersion(); wanted != "" && got != "" && !sameVersion(wanted, got) {
+		return DriftVersion
+	}
+	return DriftNone
 }
 
 // NewStatusReport joins the states of many nodes.

@@ -194,7 +194,7 @@ func (s NodeStatus) writeText(w io.Writer) error {
 	for i, c := range s.Components {
 		rows[i] = c.row()
 	}
-	return ui.TableOr(w, "  its node file has no kubernetes.provisioners; `swdt ps` shows which services run", []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
+	return ui.TableOr(w, "  neither containerd nor kubelet is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run", []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
 }
 
 func (r Recovered) text() string {
