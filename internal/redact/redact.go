@@ -10,12 +10,19 @@
 //
 //   - redact.go: what others use
 //   - stream.go: text in pieces; lines, keys of several lines, UTF-16
+//   - after.go: values that are in the lines behind their name
 //   - scan.go: one line
 //   - token.go: secrets that are known by their own form
+//   - url.go: passwords and tokens in URLs
 //   - value.go: secrets that are known by the name in front of them
+//   - list.go: several of them in brackets
 //   - name.go: which names those are
+//   - command.go: secrets that are known by the program they are given to
+//   - beside.go: random words beside one that speaks of secrets
 //   - pattern.go: what a person names
 //   - message.go: protobuf messages of which only the bytes are at hand
+//
+// testdata/README.md describes the corpus of forms and the logs that it is tested on.
 package redact
 
 import "fmt"

@@ -18,7 +18,13 @@ type terminator struct {
 	by      func(byte) bool // nil: not within a value
 	quote   byte            // or at this one, behind so many backslashes
 	slashes int
+	text    string // or at this text
+	over    int    // over so many line ends at most
+	deeper  int    // and only over lines that are indented deeper; -1: over all
 }
+
+// place is where in the text a name stands; none if its end is 0.
+type place struct{ begin, end int }
 
 // nameMark says that from there on the value of a secret name may come.
 type nameMark struct{ at, lines int }
@@ -41,37 +47,61 @@ type scan struct {
 	begins bool // it is the beginning of its line
 	ends   bool // it is the end of its line
 
-	spans []span
-	names []nameMark
-	named int // see Stream
-	pem   pem // what the next lines are of
-	block int // the next lines, where they stand deeper, are a secret's
+	spans     []span
+	names     []nameMark
+	named     int    // see Stream
+	pem       pem    // what the next lines are of
+	block     int    // the next lines, if they are deeper, are a secret's
+	after     after  // what the next line is because of this one
+	listQuote []byte // goes around what stands bare in a list
+
+	lastValue place // a field called value whose name may still come
 
 	barren [MaxPatterns]int // where each pattern is to be tried next
 }
 
-// all goes through the text, from within a value where that is not nil.
-func (s *scan) all(inside terminator) {
+// all goes through the text, from within a value or a list if there is one.
+func (s *scan) all(inside terminator, list after) {
 	at := 0
-	if inside.by != nil || inside.quote != 0 {
-		end, closed := s.valueEnd(0, inside)
-		if end > 0 {
-			s.spans = append(s.spans, span{end: end, open: !closed, until: inside, silent: true})
-		}
-		at = end
+	if inside.by != nil || inside.quote != 0 || inside.text != "" {
+		at = s.goOn(inside)
 	}
+	if list.form == afterList {
+		s.listQuote = list.quote
+		at = s.list(0, 0, list.depth, list.kind)
+	}
+	patterns := len(s.r.patterns) > 0
 	for at < len(s.text) {
+		if patterns {
+			if end := s.pattern(at); end > 0 {
+				at = end
+				continue
+			}
+		}
 		at = s.step(at)
 	}
 }
 
+// goOn takes the rest of a value that began before this text, and returns its end.
+func (s *scan) goOn(inside terminator) int {
+	start := 0
+	if s.begins {
+		start = indentation(s.text)
+		if start < len(s.text) && inside.deeper >= 0 && start <= inside.deeper {
+			return 0
+		}
+	}
+	end, closed := s.valueEnd(start, inside)
+	if end > start || !closed {
+		s.add(span{start: start, end: end, open: !closed, until: inside, silent: !s.begins || end == start})
+	}
+	return end
+}
+
 // step looks at one place and gives the next to look at.
 func (s *scan) step(at int) int {
-	if end := s.pattern(at); end > 0 {
-		return end
-	}
 	switch c := s.text[at]; {
-	case isWord(c) && !isWord(s.before(at)):
+	case isWord(c):
 		return s.word(at)
 	case c == '-' && bytes.HasPrefix(s.text[at:], []byte("-----BEGIN ")):
 		return s.privateKey(at)
@@ -79,7 +109,11 @@ func (s *scan) step(at int) int {
 		s.pem = pemEnds
 		return at + len("-----END ")
 	case c == ':' && bytes.HasPrefix(s.text[at:], []byte("://")):
-		return s.userinfo(at)
+		return s.url(at)
+	case c == '@':
+		return s.tcpAddress(at)
+	case c == '}' || c == '/' && at+1 < len(s.text) && s.text[at+1] == '>':
+		s.lastValue = place{}
 	}
 	return at + 1
 }
@@ -110,19 +144,28 @@ func (s *scan) before(at int) byte {
 }
 
 func (s *scan) add(sp span) {
-	sp.open = sp.open && !s.ends
+	sp.open = sp.open && (!s.ends || sp.until.over > 0)
 	s.spans = append(s.spans, sp)
 }
 
 // word looks at a word, and at what it is the name of.
 func (s *scan) word(at int) int {
-	if end := s.tokenAt(at); end > 0 {
-		s.add(span{from: at, start: at, end: end, open: end == len(s.text), until: terminator{by: notBase64}})
-		return end
-	}
-	end := at
+	end := at + 1
 	for end < len(s.text) && isWord(s.text[end]) {
 		end++
+	}
+	if isWord(s.before(at)) {
+		if len(s.r.patterns) > 0 {
+			return at + 1
+		}
+		return end
+	}
+	if stop := s.tokenAt(at, end); stop > 0 {
+		s.add(span{from: at, start: at, end: stop, open: stop == len(s.text), until: terminator{by: notBase64}})
+		if stop == len(s.text) && s.text[at] == 'e' {
+			s.after = after{form: afterJWT}
+		}
+		return stop
 	}
 	if long := s.azure(at, end); long > 0 {
 		return long
@@ -130,7 +173,13 @@ func (s *scan) word(at int) int {
 	if next := s.scheme(at, end); next > 0 {
 		return next
 	}
+	if next := s.commandWord(at, end); next > 0 {
+		return next
+	}
 	if next := s.value(at, end); next > 0 {
+		return next
+	}
+	if next := s.beside(at, end); next > 0 {
 		return next
 	}
 	if len(s.r.patterns) > 0 {
@@ -157,6 +206,9 @@ func (s *scan) azure(at, end int) int {
 
 // scheme is Bearer or Basic with what follows it, wherever it stands.
 func (s *scan) scheme(at, end int) int {
+	if n := end - at; n != len("basic") && n != len("bearer") {
+		return 0
+	}
 	start := end
 	for start < len(s.text) && s.text[start] == ' ' {
 		start++
@@ -211,27 +263,6 @@ func (s *scan) privateKey(at int) int {
 }
 
 func isDash(c byte) bool { return c == '-' }
-
-// userinfo takes the password of scheme://user:password@host.
-func (s *scan) userinfo(at int) int {
-	const slashes = len("://")
-	start, colon, sign := at+slashes, -1, -1
-	for i := start; i < len(s.text); i++ {
-		switch c := s.text[i]; {
-		case c == '@':
-			sign = i
-		case c == ':' && colon < 0:
-			colon = i
-		case isSpace(c) || c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || c == '<' || c == '>':
-			i = len(s.text)
-		}
-	}
-	if sign < 0 || colon < 0 || colon > sign || colon+1 == sign {
-		return start
-	}
-	s.add(span{from: at, start: colon + 1, end: sign})
-	return sign
-}
 
 // safe is how much of the text is passed on, where its line goes on: never a part
 // of a secret, nor of what may turn out to be one.

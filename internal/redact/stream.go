@@ -40,6 +40,9 @@ type Stream struct {
 	option []byte // how the last line began, which was an item and a secret's option
 	kind   kind   // of its value
 
+	after   after  // what the next line is because of the last one
+	delayed []byte // a line with a value whose name may come in the next one
+
 	view  []byte // held without the NULs of UTF-16
 	index []int32
 }
@@ -57,12 +60,13 @@ func (s *Stream) Next(data []byte) []byte {
 	for len(data) > 0 {
 		n := min(len(data), window-len(s.held))
 		if end := bytes.IndexByte(data[:n], '\n'); end >= 0 {
-			s.line(join(s.held, data[:end+1]))
+			s.wholeText(join(s.held, data[:end+1]))
 			s.held, data = s.held[:0], data[end+1:]
 			continue
 		}
 		s.held, data = append(s.held, data[:n]...), data[n:]
 		if len(s.held) == window {
+			s.flush()
 			done := s.piece(s.held, false)
 			s.held = append(s.held[:0], s.held[done:]...)
 		}
@@ -82,10 +86,78 @@ func join(held, line []byte) []byte {
 func (s *Stream) End() []byte {
 	s.out = s.out[:0]
 	if len(s.held) > 0 {
-		s.line(s.held)
+		s.wholeText(s.held)
 		s.held = s.held[:0]
 	}
+	s.flush()
 	return s.out
+}
+
+// wholeText takes a line to its end, and keeps one with a value until it is known
+// whether the next one has its name.
+func (s *Stream) wholeText(text []byte) {
+	if len(s.delayed) > 0 {
+		named := s.named == 0 && namesSecret(text)
+		if named {
+			s.named = 1
+		}
+		s.flush()
+		if named {
+			s.line(text)
+			s.named = 0 // its value has come
+			return
+		}
+	}
+	if s.named == 0 && !s.inLine && !s.midway && hasValueFirst(text) {
+		s.delayed = append(s.delayed[:0], text...)
+		return
+	}
+	s.line(text)
+}
+
+func (s *Stream) flush() {
+	if len(s.delayed) > 0 {
+		s.line(s.delayed)
+		s.delayed = s.delayed[:0]
+	}
+}
+
+// hasValueFirst reports whether a line is a field called value: of YAML, JSON or XML.
+func hasValueFirst(line []byte) bool {
+	rest := bytes.TrimLeft(line, " \t-<\"'{")
+	if len(rest) < 7 || len(rest) == len(line) || string(lowerFive(rest)) != "value" {
+		return false
+	}
+	c := rest[5]
+	return c == ':' || c == '>' || isQuote(c)
+}
+
+func lowerFive(text []byte) []byte {
+	five := [5]byte{lower(text[0]), text[1], text[2], text[3], text[4]}
+	return five[:]
+}
+
+// namesSecret reports whether a line is a field called name or key whose value is
+// the name of a secret.
+func namesSecret(line []byte) bool {
+	rest := bytes.TrimLeft(line, " \t<\"'")
+	if len(rest) < 5 {
+		return false
+	}
+	switch first := lower(rest[0]); {
+	case (first == 'n' && string(rest[1:4]) == "ame"):
+		rest = rest[4:]
+	case (first == 'k' && string(rest[1:3]) == "ey"):
+		rest = rest[3:]
+	default:
+		return false
+	}
+	name := bytes.TrimLeft(rest, " \t\"':=>")
+	end := 0
+	for end < len(name) && (isToken(name[end]) || name[end] == '.') {
+		end++
+	}
+	return len(name) < len(rest) && kindOf(string(name[:end])) != plain
 }
 
 // line takes a line to its end, or the rest of one.
@@ -93,7 +165,10 @@ func (s *Stream) line(text []byte) {
 	for len(text) > 0 {
 		text = text[s.piece(text, true):]
 	}
-	s.midway, s.inLine, s.before, s.inside = false, false, 0, terminator{}
+	s.midway, s.inLine, s.before = false, false, 0
+	if s.inside.over--; s.inside.over <= 0 {
+		s.inside = terminator{}
+	}
 	if s.named > 0 {
 		s.named--
 	}
@@ -114,18 +189,27 @@ func (s *Stream) piece(text []byte, ends bool) int {
 	if ends {
 		body = bytes.TrimRight(view, "\r\n")
 	}
-	if !s.inLine && ends && s.wholeLine(text, body) {
+	list := after{}
+	if s.after.form == afterList && !s.inLine && ends {
+		list = s.after
+		s.after = after{}
+	}
+	if !s.inLine && ends && s.inside.over == 0 && list.form == afterNothing && s.wholeLine(text, body) {
+		s.inside = terminator{}
 		return len(text)
 	}
+	if !ends {
+		s.after = after{}
+	}
 	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named, block: -1}
-	c.all(s.inside)
+	c.all(s.inside, list)
 	done, viewed := len(text), len(view)
 	if !ends {
 		viewed = c.safe(len(view))
 		done = s.offset(viewed, len(text))
 	}
 	s.write(text[:done], c.spans, viewed)
-	s.carry(c, viewed, ends)
+	s.carry(c, viewed, len(body), ends)
 	if viewed > 0 {
 		s.before = view[viewed-1]
 	}
@@ -134,12 +218,15 @@ func (s *Stream) piece(text []byte, ends bool) int {
 }
 
 // carry keeps what the rest of the line, or the next lines, must know.
-func (s *Stream) carry(c *scan, viewed int, ends bool) {
+func (s *Stream) carry(c *scan, viewed, length int, ends bool) {
 	s.inside = terminator{}
 	for _, sp := range c.spans {
-		if sp.open && sp.end == viewed && !ends {
+		if sp.open && (!ends && sp.end == viewed || ends && sp.end == length) {
 			s.inside = sp.until
 		}
+	}
+	if ends {
+		s.after = c.after
 	}
 	for _, m := range c.names {
 		if m.at < viewed {
@@ -201,7 +288,14 @@ func (s *Stream) write(text []byte, spans []span, viewed int) {
 			wide = first+1 < len(text) && text[first+1] == 0 || first > 0 && text[first-1] == 0
 			start, end = first, last+1
 		}
+		if start < at { // within one that went already
+			continue
+		}
 		s.out = append(s.out, text[at:start]...)
+		if start == end && sp.silent {
+			at = start
+			continue
+		}
 		if !wide {
 			s.out = append(s.out, sp.quote...)
 		}
@@ -234,6 +328,9 @@ func (s *Stream) mark(wide bool) {
 func (s *Stream) wholeLine(text, body []byte) bool {
 	start, end, secret := 0, len(body), false
 	itemStart, itemEnd := s.item(body)
+	if s.after.form != afterNothing && s.key == 0 && s.afterLine(text, body) {
+		return true
+	}
 	switch indent := indentation(body); {
 	case s.key > 0:
 		start, end, secret = s.keyLine(body)

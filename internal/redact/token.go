@@ -16,7 +16,10 @@ type known struct {
 func knownTokens(first byte) []known {
 	switch first {
 	case 'A':
-		return []known{{"AKIA", 16, isUpper}, {"ASIA", 16, isUpper}, {"AIza", 35, isToken}}
+		return []known{
+			{"AKIA", 16, isUpper}, {"ASIA", 16, isUpper}, {"ABIA", 16, isUpper}, {"ACCA", 16, isUpper}, {"AIza", 35, isToken},
+			{"AGE-SECRET-KEY-1", 40, isUpper}, {"AKCp", 60, isWord}, {"ATATT3xFfGF0", 60, isBase64URL},
+		}
 	case 'e':
 		return []known{{"eyJ", 10, isToken}} // a JWT's header, see jwt
 	case 'Z':
@@ -26,23 +29,55 @@ func knownTokens(first byte) []known {
 	case 'g':
 		return []known{
 			{"ghp_", 30, isWord}, {"gho_", 30, isWord}, {"ghu_", 30, isWord}, {"ghs_", 30, isWord}, {"ghr_", 30, isWord},
-			{"github_pat_", 30, isWord}, {"glpat-", 16, isToken},
+			{"github_pat_", 30, isWord}, {"glpat-", 16, isBase64URL}, {"gldt-", 16, isToken}, {"glrt-", 16, isBase64URL}, {"glcbt-", 16, isToken},
+			{"glptt-", 16, isToken}, {"glft-", 16, isToken}, {"glsoat-", 16, isToken}, {"glimt-", 16, isToken}, {"glagent-", 16, isToken},
+			{"glsa_", 32, isWord}, {"glc_", 32, isBase64Byte},
 		}
+	case 'G':
+		return []known{{"GOCSPX-", 20, isToken}}
 	case 'x':
-		return []known{{"xoxb-", 16, isToken}, {"xoxp-", 16, isToken}, {"xoxa-", 16, isToken}, {"xoxr-", 16, isToken}, {"xoxs-", 16, isToken}}
+		return []known{
+			{"xoxb-", 16, isToken}, {"xoxp-", 16, isToken}, {"xoxa-", 16, isToken}, {"xoxr-", 16, isToken}, {"xoxs-", 16, isToken},
+			{"xoxo-", 16, isToken}, {"xoxc-", 16, isToken}, {"xoxd-", 16, isToken}, {"xoxe.", 16, isBase64URL}, {"xoxe-", 16, isToken}, {"xapp-", 16, isToken},
+		}
 	case 'n':
 		return []known{{"npm_", 30, isWord}}
 	case 'h':
-		return []known{{"hvs.", 20, isToken}} // Vault
+		return []known{{"hvs.", 20, isToken}, {"hvb.", 20, isToken}, {"hvr.", 20, isToken}, {"hf_", 30, isWord}} // Vault, Hugging Face
 	case 's':
-		return []known{{"sk_live_", 16, isWord}, {"sk-", 40, isToken}}
+		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord}, {"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL}}
+	case 'r':
+		return []known{{"rk_live_", 16, isWord}, {"rk_test_", 16, isWord}, {"rubygems_", 40, isWord}}
+	case 'd':
+		return []known{{"dckr_pat_", 20, isToken}, {"dckr_oat_", 20, isToken}, {"dop_v1_", 40, isWord}, {"doo_v1_", 40, isWord}, {"dor_v1_", 40, isWord}, {"dapi", 32, isHex}, {"dp.pt.", 40, isWord}, {"dp.st.", 40, isBase64URL}}
+	case 'p':
+		return []known{{"pypi-AgE", 40, isToken}, {"pul-", 40, isHex}, {"pscale_tkn_", 32, isBase64URL}, {"pscale_pw_", 32, isBase64URL}}
+	case 'S':
+		return []known{{"SG.", 60, isBase64URL}, {"SK", 32, isHex}}
+	case 'N':
+		return []known{{"NRAK-", 27, isUpper}}
+	case 'H':
+		return []known{{"HRKU-", 32, isToken}}
+	case 'P':
+		return []known{{"PMAK-", 50, isToken}}
+	case 'f':
+		return []known{{"fo1_", 40, isToken}}
+	case 'l':
+		return []known{{"lin_api_", 32, isWord}}
+	case 't':
+		return []known{{"tskey-", 24, isToken}}
+	case 'y':
+		return []known{{"ya29.", 30, isToken}}
 	}
 	return nil
 }
 
-// tokenAt is the end of the secret that the word at from begins, or 0.
-func (s *scan) tokenAt(from int) int {
+// tokenAt is the end of the secret that the word from here to there begins, or 0.
+func (s *scan) tokenAt(from, wordEnd int) int {
 	text := s.text[from:]
+	if !beginsToken(text) {
+		return s.otherToken(from, wordEnd)
+	}
 	for _, k := range knownTokens(text[0]) {
 		if !bytes.HasPrefix(text, []byte(k.prefix)) {
 			continue
@@ -64,7 +99,52 @@ func (s *scan) tokenAt(from int) int {
 		}
 		return end
 	}
-	return s.bootstrapToken(from)
+	return s.otherToken(from, wordEnd)
+}
+
+// beginsToken spares most words the table of tokens: it knows their first three
+// characters.
+func beginsToken(text []byte) bool {
+	if len(text) < 3 {
+		return false
+	}
+	switch string(text[:3]) {
+	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "LS0", "NRA", "PMA", "SG.", "ZXl", "dap", "dck", "doo", "dop", "dor", "dp.", "eyJ", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld", "glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "psc", "pul", "pyp", "rk_", "rub", "shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
+		return true
+	}
+	return string(text[:2]) == "SK" && isHex(text[2])
+}
+
+// otherToken is the end of a token that is known by its lengths.
+func (s *scan) otherToken(from, wordEnd int) int {
+	switch length := wordEnd - from; {
+	case length == 6:
+		return s.bootstrapToken(from)
+	case length >= 8 && length <= 14 || length == 84:
+		return s.longToken(from, wordEnd)
+	}
+	return 0
+}
+
+// longToken knows tokens by what stands within or behind them.
+func (s *scan) longToken(from, end int) int {
+	switch length := end - from; {
+	case length == 14 && bytes.HasPrefix(s.text[end:], []byte(".atlasv1.")): // Terraform Cloud
+		for end < len(s.text) && isBase64URL(s.text[end]) {
+			end++
+		}
+		return end
+	case length == 84 && string(s.text[end-8:end-4]) == "AZDO":
+		return end
+	case length >= 8 && length <= 10 && isDigit(s.text[from]) && bytes.HasPrefix(s.text[end:], []byte(":AA")): // Telegram
+		begin := end + 1
+		for end = begin; end < len(s.text) && isToken(s.text[end]); end++ {
+		}
+		if end-begin == 35 {
+			return end
+		}
+	}
+	return 0
 }
 
 // jwt has two more parts, or four; the last may be empty.
@@ -170,9 +250,21 @@ func isBase64(text []byte) bool {
 	return len(text) > 0
 }
 
-func isLetter(c byte) bool     { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-func isDigit(c byte) bool      { return c >= '0' && c <= '9' }
-func isWord(c byte) bool       { return isLetter(c) || isDigit(c) || c == '_' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+
+// isWord reports whether a character is a letter, a digit or _. It is asked for
+// most characters of a text, and a table is quicker than comparing.
+func isWord(c byte) bool {
+	const digits, letters = "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01", "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+	const none = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	const table = none + none + none + digits + "\x00\x00\x00\x00\x00\x00\x00" + letters + "\x00\x00\x00\x00\x01\x00" + letters + "\x00\x00\x00\x00\x00" +
+		none + none + none + none + none + none + none + none
+	return table[c] != 0
+}
+
 func isToken(c byte) bool      { return isWord(c) || c == '-' }
 func isUpper(c byte) bool      { return c >= 'A' && c <= 'Z' || isDigit(c) }
+func isBase64URL(c byte) bool  { return isToken(c) || c == '.' || c == '=' }
+func isHex(c byte) bool        { return isDigit(c) || c >= 'a' && c <= 'f' }
 func isBase64Byte(c byte) bool { return isLetter(c) || isDigit(c) || c == '+' || c == '/' || c == '=' }
