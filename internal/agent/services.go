@@ -69,6 +69,10 @@ func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
 		s.log.Printf("list processes: %v", err)
 		return nil
 	}
+	return startsOf(processes)
+}
+
+func startsOf(processes []host.Process) map[uint32]time.Time {
 	started := make(map[uint32]time.Time, len(processes))
 	for _, p := range processes {
 		started[p.PID] = p.Started

@@ -33,10 +33,15 @@ func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*
 		return nil, err
 	}
 	reply := &agentv1.InspectReply{Facts: factsReply(facts)}
-	starts := s.processStarts(ctx)
+	processes, err := s.host.Processes.List(ctx)
+	if err != nil { // when they were started is an extra
+		s.log.Printf("list processes: %v", err)
+	}
+	starts := startsOf(processes)
 	for _, c := range r.GetComponents() {
 		answer, err := swap.Inspect(ctx, s.host, s.cache, swap.Question{
 			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(), VersionArgs: c.GetVersionArgs(),
+			Processes: processes,
 		})
 		state := componentState(c, answer, starts[answer.Service.PID])
 		if err != nil {
@@ -54,6 +59,7 @@ func componentState(c *agentv1.InspectComponent, a swap.Answer, started time.Tim
 		Exists: a.Exists, Folder: a.Folder, Sha256: a.SHA256, Size: a.Size, Version: a.Version,
 		PreviousPath: a.PreviousPath, PreviousSha256: a.PreviousSHA256, PreviousVersion: a.PreviousVersion,
 		ServiceExists: a.ServiceExists, Leftovers: a.Leftovers,
+		Outdated: a.Outdated, RunBy: a.RunBy,
 	}
 	if a.ServiceExists {
 		if a.Service.PID == 0 {

@@ -109,8 +109,14 @@ func (c *component) decide(force bool) error {
 	case c.commandLine != "":
 		c.change = changeRestart
 		c.say("the service's arguments change")
+	case c.state.GetOutdated():
+		c.change = changeRestart
+		c.say("its process was older than the file")
 	case force && c.state.GetServiceExists():
 		c.change = changeRestart
+	}
+	if c.change == changeSkipped && c.state.GetOutdated() {
+		c.say("its process is older than that file, and is left alone too")
 	}
 	if c.change.changes() && !c.state.GetServiceExists() {
 		c.say(fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name))
@@ -118,9 +124,13 @@ func (c *component) decide(force bool) error {
 	return nil
 }
 
-// otherFile says that the service runs another file than the one at the
-// destination, which is then changed for nothing.
+// otherFile returns a hint about a component whose service runs another file than
+// the one at the destination, or whose file is run by a service of another name: it
+// is then changed for nothing. "" if there is none.
 func (c *component) otherFile() string {
+	if by := c.state.GetRunBy(); len(by) > 0 {
+		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
+	}
 	if !c.state.GetServiceExists() {
 		return ""
 	}

@@ -2,9 +2,11 @@ package deploy
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
@@ -28,6 +30,55 @@ func TestWhereThereIsNoService(t *testing.T) {
 	// Whatever it is, it is not run to learn its version.
 	if args := newComponent(v1alpha1.Provisioner{Name: "tool"}).versionArgs(); args != nil {
 		t.Errorf("asks a stranger for %v", args)
+	}
+}
+
+// A misspelt name places the file of a service that runs and restarts nothing.
+func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
+	b := twoPrograms(t)
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Name = "kublet"
+	b.swap.answer = func(s *agentv1.ComponentState) {
+		if s.GetName() == "kublet" {
+			s.RunBy = []string{"kubelet"}
+		}
+	}
+	const hint = "service kubelet runs this file; did you mean name: kubelet?"
+	for _, when := range []string{"when it is placed", "when it was placed before"} {
+		result, err := b.push(t.Context(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := result.Components[1]; !strings.Contains(r.Message, hint) || !slices.Contains(b.story.warnings, "kublet: "+hint) {
+			t.Errorf("%s: %+v", when, r)
+		}
+	}
+	s, err := b.status()
+	if err != nil || s.Components[1].Message != hint {
+		t.Errorf("status: %+v, %v", s.Components[1], err)
+	}
+}
+
+func TestAnOlderProcessIsRestarted(t *testing.T) {
+	b := twoPrograms(t)
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	b.swap.answer = func(s *agentv1.ComponentState) { s.Outdated = s.GetName() == "kubelet" }
+	result, err := b.push(t.Context(), Options{})
+	if err != nil || result.Result != Changed {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if r := result.Components[1]; r.Action != ActionRestarted || !strings.Contains(r.Message, "older than the file") {
+		t.Errorf("%+v", r)
+	}
+	no := false
+	b.source("kubelet.exe", program("kubelet", "v1.31.0"))
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Overwrite = &no
+	if result, err = b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := result.Components[1]; r.Action != ActionSkipped || !strings.Contains(r.Message, "left alone too") {
+		t.Errorf("what may not be touched is not restarted, and the result says so: %+v", r)
 	}
 }
 

@@ -204,6 +204,7 @@ type fakeSwap struct {
 	commandLines map[string]string // of the services that exist
 	versions     map[string]string // that programs report, by hash
 	architecture string
+	now          time.Time // the node's clock
 
 	transactions []*agentv1.Transaction
 	inspections  int
@@ -231,7 +232,7 @@ func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ..
 	}
 	f.inspections++
 	reply := &agentv1.InspectReply{
-		Facts:        &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64", Uptime: durationpb.New(3 * time.Hour)},
+		Facts:        &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64", Uptime: durationpb.New(3 * time.Hour), Time: timestamppb.New(f.now)},
 		Transactions: f.transactions,
 	}
 	if f.architecture != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -14,6 +15,9 @@ import (
 // transaction. What stands there now is kept in turn, so that a second rollback
 // undoes the first. Errors are those of Push.
 func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options, r ui.Reporter) (NodeResult, error) {
+	if options.Holder == "" {
+		options.Holder = plan.Holder("rollback")
+	}
 	w := newWork(n, doc, options, r)
 	return w.finish(w.rollback(ctx, names))
 }

@@ -45,6 +45,21 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 	b.unlocked()
 }
 
+// Others that find the node locked, or an interrupted transaction, read which
+// command it is of.
+func TestARollbackNamesItself(t *testing.T) {
+	b := twoPrograms(t)
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rollback(t.Context(), b.node.Node, b.doc, []string{"kubelet"}, Options{}, b.story); err != nil {
+		t.Fatal(err)
+	}
+	if holder := b.swap.plans[1].GetHolder(); !strings.Contains(holder, "swdt rollback") {
+		t.Errorf("holder %q", holder)
+	}
+}
+
 func TestARefusedRollbackKeepsThePreviousBinary(t *testing.T) {
 	b := twoPrograms(t)
 	if _, err := b.push(t.Context(), Options{}); err != nil {
@@ -89,12 +104,12 @@ func TestRollbackToTheSame(t *testing.T) {
 func (b *bench) status() (NodeStatus, error) {
 	return Status(b.t.Context(), b.node.Node, b.doc, StatusOptions{
 		Sources: source.NewSet(source.Options{Cache: filepath.Join(b.folder, "cache")}), AgentHash: "agent",
-		Now: func() time.Time { return time.Unix(1000, 0) },
 	}, b.story)
 }
 
 func TestStatus(t *testing.T) {
 	b := twoPrograms(t)
+	b.swap.now = time.Unix(1000, 0) // the node's clock, by which the start is known too
 	b.swap.answer = func(s *agentv1.ComponentState) { s.Service.Started = timestamppb.New(time.Unix(400, 0)) }
 	b.source("containerd.exe", program("containerd", "1.7.11")) // as on the node
 	b.doc.Node.Spec.Kubernetes.Provisioners[0].Version = "v1.7.11"
@@ -120,6 +135,11 @@ func TestDrift(t *testing.T) {
 		prepare func(b *bench)
 		want    Drift
 	}{
+		"an older process": {func(b *bench) {
+			b.source("kubelet.exe", program("kubelet", "v1.29.0"))
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = ""
+			b.swap.answer = func(s *agentv1.ComponentState) { s.Outdated = true }
+		}, DriftRestart},
 		"source not built": {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "none.exe" }, DriftUnknown},
 		"remote source":    {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x" }, DriftVersion},
 		"remote, version fits": {func(b *bench) {

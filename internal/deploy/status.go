@@ -20,8 +20,6 @@ type StatusOptions struct {
 	Sources *source.Set
 	// AgentHash is that of the agent that nodes run.
 	AgentHash string
-	// Now is the clock; nil: time.Now.
-	Now func() time.Time
 }
 
 // StatusReport is what `swdt status` prints.
@@ -63,6 +61,7 @@ const (
 	DriftNone    Drift = "none"
 	DriftBinary  Drift = "binary"  // another binary than the source
 	DriftVersion Drift = "version" // another version than the one wanted
+	DriftRestart Drift = "restart" // the service's process is older than the file
 	DriftMissing Drift = "missing" // nothing at the destination
 	DriftUnknown Drift = "unknown" // the source is not at hand
 )
@@ -83,9 +82,6 @@ type ComponentStatus struct {
 // Status looks at the node and changes nothing. Beside the components of the node
 // file it reports on the containerd and kubelet that are there without one.
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
-	if options.Now == nil {
-		options.Now = time.Now
-	}
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
 	status := NodeStatus{Name: doc.Node.Metadata.Name, Agent: Agent{Hash: options.AgentHash}, Components: []ComponentStatus{}}
 	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
@@ -101,7 +97,7 @@ func Status(ctx context.Context, n *node.Node, doc config.Document, options Stat
 	}
 	status.takeFacts(reply)
 	for _, c := range w.components {
-		status.Components = append(status.Components, w.componentStatus(ctx, c, options.Now()))
+		status.Components = append(status.Components, w.componentStatus(ctx, c, reply.GetFacts().GetTime().AsTime()))
 	}
 	return status, nil
 }
@@ -118,6 +114,8 @@ func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
 	}
 }
 
+// componentStatus compares a component with the node file; now is the time by the
+// node's clock, as the process's start is.
 func (w *work) componentStatus(ctx context.Context, c *component, now time.Time) ComponentStatus {
 	status := ComponentStatus{
 		Name: c.spec.Name, Destination: c.spec.Destination,
@@ -141,6 +139,9 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 		} else {
 			status.Message = c.otherFile()
 		}
+		if status.Drift == DriftRestart {
+			status.Message = "its process is older than the file: swdt kubernetes --only " + c.spec.Name + " restarts it"
+		}
 	}
 	return status
 }
@@ -152,7 +153,7 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 	case !c.state.GetExists():
 		return DriftMissing, nil
 	case c.joined:
-		return versionDrift(c), nil
+		return DriftNone, nil
 	}
 	wanted, err := c.spec.SHA256, error(nil)
 	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
@@ -164,10 +165,14 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 		return DriftUnknown, fmt.Errorf("compare with the source: %w", err)
 	case wanted != "" && wanted != c.state.GetSha256():
 		return DriftBinary, nil
-	case wanted == "" && versionDrift(c) == DriftNone:
+	case versionDrift(c) == DriftVersion:
+		return DriftVersion, nil
+	case c.state.GetOutdated():
+		return DriftRestart, nil
+	case wanted == "":
 		return DriftUnknown, nil
 	}
-	return versionDrift(c), nil
+	return DriftNone, nil
 }
 
 // versionDrift compares the version alone; the node file may want none.

@@ -12,6 +12,8 @@ type Program struct {
 	Exists  bool   `json:"exists"`
 	Version string `json:"version,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`
+	// Outdated reports that the service's process is older than the file.
+	Outdated bool `json:"outdated,omitempty"`
 	// Leftovers are files beside it that a push has left.
 	Leftovers []string `json:"leftovers,omitempty"`
 }

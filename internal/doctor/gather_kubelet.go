@@ -84,6 +84,7 @@ func (g *gatherer) programs(ctx context.Context) error {
 	for _, c := range reply.GetComponents() {
 		programs[c.GetName()] = Program{
 			Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(), Leftovers: c.GetLeftovers(),
+			Outdated: c.GetOutdated(),
 		}
 	}
 	for _, t := range reply.GetTransactions() {

@@ -160,6 +160,11 @@ func pushRules() []Rule {
 			Remedy: "swdt kubernetes finishes or undoes it, then does what it is asked for", look: lookAtSwaps,
 		},
 		{
+			ID: "outdated-process", Title: "the services run the programs that are on the disk", Severity: Warning, Needs: []string{"programs"}, Link: docsPush,
+			Means:  "A program was replaced and its service was not restarted: what runs is not what the file's version says, until the next restart or crash.",
+			Remedy: "swdt kubernetes --only NAME restarts it", look: lookAtOutdated,
+		},
+		{
 			ID: "push-leftovers", Title: "no push has left files", Severity: Info, Needs: []string{"programs"}, Link: docsPush,
 			Means:  "Half-sent binaries, and old ones that a program still ran when they were replaced, take space.",
 			Remedy: "the next swdt kubernetes removes those that no program runs", look: lookAtLeftovers,
@@ -183,6 +188,16 @@ func lookAtSwaps(f *Facts) (all []Finding) {
 			all = append(all, found(seen, "a push of binaries was cut off, and nobody is at work on it"))
 		case age > patience:
 			all = append(all, found(seen, "a push of binaries has been at work for %s", age.Round(time.Minute)).as(Warning))
+		}
+	}
+	return all
+}
+
+func lookAtOutdated(f *Facts) (all []Finding) {
+	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
+		if program := (*f.Programs.Value)[name]; program.Outdated {
+			all = append(all, found(program.Path+" "+program.Version, "the process of service %s is older than its file", name).
+				remedied("swdt kubernetes --only %s; or swdt exec -- powershell -Command Restart-Service -Force %s", name, name))
 		}
 	}
 	return all

@@ -11,6 +11,9 @@ type FileInfo struct {
 	Path     string // as asked for, cleaned: C:\k\kubelet.exe
 	Size     int64  // bytes; 0 for a folder
 	Modified time.Time
+	// Changed is when the content, the name or the access list was last changed,
+	// by the machine's clock. Unlike Modified it cannot be set.
+	Changed  time.Time
 	Folder   bool
 	ReadOnly bool
 	Link     bool   // a reparse point: symbolic link or junction; never followed

@@ -30,18 +30,7 @@ func (t *transaction) pinChildren(ctx context.Context, service string) (*childre
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
-	below := map[uint32]bool{status.PID: true}
-	for range processes { // a parent may stand after its child in the list
-		grown := false
-		for _, p := range processes {
-			if below[p.ParentPID] && !below[p.PID] && p.PID != 0 {
-				below[p.PID], grown = true, true
-			}
-		}
-		if !grown {
-			break
-		}
-	}
+	below := descendants(processes, status.PID)
 	for _, p := range processes {
 		if p.PID == status.PID || !below[p.PID] || !t.isDestination(p.Image) {
 			continue
@@ -57,6 +46,23 @@ func (t *transaction) pinChildren(ctx context.Context, service string) (*childre
 		c.handles = append(c.handles, handle)
 	}
 	return c, nil
+}
+
+// descendants is a process and all that it started, directly or not.
+func descendants(processes []host.Process, pid uint32) map[uint32]bool {
+	below := map[uint32]bool{pid: true}
+	for range processes { // a parent may stand after its child in the list
+		grown := false
+		for _, p := range processes {
+			if below[p.ParentPID] && !below[p.PID] && p.PID != 0 {
+				below[p.PID], grown = true, true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	return below
 }
 
 func (t *transaction) isDestination(image string) bool {

@@ -21,6 +21,8 @@ type Question struct {
 	Service     string // empty: none to look at
 	// VersionArgs make the binary print its version; none: it is not run.
 	VersionArgs []string
+	// Processes of the machine, as listed by the caller.
+	Processes []host.Process
 }
 
 // Answer is a component's state.
@@ -37,6 +39,11 @@ type Answer struct {
 	// there; none while a transaction is under way is anybody's to remove.
 	Leftovers     []string
 	ServiceExists bool
+	// Outdated reports that the service's process is older than the file.
+	Outdated bool
+	// RunBy are services of other names that run the file; looked for only if
+	// the service does not exist.
+	RunBy         []string
 	Service       host.ServiceStatus
 	ServiceConfig host.ServiceConfig
 }
@@ -62,6 +69,10 @@ func Inspect(ctx context.Context, h *host.Host, hashes *hashcache.Cache, q Quest
 			return a, fmt.Errorf("hash %s: %w", q.Destination, err)
 		}
 		a.Version = versionOf(ctx, h, q.Destination, q.VersionArgs)
+		a.Outdated = a.outdated(q, info.Changed)
+	}
+	if q.Service != "" && !a.ServiceExists {
+		a.RunBy = runBy(ctx, h.Services, q.Destination)
 	}
 	return a, a.inspectPrevious(ctx, h, hashes, q)
 }

@@ -202,6 +202,47 @@ func TestInspect(t *testing.T) {
 	})
 }
 
+func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		inspect := func(service string) swap.Answer {
+			t.Helper()
+			m, p := n.session()
+			defer p.Exit()
+			processes, err := m.Host.Processes.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{
+				Name: service, Destination: `c:/k/Kubelet.exe`, Service: service, Processes: processes,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		if inspect("kubelet").Outdated {
+			t.Error("outdated on a fresh machine")
+		}
+
+		time.Sleep(time.Minute) // of the bubble's clock
+		misspelt := n.stageKubelet(t, "v1.30.0", "")
+		misspelt.Name, misspelt.Service = "kublet", ""
+		n.push(t, misspelt)
+		if a := inspect("kubelet"); !a.Outdated || len(a.RunBy) != 0 {
+			t.Errorf("the file was replaced and the process was not: %+v", a)
+		}
+		if a := inspect("kublet"); a.Outdated || len(a.RunBy) != 1 || a.RunBy[0] != "kubelet" {
+			t.Errorf("a service of another name runs the file: %+v", a)
+		}
+
+		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})
+		if inspect("kubelet").Outdated {
+			t.Error("outdated after a restart")
+		}
+	})
+}
+
 func TestTimesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)

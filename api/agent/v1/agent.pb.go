@@ -5662,8 +5662,10 @@ type ComponentState struct {
 	ServiceExists   bool                   `protobuf:"varint,11,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
 	Service         *ServiceStatus         `protobuf:"bytes,12,opt,name=service,proto3" json:"service,omitempty"`
 	ServiceConfig   *ServiceConfig         `protobuf:"bytes,13,opt,name=service_config,json=serviceConfig,proto3" json:"service_config,omitempty"`
-	Leftovers       []string               `protobuf:"bytes,15,rep,name=leftovers,proto3" json:"leftovers,omitempty"` // files beside the destination that an interrupted push left
-	Error           string                 `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`         // why the state could not be read
+	Leftovers       []string               `protobuf:"bytes,15,rep,name=leftovers,proto3" json:"leftovers,omitempty"`      // files beside the destination that an interrupted push left
+	Error           string                 `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`              // why the state could not be read
+	Outdated        bool                   `protobuf:"varint,16,opt,name=outdated,proto3" json:"outdated,omitempty"`       // the service's process is older than the file at the destination
+	RunBy           []string               `protobuf:"bytes,17,rep,name=run_by,json=runBy,proto3" json:"run_by,omitempty"` // other services whose command line names the destination; asked only if the component's own does not exist
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -5801,6 +5803,20 @@ func (x *ComponentState) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *ComponentState) GetOutdated() bool {
+	if x != nil {
+		return x.Outdated
+	}
+	return false
+}
+
+func (x *ComponentState) GetRunBy() []string {
+	if x != nil {
+		return x.RunBy
+	}
+	return nil
 }
 
 type Transaction struct {
@@ -6867,7 +6883,7 @@ const file_agent_proto_rawDesc = "" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
 	"components\x12>\n" +
 	"\ftransactions\x18\x02 \x03(\v2\x1a.swdt.agent.v1.TransactionR\ftransactions\x12/\n" +
-	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\x8d\x04\n" +
+	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xc0\x04\n" +
 	"\x0eComponentState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
@@ -6884,7 +6900,9 @@ const file_agent_proto_rawDesc = "" +
 	"\aservice\x18\f \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12C\n" +
 	"\x0eservice_config\x18\r \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\rserviceConfig\x12\x1c\n" +
 	"\tleftovers\x18\x0f \x03(\tR\tleftovers\x12\x14\n" +
-	"\x05error\x18\x0e \x01(\tR\x05error\"\xcd\x01\n" +
+	"\x05error\x18\x0e \x01(\tR\x05error\x12\x1a\n" +
+	"\boutdated\x18\x10 \x01(\bR\boutdated\x12\x15\n" +
+	"\x06run_by\x18\x11 \x03(\tR\x05runBy\"\xcd\x01\n" +
 	"\vTransaction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x120\n" +

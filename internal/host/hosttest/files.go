@@ -113,6 +113,9 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		if !info.Modified.Equal(want) {
 			t.Errorf("got %v", info.Modified)
 		}
+		if !info.Changed.After(want) {
+			t.Errorf("the time of the last change is the machine's, not %v", info.Changed)
+		}
 	})
 	t.Run("SetModifiedOfAnOpenFile", func(t *testing.T) {
 		f := fixture(t)
@@ -249,6 +252,9 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 		if _, err := f.Host.Files.Stat(f.path("from")); !errors.Is(err, host.ErrNotExist) {
 			t.Errorf("the old name: %v", err)
+		}
+		if after.Changed.Before(before.Changed) || after.Changed.IsZero() {
+			t.Errorf("changed %v, after the rename %v", before.Changed, after.Changed)
 		}
 		f.write(t, f.path("from"), "other")
 		other, err := f.Host.Files.Stat(f.path("from"))

@@ -32,6 +32,7 @@ type file struct {
 	link     string           // target of a symbolic link
 	readOnly bool
 	modified time.Time
+	changed  time.Time
 	security access.List
 
 	content content
@@ -136,7 +137,7 @@ func (d *disk) create(by *account, folder *file, name string, isFolder bool, sdd
 }
 
 func (d *disk) add(folder *file, f *file, name string) {
-	f.parent, f.name = folder, name
+	f.parent, f.name, f.changed = folder, name, now()
 	folder.children[fold(name)] = f
 	folder.modified = now()
 }
@@ -318,7 +319,7 @@ func (f *file) writers() int {
 
 func (f *file) info(path string) host.FileInfo {
 	return host.FileInfo{
-		Path: path, Size: f.content.size, Modified: f.modified, Folder: f.folder,
+		Path: path, Size: f.content.size, Modified: f.modified, Changed: f.changed, Folder: f.folder,
 		ReadOnly: f.readOnly, Link: f.link != "",
 		ID: host.FileID{Volume: volumeSerial, Index: f.index},
 	}
@@ -344,7 +345,7 @@ func (d *disk) write(f *file, data []byte) (int, error) {
 	if !f.removed {
 		d.used += int64(n)
 	}
-	f.modified, f.image = now(), nil
+	f.modified, f.changed, f.image = now(), now(), nil
 	if n < len(data) {
 		return n, host.ErrDiskFull
 	}
@@ -365,7 +366,7 @@ func (d *disk) writeAt(f *file, data []byte, offset int64) (int, error) {
 		d.used += more
 	}
 	f.synced = min(f.synced, offset)
-	f.modified, f.image = now(), nil
+	f.modified, f.changed, f.image = now(), now(), nil
 	return len(data), nil
 }
 
@@ -373,7 +374,7 @@ func (d *disk) truncate(f *file, size int64) {
 	d.used -= f.content.size - size
 	f.content.truncate(size)
 	f.synced = min(f.synced, size)
-	f.modified, f.image = now(), nil
+	f.modified, f.changed, f.image = now(), now(), nil
 }
 
 // each calls visit for every file on the disk.

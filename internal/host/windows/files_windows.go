@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 
@@ -41,7 +42,20 @@ func (files) Stat(path string) (host.FileInfo, error) {
 	if err := windows.GetFileInformationByHandle(handle, &raw); err != nil {
 		return host.FileInfo{}, failed(err, "look at %s", path)
 	}
-	return infoOf(path, raw), nil
+	info := infoOf(path, raw)
+	var times basicInfo
+	if err := windows.GetFileInformationByHandleEx(handle, windows.FileBasicInfo, (*byte)(unsafe.Pointer(&times)), uint32(unsafe.Sizeof(times))); err != nil {
+		return host.FileInfo{}, failed(err, "look at %s", path)
+	}
+	info.Changed = timeOf(times.ChangeTime)
+	return info, nil
+}
+
+// basicInfo is FILE_BASIC_INFO; its times count 100 ns since 1601.
+type basicInfo struct {
+	CreationTime, LastAccessTime, LastWriteTime, ChangeTime int64
+	FileAttributes                                          uint32
+	_                                                       uint32
 }
 
 func infoOf(path string, raw windows.ByHandleFileInformation) host.FileInfo {
