@@ -140,10 +140,17 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 			status.Message = c.otherFile()
 		}
 		if status.Drift == DriftRestart {
-			status.Message = "its process is older than the file: swdt kubernetes --only " + c.spec.Name + " restarts it"
+			status.Message = c.restartHint()
 		}
 	}
 	return status
+}
+
+func (c *component) restartHint() string {
+	if c.joined { // nothing in the node file for a push
+		return "its process is older than the file: swdt exec -- powershell -Command Restart-Service -Force " + c.spec.Name
+	}
+	return "its process is older than the file: swdt kubernetes --only " + c.spec.Name + " restarts it"
 }
 
 // drift compares with the source if that is a local file, or if the node file
@@ -152,6 +159,8 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 	switch {
 	case !c.state.GetExists():
 		return DriftMissing, nil
+	case c.joined && c.state.GetOutdated():
+		return DriftRestart, nil
 	case c.joined:
 		return DriftNone, nil
 	}
