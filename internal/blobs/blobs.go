@@ -71,7 +71,10 @@ func (s *Store) Folder() string { return s.folder }
 
 func (s *Store) path(hash string) string { return filepath.Join(s.folder, hash) }
 
-// valid is whether a hash is one, and so no path to anywhere else.
+// IsSHA256 reports whether text is a SHA-256 in lower-case hexadecimal, and so safe
+// as part of a file's name.
+func IsSHA256(text string) bool { return valid(text) }
+
 func valid(hash string) bool {
 	sum, err := hex.DecodeString(hash)
 	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == hash
@@ -202,6 +205,9 @@ func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, 
 // Adopt makes the file at path, on the same volume, the one of this hash, which
 // it was found to have. It returns the file's new path.
 func (s *Store) Adopt(ctx context.Context, path, hash string) (string, error) {
+	if !valid(hash) {
+		return "", fmt.Errorf("keep %s: %q is no SHA-256", path, hash)
+	}
 	blob := s.path(hash)
 	if err := os.Rename(path, blob); err != nil {
 		// On Windows a file that another swdt is reading cannot be replaced; it

@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/packed"
+	"github.com/swdt-dev/swdt/internal/reply"
 	"github.com/swdt-dev/swdt/internal/ssh"
 )
 
@@ -44,18 +45,19 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 		}
 		return &agentConn{agent: agent, address: client.Address()}, nil
 	}
-	rpc, err := grpc.NewClient("passthrough:///node",
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects the stream
 		grpc.WithContextDialer(once),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connectionWindow),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(largestMessage), grpc.MaxCallSendMsgSize(largestMessage)),
-		grpc.WithStreamInterceptor(packed.Client),
+		grpc.WithChainStreamInterceptor(packed.Client),
 		grpc.WithIdleTimeout(0), // an idle stream must not be closed: there is no second one
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
-	)
+	}
+	rpc, err := grpc.NewClient("passthrough:///node", append(options, reply.Options()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("talk to the agent: %w", err)
 	}

@@ -92,7 +92,7 @@ func (r *receiver) RecvMsg(message any) error {
 // unpack does not take the block's word for how much memory it needs.
 func unpack(block []byte) ([]byte, error) {
 	size, err := snappy.DecodedLen(block)
-	if err == nil && size > most {
+	if err == nil && (size > most || size == 0) {
 		err = fmt.Errorf("%d bytes", size)
 	}
 	var text []byte

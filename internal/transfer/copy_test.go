@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/transfer"
@@ -102,12 +104,12 @@ func TestAPartOfAnotherFileIsThrownAway(t *testing.T) {
 	}
 }
 
-func TestAFileThatGrowsMeanwhileIsNamed(t *testing.T) {
+func TestARemoteFileThatChangesMeanwhileIsNamed(t *testing.T) {
 	n := start(t)
 	n.Put(`C:\k\kubelet.log`, content(1<<20, 1))
 	n.OnCall(func(method string) error {
 		if strings.HasSuffix(method, "Files/Read") {
-			n.Put(`C:\k\kubelet.log`, content(1<<20+100, 1))
+			n.Put(`C:\k\kubelet.log`, content(1<<20, 2))
 		}
 		return nil
 	})
@@ -117,8 +119,118 @@ func TestAFileThatGrowsMeanwhileIsNamed(t *testing.T) {
 	if !errors.As(err, &changed) {
 		t.Fatalf("got %v", err)
 	}
-	if left, err := filepath.Glob(filepath.Dir(to) + "/*"); err != nil || len(left) != 0 {
+	nothingIn(t, filepath.Dir(to))
+}
+
+func nothingIn(t *testing.T, folder string) {
+	t.Helper()
+	if left, err := filepath.Glob(folder + "/*"); err != nil || len(left) != 0 {
 		t.Fatalf("left %v, %v", left, err)
+	}
+}
+
+func TestOfALogThatGrowsComesWhatItHadAtFirst(t *testing.T) {
+	n, want := start(t), content(1<<20, 1)
+	n.Put(`C:\k\kubelet.log`, want)
+	n.OnCall(func(method string) error {
+		if strings.HasSuffix(method, "Files/Read") {
+			n.Put(`C:\k\kubelet.log`, append(bytes.Clone(want), "and more"...))
+		}
+		return nil
+	})
+	to := filepath.Join(t.TempDir(), "kubelet.log")
+	if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.log`, to, ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(to); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestTwoCopiesOfOneFileAtOnce(t *testing.T) {
+	n, want := start(t), content(3<<20, 1)
+	file := local(t, want)
+	for range 5 {
+		n.Put(`C:\k\kubelet.exe`, want)
+		folder := t.TempDir()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, folder, ui.Discard{}); err != nil {
+					t.Errorf("from the node: %v", err)
+				}
+			})
+		}
+		both.Wait()
+		if got, err := os.ReadFile(filepath.Join(folder, "kubelet.exe")); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+			t.Fatalf("left %v, %v", left, err)
+		}
+		if err := n.Files.Remove(`C:\k\kubelet.exe`); err != nil {
+			t.Fatal(err)
+		}
+		failed := make([]error, 2)
+		for i := range failed {
+			both.Go(func() {
+				_, failed[i] = transfer.Upload(t.Context(), n.Node, file.Path, `C:\k\kubelet.exe`, ui.Discard{})
+			})
+		}
+		both.Wait()
+		if failed[0] != nil && failed[1] != nil {
+			t.Fatalf("neither went to the node: %v; %v", failed[0], failed[1])
+		}
+		if !bytes.Equal(n.Get(`C:\k\kubelet.exe`), want) {
+			t.Fatalf("the node has another file after %v", failed)
+		}
+	}
+}
+
+func TestWhereACopyLands(t *testing.T) {
+	n := start(t)
+	n.Put(`C:\k\sub\f.txt`, []byte("hello"))
+	for name, c := range map[string]struct {
+		remote, local string // below a folder that has the folder "there" and the file "file"
+		lands         string // empty: refused
+	}{
+		"as a new file":                  {`C:\k\sub\f.txt`, "new", "new"},
+		"over a file":                    {`C:\k\sub\f.txt`, "file", "file"},
+		"into a folder":                  {`C:\k\sub\f.txt`, "there", "there/f.txt"},
+		"into a folder with a slash":     {`C:\k\sub\f.txt`, "there/", "there/f.txt"},
+		"into a new folder":              {`C:\k\sub\f.txt`, "new/", "new/f.txt"},
+		"into new folders":               {`C:\k\sub\f.txt`, "new/er/", "new/er/f.txt"},
+		"as a file of no folder":         {`C:\k\sub\f.txt`, "new/f.txt", ""},
+		"a folder as a new one":          {`C:\k\sub`, "new", "new/f.txt"},
+		"a folder with a slash":          {`C:\k\sub\`, "new", "new/f.txt"},
+		"a folder into a folder":         {`C:\k\sub`, "there", "there/sub/f.txt"},
+		"a folder into a new folder":     {`C:\k\sub`, "new/", "new/sub/f.txt"},
+		"a folder over a file":           {`C:\k\sub`, "file", ""},
+		"a drive has no name to take":    {`C:\`, "there", ""},
+		"a file where its folder stands": {`C:\k\sub\f.txt`, "taken", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, map[string][]byte{"there/other": nil, "file": []byte("old"), "taken/f.txt/x": nil})
+			to := filepath.Join(root, filepath.FromSlash(c.local))
+			if strings.HasSuffix(c.local, "/") {
+				to += string(filepath.Separator)
+			}
+			_, err := transfer.Download(t.Context(), n.Node, c.remote, to, ui.Discard{})
+			if c.lands == "" {
+				if err == nil {
+					t.Error("copied")
+				}
+				return
+			}
+			path := filepath.Join(root, filepath.FromSlash(c.lands))
+			got, readErr := os.ReadFile(path)
+			if err != nil || readErr != nil || string(got) != "hello" {
+				t.Fatalf("%q, %v, %v", got, err, readErr)
+			}
+			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+		})
 	}
 }
 

@@ -9,16 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Download copies a file or folder of the node here, by the rules of Upload.
+// mostFiles bounds the files and folders of one download, since the node says how
+// many there are.
+const mostFiles = 1_000_000
+
+// Download copies a file or folder of the node here, by the rules of Upload. The
+// node is not trusted: whatever it answers, nothing is written but to local, no
+// more than it announced, and no more than the disk has room for.
 func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Reporter) (CopyResult, error) {
 	c := &copying{node: n, reporter: r}
 	remote, err := v1alpha1.CleanWindowsPath(remote)
@@ -29,9 +37,9 @@ func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Repo
 	if err != nil {
 		return c.result, fmt.Errorf("copy from the node: %w", err)
 	}
-	local, err = localName(local, remote)
+	local, err = localName(local, remote, info.GetFolder())
 	if err != nil {
-		return c.result, err
+		return c.result, fmt.Errorf("copy %s: %w", remote, err)
 	}
 	if info.GetFolder() {
 		return c.result, c.downloadFolder(ctx, remote, local)
@@ -39,30 +47,55 @@ func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Repo
 	return c.result, c.downloadFile(ctx, info, remote, local)
 }
 
-// localName is the path that remote gets here.
-func localName(local, remote string) (string, error) {
+// localName is the path that remote gets here, as scp has it: in local if that is
+// a folder or ends in a slash, else local itself. A folder that ends in a slash is
+// made; any other must be there.
+func localName(local, remote string, folder bool) (string, error) {
 	if local == "" {
-		return "", errors.New("copy from the node: the local path is empty: use . for this folder")
+		return "", errors.New("the local path is empty: use . for this folder")
 	}
 	info, err := os.Stat(local)
-	if err == nil && info.IsDir() || os.IsPathSeparator(local[len(local)-1]) {
+	switch {
+	case err == nil && info.IsDir():
 		return joinLocal(local, remote)
+	case err == nil && folder:
+		return "", fmt.Errorf("%s is a file here, and a folder is to be copied: name another place", local)
+	case os.IsPathSeparator(local[len(local)-1]):
+		if err := os.MkdirAll(local, 0o777); err != nil {
+			return "", fmt.Errorf("make the folder for it: %w", err)
+		}
+		return joinLocal(local, remote)
+	case folder:
+		return local, nil
+	}
+	parent := filepath.Dir(local)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the folder %s does not exist here: make it, or end the path with a slash", parent)
 	}
 	return local, nil
 }
 
-// joinLocal puts what is at a remote path into a local folder, and nowhere
-// else: the node chooses its files' names, but not where they land here.
+// joinLocal puts what is at a remote path into a local folder, and nowhere else:
+// the node chooses its files' names, but not where they land here.
 func joinLocal(folder, remote string) (string, error) {
 	name := remote[strings.LastIndexAny(remote, `\/`)+1:]
-	if name == "" || name == "." || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
-		return "", fmt.Errorf("copy %s: its name is not one for a file here: give one", remote)
+	if !fitsHere(name) {
+		return "", fmt.Errorf("the name %q is not one for a file here: give one", name)
 	}
 	return filepath.Join(folder, name), nil
 }
 
+// fitsHere reports whether a file of the node can have its name here too. It is
+// as strict on every system: a bundle or a copy may travel on to Windows, where
+// a:b is a stream of a, and "a." is a.
+func fitsHere(name string) bool {
+	return name != "" && name != "." && name != ".." && filepath.IsLocal(name) &&
+		!strings.ContainsAny(name, `/\:`) && !strings.ContainsFunc(name, unicode.IsControl) &&
+		!strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
+}
+
 func (c *copying) downloadFolder(ctx context.Context, remote, local string) error {
-	if err := os.MkdirAll(local, 0o755); err != nil {
+	if err := os.MkdirAll(local, 0o777); err != nil {
 		return fmt.Errorf("copy %s: %w", remote, err)
 	}
 	reply, err := c.node.Files.List(ctx, &agentv1.ListFilesRequest{Path: remote})
@@ -70,9 +103,13 @@ func (c *copying) downloadFolder(ctx context.Context, remote, local string) erro
 		return fmt.Errorf("copy %s: %w", remote, err)
 	}
 	for _, entry := range reply.GetEntries() {
+		if c.seen++; c.seen > mostFiles {
+			return fmt.Errorf("copy %s: the node lists more than %d files: copy its folders one by one", remote, mostFiles)
+		}
 		to, err := joinLocal(local, entry.GetPath())
 		switch {
 		case err != nil:
+			err = fmt.Errorf("copy %s: %w", remote, err)
 		case entry.GetLink():
 			c.skip(entry.GetPath(), fs.ModeSymlink)
 		case entry.GetFolder():
@@ -92,22 +129,20 @@ func (c *copying) downloadFile(ctx context.Context, info *agentv1.FileInfo, remo
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", remote, err)
 	}
+	if !blobs.IsSHA256(hash.GetSha256()) || hash.GetSize() < 0 {
+		return fmt.Errorf("copy %s: the node answers no SHA-256 and size of it", remote)
+	}
 	c.result.Files++
 	c.result.SizeBytes += hash.GetSize()
 	if same(ctx, local, hash) {
 		c.result.Unchanged++
 		return nil
 	}
-	part := Part(layout.Staged(local, hash.GetSha256()))
-	if err := c.receive(ctx, remote, part, hash); err != nil {
-		return err
+	if there, err := os.Lstat(local); err == nil && there.IsDir() {
+		return fmt.Errorf("copy %s: %s is a folder here: name another place", remote, local)
 	}
-	if t := info.GetModified(); t.IsValid() {
-		if err := os.Chtimes(part, t.AsTime(), t.AsTime()); err != nil {
-			return fmt.Errorf("copy %s: %w", remote, err)
-		}
-	}
-	if err := os.Rename(part, local); err != nil {
+	d := &download{copying: c, info: info, remote: remote, local: local, hash: hash}
+	if err := d.run(ctx); err != nil {
 		return fmt.Errorf("copy %s: %w", remote, err)
 	}
 	return nil
@@ -122,78 +157,144 @@ func same(ctx context.Context, path string, hash *agentv1.HashReply) bool {
 	return err == nil && sum == hash.GetSha256()
 }
 
-// receive gets the file's bytes after those that part has, and verifies the
-// whole. If the file on the node changes meanwhile, that is an error.
-func (c *copying) receive(ctx context.Context, remote, part string, hash *agentv1.HashReply) error {
-	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("copy %s: %w", remote, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("copy %s: %w", remote, err)
-	}
-	offset := info.Size()
-	if offset > hash.GetSize() {
-		offset = 0
-		if err := file.Truncate(0); err != nil {
-			return fmt.Errorf("copy %s: %w", remote, err)
-		}
-	}
-	if err := c.read(ctx, remote, file, offset, hash.GetSize()); err != nil {
+// download is one file on its way here.
+type download struct {
+	*copying
+	info          *agentv1.FileInfo
+	remote, local string
+	hash          *agentv1.HashReply
+	part          *os.File // of the file, beside it
+	own           bool     // no later copy is to go on with the part
+}
+
+// run gets the file's bytes into a part, verifies that, and gives it the file's
+// name. A part that stays is continued by the next copy.
+func (d *download) run(ctx context.Context) (err error) {
+	if err := d.claim(); err != nil {
 		return err
 	}
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("copy %s: %w", remote, err)
+	defer func() {
+		d.part.Close() // when all is well, it is closed already
+		if err != nil && d.own {
+			_ = os.Remove(d.part.Name()) // what failed is worth more
+		}
+	}()
+	if err := d.receive(ctx); err != nil {
+		return err
 	}
-	sum, err := localfile.Hash(ctx, part)
+	if t := d.info.GetModified(); t.IsValid() {
+		if err := os.Chtimes(d.part.Name(), t.AsTime(), t.AsTime()); err != nil {
+			return err
+		}
+	}
+	// A new file is its owner's alone, since it may hold secrets of the node.
+	if there, err := os.Stat(d.local); err == nil {
+		if err := d.part.Chmod(there.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return os.Rename(d.part.Name(), d.local)
+}
+
+// claim opens the part, for this copy alone. While another copy of the same file
+// has it, this one gets a part of its own.
+func (d *download) claim() (err error) {
+	path := Part(layout.Staged(d.local, d.hash.GetSha256()))
+	d.part, err = localfile.Claim(path)
+	if errors.Is(err, localfile.ErrClaimed) {
+		d.reporter.Debug("%s: another copy of it is under way", d.local)
+		d.own = true
+		d.part, err = os.CreateTemp(filepath.Dir(d.local), filepath.Base(path)+"-*"+Part(""))
+	}
+	return err
+}
+
+// receive gets the bytes after those that the part has, and verifies the whole. If
+// the file on the node changes meanwhile, that is an error.
+func (d *download) receive(ctx context.Context) error {
+	have, err := d.part.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", part, err)
+		return err
 	}
-	if sum == hash.GetSha256() {
-		return nil
+	if have > d.hash.GetSize() {
+		have = 0
 	}
-	if err := os.Remove(part); err != nil {
-		return fmt.Errorf("remove what is not %s: %w", remote, err)
+	if err := d.from(ctx, have); err != nil {
+		return err
 	}
-	if offset > 0 { // the part was no use: once from the start
-		return c.receive(ctx, remote, part, hash)
+	right, err := d.verify(ctx)
+	if err == nil && !right && have > 0 { // the part was no use: once from the start
+		if err := d.from(ctx, 0); err != nil {
+			return err
+		}
+		right, err = d.verify(ctx)
 	}
-	return &RemoteChangedError{Path: remote}
+	if err == nil && !right {
+		d.own = true // no copy is to continue it
+		err = &RemoteChangedError{Path: d.remote}
+	}
+	return err
+}
+
+func (d *download) verify(ctx context.Context) (bool, error) {
+	info, err := d.part.Stat()
+	if err != nil || info.Size() != d.hash.GetSize() {
+		return false, err
+	}
+	sum, err := localfile.Hash(ctx, d.part.Name())
+	if err != nil {
+		return false, fmt.Errorf("verify %s: %w", d.part.Name(), err)
+	}
+	return sum == d.hash.GetSha256(), nil
 }
 
 // RemoteChangedError is a file of the node that did not stay the same while it
-// was copied, such as a log.
+// was copied.
 type RemoteChangedError struct{ Path string }
 
 func (e *RemoteChangedError) Error() string {
 	return fmt.Sprintf("%s changed on the node while it was copied: copy it again, or make a copy on the node first", e.Path)
 }
 
-func (c *copying) read(ctx context.Context, remote string, to io.Writer, offset, size int64) error {
+// from makes the part what it has up to an offset, and what the node sends of the
+// file after that, up to the size that the node has announced. So of a log that
+// grows meanwhile comes what stood in it when its hash was made.
+func (d *download) from(ctx context.Context, offset int64) error {
+	if err := d.part.Truncate(offset); err != nil {
+		return err
+	}
+	if _, err := d.part.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	left := d.hash.GetSize() - offset
+	if err := localfile.Fits(filepath.Dir(d.local), left); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.node.Files.Read(ctx, &agentv1.ReadRequest{Path: remote, Offset: offset})
+	stream, err := d.node.Files.Read(ctx, &agentv1.ReadRequest{Path: d.remote, Offset: offset})
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", remote, err)
+		return err
 	}
-	progress := c.reporter.Transfer(remote[strings.LastIndexAny(remote, `\/`)+1:], size)
+	progress := d.reporter.Transfer(d.remote[strings.LastIndexAny(d.remote, `\/`)+1:], d.hash.GetSize())
 	defer progress.End()
 	progress.Add(offset)
-	for {
+	for left > 0 {
 		reply, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("copy %s: %w", remote, err)
+			return err
 		}
-		if _, err := to.Write(reply.GetData()); err != nil {
-			return fmt.Errorf("copy %s: %w", remote, err)
+		data := reply.GetData()
+		data = data[:min(left, int64(len(data)))]
+		if _, err := d.part.Write(data); err != nil {
+			return err
 		}
-		n := int64(len(reply.GetData()))
-		c.result.SentBytes += n
-		progress.Add(n)
+		left -= int64(len(data))
+		d.result.SentBytes += int64(len(data))
+		progress.Add(int64(len(data)))
 	}
+	return nil
 }

@@ -52,6 +52,7 @@ type copying struct {
 	node     *node.Node
 	reporter ui.Reporter
 	result   CopyResult
+	seen     int // files and folders that the node has listed
 }
 
 // remoteName is the path that local gets on the node.

@@ -28,6 +28,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/packed"
+	"github.com/swdt-dev/swdt/internal/reply"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 )
 
@@ -51,6 +52,7 @@ type Node struct {
 	sessions int
 	ended    []<-chan struct{} // of each session, when the agent has left it
 	onCall   func(method string) error
+	tamper   Tamper
 }
 
 // Start boots a machine, installs the agent and connects to it. All ends with
@@ -125,26 +127,24 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	if err := handshake.Dial(client, n.hash); err != nil {
 		return &node.UnreachableError{Node: n.Name, Err: err}
 	}
+	n.mutex.Lock()
+	tamper := n.tamper
+	n.mutex.Unlock()
+	if tamper != nil {
+		tampered, err := n.tampered(client, tamper)
+		if err != nil {
+			return err
+		}
+		return n.use(tampered)
+	}
 	return n.use(client)
 }
 
 // use makes n's clients talk over the stream.
 func (n *Node) use(stream net.Conn) error {
-	once := make(chan net.Conn, 1)
-	once <- stream
-	rpc, err := grpc.NewClient("passthrough:///node",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			select {
-			case c := <-once:
-				return c, nil
-			default:
-				return nil, errors.New("the stream has ended")
-			}
-		}),
-		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithUnaryInterceptor(n.unary), grpc.WithChainStreamInterceptor(n.stream, packed.Client),
-	)
+	options := append(inMemory(stream),
+		grpc.WithUnaryInterceptor(n.unary), grpc.WithChainStreamInterceptor(n.stream, packed.Client))
+	rpc, err := grpc.NewClient("passthrough:///node", append(options, reply.Options()...)...)
 	if err != nil {
 		return err
 	}
@@ -165,6 +165,24 @@ func (n *Node) use(stream net.Conn) error {
 	n.Node.Swap = agentv1.NewSwapClient(&n.rpc)
 	n.Node.Capture = agentv1.NewCaptureClient(&n.rpc)
 	return nil
+}
+
+// inMemory are the options of a client over one stream.
+func inMemory(stream net.Conn) []grpc.DialOption {
+	once := make(chan net.Conn, 1)
+	once <- stream
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			select {
+			case c := <-once:
+				return c, nil
+			default:
+				return nil, errors.New("the stream has ended")
+			}
+		}),
+		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+	}
 }
 
 // current is the connection that calls are made on.

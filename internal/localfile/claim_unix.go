@@ -1,0 +1,59 @@
+//go:build !windows
+
+package localfile
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Claim opens a file for reading and writing, and makes it with mode 0600 if it is
+// missing. Until the file is closed no other Claim of it succeeds, in any process:
+// the error is ErrClaimed. The file may be renamed and removed meanwhile.
+func Claim(path string) (*os.File, error) {
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			err = ErrClaimed
+		case err == nil && !named(file, path):
+			file.Close() // its last holder has renamed it: it is another file now
+			continue
+		}
+		if err != nil {
+			file.Close()
+			return nil, err
+		}
+		return file, nil
+	}
+}
+
+// named reports whether the file at path is this one.
+func named(file *os.File, path string) bool {
+	ours, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(ours, there)
+}
+
+// free is what the user may still write on a folder's disk, bytes.
+func free(folder string) (int64, error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(folder, &disk); err != nil {
+		return 0, err
+	}
+	blocks, size := uint64(disk.Bavail), uint64(disk.Bsize)
+	if size > 0 && blocks > math.MaxInt64/size {
+		return math.MaxInt64, nil
+	}
+	return int64(blocks * size), nil
+}

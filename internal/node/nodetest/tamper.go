@@ -1,0 +1,170 @@
+package nodetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/swdt-dev/swdt/internal/packed"
+)
+
+// Tamper is what an attacker who has taken the node over makes of its agent's
+// replies. It gets each reply of a call, counted from 0, and calls send as often
+// as it likes: with the reply, another one, many, none. An error ends the call.
+type Tamper func(method string, number int, reply proto.Message, send func(proto.Message) error) error
+
+// Tamper has all replies go through f from now on; nil: they stay what they are.
+func (n *Node) Tamper(f Tamper) {
+	n.t.Helper()
+	n.mutex.Lock()
+	n.tamper = f
+	n.mutex.Unlock()
+	if err := n.Reconnect(n.t.Context()); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// tampered stands between the agent and us: it relays all calls, and what comes
+// back goes through f.
+func (n *Node) tampered(agent net.Conn, f Tamper) (net.Conn, error) {
+	back, err := grpc.NewClient("passthrough:///agent", append(inMemory(agent),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{encoding.GetCodecV2("proto")}), grpc.MaxCallRecvMsgSize(16<<20)),
+		grpc.WithChainStreamInterceptor(packed.Client))...)
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	server := grpc.NewServer(grpc.ForceServerCodecV2(frames{encoding.GetCodecV2("proto")}), grpc.MaxRecvMsgSize(16<<20),
+		grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return relay(s, back, f) }))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(&oneConn{conn: far, closed: make(chan struct{})})
+	}()
+	n.t.Cleanup(func() {
+		server.Stop()
+		back.Close()
+		<-served
+	})
+	return near, nil
+}
+
+// relay makes one call of the agent for the caller's.
+func relay(s grpc.ServerStream, agent *grpc.ClientConn, f Tamper) error {
+	method, _ := grpc.MethodFromServerStream(s)
+	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		return err
+	}
+	output := found.(protoreflect.MethodDescriptor).Output().FullName()
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(output)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	defer cancel()
+	if headers, ok := metadata.FromIncomingContext(ctx); ok {
+		ctx = metadata.NewOutgoingContext(ctx, headers)
+	}
+	to, err := agent.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	go requests(s, to, cancel)
+	for number := 0; ; number++ {
+		reply := kind.New().Interface()
+		err := to.RecvMsg(reply)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(method, number, reply, func(m proto.Message) error { return s.SendMsg(m) }); err != nil {
+			return err
+		}
+	}
+}
+
+// requests hands the caller's messages to the agent, as they are.
+func requests(s grpc.ServerStream, to grpc.ClientStream, cancel context.CancelFunc) {
+	for {
+		var request frame
+		err := s.RecvMsg(&request)
+		if errors.Is(err, io.EOF) {
+			err = to.CloseSend()
+			if err == nil {
+				return
+			}
+		}
+		if err == nil {
+			err = to.SendMsg(&request)
+		}
+		if err != nil {
+			cancel()
+			return
+		}
+	}
+}
+
+// frame is an encoded message.
+type frame []byte
+
+// frames is a codec for frames and messages.
+type frames struct{ encoding.CodecV2 }
+
+func (c frames) Marshal(v any) (mem.BufferSlice, error) {
+	if f, ok := v.(*frame); ok {
+		return mem.BufferSlice{mem.SliceBuffer(*f)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+func (c frames) Unmarshal(data mem.BufferSlice, v any) error {
+	if f, ok := v.(*frame); ok {
+		*f = data.Materialize()
+		return nil
+	}
+	if _, ok := v.(proto.Message); !ok {
+		return fmt.Errorf("decode a %T", v)
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+// oneConn is a listener that has one connection.
+type oneConn struct {
+	conn   net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if conn := l.conn; conn != nil {
+		l.conn = nil
+		return conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error {
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "node", Net: "unix"} }

@@ -1,0 +1,166 @@
+package reply
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// check holds every field of a message against its rule.
+func check(message proto.Message) *Error {
+	switch m := message.(type) { // bytes are all that these carry, and there are many of them
+	case *agentv1.ReadReply:
+		if len(m.GetData())+len(m.GetPacked()) == 0 { // without end, a reader would never be done
+			return &Error{Field: "ReadReply.data", Problem: "is empty"}
+		}
+		return nil
+	case *agentv1.PipeReply:
+		return nil
+	case *durationpb.Duration:
+		return wellKnown(m.ProtoReflect().Descriptor(), checkDuration(m))
+	case *timestamppb.Timestamp:
+		return wellKnown(m.ProtoReflect().Descriptor(), checkTime(m))
+	}
+	var refused *Error
+	message.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		refused = checkField(field, value)
+		return refused == nil
+	})
+	if refused != nil {
+		return refused
+	}
+	return checkRequired(message)
+}
+
+// required are the fields whose empty value is not valid. Range leaves those out.
+func required(message proto.Message) []protoreflect.Name {
+	switch message.(type) {
+	case *agentv1.HashReply, *agentv1.PatchReply:
+		return []protoreflect.Name{"sha256"}
+	case *agentv1.FileInfo:
+		return []protoreflect.Name{"path"}
+	case *agentv1.Transaction:
+		return []protoreflect.Name{"id"}
+	case *agentv1.SwapOutcome:
+		return []protoreflect.Name{"result"}
+	}
+	return nil
+}
+
+func checkRequired(message proto.Message) *Error {
+	reflected := message.ProtoReflect()
+	for _, name := range required(message) {
+		if field := reflected.Descriptor().Fields().ByName(name); !reflected.Has(field) {
+			return &Error{Field: fieldName(field), Problem: "is missing"}
+		}
+	}
+	return nil
+}
+
+func checkField(field protoreflect.FieldDescriptor, value protoreflect.Value) *Error {
+	if !field.IsList() {
+		return checkValue(field, value)
+	}
+	elements := value.List()
+	if most := ruleOf(field).most; elements.Len() > most {
+		return &Error{Field: fieldName(field), Problem: fmt.Sprintf("has more than %d elements", most)}
+	}
+	for i := range elements.Len() {
+		if refused := checkValue(field, elements.Get(i)); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+func checkValue(field protoreflect.FieldDescriptor, value protoreflect.Value) *Error {
+	if field.Kind() == protoreflect.MessageKind {
+		refused := check(value.Message().Interface())
+		if refused != nil && !strings.Contains(refused.Field, ".") {
+			refused.Field = fieldName(field)
+		}
+		return refused
+	}
+	if rule := ruleOf(field); rule.value != nil {
+		if problem := rule.value(value); problem != "" {
+			return &Error{Field: fieldName(field), Problem: problem}
+		}
+	}
+	return nil
+}
+
+func wellKnown(descriptor protoreflect.MessageDescriptor, problem string) *Error {
+	if problem == "" {
+		return nil
+	}
+	return &Error{Field: string(descriptor.Name()), Problem: problem}
+}
+
+// longestTime is above every length of time that a node can have measured.
+const longestTime = 200 * 365 * 24 * time.Hour
+
+func checkDuration(d *durationpb.Duration) string {
+	if !d.IsValid() || d.AsDuration().Abs() > longestTime { // negative after a clock was set back
+		return fmt.Sprintf("is %d s and %d ns, not a length of time", d.GetSeconds(), d.GetNanos())
+	}
+	return ""
+}
+
+// checkTime refuses what Windows cannot express, which begins with 1601, and what
+// Go's conversions to nanoseconds do not take.
+func checkTime(t *timestamppb.Timestamp) string {
+	if year := t.AsTime().Year(); !t.IsValid() || year < 1601 || year > 9999 {
+		return fmt.Sprintf("is %d s and %d ns, not a time", t.GetSeconds(), t.GetNanos())
+	}
+	return ""
+}
+
+// related holds a reply against what was asked.
+func related(request, reply any) *Error {
+	switch asked := request.(type) {
+	case *agentv1.ListFilesRequest:
+		return listed(asked, reply.(*agentv1.ListFilesReply))
+	case *agentv1.InspectRequest:
+		return inspected(asked, reply.(*agentv1.InspectReply))
+	}
+	return nil
+}
+
+// listed: entries stand in the folder that was asked for, each once.
+func listed(asked *agentv1.ListFilesRequest, reply *agentv1.ListFilesReply) *Error {
+	const field = "ListFilesReply.entries"
+	folder := strings.TrimRight(strings.ReplaceAll(asked.GetPath(), "/", `\`), `\`)
+	seen := make(map[string]struct{}, len(reply.GetEntries()))
+	for _, entry := range reply.GetEntries() {
+		cut := strings.LastIndexByte(entry.GetPath(), '\\')
+		if !strings.EqualFold(entry.GetPath()[:max(cut, 0)], folder) || cut+1 == len(entry.GetPath()) {
+			return &Error{Field: field, Problem: "has " + quote(entry.GetPath()) + ", which is not in " + quote(folder)}
+		}
+		if _, twice := seen[entry.GetPath()]; twice {
+			return &Error{Field: field, Problem: "has " + quote(entry.GetPath()) + " twice"}
+		}
+		seen[entry.GetPath()] = struct{}{}
+	}
+	return nil
+}
+
+// inspected: there is an answer for each component, in the order asked.
+func inspected(asked *agentv1.InspectRequest, reply *agentv1.InspectReply) *Error {
+	const field = "InspectReply.components"
+	if len(reply.GetComponents()) != len(asked.GetComponents()) {
+		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were asked for", len(reply.GetComponents()), len(asked.GetComponents()))}
+	}
+	for i, c := range reply.GetComponents() {
+		if want := asked.GetComponents()[i].GetName(); c.GetName() != want {
+			return &Error{Field: field, Problem: "has " + quote(c.GetName()) + " in place of " + quote(want)}
+		}
+	}
+	return nil
+}
