@@ -159,10 +159,10 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 	switch {
 	case !c.state.GetExists():
 		return DriftMissing, nil
-	case c.joined && c.state.GetOutdated():
+	case c.joined && versionDrift(c) == DriftNone && c.state.GetOutdated():
 		return DriftRestart, nil
 	case c.joined:
-		return DriftNone, nil
+		return versionDrift(c), nil
 	}
 	wanted, err := c.spec.SHA256, error(nil)
 	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
