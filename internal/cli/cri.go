@@ -42,7 +42,7 @@ them. What it does not give is -, which is not 0.`, fixed(criclient.Stats)),
 	cmd.Long = `The Container Runtime Interface of the node's containerd, which listens on a named
 pipe there, over the SSH connection: no port is opened on the node.
 
-swdt cri proxy makes it a socket on this machine for crictl, grpcurl, ctr and
+cri proxy makes it a socket on this machine for crictl, grpcurl, ctr and
 other gRPC clients; the other commands ask without any.`
 	cmd.Example = examples(
 		"cri images", "and which of them the node can run",

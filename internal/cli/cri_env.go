@@ -44,7 +44,8 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 		return err
 	}
 	if err := somebodyListens(ctx, address); err != nil {
-		fmt.Fprintf(a.streams.Err, "swdt: warning: nobody listens there yet (%v); start it with: swdt cri proxy\n", err)
+		text := fmt.Sprintf("no process listens there yet (%v); start one with `swdt cri proxy`", err)
+		fmt.Fprintln(a.streams.Err, "swdt: warning: "+a.remedies("", text))
 	}
 	variables := criVariables(address)
 	document := map[string]string{}

@@ -71,7 +71,7 @@ func (o *criProxyOptions) validate(args []string, nodes int) error {
 	var address *criproxy.AddressError
 	switch {
 	case o.exec && len(args) == 0:
-		return usagef("--exec: write the command behind --, as in: swdt cri proxy --exec -- crictl pods")
+		return usagef("--exec: write the command behind --, as in `swdt cri proxy --exec -- crictl pods`")
 	case !o.exec && len(args) > 0:
 		return usagef("%q: to run a command beside the proxy write --exec -- %s", args[0], strings.Join(args, " "))
 	case o.exec && nodes > 1:

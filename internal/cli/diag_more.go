@@ -15,22 +15,22 @@ import (
 // diagCollectors are those of a bundle that other commands are made of.
 func (a *app) diagCollectors() []diag.Collector {
 	return []diag.Collector{
-		{Name: "ps", About: "whose the processes are", Collect: collectPs},
-		{Name: "doctor", About: "what is wrong, and what to do about it", Collect: collectFindings, From: diag.Network, Timeout: 3 * time.Minute},
+		{Name: "ps", About: "whose the processes are", Collect: a.collectPs},
+		{Name: "doctor", About: "what is wrong, and what to do about it", Collect: a.collectFindings, From: diag.Network, Timeout: 3 * time.Minute},
 	}
 }
 
-func collectPs(ctx context.Context, t *diag.Task) error {
+func (a *app) collectPs(ctx context.Context, t *diag.Task) error {
 	table, err := tasks.NewObserver(t.Node, tasks.Options{Pipe: t.Document.RuntimePipe()}).Look(ctx)
 	if err != nil {
 		return err
 	}
-	o := &psOptions{}
+	o := &psOptions{remedies: a.remediesFor}
 	list := psList{Nodes: []psNode{newPsNode(t.Node.Name, table, nil, o)}, options: o}
 	return t.Table("ps", table, list.text)
 }
 
-func collectFindings(ctx context.Context, t *diag.Task) error {
+func (a *app) collectFindings(ctx context.Context, t *diag.Task) error {
 	facts, err := doctor.Gather(ctx, doctor.Sources{Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join, Pipe: t.Document.RuntimePipe()})
 	if err != nil {
 		return err
@@ -40,7 +40,9 @@ func collectFindings(ctx context.Context, t *diag.Task) error {
 		return err
 	}
 	var found []diag.Finding
-	for _, f := range report.Findings {
+	for i, f := range report.Findings {
+		f.Remedy = a.remediesFor(t.Node.Name, f.Remedy)
+		report.Findings[i] = f
 		found = append(found, diag.Finding{Severity: string(f.Severity), Title: f.What, Evidence: f.Evidence, Remedy: f.Remedy})
 	}
 	t.Find(found...)

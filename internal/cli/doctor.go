@@ -120,7 +120,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.printDoctor(o, examined(facts, o.rules))
+		return a.printDoctor(o, a.examined(facts, o.rules))
 	}
 	s, err := a.begin()
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 			nodes = append(nodes, doctorNode{Name: result.Name(), Result: "failed", Message: result.Err.Error()})
 			continue
 		}
-		nodes = append(nodes, examined([]doctor.Facts{result.Value}, o.rules)...)
+		nodes = append(nodes, a.examined([]doctor.Facts{result.Value}, o.rules)...)
 	}
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
@@ -175,7 +175,7 @@ type doctorNode struct {
 	*doctor.Report
 }
 
-func examined(all []doctor.Facts, rules []string) (nodes []doctorNode) {
+func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) {
 	for _, facts := range all {
 		n := doctorNode{Name: facts.Node, Result: "ok"}
 		report, err := doctor.Examine(facts, rules...)
@@ -184,6 +184,9 @@ func examined(all []doctor.Facts, rules []string) (nodes []doctorNode) {
 			n.Result, n.Message = "failed", err.Error()
 		case len(report.Findings) > 0:
 			n.Result = "findings"
+		}
+		for i := range report.Findings {
+			report.Findings[i].Remedy = a.remedies(facts.Node, report.Findings[i].Remedy)
 		}
 		n.Report = &report
 		nodes = append(nodes, n)

@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/remedy"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -154,9 +155,9 @@ func notFoundRemedy(args []string) string {
 	name := strings.ToLower(args[0])
 	switch {
 	case slices.Contains(cmdBuiltins(), name):
-		return fmt.Sprintf("%s is built into cmd: swdt exec -- cmd /c %s", args[0], strings.Join(args, " "))
+		return args[0] + " is built into cmd: " + remedy.Command(append([]string{"exec", "--", "cmd", "/c"}, args...)...)
 	case strings.Contains(name, "-") || slices.Contains(powershellNames(), name):
-		return fmt.Sprintf("if it is PowerShell's: echo '%s' | swdt powershell", strings.Join(args, " "))
+		return "if it is PowerShell's: " + remedy.Command("powershell", "--"+commandFlag, strings.Join(args, " "))
 	case strings.ContainsAny(name, `\/`):
 		return "check the path on the node"
 	}

@@ -62,7 +62,7 @@ type computeSystems struct {
 func systemsOf(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (found computeSystems, err error) {
 	found.systems, err = hcs.List(ctx, n.Compute)
 	if errors.Is(err, host.ErrNotSupported) {
-		err = fmt.Errorf("%w; this Windows has no Host Compute Service, which comes with the feature Containers: swdt setup installs it", err)
+		err = fmt.Errorf("%w; this Windows has no Host Compute Service, which comes with the feature Containers: `swdt setup` installs it", err)
 	}
 	if err != nil {
 		return found, err

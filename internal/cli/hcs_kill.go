@@ -125,7 +125,7 @@ func (c computeSystems) find(name string) (hcs.System, error) {
 	if system, there := c.of(owner); there {
 		return system, nil
 	}
-	return hcs.System{}, fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or has ended; swdt hcs list shows those that are",
+	return hcs.System{}, fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or has ended; `swdt hcs list` shows those that are",
 		owner, hcs.Short(owner.ID))
 }
 

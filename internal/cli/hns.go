@@ -97,7 +97,7 @@ func (a *app) askCluster(ctx context.Context, o *clusterOptions, r ui.Reporter) 
 func (l *networkLook) at(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (hns.View, error) {
 	state, err := hns.Read(ctx, n.Compute)
 	if errors.Is(err, host.ErrNotSupported) {
-		err = fmt.Errorf("%w; this Windows has no Host Network Service, which comes with the feature Containers: swdt setup installs it", err)
+		err = fmt.Errorf("%w; this Windows has no Host Network Service, which comes with the feature Containers: `swdt setup` installs it", err)
 	}
 	if err != nil {
 		return hns.View{}, err

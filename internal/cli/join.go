@@ -121,7 +121,7 @@ func (a *app) clusterToJoin(o *clusterOptions) (*cluster.Cluster, error) {
 }
 
 func (a *app) joinNode(ctx context.Context, n *node.Node, doc config.Document, o *joinOptions, options join.Options) (stepsOutcome, error) {
-	report, err := lookBefore(ctx, n, doc, options.Cluster, o.allowReboot, options.Reporter)
+	report, err := a.lookBefore(ctx, n, doc, options.Cluster, o.allowReboot, options.Reporter)
 	outcome := stepsOutcome{Problems: report.Problems}
 	if err != nil {
 		return outcome, err
@@ -144,15 +144,19 @@ func (a *app) joinNode(ctx context.Context, n *node.Node, doc config.Document, o
 }
 
 // lookBefore is the first phase: what would go wrong.
-func lookBefore(ctx context.Context, n *node.Node, doc config.Document, c *cluster.Cluster, mayReboot bool, r ui.Reporter) (preflight.Report, error) {
+func (a *app) lookBefore(ctx context.Context, n *node.Node, doc config.Document, c *cluster.Cluster, mayReboot bool, r ui.Reporter) (preflight.Report, error) {
 	r.Step("looking for what would go wrong")
 	own, err := join.Own(ctx, n)
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	return preflight.Run(ctx, preflight.Input{
+	report, err := preflight.Run(ctx, preflight.Input{
 		Node: n, Cluster: c, Spec: doc.Node.Spec.Kubernetes, Own: own, MayReboot: mayReboot,
 	})
+	for i := range report.Problems {
+		report.Problems[i].Remedy = a.remedies(doc.Node.Metadata.Name, report.Problems[i].Remedy)
+	}
+	return report, err
 }
 
 // drained has the pods of a node that exists already leave before what is done,
@@ -198,7 +202,7 @@ func (e *preflightError) Error() string {
 
 func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster, mayReboot bool) error {
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (preflight.Report, error) {
-		return lookBefore(ctx, n, doc, c, mayReboot, r)
+		return a.lookBefore(ctx, n, doc, c, mayReboot, r)
 	})
 	report := preflightReport{Nodes: []preflightNode{}}
 	found := false

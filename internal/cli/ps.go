@@ -21,6 +21,9 @@ import (
 
 // psOptions are the flags of ps.
 type psOptions struct {
+	// remedies renders the commands of a text about a node.
+	remedies func(node, text string) string
+
 	namespace string
 	pod       string
 	sort      string
@@ -41,7 +44,7 @@ const (
 )
 
 func (a *app) psCommand() *cobra.Command {
-	o := &psOptions{}
+	o := &psOptions{remedies: a.remedies}
 	cmd := forNodes(&cobra.Command{
 		Use:   "ps [flags]",
 		Short: "Whose the node's processes are: pods, containers, shims, services, nobody's",
@@ -262,7 +265,7 @@ func (l psList) explain(w io.Writer, several bool) error {
 				line += ", " + o.Sandbox
 			}
 			// Of this node alone: elsewhere the number is another process's.
-			line += fmt.Sprintf("; `swdt exec -n %s -- taskkill /F /T /PID %d` ends it", n.Name, o.PID)
+			line += l.options.remedies(n.Name, fmt.Sprintf("; `swdt exec -- taskkill /F /T /PID %d` ends it", o.PID))
 			if several {
 				line = n.Name + ": " + line
 			}

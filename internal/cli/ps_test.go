@@ -26,7 +26,7 @@ func TestPsFindsAnOrphan(t *testing.T) {
 	})
 	code, stdout := w.swdt(t.Context(), story, "ps", "--orphans", "--fail-on", "orphan")
 	if code != 5 || !strings.Contains(stdout, "a shim of a pod that the container runtime does not know, deadbeef") ||
-		!strings.Contains(stdout, "`swdt exec -n win1 -- taskkill /F /T /PID ") || strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process belongs to nobody") {
+		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") || strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process belongs to nobody") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, story)
 	}
 	if machine.Kill("containerd-shim-runhcs-v1.exe") != 2 {

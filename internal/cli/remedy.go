@@ -19,6 +19,13 @@ func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }
 
+// remediesFor is remedies for a text that others read, elsewhere: only the node is
+// added, since they have node files of their own.
+func (a *app) remediesFor(node, text string) string {
+	elsewhere := &app{env: a.env, root: a.root}
+	return elsewhere.remedies(node, text)
+}
+
 // commandLine is one command of swdt, quoted for the user's shell.
 func (a *app) commandLine(node string, args []string) string {
 	if a.root == nil { // the command line could not even be read

@@ -32,7 +32,7 @@ func (e *RolledBackError) Error() string {
 	if e.Complete() {
 		text.WriteString("; the node is back to the previous binaries")
 	} else {
-		text.WriteString("; the previous binaries are back, but not everything runs that ran before: see swdt status")
+		text.WriteString("; the previous binaries are back, but not everything runs that ran before: see `swdt status`")
 	}
 	for _, c := range e.Outcome.GetComponents() {
 		if c.GetName() == e.Outcome.GetFailedComponent() && len(c.GetLogLines()) > 0 {
@@ -57,7 +57,7 @@ func (e *RolledBackError) result() Result {
 type InterruptedError struct{ Err error }
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("%v: the node finishes the transaction by itself; swdt status shows how it ended", e.Err)
+	return fmt.Sprintf("%v: the node finishes the transaction by itself; `swdt status` shows how it ended", e.Err)
 }
 
 func (e *InterruptedError) Unwrap() error { return e.Err }

@@ -98,7 +98,7 @@ func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent])
 	for {
 		event, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the node ended its report without the outcome: see swdt status")
+			return nil, errors.New("the node ended its report without the outcome: see `swdt status`")
 		}
 		if err != nil {
 			return nil, err
@@ -147,7 +147,7 @@ func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome
 		}
 		pause = min(2*pause, longPause)
 	}
-	return nil, fmt.Errorf("follow the transaction: %w; the node finishes it by itself, and swdt status shows how it ended", why)
+	return nil, fmt.Errorf("follow the transaction: %w; the node finishes it by itself, and `swdt status` shows how it ended", why)
 }
 
 // resume finds the transaction on the node and follows it to its end.
@@ -162,7 +162,7 @@ func (f *following) resume(ctx context.Context) (*agentv1.SwapOutcome, error) {
 		f.begun = false
 		return nil, errors.New("the connection broke before the node began to replace anything: push again")
 	case t == nil:
-		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see swdt status", f.id)
+		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see `swdt status`", f.id)
 	case t.GetOutcome() != nil:
 		return t.GetOutcome(), nil
 	}
@@ -186,7 +186,7 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 		case t != nil && t.GetHolder() == "": // the power was cut before its first record was on the disk
 			return &agentv1.SwapOutcome{Result: outcomeRolledBack, Message: "interrupted before it began"}, nil
 		}
-		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see swdt status", f.id)
+		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see `swdt status`", f.id)
 	}
 	return outcome, err
 }

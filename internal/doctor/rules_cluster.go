@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
 func nodeObjectRules() []Rule {
@@ -22,17 +23,17 @@ func nodeObjectRules() []Rule {
 		{
 			ID: "node-registered", Title: "the cluster has the node", Severity: Error, Needs: object, Link: docsJoin,
 			Means:  "No pod comes to a node that the cluster does not know.",
-			Remedy: "see what kubelet says: swdt logs kubelet --grep register; or join it: swdt join", look: lookAtRegistered,
+			Remedy: "see what kubelet says: `swdt logs kubelet --grep register`; or join it: `swdt join`", look: lookAtRegistered,
 		},
 		{
 			ID: "node-ready", Title: "the node is Ready", Severity: Error, Needs: object, Link: docsDebug,
 			Means:  "The scheduler gives it no pods, and after five minutes those that it has are moved away.",
-			Remedy: "the other findings are likely why; else swdt logs kubelet --tail 100", look: lookAtReady,
+			Remedy: "the other findings are likely why; else `swdt logs kubelet --tail 100`", look: lookAtReady,
 		},
 		{
 			ID: "node-pressure", Title: "the node is under no pressure", Severity: Error, Needs: object,
 			Means:  "kubelet evicts pods and takes no new ones until the pressure is gone.",
-			Remedy: "make room: swdt cri images, swdt cri stats and swdt doctor --rule disk-space,memory show for what", look: lookAtPressure,
+			Remedy: "make room: `swdt cri images`, `swdt cri stats` and `swdt doctor --rule disk-space,memory` show for what", look: lookAtPressure,
 			Link: "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/",
 		},
 		{
@@ -44,12 +45,12 @@ func nodeObjectRules() []Rule {
 		{
 			ID: "node-versions", Title: "the Node object says what runs", Severity: Warning, Needs: []string{"machine", "programs", "nodeObject"}, Link: docsPush,
 			Means:  "kubelet reports when it starts: what differs was replaced since, or another machine reports under this name.",
-			Remedy: "restart kubelet: swdt exec -- net stop kubelet, then net start kubelet", look: lookAtReported,
+			Remedy: "restart kubelet: `swdt exec -- net stop kubelet`, then `swdt exec -- net start kubelet`", look: lookAtReported,
 		},
 		asBeforeJoin(Rule{
 			ID: "version-skew", Title: "kubelet is not newer than the API server, nor too old", Severity: Error, Needs: []string{"programs", "apiServer"}, Link: docsSkew,
 			Means:  "A kubelet may be up to three minor versions behind the API server, and none ahead: fields and calls that one of the two does not know are lost or refused.",
-			Remedy: "push another kubelet (swdt kubernetes --only kubelet), or upgrade the control plane",
+			Remedy: "push another kubelet (`swdt kubernetes --only kubelet`), or upgrade the control plane",
 		}, func(f *Facts) preflight.Seen {
 			return preflight.Seen{Kubelet: (*f.Programs.Value)["kubelet"].Version, APIServer: f.Server.Value.Version}
 		}),
@@ -123,7 +124,7 @@ func podRules() []Rule {
 		{
 			ID: "pods-waiting", Title: "no pod waits for ever", Severity: Warning, Needs: pods, Link: docsPods,
 			Means:  "Pods that this node was given do not get to run.",
-			Remedy: "kubectl describe pod says what it waits for; swdt logs kubelet --grep NAME what the node does about it", look: lookAtWaiting,
+			Remedy: "kubectl describe pod says what it waits for; `swdt logs kubelet --grep NAME` what the node does about it", look: lookAtWaiting,
 		},
 		{
 			ID: "pods-restarting", Title: "no pod crashes again and again", Severity: Warning, Needs: pods, Link: docsPods,
@@ -133,7 +134,7 @@ func podRules() []Rule {
 		{
 			ID: "pods-terminating", Title: "no pod is stuck at its end", Severity: Warning, Needs: pods, Link: docsPods,
 			Means:  "A pod was deleted and its containers do not end: its name, its volumes and its place stay taken.",
-			Remedy: "swdt cri pods shows whether the runtime still has it; swdt logs containerd what it hangs at", look: lookAtTerminating,
+			Remedy: "`swdt cri pods` shows whether the runtime still has it; `swdt logs containerd` what it hangs at", look: lookAtTerminating,
 		},
 		{
 			ID: "pod-os", Title: "pods here are for Windows", Severity: Warning, Needs: pods,
@@ -155,7 +156,7 @@ func lookAtWaiting(f *Facts) (all []Finding) {
 		}
 		why := cmp.Or(strings.Join(p.Waiting, "; "), p.Reason, "no container of it has a state yet")
 		all = append(all, found(why, "pod %s has been Pending for %s", p, age.Round(time.Minute)).
-			remedied("kubectl describe pod -n %s %s; swdt logs kubelet --grep %s", p.Namespace, p.Name, p.Name))
+			remedied("kubectl describe pod -n %s %s; %s", p.Namespace, p.Name, remedy.Command("logs", "kubelet", "--grep", p.Name)))
 	}
 	return all
 }

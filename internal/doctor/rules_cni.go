@@ -10,7 +10,7 @@ func cniRules() []Rule {
 		{
 			ID: "cni-config", Title: "the pod network is configured", Severity: Error, Needs: []string{"cni"}, Link: docsDebug,
 			Means:  "The runtime has no network to put pods in: the node is NotReady.",
-			Remedy: "the pod network's installer writes it: kubectl get pods -A -o wide shows whether that runs here, and swdt logs what it says", look: lookAtCNIConfig,
+			Remedy: "the pod network's installer writes it: kubectl get pods -A -o wide shows whether that runs here, and `swdt logs list` which logs it has", look: lookAtCNIConfig,
 		},
 		{
 			ID: "cni-several", Title: "there is one pod network", Severity: Warning, Needs: []string{"cni"}, Link: docsCRI,

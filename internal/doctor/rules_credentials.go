@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
 func credentialRules() []Rule {
@@ -16,12 +17,12 @@ func credentialRules() []Rule {
 		{
 			ID: "joined", Title: "the machine was joined to a cluster", Severity: Error, Needs: []string{"services", "kubeconfig"}, Link: docsJoin,
 			Means:  "kubelet has no credentials with which it could register its node.",
-			Remedy: "swdt join --kubeconfig FILE", look: lookAtJoined,
+			Remedy: "`swdt join --kubeconfig FILE`", look: lookAtJoined,
 		},
 		{
 			ID: "kubelet-certificate", Title: "kubelet's certificates are valid", Severity: Error, Needs: []string{"certificates"}, Link: docsCerts,
 			Means:  "With an expired client certificate the API server does not know kubelet any more: the node turns NotReady and stays so.",
-			Remedy: "swdt reset and swdt join give it a new one; one that was not renewed in time has its reason in swdt logs kubelet --grep certificate", look: lookAtCertificates,
+			Remedy: "`swdt reset` and `swdt join` give it a new one; one that was not renewed in time has its reason in `swdt logs kubelet --grep certificate`", look: lookAtCertificates,
 		},
 		{
 			ID: "cluster-ca", Title: "the cluster's CA is valid", Severity: Error, Needs: []string{"certificates"},
@@ -32,12 +33,12 @@ func credentialRules() []Rule {
 		{
 			ID: "kubelet-identity", Title: "kubelet's certificate is of its Node", Severity: Error, Needs: []string{"certificates", "nodeObject"}, Link: docsJoin,
 			Means:  "The API server lets a kubelet change its own Node alone: one of another name, after the computer or the flag was renamed, cannot report.",
-			Remedy: "swdt reset, then swdt join with the new name", look: lookAtIdentity,
+			Remedy: "`swdt reset`, then `swdt join` with the new name", look: lookAtIdentity,
 		},
 		{
 			ID: "other-cluster", Title: "kubelet serves the cluster that the kubeconfig names", Severity: Error, Needs: []string{"kubeconfig", "apiServer"}, Link: docsJoin,
 			Means:  "The machine was joined twice, or to a cluster that was made anew at the same address: it is in another one than you look at.",
-			Remedy: "if it is to be in this one: swdt reset --no-drain, then swdt join", look: lookAtOtherCluster,
+			Remedy: "if it is to be in this one: `swdt reset --no-drain`, then `swdt join`", look: lookAtOtherCluster,
 		},
 		{
 			ID: "joined-twice", Title: "one machine is one Node", Severity: Warning, Needs: []string{"machine", "nodeObject", "otherNodes"}, Link: docsJoin,
@@ -47,12 +48,12 @@ func credentialRules() []Rule {
 		asBeforeJoin(Rule{
 			ID: "control-plane-name", Title: "the node knows the API server's name", Severity: Error, Needs: reached, Link: docsDebug,
 			Means:  "kubelet finds the API server by this name: it cannot report, and the node turns NotReady.",
-			Remedy: "repair the node's DNS, or put the name into its hosts file: spec.setup.hosts, then swdt setup",
+			Remedy: "repair the node's DNS, or put the name into its hosts file: spec.setup.hosts, then `swdt setup`",
 		}, seen),
 		asBeforeJoin(Rule{
 			ID: "control-plane-reachable", Title: "the node reaches the API server", Severity: Error, Needs: reached, Link: docsDebug,
 			Means:  "kubelet cannot report: the node turns NotReady, its pods are moved away, and what is changed does not come to it.",
-			Remedy: "see whether the API server runs, and what is between: swdt exec -- tracert -d HOST",
+			Remedy: "see whether the API server runs, and what is between: `swdt exec -- tracert -d HOST`",
 		}, seen),
 	}
 }
@@ -63,12 +64,12 @@ func lookAtJoined(f *Facts) []Finding {
 	}
 	switch k := f.Kubeconfig.Value; {
 	case k.Problem != "":
-		return one(found(k.Problem, "kubelet's kubeconfig is damaged").remedied("swdt reset --no-drain, then swdt join"))
+		return one(found(k.Problem, "kubelet's kubeconfig is damaged").remedied("`swdt reset --no-drain`, then `swdt join`"))
 	case k.Exists:
 		return nil
 	case k.Bootstrap:
 		return one(found(bootstrapConf+" is there, "+kubeletConf+" is not", "the machine has begun to join a cluster, and has not been given its certificate").
-			remedied("kubectl get csr shows whether one waits; swdt join goes on, and swdt logs kubelet says what is in the way"))
+			remedied("kubectl get csr shows whether one waits; `swdt join` goes on, and `swdt logs kubelet` says what is in the way"))
 	}
 	return one(found("there is no "+kubeletConf, "kubelet was never joined to a cluster").as(Info))
 }
@@ -89,7 +90,7 @@ func lookAtCertificates(f *Facts) (all []Finding) {
 			all = append(all, found(seen, "kubelet's client certificate has expired"))
 		case left <= 0:
 			all = append(all, found(seen, "kubelet's serving certificate has expired: kubectl logs and exec fail").as(Warning).
-				remedied(`delete it and its key, and restart kubelet, which makes others: swdt exec -- cmd /c del "%s" "%s"`, c.Path, strings.TrimSuffix(c.Path, ".crt")+".key"))
+				remedied("delete it and its key, and restart kubelet, which makes others: %s", remedy.Command("exec", "--", "cmd", "/c", "del", c.Path, strings.TrimSuffix(c.Path, ".crt")+".key")))
 		default:
 			all = append(all, found(seen, "kubelet's %s certificate expires in %s", c.Use, days(left)).as(Warning))
 		}

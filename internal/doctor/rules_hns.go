@@ -15,22 +15,22 @@ func hnsRules() []Rule {
 		{
 			ID: "hns-network", Title: "the pod network is in Windows", Severity: Error, Needs: []string{"hns", "cni"}, Link: docsDebug,
 			Means:  "The pod network's agent has to make it at every boot: until it is there no pod gets an endpoint, and kube-proxy waits.",
-			Remedy: "see what the pod network's agent says: swdt logs calico, flannel or antrea; swdt events --channel hns", look: lookAtHNSNetwork,
+			Remedy: "see what the pod network's agent says: `swdt logs calico` (or flannel, antrea); `swdt events --channel hns`", look: lookAtHNSNetwork,
 		},
 		{
 			ID: "hns-orphan-endpoints", Title: "every endpoint is of a pod", Severity: Warning, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
 			Means:  "Pods are gone and their endpoints are not: their addresses stay taken, and traffic for whoever gets them next may go astray.",
-			Remedy: "drain the node, stop kubelet and kube-proxy, and restart the service hns: swdt exec -- net stop hns, then net start hns", look: lookAtOrphanEndpoints,
+			Remedy: "drain the node, stop kubelet and kube-proxy, and restart the service hns: `swdt exec -- net stop hns`, then `swdt exec -- net start hns`", look: lookAtOrphanEndpoints,
 		},
 		{
 			ID: "hns-missing-endpoints", Title: "every pod has its endpoint", Severity: Error, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
 			Means:  "A pod runs without a network: nobody reaches it, and it reaches nobody.",
-			Remedy: "delete the pod, so that it is made anew; swdt events --channel hns says where its endpoint went", look: lookAtMissingEndpoints,
+			Remedy: "delete the pod, so that it is made anew; `swdt events --channel hns` says where its endpoint went", look: lookAtMissingEndpoints,
 		},
 		{
 			ID: "hns-loadbalancers", Title: "load balancers lead somewhere", Severity: Error, Needs: state, Link: docsDebug,
 			Means:  "What is sent to the Service's address is lost: it has no pods, or kube-proxy has not followed them.",
-			Remedy: "kubectl get endpointslices shows whether the Service has pods; if so, restart kube-proxy and see swdt logs kube-proxy", look: lookAtEmptyBalancers,
+			Remedy: "kubectl get endpointslices shows whether the Service has pods; if so, restart kube-proxy and see `swdt logs kube-proxy`", look: lookAtEmptyBalancers,
 		},
 		{
 			ID: "hns-source-vip", Title: "load balancers have this node's source address", Severity: Error, Needs: state, Link: docsDebug,
@@ -45,7 +45,7 @@ func hnsRules() []Rule {
 		{
 			ID: "orphan-shims", Title: "every shim is of a pod", Severity: Warning, Needs: []string{"orphans"},
 			Means:  "The runtime has lost a container that runs on: it uses processor, memory and files, and nobody ends it.",
-			Remedy: "swdt ps --orphans shows them; swdt exec -n NODE -- taskkill /t /f /pid PID ends one", look: lookAtOrphans,
+			Remedy: "`swdt ps --orphans` shows them; `swdt exec -- taskkill /t /f /pid PID` ends one", look: lookAtOrphans,
 			Link: "https://github.com/microsoft/hcsshim",
 		},
 	}

@@ -18,12 +18,12 @@ func kubeletRules() []Rule {
 		{
 			ID: "kubelet-flags", Title: "this kubelet knows its flags", Severity: Error, Needs: []string{"programs", "kubeletFlags"}, Link: docsKubelet,
 			Means:  "kubelet ends at once with \"unknown flag\": flags are removed from release to release.",
-			Remedy: "take the flag out of the service's command line: swdt join does, or sc.exe config kubelet binPath= …", look: lookAtFlags,
+			Remedy: "take the flag out of the service's command line: `swdt join` does, or sc.exe config kubelet binPath= …", look: lookAtFlags,
 		},
 		{
 			ID: "kubelet-config", Title: "kubelet's configuration can be read", Severity: Error, Needs: []string{"kubeletConfig"}, Link: docsKubelet,
 			Means:  "kubelet ends at once when the file that --config names is none of its own.",
-			Remedy: "let kubeadm write it again: swdt join", look: lookAtKubeletConfig,
+			Remedy: "let kubeadm write it again: `swdt join`", look: lookAtKubeletConfig,
 		},
 		{
 			ID: "kubelet-cgroups", Title: "kubelet does not look for cgroups", Severity: Error, Needs: []string{"kubeletFlags", "kubeletConfig"}, Link: docsKubelet,
@@ -38,12 +38,12 @@ func kubeletRules() []Rule {
 		{
 			ID: "kubelet-health", Title: "kubelet is well", Severity: Error, Needs: []string{"kubeletHealth"}, Link: docsKubelet,
 			Means:  "kubelet runs but does not get on: its loop hangs, mostly on a runtime that does not answer.",
-			Remedy: "see at what: swdt logs kubelet --tail 100; swdt cri status", look: lookAtHealth,
+			Remedy: "see at what: `swdt logs kubelet --tail 100`; `swdt cri status`", look: lookAtHealth,
 		},
 		{
 			ID: "kubelet-log", Title: "what kubelet logs is kept", Severity: Info, Needs: []string{"services", "programs", "kubeletFlags"}, Link: docsJoin,
 			Means:  "A kubelet from 1.26 on that Windows runs as a service writes its log nowhere: when it ends, nobody knows why.",
-			Remedy: "let kube-log-runner.exe run it, as swdt join does", look: lookAtKubeletLog,
+			Remedy: "let kube-log-runner.exe run it, as `swdt join` does", look: lookAtKubeletLog,
 		},
 		{
 			ID: "log-size", Title: "no log grows without end", Severity: Warning, Needs: []string{"logs"},

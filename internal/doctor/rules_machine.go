@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/remedy"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -39,17 +40,17 @@ func machineRules() []Rule {
 		asBeforeJoin(Rule{
 			ID: "pending-reboot", Title: "no reboot is pending", Severity: Warning, Needs: machine, Link: docsJoin,
 			Means:  "Something that was installed or removed is not so yet; features, drivers and updates may behave as neither before nor after.",
-			Remedy: "drain the node and reboot it: swdt exec -- shutdown /r /t 0",
+			Remedy: "drain the node and reboot it: `swdt exec -- shutdown /r /t 0`",
 		}, seenMachine),
 		{
 			ID: "containers-feature", Title: "the Windows feature Containers", Severity: Error, Needs: []string{"containersFeature"}, Link: docsJoin,
 			Means:  "Without it there is no host compute and no host network service: no container starts.",
-			Remedy: "add Containers to spec.setup.features and run swdt setup --allow-reboot", look: lookAtContainers,
+			Remedy: "add Containers to spec.setup.features and run `swdt setup --allow-reboot`", look: lookAtContainers,
 		},
 		{
 			ID: "page-file", Title: "a page file", Severity: Warning, Needs: []string{"pageFiles"},
 			Means:  "Windows promises memory that programs ask for. Without a page file it refuses as soon as all of the memory is promised, however much of it is free.",
-			Remedy: `let Windows manage it: swdt exec -- reg add "` + memoryManagement + `" /v PagingFiles /t REG_MULTI_SZ /d "?:\pagefile.sys" /f, then reboot`, look: lookAtPageFile,
+			Remedy: "let Windows manage it: " + remedy.Command("exec", "--", "reg", "add", memoryManagement, "/v", "PagingFiles", "/t", "REG_MULTI_SZ", "/d", `?:\pagefile.sys`, "/f") + ", then reboot", look: lookAtPageFile,
 			Link: "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/#resource-management-memory",
 		},
 		asBeforeJoin(Rule{
@@ -67,13 +68,13 @@ func machineRules() []Rule {
 		{
 			ID: "time-service", Title: "the time service runs", Severity: Warning, Needs: []string{"services"},
 			Means:  "Nothing keeps the clock right; a virtual machine that was paused is behind until somebody sets it.",
-			Remedy: "swdt exec -- sc.exe config w32time start= auto, then swdt exec -- net start w32time", look: lookAtTimeService,
+			Remedy: "`swdt exec -- sc.exe config w32time start= auto`, then `swdt exec -- net start w32time`", look: lookAtTimeService,
 			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
 		},
 		{
 			ID: "automatic-updates", Title: "Windows Update asks before it reboots", Severity: Info, Needs: []string{"windowsUpdate"},
 			Means:  "Windows installs updates and reboots when it likes, without draining the node.",
-			Remedy: `swdt exec -- reg add "` + updatePolicy + `" /v NoAutoUpdate /t REG_DWORD /d 1 /f`, look: lookAtUpdates,
+			Remedy: remedy.Command("exec", "--", "reg", "add", updatePolicy, "/v", "NoAutoUpdate", "/t", "REG_DWORD", "/d", "1", "/f"), look: lookAtUpdates,
 			Link: "https://learn.microsoft.com/windows/deployment/update/waas-wu-settings",
 		},
 		asBeforeJoin(Rule{
@@ -84,7 +85,7 @@ func machineRules() []Rule {
 		{
 			ID: "proxy", Title: "the proxy is not asked for the cluster's own addresses", Severity: Warning, Needs: []string{"proxy", "kubeconfig"},
 			Means:  "kubelet and containerd take the machine's proxy: one that does not know the API server, or services, makes the node lose its cluster.",
-			Remedy: "add them to the machine's NO_PROXY (spec.setup.environment), run swdt setup and restart kubelet and containerd", look: lookAtProxy,
+			Remedy: "add them to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and restart kubelet and containerd", look: lookAtProxy,
 			Link: "https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/",
 		},
 	}
@@ -95,7 +96,7 @@ func lookAtContainers(f *Facts) []Finding {
 	case host.FeatureEnabled:
 		return nil
 	case host.FeatureEnablePending:
-		return one(found(string(state), "the feature Containers is enabled only after the next reboot").remedied("reboot the machine: swdt exec -- shutdown /r /t 0"))
+		return one(found(string(state), "the feature Containers is enabled only after the next reboot").remedied("reboot the machine: `swdt exec -- shutdown /r /t 0`"))
 	default:
 		return one(found(string(state), "the feature Containers is not enabled"))
 	}
@@ -140,7 +141,7 @@ func lookAtProxy(f *Facts) (all []Finding) {
 	}
 	if !proxy.passes("kubernetes.default.svc") {
 		all = append(all, found(seen, "the machine's proxy is asked for the cluster's services").
-			remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY (spec.setup.environment), and run swdt setup").as(Info))
+			remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY (spec.setup.environment), and run `swdt setup`").as(Info))
 	}
 	return all
 }
@@ -171,18 +172,18 @@ func eventRules() []Rule {
 		{
 			ID: "service-crashes", Title: "services stay up", Severity: Error, Needs: events, Link: docsDebug,
 			Means:  "A program of the node ends by itself, again and again; while it is down pods are not looked after.",
-			Remedy: "see why: swdt events --channel services --since 24h, and swdt logs of the service", look: lookAtCrashes,
+			Remedy: "see why: `swdt events --channel services --since 24h`, and `swdt logs list`", look: lookAtCrashes,
 		},
 		{
 			ID: "unexpected-shutdown", Title: "the machine was shut down as it should be", Severity: Warning, Needs: events,
 			Means:  "The power went, or Windows crashed: files that were being written may be empty, kubelet's credentials among them.",
-			Remedy: "look at what the machine says of it: swdt events --channel System --id 41,6008,1001 --since 24h", look: lookAtShutdowns,
+			Remedy: "look at what the machine says of it: `swdt events --channel System --id 41`,6008,1001 --since 24h", look: lookAtShutdowns,
 			Link: "https://learn.microsoft.com/troubleshoot/windows-client/performance/event-id-41-restart",
 		},
 		{
 			ID: "disk-errors", Title: "the disk can be read", Severity: Error, Needs: events,
 			Means:  "The disk fails, or its file system is damaged: layers and binaries may be too.",
-			Remedy: "swdt exec -- chkdsk C: /scan, and look at the disk, or at the virtual machine's host", look: lookAtDiskErrors,
+			Remedy: "`swdt exec -- chkdsk C: /scan`, and look at the disk, or at the virtual machine's host", look: lookAtDiskErrors,
 			Link: "https://learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/troubleshoot-data-corruption-and-disk-errors",
 		},
 		{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
 func portRules() []Rule {
@@ -16,32 +17,32 @@ func portRules() []Rule {
 		{
 			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: Error, Needs: ports, Link: docsPorts,
 			Means:  "Windows lets nobody listen on an excluded port: kubelet or kube-proxy ends with an access that is forbidden, though nobody has the port.",
-			Remedy: "see who excluded it: swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp; what Hyper-V took goes with net stop winnat, net start winnat or a reboot", look: lookAtExcludedPorts,
+			Remedy: "see who excluded it: `swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp`; what Hyper-V took goes with `swdt exec -- net stop winnat` and `swdt exec -- net start winnat`, or a reboot", look: lookAtExcludedPorts,
 		},
 		{
 			ID: "dynamic-ports", Title: "outgoing connections leave NodePorts alone", Severity: Warning, Needs: ports, Link: docsPorts,
 			Means:  "Windows takes ports for outgoing connections, and sets ranges aside for load balancers, out of the dynamic ones: where those overlap with NodePorts (30000-32767), services get none.",
-			Remedy: "swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536", look: lookAtDynamicPorts,
+			Remedy: "`swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`", look: lookAtDynamicPorts,
 		},
 		{
 			ID: "mtu", Title: "the virtual adapters' MTU is the network's", Severity: Warning, Needs: []string{"interfaces"}, Link: docsDebug,
 			Means:  "Small packets pass and large ones vanish: connections open and then hang, TLS handshakes time out.",
-			Remedy: `swdt exec -- netsh int ipv4 set subinterface "NAME" mtu=N store=persistent, and the pod network's MTU to 50 less where it is an overlay`, look: lookAtMTU,
+			Remedy: "`swdt exec -- netsh int ipv4 set subinterface NAME mtu=N store=persistent`, and the pod network's MTU to 50 less where it is an overlay", look: lookAtMTU,
 		},
 		{
 			ID: "kubelet-port", Title: "kubelet listens", Severity: Error, Needs: []string{"services", "listeners"}, Link: docsKubelet,
 			Means:  "kubectl logs and exec, metrics and probes of the API server go to kubelet's port.",
-			Remedy: "see why: swdt logs kubelet", look: lookAtKubeletPort,
+			Remedy: "see why: `swdt logs kubelet`", look: lookAtKubeletPort,
 		},
 		{
 			ID: "kubelet-firewall", Title: "the firewall lets the API server through", Severity: Warning, Needs: []string{"firewall"}, Link: docsWindows,
 			Means:  "The node is Ready, since kubelet calls out; kubectl logs and exec, and metrics, time out.",
-			Remedy: "swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow protocol=TCP localport=10250", look: lookAtKubeletFirewall,
+			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow protocol=TCP localport=10250`", look: lookAtKubeletFirewall,
 		},
 		{
 			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: Warning, Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
 			Means:  "Pods of this node and of others do not reach each other, while those of this node do.",
-			Remedy: "swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow protocol=UDP localport=4789", look: lookAtVXLANFirewall,
+			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow protocol=UDP localport=4789`", look: lookAtVXLANFirewall,
 		},
 	}
 }
@@ -65,7 +66,7 @@ func lookAtExcludedPorts(f *Facts) (all []Finding) {
 		}
 		if r.First <= lastNodePort && r.Last >= firstNodePort {
 			all = append(all, found("excluded: "+r.String(), "NodePorts are excluded").as(Warning).
-				remedied("move the dynamic ports, out of which Hyper-V takes them, and reboot: swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536"))
+				remedied("move the dynamic ports, out of which Hyper-V takes them, and reboot: `swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`"))
 		}
 	}
 	return all
@@ -173,7 +174,7 @@ func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []Find
 		}
 		if !r.Allow {
 			return one(found("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol), port, what).
-				remedied("swdt exec -- netsh advfirewall firewall delete rule name=%q", r.Name))
+				remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule", "name="+r.Name)))
 		}
 		allowed = true
 	}

@@ -16,42 +16,42 @@ func runtimeRules() []Rule {
 		{
 			ID: "containerd-config", Title: "containerd reads its configuration", Severity: Error, Needs: []string{"containerdConfig"}, Link: docsCRI,
 			Means:  "containerd ends when it is started the next time.",
-			Remedy: "correct it: swdt exec -- containerd config default prints what this containerd has, and swdt join writes one of its version", look: lookAtContainerdConfig,
+			Remedy: "correct it: `swdt exec -- containerd config default` prints what this containerd has, and `swdt join` writes one of its version", look: lookAtContainerdConfig,
 		},
 		{
 			ID: "containerd-config-version", Title: "containerd's configuration is of its version", Severity: Warning, Needs: []string{"containerdConfig"}, Link: docsCRI,
 			Means:  "containerd translates an older configuration at every start, and passes over what is not in its place any more without a word.",
-			Remedy: "swdt exec -- containerd config migrate prints it in the present version", look: lookAtConfigVersion,
+			Remedy: "`swdt exec -- containerd config migrate` prints it in the present version", look: lookAtConfigVersion,
 		},
 		{
 			ID: "containerd-version", Title: "this kubelet takes this containerd", Severity: Error, Needs: []string{"programs"}, Link: docsReleases,
 			Means:  "kubelet asks its runtime for what older ones do not have: it ends, or goes without.",
-			Remedy: "push a newer containerd: swdt kubernetes --only containerd", look: lookAtContainerdVersion,
+			Remedy: "push a newer containerd: `swdt kubernetes --only containerd`", look: lookAtContainerdVersion,
 		},
 		{
 			ID: "runtime-answers", Title: "the container runtime answers", Severity: Error, Needs: []string{"runtime"}, Link: docsCRI,
 			Means:  "kubelet cannot start, stop or see any container.",
-			Remedy: "see why: swdt logs containerd --tail 50; swdt status", look: lookAtAnswer,
+			Remedy: "see why: `swdt logs containerd --tail 50`; `swdt status`", look: lookAtAnswer,
 		},
 		{
 			ID: "runtime-ready", Title: "the container runtime is ready", Severity: Error, Needs: []string{"runtime"}, Link: docsCRI,
 			Means:  "kubelet starts no pod until the runtime says that it is.",
-			Remedy: "see why: swdt logs containerd --tail 50", look: lookAtCondition("RuntimeReady", "the container runtime is not ready"),
+			Remedy: "see why: `swdt logs containerd --tail 50`", look: lookAtCondition("RuntimeReady", "the container runtime is not ready"),
 		},
 		{
 			ID: "network-ready", Title: "there is a pod network", Severity: Error, Needs: []string{"runtime"}, Link: docsDebug,
 			Means:  "The node is NotReady, and pods stay in ContainerCreating: only those on the host's network start.",
-			Remedy: "see what the pod network's installer says: kubectl get pods -A -o wide; swdt logs calico, flannel or antrea", look: lookAtCondition("NetworkReady", "the runtime has no pod network"),
+			Remedy: "see what the pod network's installer says: kubectl get pods -A -o wide; `swdt logs calico` (or flannel, antrea)", look: lookAtCondition("NetworkReady", "the runtime has no pod network"),
 		},
 		{
 			ID: "runtime-handlers", Title: "RuntimeClasses have their handlers", Severity: Warning, Needs: []string{"containerdConfig", "runtimeClasses"}, Link: docsRunClass,
 			Means:  "A pod of such a RuntimeClass is scheduled here and stays in ContainerCreating: no runtime for it is configured.",
-			Remedy: "add the runtime to spec.kubernetes.containerd.config and run swdt join, or give the RuntimeClass a scheduling.nodeSelector", look: lookAtHandlers,
+			Remedy: "add the runtime to spec.kubernetes.containerd.config and run `swdt join`, or give the RuntimeClass a scheduling.nodeSelector", look: lookAtHandlers,
 		},
 		{
 			ID: "stopped-sandboxes", Title: "ended pods are cleared away", Severity: Info, Needs: []string{"sandboxes"},
 			Means:  "kubelet removes ended sandboxes as it goes; many that stay have something that cannot be removed, and take space.",
-			Remedy: "swdt cri pods shows them; swdt logs containerd says what keeps them", look: lookAtStopped, Link: docsCRI,
+			Remedy: "`swdt cri pods` shows them; `swdt logs containerd` says what keeps them", look: lookAtStopped, Link: docsCRI,
 		},
 	}
 }
@@ -184,7 +184,7 @@ func imageRules() []Rule {
 		{
 			ID: "pause-image", Title: "this Windows runs the pause image", Severity: Error, Needs: []string{"machine", "containerdConfig", "images"}, Link: docsImages,
 			Means:  "No pod starts at all but HostProcess ones: every pod has this image's container in it.",
-			Remedy: "set spec.kubernetes.containerd.pauseImage to one with this Windows in its list, such as registry.k8s.io/pause:3.10, and run swdt join", look: lookAtPause,
+			Remedy: "set spec.kubernetes.containerd.pauseImage to one with this Windows in its list, such as registry.k8s.io/pause:3.10, and run `swdt join`", look: lookAtPause,
 		},
 		{
 			ID: "image-mismatch", Title: "this Windows runs its pods' images", Severity: Error, Needs: []string{"machine", "containers", "images"}, Link: docsImages,
@@ -194,7 +194,7 @@ func imageRules() []Rule {
 		{
 			ID: "image-store", Title: "images leave room", Severity: Warning, Needs: []string{"machine", "imageStoreBytes"},
 			Means:  "Windows' base images are large, and kubelet removes what nobody uses only when the drive is 85% full.",
-			Remedy: "swdt cri images shows them; kubelet's imageGCHighThresholdPercent makes it begin earlier", look: lookAtImageStore,
+			Remedy: "`swdt cri images` shows them; kubelet's imageGCHighThresholdPercent makes it begin earlier", look: lookAtImageStore,
 			Link: "https://kubernetes.io/docs/concepts/architecture/garbage-collection/#container-image-lifecycle",
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
 func serviceRules() []Rule {
@@ -16,48 +17,48 @@ func serviceRules() []Rule {
 		{
 			ID: "kubelet-service", Title: "the service kubelet runs", Severity: Error, Needs: services, Link: docsDebug,
 			Means:  "The node is not Ready, and no pod on it is looked after.",
-			Remedy: "see why it ended: swdt logs kubelet --tail 50; then swdt exec -- net start kubelet", look: runs("kubelet", Error),
+			Remedy: "see why it ended: `swdt logs kubelet --tail 50`; then `swdt exec -- net start kubelet`", look: runs("kubelet", Error),
 		},
 		{
 			ID: "containerd-service", Title: "the service containerd runs", Severity: Error, Needs: services, Link: docsDebug,
 			Means:  "kubelet has no container runtime: it ends itself, or the node is not Ready.",
-			Remedy: "see why it ended: swdt logs containerd --tail 50; then swdt exec -- net start containerd", look: runs("containerd", Error),
+			Remedy: "see why it ended: `swdt logs containerd --tail 50`; then `swdt exec -- net start containerd`", look: runs("containerd", Error),
 		},
 		{
 			ID: "kube-proxy-service", Title: "kube-proxy runs, where it is a service", Severity: Error, Needs: services, Link: docsDebug,
 			Means:  "Services that change are not followed: pods reach addresses that are gone.",
-			Remedy: "see why it ended: swdt logs kube-proxy --tail 50; then swdt exec -- net start kube-proxy", look: runsIfThere("kube-proxy"),
+			Remedy: "see why it ended: `swdt logs kube-proxy --tail 50`; then `swdt exec -- net start kube-proxy`", look: runsIfThere("kube-proxy"),
 		},
 		{
 			ID: "csi-proxy-service", Title: "csi-proxy runs, where it is a service", Severity: Warning, Needs: services,
 			Means:  "CSI drivers that use it cannot mount volumes: pods with some wait for ever.",
-			Remedy: "swdt exec -- net start csi-proxy", look: runsIfThere("csi-proxy"),
+			Remedy: "`swdt exec -- net start csi-proxy`", look: runsIfThere("csi-proxy"),
 			Link: "https://github.com/kubernetes-csi/csi-proxy",
 		},
 		{
 			ID: "hns-service", Title: "the host network service runs", Severity: Error, Needs: services, Link: docsDebug,
 			Means:  "It makes the networks of containers: without it no pod gets an address, and kube-proxy no load balancer.",
-			Remedy: "swdt exec -- net start hns; see swdt events --channel hns", look: runsIfThere("hns"),
+			Remedy: "`swdt exec -- net start hns`; see `swdt events --channel hns`", look: runsIfThere("hns"),
 		},
 		{
 			ID: "vmcompute-service", Title: "the host compute service runs", Severity: Error, Needs: services, Link: docsDebug,
 			Means:  "It makes containers: without it none starts, and none is seen to end.",
-			Remedy: "swdt exec -- net start vmcompute; see swdt events --channel hcs", look: runsIfThere("vmcompute"),
+			Remedy: "`swdt exec -- net start vmcompute`; see `swdt events --channel hcs`", look: runsIfThere("vmcompute"),
 		},
 		{
 			ID: "service-start", Title: "the services start with Windows", Severity: Warning, Needs: services, Link: docsJoin,
 			Means:  "After a reboot the node does not come back by itself.",
-			Remedy: "swdt exec -- sc.exe config NAME start= auto", look: lookAtStart,
+			Remedy: "`swdt exec -- sc.exe config NAME start= auto`", look: lookAtStart,
 		},
 		{
 			ID: "service-recovery", Title: "the services are started again when they die", Severity: Info, Needs: services, Link: docsJoin,
 			Means:  "A crash of kubelet or containerd takes the node down until somebody comes.",
-			Remedy: "swdt exec -- sc.exe failure NAME reset= 86400 actions= restart/15000/restart/15000/restart/15000", look: lookAtRecovery,
+			Remedy: "`swdt exec -- sc.exe failure NAME reset= 86400 actions= restart/15000/restart/15000/restart/15000`", look: lookAtRecovery,
 		},
 		{
 			ID: "kubelet-after-containerd", Title: "kubelet is started after containerd", Severity: Info, Needs: services, Link: docsJoin,
 			Means:  "After a reboot kubelet may find no runtime, end itself, and count as crashed.",
-			Remedy: "swdt exec -- sc.exe config kubelet depend= containerd", look: lookAtOrder,
+			Remedy: "`swdt exec -- sc.exe config kubelet depend= containerd`", look: lookAtOrder,
 		},
 		asBeforeJoin(Rule{
 			ID: "container-runtime", Title: "there is one container runtime, and one Kubernetes", Severity: Warning, Needs: services, Link: docsJoin,
@@ -70,7 +71,7 @@ func serviceRules() []Rule {
 func runs(name string, severity Severity) func(*Facts) []Finding {
 	return func(f *Facts) []Finding {
 		if _, ok := (*f.Services.Value)[name]; !ok {
-			return one(found("", "there is no service %s", name).as(severity).remedied("swdt join makes the machine a node, with its services"))
+			return one(found("", "there is no service %s", name).as(severity).remedied("`swdt join` makes the machine a node, with its services"))
 		}
 		return runsIfThere(name)(f)
 	}
@@ -118,7 +119,7 @@ func lookAtStart(f *Facts) (all []Finding) {
 	for _, s := range ours(f) {
 		if s.StartType != "" && s.StartType != string(host.StartAuto) {
 			all = append(all, found("its start type is "+s.StartType, "the service %s does not start with Windows", s.Name).
-				remedied("swdt exec -- sc.exe config %s start= auto", s.Name))
+				remedied("%s", remedy.Command("exec", "--", "sc.exe", "config", s.Name, "start=", "auto")))
 		}
 	}
 	return all
@@ -128,7 +129,7 @@ func lookAtRecovery(f *Facts) (all []Finding) {
 	for _, s := range ours(f) {
 		if s.Restarts != nil && *s.Restarts == 0 {
 			all = append(all, found("no recovery action is set", "nobody starts the service %s again when it dies", s.Name).
-				remedied("swdt exec -- sc.exe failure %s reset= 86400 actions= restart/15000/restart/15000/restart/15000", s.Name))
+				remedied("%s", remedy.Command("exec", "--", "sc.exe", "failure", s.Name, "reset=", "86400", "actions=", "restart/15000/restart/15000/restart/15000")))
 		}
 	}
 	return all
@@ -157,7 +158,7 @@ func pushRules() []Rule {
 		{
 			ID: "unfinished-push", Title: "no push of binaries is unfinished", Severity: Error, Needs: []string{"transactions"}, Link: docsPush,
 			Means:  "swdt was replacing binaries when it was cut off, and nobody has finished or undone it.",
-			Remedy: "swdt kubernetes finishes or undoes it, then does what it is asked for", look: lookAtSwaps,
+			Remedy: "`swdt kubernetes` finishes or undoes it, then does what it is asked for", look: lookAtSwaps,
 		},
 		{
 			ID: "outdated-process", Title: "the services run the programs that are on the disk", Severity: Warning, Needs: []string{"programs"}, Link: docsPush,
@@ -167,7 +168,7 @@ func pushRules() []Rule {
 		{
 			ID: "push-leftovers", Title: "no push has left files", Severity: Info, Needs: []string{"programs"}, Link: docsPush,
 			Means:  "Half-sent binaries, and old ones that a program still ran when they were replaced, take space.",
-			Remedy: "the next swdt kubernetes removes those that no program runs", look: lookAtLeftovers,
+			Remedy: "the next `swdt kubernetes` removes those that no program runs", look: lookAtLeftovers,
 		},
 	}
 }

@@ -156,7 +156,7 @@ func kubeletFaults() []fault {
 		{"kubelet-certificate", doctor.Error, certificate(0, taken.Add(-time.Hour)), "has expired"},
 		{"kubelet-certificate", doctor.Warning, certificate(0, taken.AddDate(0, 0, 3)), "expires in 3 days"},
 		{"kubelet-certificate", doctor.Warning, certificate(1, taken.Add(-time.Hour)), "serving certificate has expired"},
-		{"kubelet-certificate", doctor.Warning, certificate(1, taken.Add(-time.Hour)), `cmd /c del "C:\var\lib\kubelet\pki\kubelet.crt" "C:\var\lib\kubelet\pki\kubelet.key"`},
+		{"kubelet-certificate", doctor.Warning, certificate(1, taken.Add(-time.Hour)), `cmd /c del 'C:\var\lib\kubelet\pki\kubelet.crt' 'C:\var\lib\kubelet\pki\kubelet.key'`},
 		{"cluster-ca", doctor.Error, certificate(2, taken.Add(-time.Hour)), "CA has expired"},
 		{"cluster-ca", doctor.Warning, certificate(2, taken.AddDate(0, 0, 20)), "expires in 20 days"},
 		{"kubelet-identity", doctor.Error, func(f *doctor.Facts) { f.Object.Value.Name = "win-2" }, "of node win-1"},

@@ -10,7 +10,7 @@ import (
 type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("there is no container or compute system %q; swdt hcs list shows them", e.Name)
+	return fmt.Sprintf("there is no container or compute system %q; `swdt hcs list` shows them", e.Name)
 }
 
 // AmbiguousError is a name that several have.

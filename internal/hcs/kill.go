@@ -22,7 +22,7 @@ const (
 type StillThereError struct{ ID, State string }
 
 func (e *StillThereError) Error() string {
-	return fmt.Sprintf("compute system %s was told to end %s ago and is %s; end its shim with: swdt exec -n NODE -- taskkill /f /pid PID, or restart the node",
+	return fmt.Sprintf("compute system %s was told to end %s ago and is %s; end its shim with: `swdt exec -- taskkill /f /pid PID`, or restart the node",
 		e.ID, endTimeout, strings.ToLower(e.State))
 }
 

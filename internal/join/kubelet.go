@@ -86,7 +86,7 @@ func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
 		return err
 	}
 	if (r.Joined || r.Joining) && r.Node != name {
-		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run swdt reset first", r.Node, name)
+		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run `swdt reset` first", r.Node, name)
 	}
 	return nil
 }

@@ -289,7 +289,7 @@ func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error)
 	var silent *cluster.UnreachableError
 	switch {
 	case errors.As(err, &silent):
-		return plan.Change{}, fmt.Errorf("%w; where it is gone for good: swdt reset --no-drain", err)
+		return plan.Change{}, fmt.Errorf("%w; where it is gone for good: `swdt reset --no-drain`", err)
 	case err != nil || !is.Exists:
 		return plan.Change{}, err
 	}

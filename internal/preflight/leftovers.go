@@ -20,7 +20,7 @@ func leftovers() []string {
 }
 
 // OtherClusterRemedy is what to do with a node of another cluster.
-const OtherClusterRemedy = "name the kubeconfig of that cluster, or leave it without asking it: swdt reset --no-drain"
+const OtherClusterRemedy = "name the kubeconfig of that cluster, or leave it without asking it: `swdt reset --no-drain`"
 
 // SameAuthority is whether two lists of hashes of CAs, of which none is empty, are
 // of one cluster.

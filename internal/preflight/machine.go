@@ -173,7 +173,7 @@ func lookAtVirtualization(f *facts) []Problem {
 	case state != host.FeatureEnabled:
 		return []Problem{{
 			Severity: Warning, What: why + ", and Hyper-V is not enabled", Evidence: string(state),
-			Remedy: "add Microsoft-Hyper-V to spec.setup.features and run swdt setup",
+			Remedy: "add Microsoft-Hyper-V to spec.setup.features and run `swdt setup`",
 		}}
 	}
 	return nil

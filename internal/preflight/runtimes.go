@@ -34,7 +34,7 @@ func lookAtRuntimes(f *facts) (problems []Problem) {
 	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.Running()):
 		problems = append(problems, Problem{
 			Severity: Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
-			Remedy: "end it: see swdt exec -- tasklist",
+			Remedy: "end it: see `swdt exec -- tasklist`",
 		})
 	}
 	for _, name := range dockers() {

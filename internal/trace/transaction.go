@@ -124,7 +124,7 @@ func (e *RolledBackError) Error() string {
 	if e.Err.Complete() {
 		b.WriteString("its configuration and command line are back")
 	} else {
-		b.WriteString("its configuration and command line are back, but not everything runs that ran before: see swdt status")
+		b.WriteString("its configuration and command line are back, but not everything runs that ran before: see `swdt status`")
 	}
 	for _, c := range e.Err.Outcome.GetComponents() {
 		if len(c.GetLogLines()) > 0 {

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/doctor"
+	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Every command that a rule proposes exists, with its flags and arguments, and is
+// written so that it gets the node of the finding.
+func TestRemediesOfRulesCanBePasted(t *testing.T) {
+	for _, rule := range doctor.Rules() {
+		checkRemedy(t, "rule "+rule.ID, rule.Remedy)
+	}
+}
+
+// The same for every text of swdt's code, such as those of errors and of preflight.
+func TestCommandsInTextsCanBePasted(t *testing.T) {
+	found := 0
+	for _, folder := range []string{"../../internal", "../../cmd"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/remedy/") {
+				return err
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, literal := range textsForPeople(file) {
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					return err
+				}
+				found += len(remedy.Commands(text))
+				checkRemedy(t, files.Position(literal.Pos()).String(), verb().ReplaceAllString(text, "containerd"))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d commands were found: the test does not look at them any more", found)
+	}
+}
+
+func verb() *regexp.Regexp { return regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[sdqvcx]`) }
+
+// textsForPeople are a file's string literals except help, which is about every
+// invocation, and what is built in pieces.
+func textsForPeople(file *ast.File) (literals []*ast.BasicLit) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			return !ok || !slices.Contains([]string{"Long", "Short", "Example", "long", "short"}, key.Name)
+		case *ast.CallExpr:
+			called, ok := n.Fun.(*ast.Ident)
+			return !ok || called.Name != "examples"
+		case *ast.ImportSpec, *ast.Field:
+			return false
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				literals = append(literals, n)
+			}
+		}
+		return true
+	})
+	return literals
+}
+
+func checkRemedy(t *testing.T, where, text string) {
+	t.Helper()
+	for _, args := range remedy.Commands(text) {
+		if problem := problemOf(args); problem != "" {
+			t.Errorf("%s: `%s`: %s", where, strings.Join(args, " "), problem)
+		}
+	}
+	unquoted := regexp.MustCompile("`[^`]*`").ReplaceAllString(text, "")
+	if strings.HasPrefix(text, "swdt ") { // a command line by itself
+		return
+	}
+	if bare := bareCommand().FindStringSubmatch(unquoted); bare != nil && !isMention(bare[1]) {
+		t.Errorf("%s: %q stands outside of backquotes, so it gets neither node nor node file", where, bare[0])
+	}
+}
+
+func bareCommand() *regexp.Regexp {
+	return regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset)\b`)
+}
+
+// isMention reports whether the word before a command makes it the name of what
+// swdt does, not something to type.
+func isMention(before string) bool {
+	return strings.HasPrefix(before, "\"") || slices.Contains([]string{"by", "as", "of", "what", "while", "Written", "with"}, before)
+}
+
+// problemOf says what is wrong with a proposed command; empty: nothing.
+func problemOf(args []string) string {
+	a := &app{streams: ui.Streams{}, env: Environment{}.complete()}
+	root := a.rootCommand()
+	command, rest, err := root.Find(args[1:])
+	if err != nil {
+		return err.Error()
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		return err.Error()
+	}
+	if err := command.ValidateArgs(command.Flags().Args()); err != nil && len(rest) > 0 {
+		return err.Error()
+	}
+	for _, flag := range []string{"config", "node"} {
+		if f := command.Flags().Lookup(flag); f != nil && f.Changed && command.Annotations[usesNodes] != "" {
+			return "it names --" + flag + ", which internal/cli adds"
+		}
+	}
+	return ""
+}
+
+// A proposed command has the flags of the invocation that proposed it, and is for
+// the node that the finding is about.
+func TestRemediesKeepTheInvocation(t *testing.T) {
+	for _, c := range []struct {
+		name, node, text, want string
+		loaded                 int
+		args                   []string
+	}{
+		{name: "node files with a space", node: "n1", loaded: 3, args: []string{"-c", "my nodes.yaml", "-c", `"b,c.yaml"`, "doctor"},
+			text: "see why: `swdt logs kubelet --tail 50`; `swdt cri status`",
+			want: "see why: `swdt logs kubelet --tail 50 -c 'my nodes.yaml' -c '\"b,c.yaml\"' -n n1`; `swdt cri status -c 'my nodes.yaml' -c '\"b,c.yaml\"' -n n1`"},
+		{name: "before --", node: "n1", loaded: 3, args: []string{"doctor", "-n", "n1,n2"},
+			text: "`swdt exec -- net stop hns`", want: "`swdt exec -n n1 -- net stop hns`"},
+		{name: "one node alone", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`swdt status`", want: "`swdt status`"},
+		{name: "no node in particular", loaded: 3, args: []string{"push", "-n", "n1", "-n", "n2", "-l", "os=2022"},
+			text: "`swdt status`", want: "`swdt status -n n1,n2 -l os=2022`"},
+		{name: "facts of a file", node: "n1", args: []string{"doctor", "--facts", "x"}, text: "`swdt reset --no-drain`", want: "`swdt reset --no-drain -n n1`"},
+		{name: "how nodes and the cluster are reached", node: "n1", loaded: 1,
+			args: []string{"join", "--known-hosts", "kh", "--ssh-config", "cfg", "--kubeconfig", "a.conf", "--context", "c"},
+			text: "`swdt reset`, then `swdt join --kubeconfig FILE`; `swdt status`",
+			want: "`swdt reset --known-hosts kh --ssh-config cfg --kubeconfig a.conf --context c`, then `swdt join --kubeconfig FILE --known-hosts kh --ssh-config cfg --context c`; `swdt status --known-hosts kh --ssh-config cfg`"},
+		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
+			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`", want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
+		{name: "a name from a node", node: "n1", loaded: 2, args: []string{"doctor"},
+			text: remedy.Command("exec", "--", "netsh", "name=`a`; $(b)"), want: "`swdt exec -n n1 -- netsh $'name=\\140a\\140; $(b)'`"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := &app{env: Environment{Getenv: func(string) string { return "" }}}
+			a.root, a.loaded = a.rootCommand(), c.loaded
+			for _, command := range allCommands(a.root) {
+				command.Run, command.RunE = nil, func(cmd *cobra.Command, _ []string) error { return nil }
+			}
+			a.root.SetArgs(c.args)
+			if err := a.root.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := a.remedies(c.node, c.text); got != c.want {
+				t.Errorf("got\n%s, want\n%s", got, c.want)
+			}
+			if again := a.remedies(c.node, a.remedies(c.node, c.text)); again != c.want {
+				t.Errorf("a second time:\n%s", again)
+			}
+		})
+	}
+}
+
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, child := range cmd.Commands() {
+		all = append(all, allCommands(child)...)
+	}
+	return all
+}
+
+func TestRemediesOfThePlugin(t *testing.T) {
+	a := &app{env: Environment{Program: "kubectl-swdt", Getenv: func(string) string { return "" }}}
+	a.root = a.rootCommand()
+	if got := a.remedies("n1", "`swdt status`"); got != "`kubectl swdt status -n n1`" {
+		t.Errorf("got %s", got)
+	}
+}
