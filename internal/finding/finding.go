@@ -32,6 +32,14 @@ func (s Severity) Compare(other Severity) int {
 	return slices.Index(Severities(), s) - slices.Index(Severities(), other)
 }
 
+// noun is the word that counts findings of a severity.
+func (s Severity) noun() string {
+	if s == Info {
+		return "note"
+	}
+	return string(s)
+}
+
 func (s Severity) mark() string {
 	switch s {
 	case Error:
@@ -73,13 +81,13 @@ func Write(w io.Writer, node, windows, summary string, all []Told) error {
 	return ui.Lines(w, rows)
 }
 
-// Counts are the errors and warnings in words, 2 errors, 1 warning; empty where
-// there are none.
+// Counts returns how many findings there are in words, such as "2 errors, 1
+// warning, 3 notes"; empty if there are none.
 func Counts(count func(Severity) int) string {
 	var counts []string
-	for _, s := range []Severity{Error, Warning} {
+	for _, s := range Severities() {
 		if n := count(s); n > 0 {
-			counts = append(counts, Several(n, string(s)))
+			counts = append(counts, Several(n, s.noun()))
 		}
 	}
 	return strings.Join(counts, ", ")

@@ -27,9 +27,9 @@ func TestWrite(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	for want, counts := range map[string][2]int{"": {}, "1 error": {1, 0}, "2 errors, 1 warning": {2, 1}, "3 warnings": {0, 3}} {
+	for want, counts := range map[string][3]int{"": {}, "1 error": {1}, "2 errors, 1 warning": {2, 1}, "3 warnings": {0, 3}, "1 note": {0, 0, 1}, "1 error, 9 notes": {1, 0, 9}} {
 		count := func(s finding.Severity) int {
-			return map[finding.Severity]int{finding.Error: counts[0], finding.Warning: counts[1], finding.Info: 9}[s]
+			return map[finding.Severity]int{finding.Error: counts[0], finding.Warning: counts[1], finding.Info: counts[2]}[s]
 		}
 		if got := finding.Counts(count); got != want {
 			t.Errorf("%v: %q, want %q", counts, got, want)

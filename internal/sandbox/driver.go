@@ -77,6 +77,7 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 		if err != nil {
 			return running{}, err
 		}
+		options.Preset = simulated.Member
 		m := simulated.New(options)
 		return running{machine: &simulatedMachine{machine: m, shell: shell}, section: section, close: m.Close}, nil
 	}

@@ -19,7 +19,7 @@ func (c component) serveCRI() (func(), error) {
 		Version: c.version, Unhealthy: c.fault == Unhealthy,
 		NetworkReady: func() bool { return m.networkReady(settings.confDir) },
 	}
-	if m.options.Preset == Node {
+	if m.options.Preset.hasNode() {
 		options.Workload = m.workload(c.p.p)
 	}
 	options.Workload.Images = append(options.Workload.Images, m.options.Images...)

@@ -242,7 +242,7 @@ func TestReboot(t *testing.T) {
 		if state, err := h.Features.State(ctx, "Microsoft-Hyper-V"); state != host.FeatureEnabled || err != nil {
 			t.Errorf("%v, %v", state, err)
 		}
-		if got := m.RunningServices(); !slices.Equal(got, []string{"containerd", "EventLog", "kube-proxy", "kubelet", "RpcSs", "sshd"}) {
+		if got := m.RunningServices(); !slices.Equal(got, []string{"containerd", "EventLog", "kube-proxy", "kubelet", "RpcSs", "sshd", "W32Time"}) {
 			t.Errorf("running: %v", got)
 		}
 	})

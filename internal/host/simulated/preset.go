@@ -27,6 +27,8 @@ const (
 	HostsFile = systemFolder + `\drivers\etc\hosts`
 	// RemoteDesktopGroup is the firewall group of Remote Desktop.
 	RemoteDesktopGroup = "@FirewallAPI.dll,-28752"
+	updatePolicyKey    = `HKLM\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU`
+	memoryKey          = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
 	hardwareKey        = `HKLM\SYSTEM\HardwareConfig`
 	terminalServerKey  = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
 )
@@ -40,8 +42,11 @@ func (m *Machine) install() {
 	m.installFeatures()
 	m.installFirewall()
 	m.installServices()
-	if m.options.Preset == Node {
+	if m.options.Preset.hasNode() {
 		m.installNode()
+	}
+	if m.options.Preset == Member {
+		m.installMember()
 	}
 	m.disk.settle()
 }
@@ -93,6 +98,8 @@ func (m *Machine) installRegistry() {
 	number(currentVersionKey, "UBR", 2700)
 	text(servicingKey, "Version", "10.0.20348.2700")
 	number(terminalServerKey, "fDenyTSConnections", 1)
+	number(updatePolicyKey, "NoAutoUpdate", 1)
+	_ = m.registry.set(memoryKey, host.RegistryValue{Name: "PagingFiles", Type: host.RegistryMultiString, Strings: []string{`?:\pagefile.sys`}})
 	text(hardwareKey, "LastConfig", newUUID())
 	expand(environmentKey, "Path", `%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
 	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)
@@ -106,7 +113,7 @@ func (m *Machine) installRegistry() {
 }
 
 func (m *Machine) installFeatures() {
-	on := m.options.Preset == Node
+	on := m.options.Preset.hasNode()
 	add := func(name string, enabled, reboot bool, needs ...string) {
 		state := host.FeatureDisabled
 		if enabled {
@@ -149,7 +156,7 @@ func (m *Machine) installServices() {
 	shared("EventLog", "Windows Event Log", host.StartAuto)
 	shared("TermService", "Remote Desktop Services", host.StartManual, "RpcSs")
 	shared("UmRdpService", "Remote Desktop Services UserMode Port Redirector", host.StartManual, "TermService")
-	shared("W32Time", "Windows Time", host.StartManual)
+	shared("W32Time", "Windows Time", host.StartAuto)
 	m.addService(host.ServiceConfig{
 		Name: "sshd", DisplayName: "OpenSSH SSH Server", CommandLine: systemFolder + `\OpenSSH\sshd.exe`,
 		StartType: host.StartAuto,
@@ -190,6 +197,41 @@ func (m *Machine) installNode() {
 		CommandLine: KubeProxyPath + ` --windows-service --proxy-mode=kernelspace --log-file=C:/var/log/kube-proxy/kube-proxy.log`,
 	})
 }
+
+// The control plane of a Member, as far as it can be seen: a name and a port that
+// can be reached. The kubelet is not told of it and serves by itself.
+const (
+	memberServer  = "control-plane.example"
+	memberAddress = "10.0.0.1"
+	memberConf    = `apiVersion: v1
+kind: Config
+clusters:
+- name: example
+  cluster:
+    server: https://` + memberServer + `:6443
+contexts:
+- name: node
+  context: {cluster: example, user: node}
+current-context: node
+users:
+- name: node
+  user: {}
+`
+)
+
+// installMember adds what a join and its administrator leave on a node.
+func (m *Machine) installMember() {
+	const logRunner = `C:\k\kube-log-runner.exe`
+	m.putProgram(logRunner, BinarySpec{Name: "kube-log-runner", Version: KubeletVersion})
+	kubelet := m.services[fold("kubelet")]
+	kubelet.config.CommandLine = logRunner + ` --log-file=C:\var\log\kubelet\kubelet.log ` + kubelet.config.CommandLine
+	m.putFile(`C:\etc\kubernetes\kubelet.conf`, []byte(memberConf))
+	m.around.names[memberServer] = []string{memberAddress}
+	m.around.outcomes[memberAddress+":6443"] = host.Reached
+}
+
+// hasNode reports whether the components of a node are installed.
+func (p Preset) hasNode() bool { return p == Node || p == Member }
 
 func (m *Machine) putFolder(path string) {
 	if err := m.disk.makeFolder(system(), path); err != nil {

@@ -37,6 +37,9 @@ const (
 	// Node is a Kubernetes node: containerd, kubelet and kube-proxy installed
 	// and running. The default.
 	Node Preset = "node"
+	// Member is a Node that has joined a cluster and is looked after: nothing
+	// about it is worth a finding.
+	Member Preset = "member"
 	// Minimal is Windows as it comes: nothing of Kubernetes.
 	Minimal Preset = "minimal"
 )
