@@ -40,6 +40,9 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	if err := protectRoot(s.host.Files, true); err != nil {
 		return err
 	}
+	if plan.Fetch {
+		return s.keep(stream, plan.ID)
+	}
 	hold, err := pktmon.Begin(stream.Context(), s.captureMachine(), plan)
 	if errors.Is(err, pktmon.ErrBusy) {
 		return fmt.Errorf("%w: %w", err, host.ErrInUse)
@@ -53,6 +56,9 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 		}
 	}
 	defer release()
+	s.mu.Lock()
+	s.captured = append(s.captured, hold) // until the session ends: it fetches by other calls
+	s.mu.Unlock()
 	go func() {
 		defer release()
 		for silent := time.AfterFunc(captureSilence, release); ; silent.Reset(captureSilence) {
@@ -69,6 +75,19 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 		}
 		return stream.Send(&agentv1.PipeReply{Data: data})
 	})
+}
+
+// keep holds the packets of an earlier capture until the caller has fetched them.
+func (s *captureService) keep(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply], id string) error {
+	kept, err := pktmon.Keep(s.host.Files, id)
+	if err != nil {
+		return err
+	}
+	err = stream.Send(&agentv1.PipeReply{})
+	if err == nil {
+		<-stream.Context().Done()
+	}
+	return errors.Join(err, kept.Unlock())
 }
 
 // guardCapture is the agent as the guardian of a capture; it returns the exit code.

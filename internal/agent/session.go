@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/pktmon"
 	"github.com/swdt-dev/swdt/internal/rpcerror"
 )
 
@@ -23,6 +24,8 @@ type session struct {
 	mu   sync.Mutex
 	lock host.Unlocker // nil: not held
 
+	captured []*pktmon.Hold // whose packets this session fetches
+
 	settings sync.Mutex // one edit of the hosts file or the environment at a time
 }
 
@@ -34,6 +37,11 @@ func newSession(m Machine) *session {
 func (s *session) end() {
 	if err := s.unlock(); err != nil {
 		s.log.Printf("unlock the node: %v", err)
+	}
+	for _, hold := range s.captured {
+		if err := hold.Forget(); err != nil {
+			s.log.Printf("let go of captured packets: %v", err)
+		}
 	}
 }
 

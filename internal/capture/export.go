@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -140,18 +139,4 @@ func (e exporter) remove(ctx context.Context, path string) error {
 		return fmt.Errorf("remove the capture from the node: %w", err)
 	}
 	return nil
-}
-
-// Temporary gives a folder for exports and what removes it.
-func Temporary() (folder string, remove func() error, err error) {
-	folder, err = os.MkdirTemp("", "swdt-capture-")
-	if err != nil {
-		return "", nil, fmt.Errorf("make a folder for the capture: %w", err)
-	}
-	return folder, func() error {
-		if err := os.RemoveAll(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove the folder of the capture: %w", err)
-		}
-		return nil
-	}, nil
 }

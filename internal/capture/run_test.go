@@ -72,7 +72,7 @@ func TestTwoNodesAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range list {
-			if name := filepath.Base(strings.ReplaceAll(file.Path, `\`, "/")); name != "lock" && name != "journal.json" {
+			if name := filepath.Base(strings.ReplaceAll(file.Path, `\`, "/")); name != "lock" && name != "journal.json" && !strings.HasSuffix(name, ".keep") {
 				t.Errorf("left on the node: %s", file.Path)
 			}
 		}
@@ -135,8 +135,8 @@ func TestACaptureThatIsFetchedWhileItGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 2 {
-		t.Errorf("beside lock and journal there are on the node %v", list)
+	if len(list) != 3 { // the session's hold on the packets ends with the session
+		t.Errorf("beside lock, journal and hold there are on the node %v", list)
 	}
 }
 
@@ -381,5 +381,45 @@ func awaitClean(t *testing.T, n *nodetest.Node) {
 		if t.Context().Err() != nil {
 			t.Fatalf("the node captures: %s", state)
 		}
+	}
+}
+
+// What a session has captured and not fetched can be fetched by the next one.
+func TestACaptureThatIsFetchedLater(t *testing.T) {
+	n := nodetest.Start(t, "win-1", simulated.Options{})
+	var nothing *capture.NothingLeftError
+	if _, err := capture.FindLeft(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
+		t.Fatalf("on a node that never captured: %v", err)
+	}
+	result, err := ended(t, n, capture.Options{Addresses: addresses("192.168.15.167/32"), MaxSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", result.ID} {
+		if left, err := capture.FindLeft(t.Context(), n.Node, id); err != nil || left.ID != result.ID || left.Bytes == 0 {
+			t.Fatalf("%q: %+v, %v", id, left, err)
+		}
+	}
+	left, err := capture.FindLeft(t.Context(), n.Node, result.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := left.Hold(t.Context(), n.Node); !errors.Is(err, host.ErrInUse) {
+		t.Fatalf("held by the session that captured: %v", err)
+	}
+	n.Cut()
+	if err := n.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, release, err := left.Hold(t.Context(), n.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := fetched(t, n, found); e.Packets == "" || e.Drops == "" {
+		t.Errorf("%+v", e)
+	}
+	release()
+	if _, err := capture.FindLeft(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
+		t.Errorf("after it was fetched: %v", err)
 	}
 }

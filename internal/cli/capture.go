@@ -43,7 +43,8 @@ func (a *app) captureCommand() *cobra.Command {
 		Short: "Packets of the node and its pods, live or as pcapng",
 		Long: `Captures packets on nodes with Windows' own packet monitor, pktmon. Without -w it
 shows packets as they come; with -w FILE it writes them as pcapng when the capture
-ends: at Ctrl-C, or when --for is over. A second Ctrl-C gives the packets up.
+ends: at Ctrl-C, or when --for is over. A second Ctrl-C leaves the packets on the
+node, for an hour and until the next capture: swdt capture fetch.
 
 With -w - packets are on stdout while it captures, for Wireshark at the other end
 of a pipe. pktmon gives out none before it is stopped, so each node captures in
@@ -82,7 +83,7 @@ swdt, with the connection, with its time; the node sees to that by itself.`,
 		},
 	})
 	o.addFlags(cmd)
-	cmd.AddCommand(a.captureCountersCommand(), a.captureVFPCommand())
+	cmd.AddCommand(a.captureCountersCommand(), a.captureVFPCommand(), a.captureFetchCommand())
 	return cmd
 }
 

@@ -40,11 +40,12 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 			return err
 		}
 	}
-	folder, remove, err := capture.Temporary()
+	staging, err := capture.Stage(o.target())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
+	defer func() { err = errors.Join(err, staging.Remove()) }()
+	folder := staging.Path
 	o.wanted.Holder, o.wanted.Stop = captureHolder(), gracefully(ctx)
 	ctx, out, stop := packetsTo(ctx, a.streams.Out)
 	defer stop()
@@ -58,7 +59,7 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 	if o.wanted.Live {
 		return unwritten(ctx, fleet.Failures(results))
 	}
-	return a.writeCaptures(o, results)
+	return a.writeStaged(o, staging, results)
 }
 
 // handling says what is done with packets that a node gives while it captures.
@@ -84,13 +85,21 @@ func (a *app) captureAll(ctx context.Context, s *session, o *captureOptions, fol
 		}
 		defer closeNode(ctx, n)
 		options := o.wanted
-		options.Folder = filepath.Join(folder, doc.Node.Metadata.Name)
-		if err := os.Mkdir(options.Folder, 0o700); err != nil {
-			return nodeCapture{}, fmt.Errorf("make a folder for the capture: %w", err)
+		if options.Folder, err = nodeFolder(folder, doc); err != nil {
+			return nodeCapture{}, err
 		}
 		captured, err = captureOn(ctx, n, doc, options, handle, r)
 		return captured, explain(ctx, err)
 	})
+}
+
+// nodeFolder makes the folder of one node's files.
+func nodeFolder(folder string, doc config.Document) (string, error) {
+	path := filepath.Join(folder, doc.Node.Metadata.Name)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder for the capture: %w", err)
+	}
+	return path, nil
 }
 
 // captureOn captures on one node and brings what it captured here.
@@ -114,18 +123,31 @@ func captureOn(ctx context.Context, n *node.Node, doc config.Document, o capture
 	var lost *node.LostError
 	switch {
 	case errors.As(err, &lost):
-		return c, fmt.Errorf("%w; the node ends the capture by itself", err)
+		err = fmt.Errorf("%w; the node ends the capture by itself", err)
+		if !o.Live && o.Round == 0 {
+			err = fmt.Errorf("%w\n%s", err, fetchLater(n.Name, c.result.ID))
+		}
+		return c, err
 	case err != nil:
 		return c, err
 	case o.Live, o.Round > 0:
 		return c, capture.Forget(ctx, n, c.result.ID)
 	}
-	c.part.Export, err = capture.Fetch(ctx, n, c.result, o.Folder, r)
+	return c, c.fetch(ctx, n, o.Folder, r)
+}
+
+// fetch brings what was captured here, and removes it from the node.
+func (c *nodeCapture) fetch(ctx context.Context, n *node.Node, folder string, r ui.Reporter) (err error) {
+	c.part.Export, err = capture.Fetch(ctx, n, c.result, folder, r)
+	var failed *capture.FailedError
+	if errors.As(err, &failed) { // there is no log
+		return err
+	}
 	if err != nil {
-		return c, err
+		return fmt.Errorf("%w\n%s", err, fetchLater(n.Name, c.result.ID))
 	}
 	c.log = c.part.Export.Log
-	return c, capture.Forget(ctx, n, c.result.ID)
+	return capture.Forget(ctx, n, c.result.ID)
 }
 
 // namesAt say whose packets are, as far as the node's runtime, Host Network Service

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/capture"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -69,13 +70,15 @@ func (a *app) writeCaptures(o *captureOptions, results []fleet.Result[nodeCaptur
 }
 
 func (a *app) writeCapture(file *capturedFile, parts ...capture.Part) (err error) {
-	to, err := os.Create(file.File)
+	to, err := localfile.Create(file.File)
 	if err != nil {
-		return fmt.Errorf("write the capture: %w", err)
+		return &unwrittenError{err}
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
 	file.Count, err = capture.Merge(to, parts...)
-	return err
+	if err = errors.Join(err, to.Close()); err != nil {
+		return &unwrittenError{err}
+	}
+	return nil
 }
 
 // keepLog keeps the log of a Windows that makes no pcapng.
@@ -92,12 +95,15 @@ func (a *app) keepLog(o *captureOptions, captured nodeCapture, several bool, one
 		return fmt.Errorf("keep the log: %w", err)
 	}
 	defer from.Close()
-	to, err := os.Create(one.File)
+	to, err := localfile.Create(one.File)
 	if err != nil {
-		return fmt.Errorf("keep the log: %w", err)
+		return &unwrittenError{err}
 	}
 	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	if err = errors.Join(err, to.Close()); err != nil {
+		return &unwrittenError{err}
+	}
+	return nil
 }
 
 func (r captureReport) text(w io.Writer) error {

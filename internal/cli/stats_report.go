@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/stats/report"
 )
 
@@ -55,7 +56,7 @@ func (a *app) runStatsReport(paths []string, output string) error {
 			return usagef("-o %s is the recording itself; name another file", output)
 		}
 	}
-	if err := os.WriteFile(output, page.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(output, page.Bytes(), localfile.Private); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	_, err = fmt.Fprintln(a.streams.Out, output)

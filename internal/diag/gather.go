@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/redact"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -56,11 +57,12 @@ func Gather(ctx context.Context, documents []config.Document, path string, o Opt
 	if err != nil {
 		return Manifest{}, err
 	}
-	root, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	staging, err := localfile.Stage(filepath.Dir(path), "."+filepath.Base(path))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("write the bundle: %w", err)
 	}
-	defer os.RemoveAll(root) // what is left in it nobody can use
+	root := staging.Path
+	defer staging.Remove() // a folder that stays is removed by the next run
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	g := &gathering{options: o, root: root, redactor: redactor, folders: map[string]bool{}, reading: make(chan struct{}, readers)}
@@ -208,7 +210,7 @@ func pack(ctx context.Context, root, path string, manifest Manifest) error {
 	if err := writePage(filepath.Join(root, pageName), root, manifest); err != nil {
 		return err
 	}
-	packed, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	packed, err := os.CreateTemp(root, "bundle-")
 	if err != nil {
 		return err
 	}

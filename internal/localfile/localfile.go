@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -52,4 +53,23 @@ func Replace(path string, content []byte) error {
 		_ = os.Remove(beside.Name()) // what failed is worth more
 	}
 	return err
+}
+
+// Private is the mode of a new file that may hold secrets: of its owner alone.
+const Private fs.FileMode = 0o600
+
+// Create empties or makes a file that may hold secrets of a node: packets, samples,
+// files of the node. A new one is Private; one that exists keeps its mode, which is
+// its owner's decision.
+func Create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, Private)
+}
+
+// ModeAt returns the mode for a file that is about to replace path by a rename: that
+// of the file there, else Private.
+func ModeAt(path string) fs.FileMode {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return info.Mode().Perm()
+	}
+	return Private
 }

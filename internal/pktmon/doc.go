@@ -17,6 +17,10 @@
 // nothing captures any more, and the guardian, which the SCM starts at boot, or
 // Heal at the next contact, clears away.
 //
+// The packets are files on the node until their session has fetched them, which it
+// holds meanwhile (Keep). Those that no session fetches are removed by the guardian
+// after KeepFor, or by the next capture.
+//
 // What is not ours is left alone: a capture that somebody else runs, or filters
 // that somebody else made, refuse ours (Refused) unless it was told to end them,
 // and are not touched at its end.

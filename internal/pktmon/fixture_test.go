@@ -97,6 +97,8 @@ func (n *node) atWork(t *testing.T) bool {
 // packets.
 func (n *node) checkClean(t *testing.T, when string) {
 	t.Helper()
+	eventually(t, when+": the guardian has done its work", func() bool { return !n.guarded(t) || n.done(t) })
+	n.fetched(t)
 	eventually(t, when+": the guardian has gone", func() bool { return !n.guarded(t) })
 	if n.captures(t) {
 		t.Errorf("%s: the node captures: %s", when, n.pktmon(t, "status"))
@@ -104,6 +106,44 @@ func (n *node) checkClean(t *testing.T, when string) {
 	if n.hasFilters(t) {
 		t.Errorf("%s: filters are left: %s", when, n.pktmon(t, "filter", "list"))
 	}
+}
+
+// done reports whether the capture of the node's journal has ended.
+func (n *node) done(t *testing.T) bool {
+	t.Helper()
+	file, err := n.Process("look").Files.Open(layout.CaptureJournal)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
+	return err == nil && strings.Contains(string(data), `"state":"done"`)
+}
+
+// fetched removes the packets, as a session does that has fetched them.
+func (n *node) fetched(t *testing.T) {
+	t.Helper()
+	files := n.Process("fetches").Files
+	for _, path := range n.packets(t) {
+		if err := files.Remove(path); err != nil && !errors.Is(err, host.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// packets are the files of captures on the node.
+func (n *node) packets(t *testing.T) (paths []string) {
+	t.Helper()
+	list, err := n.Process("look").Files.List(layout.Captures)
+	if err != nil && !errors.Is(err, host.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, file := range list {
+		if strings.HasSuffix(file.Path, ".etl") || strings.HasSuffix(file.Path, ".txt") {
+			paths = append(paths, file.Path)
+		}
+	}
+	return paths
 }
 
 func plan(id string) pktmon.Plan {

@@ -17,8 +17,8 @@ const stopTries = 5
 // endingHolder is what a guardian writes into the lock that it has taken over.
 const endingHolder = "swdt, which ends a capture"
 
-// Guard owns a capture from its beginning to its end and then removes the
-// guardian service. It is what the agent does when it is started as a capture's
+// Guard owns a capture from its beginning to its end, waits until its packets are
+// fetched or KeepFor is over, and then removes the guardian service. It is what the agent does when it is started as a capture's
 // guardian, after Begin and again after every crash or boot.
 func Guard(ctx context.Context, m Machine, id string) error {
 	j, err := readJournal(m.Host.Files)
@@ -30,6 +30,9 @@ func Guard(ctx context.Context, m Machine, id string) error {
 		if err := g.run(ctx); err != nil {
 			return err // stay registered: the SCM, the next boot, or contact, tries again
 		}
+	}
+	if j != nil && j.Plan.ID == id && !linger(ctx, m.Host.Files, id) {
+		return nil // the machine shuts down: the rest is for the next boot
 	}
 	return theGuardian(m).Remove(ctx)
 }

@@ -57,7 +57,6 @@ func TestACaptureEndsWhenItIsLetGo(t *testing.T) {
 				if states[len(states)-1] != pktmon.Done || !slices.Contains(states, pktmon.Capturing) {
 					t.Errorf("states %v", states)
 				}
-				n.checkClean(t, "after it")
 				path := pktmon.LogFile("a")
 				if plan.Live {
 					path = pktmon.TextFile("a")
@@ -65,6 +64,7 @@ func TestACaptureEndsWhenItIsLetGo(t *testing.T) {
 				if text := n.read(t, path); len(text) < 100 {
 					t.Errorf("%s has %d bytes", path, len(text))
 				}
+				n.checkClean(t, "after it")
 			})
 		})
 	}

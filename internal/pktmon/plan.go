@@ -41,6 +41,9 @@ type Plan struct {
 	MaxText int64 `json:"maxText,omitempty"`
 	// Force ends what somebody else captures.
 	Force bool `json:"force,omitempty"`
+	// Fetch captures nothing: the session fetches what this capture left on the node,
+	// and holds it meanwhile.
+	Fetch bool `json:"fetch,omitempty"`
 }
 
 // LogFile is where a capture's packets are.

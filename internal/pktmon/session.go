@@ -19,11 +19,21 @@ const (
 	maxWakes     = 3                      // guardians that may die before a session gives up
 )
 
-// Hold is a session's hold on its capture: the capture ends with it.
+// Hold is a session's hold on its capture: the capture ends with it. What was captured
+// stays the session's until Forget, or until its process ends.
 type Hold struct {
 	once sync.Once
 	lock host.Unlocker
 	err  error
+	kept host.Unlocker // nil: nothing was captured yet
+}
+
+// Forget lets go of the packets: see Keep.
+func (h *Hold) Forget() error {
+	if h.kept == nil {
+		return nil
+	}
+	return h.kept.Unlock()
 }
 
 // Release lets the capture end. Only the first call does anything.
@@ -46,16 +56,19 @@ func Begin(ctx context.Context, m Machine, plan Plan) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = forget(files)
+	err = errors.Join(setAside(files), forget(files))
+	if err == nil {
+		hold.kept, err = Keep(files, plan.ID)
+	}
 	if err == nil {
 		err = (&journal{Plan: plan, Event: Event{State: Prepared, Message: "by " + plan.Holder}}).write(files)
 	}
 	if err != nil {
-		return nil, errors.Join(err, hold.Release())
+		return nil, errors.Join(err, hold.Release(), hold.Forget())
 	}
 	// From here on the capture is the guardian's, also when the connection breaks.
 	if err := startGuardian(context.WithoutCancel(ctx), m, plan.ID); err != nil {
-		return nil, errors.Join(err, files.Remove(layout.CaptureJournal), hold.Release())
+		return nil, errors.Join(err, files.Remove(layout.CaptureJournal), hold.Release(), hold.Forget())
 	}
 	return hold, nil
 }
@@ -114,25 +127,6 @@ func busy(err error) error {
 	return ErrBusy
 }
 
-// forget removes the files of captures that nobody fetched. One that is being fetched
-// just now is in use, and is left for the next time.
-func forget(files host.Files) error {
-	list, err := files.List(layout.Captures)
-	if err != nil {
-		return fmt.Errorf("look for files of older captures: %w", err)
-	}
-	for _, file := range list {
-		if file.Folder || strings.EqualFold(file.Path, layout.CaptureLock) || strings.EqualFold(file.Path, layout.CaptureJournal) {
-			continue
-		}
-		err := files.Remove(file.Path)
-		if err != nil && !errors.Is(err, host.ErrNotExist) && !errors.Is(err, host.ErrInUse) {
-			return fmt.Errorf("remove an older capture: %w", err)
-		}
-	}
-	return nil
-}
-
 // Follow reports a capture's steps until it is done. A guardian that has died
 // before that is started again, to clear away. When ctx ends, the capture goes on
 // for as long as it is held.
@@ -144,12 +138,9 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event) error)
 		if err != nil {
 			return err
 		}
-		j, err := readJournal(m.Host.Files)
+		j, err := journalOf(m.Host.Files, id)
 		if err != nil {
 			return err
-		}
-		if j == nil || j.Plan.ID != id {
-			return fmt.Errorf("the capture %s is not this node's: %w", id, host.ErrNotExist)
 		}
 		if j.State != last || j.Closed != closed {
 			last, closed = j.State, j.Closed

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/stats"
 )
 
@@ -35,7 +36,7 @@ type Writer struct {
 // Create begins a recording in a file, behind those that it holds already. What
 // a former one left half-written is cut off.
 func Create(path string, meta Meta) (w *Writer, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, localfile.Private)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
