@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // wineNode is a Wine sandbox with OpenSSH in front of it.
@@ -67,7 +69,7 @@ func (n *wineNode) shareTemplate() error {
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return err
 	}
-	users, err := os.UserCacheDir()
+	users, err := localfile.CacheFolder()
 	if err != nil {
 		return err
 	}

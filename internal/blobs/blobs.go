@@ -55,7 +55,7 @@ func Open(folder string, limit int64) (*Store, error) {
 
 // OpenDefault opens the store in the user's cache folder.
 func OpenDefault() (*Store, error) {
-	user, err := os.UserCacheDir()
+	user, err := localfile.CacheFolder()
 	if err != nil {
 		return nil, fmt.Errorf("find the cache folder: %w: set XDG_CACHE_HOME (LocalAppData on Windows)", err)
 	}

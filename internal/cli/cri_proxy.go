@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/criproxy"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -96,8 +97,8 @@ func (a *app) criEndpoint(document config.Document) (string, error) {
 		return anyPort, nil
 	}
 	folder := a.env.Getenv("XDG_RUNTIME_DIR")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
+	if !filepath.IsAbs(folder) { // as the XDG specification wants it
+		cache, err := localfile.CacheFolder()
 		if err != nil {
 			return "", fmt.Errorf("find a folder for the socket: %w; set --listen", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Stdin is the source that stands for standard input.
@@ -23,7 +24,7 @@ const maxSize = 1 << 20
 // folder, else ~/.config/swdt/config.yaml. The error is an *Error.
 func DefaultSource() (string, error) {
 	candidates := []string{"swdt.yaml"}
-	if home, err := os.UserHomeDir(); err == nil {
+	if home, err := localfile.Home(); err == nil {
 		candidates = append(candidates, filepath.Join(home, ".config", "swdt", "config.yaml"))
 	}
 	for _, candidate := range candidates {

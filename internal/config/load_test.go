@@ -181,10 +181,16 @@ func TestDefaultSource(t *testing.T) {
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
 		t.Errorf("without a file: got %v, want an *Error", err)
 	}
-	t.Setenv("HOME", "")
-	t.Setenv("USERPROFILE", "")
-	if _, err := DefaultSource(); err == nil || strings.Contains(err.Error(), "neither") {
-		t.Errorf("without a home: %v", err)
+	here := filepath.Join(".config", "swdt", "config.yaml") // of no home, whatever the environment says
+	if err := errors.Join(os.MkdirAll(filepath.Dir(here), 0o755), os.WriteFile(here, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []string{"", "."} {
+		t.Setenv("HOME", none)
+		t.Setenv("USERPROFILE", none)
+		if source, err := DefaultSource(); err == nil && !filepath.IsAbs(source) {
+			t.Errorf("with the home %q: %s", none, source)
+		}
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Resolve makes a path of the node file (sourceURL, privateKey, a secret's
@@ -73,7 +74,7 @@ func expandHome(path string) string {
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
 		return path // ~user is not for us to know
 	}
-	home, err := os.UserHomeDir()
+	home, err := localfile.Home()
 	if err != nil {
 		return path
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // startTimeout is for the whole start, which takes some 4 s of an idle machine
@@ -53,7 +55,7 @@ func DefaultBinaries() (string, error) {
 	if lab := os.Getenv("SWDT_LAB"); lab != "" {
 		return filepath.Join(lab, "linux"), nil
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := localfile.CacheFolder()
 	if err != nil {
 		return "", fmt.Errorf("find the lab's programs: %w: set SWDT_LAB to their folder", err)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ const mostRestricted = 1000
 
 func newRestricted(file string) restricted {
 	if file == "" {
-		if cache, err := os.UserCacheDir(); err == nil {
+		if cache, err := localfile.CacheFolder(); err == nil {
 			file = filepath.Join(cache, "swdt", "machines.json")
 		}
 	}
@@ -30,6 +31,9 @@ func newRestricted(file string) restricted {
 func (r restricted) has(hostKey string) bool { return slices.Contains(r.read(), hostKey) }
 
 func (r restricted) read() (hostKeys []string) {
+	if r.file == "" {
+		return nil
+	}
 	text, err := os.ReadFile(r.file)
 	if err != nil || json.Unmarshal(text, &hostKeys) != nil {
 		return nil // then the folder is restricted once more
@@ -40,6 +44,9 @@ func (r restricted) read() (hostKeys []string) {
 // add appends a machine. Of two swdt that do so at once one may be forgotten,
 // which costs its next contact an installation.
 func (r restricted) add(hostKey string) error {
+	if r.file == "" {
+		return errors.New("there is no cache folder")
+	}
 	hostKeys := append(r.read(), hostKey)
 	text, err := json.Marshal(hostKeys[max(0, len(hostKeys)-mostRestricted):])
 	if err != nil {

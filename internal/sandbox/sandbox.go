@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 const (
@@ -88,17 +90,17 @@ func (i Info) port() int {
 
 // DefaultStateDir is where sandboxes live unless told otherwise.
 func DefaultStateDir() (string, error) {
-	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "swdt", "sandbox"), nil
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		folder, err := os.UserCacheDir() // %LocalAppData%, ~/Library/Caches
+		folder, err := localfile.CacheFolder() // %LocalAppData%, ~/Library/Caches
 		if err != nil {
 			return "", fmt.Errorf("find a folder for the sandbox: %w; use --state-dir", err)
 		}
 		return filepath.Join(folder, "swdt", "sandbox"), nil
 	}
-	home, err := os.UserHomeDir()
+	home, err := localfile.Home()
 	if err != nil {
 		return "", fmt.Errorf("find a folder for the sandbox: %w; use --state-dir", err)
 	}

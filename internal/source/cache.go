@@ -31,7 +31,7 @@ type cache struct {
 
 func openCache(folder string) (cache, error) {
 	if folder == "" {
-		user, err := os.UserCacheDir()
+		user, err := localfile.CacheFolder()
 		if err != nil {
 			return cache{}, fmt.Errorf("find the cache folder: %w: set XDG_CACHE_HOME (LocalAppData on Windows)", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -57,6 +58,20 @@ func (l *login) methods(ctx context.Context) []ssh.AuthMethod {
 func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	l.accepts = c.AllowedMethods
 	return nil, nil // the next of methods
+}
+
+// notTaken lists the credentials of the node file that the machine takes none of.
+func (l *login) notTaken() []string {
+	takes := func(methods ...string) bool {
+		return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(l.accepts, m) })
+	}
+	switch {
+	case l.own && l.password != nil && !takes("password", "keyboard-interactive"):
+		return []string{"the password (the machine takes none)"}
+	case l.own && l.key != nil && !takes("publickey"):
+		return []string{l.keyName + " (the machine takes no keys)"}
+	}
+	return nil
 }
 
 // ------------------------------------------------------------------- keys

@@ -17,7 +17,11 @@ import (
 // dialing, not the connection. The error is one of this package's types, with
 // jump hosts named, or ctx's own when it was cancelled.
 func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
-	d := dialer{target: target, options: opts.complete()}
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	d := dialer{target: target, options: opts}
 	hops, err := route(target, d.options)
 	if err != nil {
 		return nil, err
@@ -256,7 +260,7 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 		return nil, l.failure
 	case len(l.accepts) > 0:
 		return nil, &AuthError{
-			User: h.user, Address: h.address(), Tried: l.tried, Skipped: l.skipped,
+			User: h.user, Address: h.address(), Tried: l.tried, Skipped: append(l.skipped, l.notTaken()...),
 			Accepts: withoutNone(l.accepts), Err: err,
 		}
 	default:

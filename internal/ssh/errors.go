@@ -93,9 +93,13 @@ type AuthError struct {
 }
 
 func (e *AuthError) Error() string {
-	tried := "nothing, since there was nothing to try"
-	if len(e.Tried) > 0 {
-		tried = strings.Join(e.Tried, ", ")
+	tried := strings.Join(e.Tried, ", ")
+	switch {
+	case len(e.Tried) > 0:
+	case len(e.Skipped) > 0:
+		tried = "nothing"
+	default:
+		tried = "nothing, since there was nothing to try"
 	}
 	text := fmt.Sprintf("log in to %s as %s: rejected; tried %s", e.Address, e.User, tried)
 	if len(e.Skipped) > 0 {
@@ -206,10 +210,16 @@ func (e *HostKeyChangedError) Error() string {
 	}
 	at := strings.Join(lines, ", ")
 	if e.Revoked {
-		return fmt.Sprintf("the host key %s of %s is revoked in %s; nothing was sent", e.Fingerprint, e.Address, at)
+		return fmt.Sprintf("the host key %s of %s is revoked in %s; nothing was sent. Whoever has that key can pose as the machine: "+
+			`leave the line as it is, and give the machine new keys (on the node: Remove-Item C:\ProgramData\ssh\ssh_host_*; Restart-Service sshd)`,
+			e.Fingerprint, e.Address, at)
+	}
+	which := "that line"
+	if len(e.Known) > 1 {
+		which = "those lines"
 	}
 	return fmt.Sprintf("the host key of %s has changed to %s (%s): it does not match %s; nothing was sent. "+
-		"If the machine was reinstalled, remove that line", e.Address, e.Fingerprint, e.Type, at)
+		"If the machine was reinstalled, remove %s", e.Address, e.Fingerprint, e.Type, at, which)
 }
 
 // KnownHostsError: known_hosts itself cannot be used.

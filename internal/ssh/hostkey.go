@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
@@ -38,17 +39,27 @@ func newHostKeys(o Options, pinned string) (*hostKeys, error) {
 	return h, nil
 }
 
-// algorithms are those of the keys that are known of the host, so that it shows
-// one of these; else all, in the order in which ssh prefers them, so that people
-// see the fingerprint that they know from there.
+// algorithms lists those of the keys that are known of the host first, so that it
+// shows one of these if it has one. The others follow in the order in which ssh
+// prefers them: people see the fingerprint that they know from there, and a host
+// whose key is of another type now shows it, and is found to have changed.
 func (h *hostKeys) algorithms(address string) []string {
+	var known []string
 	if h.pinned == "" {
-		if known := h.db.HostKeyAlgorithms(address); len(known) > 0 {
-			return known
+		known = h.db.HostKeyAlgorithms(address)
+	}
+	if slices.ContainsFunc(known, isCertificate) {
+		return known // a plain key is none that its authority has signed
+	}
+	for _, algorithm := range slices.Concat(keyFamilies()...) {
+		if !slices.Contains(known, algorithm) {
+			known = append(known, algorithm)
 		}
 	}
-	return slices.Concat(keyFamilies()...)
+	return known
 }
+
+func isCertificate(algorithm string) bool { return strings.Contains(algorithm, "-cert-") }
 
 // keyFamilies are the kinds of host keys with the algorithms to sign by them.
 func keyFamilies() [][]string {
@@ -69,17 +80,16 @@ func otherFamilies(shown string) [][]string {
 
 // check returns nil for a key that is trusted, maybe since somebody said so now.
 func (h *hostKeys) check(ctx context.Context, address string, remote net.Addr, key ssh.PublicKey) error {
-	if h.pinned != "" {
-		return h.checkPinned(address, key)
-	}
 	err := h.db.HostKeyCallback()(address, remote, key)
 	var revoked *xknownhosts.RevokedError
 	var mismatch *xknownhosts.KeyError
 	switch {
+	case errors.As(err, &revoked): // whatever is pinned
+		return changed(address, key, []xknownhosts.KnownKey{revoked.Revoked}, true)
+	case h.pinned != "":
+		return h.checkPinned(address, key)
 	case err == nil:
 		return nil
-	case errors.As(err, &revoked):
-		return changed(address, key, []xknownhosts.KnownKey{revoked.Revoked}, true)
 	case errors.As(err, &mismatch) && len(mismatch.Want) > 0:
 		return changed(address, key, mismatch.Want, false)
 	case errors.As(err, &mismatch):

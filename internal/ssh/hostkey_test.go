@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -113,6 +114,37 @@ func (s slowYes) Confirm(ctx context.Context, question string) (bool, error) {
 	return s.prompter.Confirm(ctx, question)
 }
 
+// Without a home folder in the environment, the current folder's .ssh, which others
+// may have written, is not the user's.
+func TestTheCurrentFolderIsNoHome(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{Password: "p"})
+	here := t.TempDir()
+	t.Chdir(here)
+	trust, err := os.ReadFile(sshtest.Trust(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshtest.Write(t, here, ".ssh/known_hosts", string(trust))
+	sshtest.Write(t, here, ".ssh/config", "Host *\n  ProxyJump 127.0.0.1:1\n")
+	for _, home := range []string{"", ".", "./"} {
+		t.Setenv("HOME", home)
+		t.Setenv("USERPROFILE", home)
+		c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, Password: secret("p")}, ssh.Options{})
+		if err == nil {
+			c.Close()
+			t.Fatalf("HOME=%q: trusted", home)
+		}
+		var unknown *ssh.HostKeyUnknownError
+		if errors.As(err, &unknown) && !filepath.IsAbs(unknown.KnownHosts) {
+			t.Errorf("HOME=%q: looked in %s", home, unknown.KnownHosts)
+		}
+		var jump *ssh.JumpError
+		if errors.As(err, &jump) {
+			t.Errorf("HOME=%q: believed the config: %v", home, err)
+		}
+	}
+}
+
 func TestManyNewHostsAtOnce(t *testing.T) {
 	o := options(t)
 	o.KnownHosts = filepath.Join(o.HomeDir, "known")
@@ -163,17 +195,46 @@ func TestChangedHostKey(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 	})
-	t.Run("revoked", func(t *testing.T) {
+	t.Run("to a key of another type", func(t *testing.T) {
+		other := ecdsaKey(t)
 		o := options(t)
 		o.KnownHosts = sshtest.Write(t, t.TempDir(), "known",
-			fmt.Sprintf("@revoked * %s", xssh.MarshalAuthorizedKey(s.HostKeys[0].PublicKey())))
-		if e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":1", "revoked"); !e.Revoked {
+			fmt.Sprintf("[%s]:%s %s", host, port, xssh.MarshalAuthorizedKey(other.PublicKey())))
+		o.AcceptNewHostKey = true
+		e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":1", s.Fingerprint(), "nothing was sent")
+		if len(e.Known) != 1 || e.Type == e.Known[0].Type {
 			t.Errorf("got %+v", e)
+		}
+	})
+	t.Run("revoked", func(t *testing.T) {
+		o := options(t)
+		key := xssh.MarshalAuthorizedKey(s.HostKeys[0].PublicKey())
+		o.KnownHosts = sshtest.Write(t, t.TempDir(), "known", fmt.Sprintf("[%s]:%s %s@revoked * %s", host, port, key, key))
+		for _, pin := range []string{"", s.Fingerprint()} {
+			target := target
+			target.HostKey = pin
+			e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":2", "revoked", "leave the line", "new keys")
+			if !e.Revoked || strings.Contains(e.Error(), "remove that line") {
+				t.Errorf("got %v", e)
+			}
 		}
 	})
 	if len(s.Logins()) != 0 {
 		t.Errorf("logins were tried: %q", s.Logins())
 	}
+}
+
+func ecdsaKey(t *testing.T) xssh.Signer {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := xssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
 }
 
 func TestBrokenKnownHosts(t *testing.T) {

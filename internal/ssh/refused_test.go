@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,22 @@ func TestRejectedLoginSaysWhatWasTried(t *testing.T) {
 	}
 
 	fails[*ssh.AuthError](t, ssh.Target{Host: s.Address}, options(t, s), "nothing to try")
+}
+
+func TestRejectedLoginSaysWhatTheMachineDoesNotTake(t *testing.T) {
+	keys := sshtest.Start(t, sshtest.Options{Keys: []xssh.PublicKey{}})
+	e := fails[*ssh.AuthError](t, ssh.Target{Host: keys.Address, Password: secret("right")}, options(t, keys),
+		"the password (the machine takes none)", "the machine takes publickey")
+	if strings.Contains(e.Error(), "nothing to try") {
+		t.Errorf("got %v", e)
+	}
+	passwords := sshtest.Start(t, sshtest.Options{Password: "right"})
+	path := sshtest.Write(t, t.TempDir(), "key", sshtest.NewKey(t).PEM(t, ""))
+	e = fails[*ssh.AuthError](t, ssh.Target{Host: passwords.Address, PrivateKey: path}, options(t, passwords),
+		path+" (the machine takes no keys)")
+	if strings.Contains(e.Error(), "nothing to try") {
+		t.Errorf("got %v", e)
+	}
 }
 
 func TestAPasswordIsNotSentWhereItIsVisible(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Target is the machine to reach and the credentials for it.
@@ -65,10 +67,13 @@ type Prompter interface {
 	Secret(ctx context.Context, question string) (string, error)
 }
 
-func (o Options) complete() Options {
+func (o Options) complete() (Options, error) {
 	if o.HomeDir == "" {
-		// Without a home there are no default files, and each says so when read.
-		o.HomeDir, _ = os.UserHomeDir()
+		home, err := localfile.Home()
+		if err != nil { // never the current folder's .ssh
+			return o, &RouteError{Where: "your SSH files", Err: err}
+		}
+		o.HomeDir = home
 	}
 	if o.KnownHosts == "" {
 		o.KnownHosts = filepath.Join(o.HomeDir, ".ssh", "known_hosts")
@@ -88,5 +93,5 @@ func (o Options) complete() Options {
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
 	}
-	return o
+	return o, nil
 }

@@ -1,0 +1,59 @@
+package localfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+)
+
+// Home is the user's home folder, always an absolute path: that of the
+// environment, else that of the account. A relative one would make files of the
+// current folder, which others may have written, look like the user's own.
+func Home() (string, error) {
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return home, nil
+	}
+	return accountHome()
+}
+
+// CacheFolder is the user's folder for caches, always an absolute path. Use it in
+// place of os.UserCacheDir.
+func CacheFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err == nil && filepath.IsAbs(cache) {
+		return cache, nil
+	}
+	home, homeErr := accountHome()
+	if homeErr != nil {
+		return "", errors.Join(err, homeErr)
+	}
+	switch runtime.GOOS {
+	case "windows":
+		return filepath.Join(home, "AppData", "Local"), nil
+	case "darwin":
+		return filepath.Join(home, "Library", "Caches"), nil
+	}
+	return filepath.Join(home, ".cache"), nil
+}
+
+// accountHome is what the system's user database says.
+func accountHome() (string, error) {
+	account, err := user.Current()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find your home folder: %w; set %s to it", err, homeVariable())
+	case !filepath.IsAbs(account.HomeDir):
+		return "", fmt.Errorf("find your home folder: the account has none; set %s to it", homeVariable())
+	}
+	return account.HomeDir, nil
+}
+
+func homeVariable() string {
+	if runtime.GOOS == "windows" {
+		return "USERPROFILE"
+	}
+	return "HOME"
+}
