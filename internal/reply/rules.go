@@ -166,6 +166,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ComponentState.previous_version": text(longText),
 		"ComponentState.previous_path":    optional(path),
 		"ComponentState.leftovers":        list(1<<12, path),
+		"ComponentState.run_by":           list(1<<10, line(shortText)),
 		"ComponentState.error":            text(hugeText),
 		"Transaction.id":                  token,
 		"Transaction.holder":              text(longText),
