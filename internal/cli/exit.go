@@ -22,6 +22,7 @@ const (
 	exitUnreachable = 3
 	exitRolledBack  = 4
 	exitFinding     = 5
+	exitAtWork      = 6
 	exitInterrupted = 130
 )
 
@@ -34,6 +35,9 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
   3    a node could not be reached or not be trusted (host key, login)
   4    failed, and the binaries that stood on the node before were put back
   5    a check found what it looks for
+  6    swdt ended while the node was still at work, since --timeout passed or the
+       connection was lost for good: the node finishes or undoes the push by
+       itself, and swdt status shows how it ended
   130  interrupted (Ctrl-C)
 
 With several nodes it is 0 when all went well, the failed nodes' code when they
@@ -100,6 +104,7 @@ func exitCode(err error) int {
 		usage       *usageError
 		badConfig   *config.Error
 		kubeconfig  *cluster.ConfigError
+		atWork      *deploy.InterruptedError
 		several     *fleet.Error
 		unreachable *node.UnreachableError
 		rolledBack  *deploy.RolledBackError
@@ -111,6 +116,8 @@ func exitCode(err error) int {
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
 		return exitUsage
+	case errors.As(err, &atWork): // before the lost connection that it may be about
+		return exitAtWork
 	case errors.As(err, &rolledBack):
 		return exitRolledBack
 	case errors.As(err, &unreachable):

@@ -49,6 +49,8 @@ func TestExitCodes(t *testing.T) {
 		"in different ways":           {nodes(unreachable, rolledBack("rolledBack"), failed), 1},
 		"programs that agree":         {nodes(&exitError{code: 9}, &exitError{code: 9}), 9},
 		"a program and an absent one": {nodes(&exitError{code: 9}, unreachable), 1},
+		"the node is at work":         {nodes(&deploy.InterruptedError{Err: &timeoutError{flag: "5s"}}), 6},
+		"lost while it was at work":   {nodes(&deploy.InterruptedError{Err: unreachable}), 6},
 		"lost after it was reached":   {nodes(&node.LostError{Node: "n0"}), 1},
 	} {
 		var out bytes.Buffer

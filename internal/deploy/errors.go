@@ -52,8 +52,8 @@ func (e *RolledBackError) result() Result {
 	return Failed
 }
 
-// InterruptedError is a command that ended while the node was at work. The node
-// finishes by itself.
+// InterruptedError is a command that ended, or lost the node for good, while the
+// node was at work. The node finishes by itself.
 type InterruptedError struct{ Err error }
 
 func (e *InterruptedError) Error() string {

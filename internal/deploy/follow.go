@@ -27,7 +27,7 @@ func (w *work) swap(ctx context.Context) error {
 	outcome, err := f.run(ctx, plan)
 	w.underway = err != nil && f.begun
 	switch {
-	case err != nil && ctx.Err() != nil && f.begun:
+	case cutShort(ctx, err) && f.begun:
 		return &InterruptedError{Err: context.Cause(ctx)}
 	case err != nil:
 		if !f.begun {
@@ -147,7 +147,17 @@ func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome
 		}
 		pause = min(2*pause, longPause)
 	}
-	return nil, fmt.Errorf("follow the transaction: %w; the node finishes it by itself, and `swdt status` shows how it ended", why)
+	return nil, &InterruptedError{Err: fmt.Errorf("follow the transaction: %w", why)}
+}
+
+// cutShort reports whether work failed because its context ended. The node enforces
+// the deadline of each call as well and may be a moment ahead of this clock: ctx has
+// ended when cutShort returns true, so that its cause is known.
+func cutShort(ctx context.Context, err error) bool {
+	if deadline, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+	}
+	return err != nil && ctx.Err() != nil
 }
 
 // resume finds the transaction on the node and follows it to its end.

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func TestACutConnectionWhileSendingIsMended(t *testing.T) {
@@ -86,6 +91,37 @@ func TestInterruptedDuringTheTransaction(t *testing.T) {
 		t.Error("an outcome nobody was told was acknowledged")
 	}
 	b.unlocked()
+}
+
+// The node's clock may be ahead: its answer to a call whose deadline has passed
+// comes before the deadline does here.
+func TestATimeoutDuringTheTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("not done within --timeout")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, stop)
+		defer cancel()
+		time.Sleep(10*time.Second - time.Millisecond) // of the bubble's clock
+		if !cutShort(ctx, fmt.Errorf("replace: %w", context.DeadlineExceeded)) || context.Cause(ctx) != stop {
+			t.Errorf("cause %v", context.Cause(ctx))
+		}
+	})
+	// Another deadline than that of the whole command is a failure like others.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if cutShort(ctx, context.DeadlineExceeded) {
+		t.Error("cut short, an hour before the deadline")
+	}
+}
+
+func TestTheConnectionIsLostForGoodDuringTheTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := &node.LostError{Node: "w1"}
+		w := &work{reporter: ui.Discard{}, reconnect: func(context.Context) error { return gone }}
+		_, err := (&following{work: w, begun: true}).rejoin(t.Context(), gone)
+		if !is[*InterruptedError](err) || !errors.Is(err, gone) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestInterruptedWhileSending(t *testing.T) {

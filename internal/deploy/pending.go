@@ -62,7 +62,7 @@ func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agen
 		}
 	}
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case cutShort(ctx, err):
 		return nil, &InterruptedError{Err: context.Cause(ctx)}
 	case err != nil:
 		return nil, fmt.Errorf("finish transaction %s of %s: %w", t.GetId(), t.GetHolder(), err)

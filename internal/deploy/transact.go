@@ -35,7 +35,7 @@ func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Re
 	f := &following{work: w}
 	outcome, err = f.run(ctx, plan)
 	switch {
-	case err != nil && ctx.Err() != nil && f.begun:
+	case cutShort(ctx, err) && f.begun:
 		return nil, true, &InterruptedError{Err: context.Cause(ctx)}
 	case err != nil:
 		return nil, f.begun, err
