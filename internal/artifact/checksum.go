@@ -12,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/blobs"
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -21,12 +22,12 @@ const checksumLimit = 1 << 20
 // checksum is what the file of checksums beside a place says of it.
 func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
 	beside := at.beside(ending)
-	file, err := s.file(ctx, beside, "", r)
+	file, err := s.file(ctx, beside, source.Request{MaxSize: checksumLimit}, r)
 	if err != nil {
 		return "", err
 	}
 	text := []byte{}
-	if file.Size <= checksumLimit {
+	if file.Size <= checksumLimit { // a local one may be of any size
 		if text, err = os.ReadFile(file.Path); err != nil {
 			return "", fmt.Errorf("read %s: %w", beside, err)
 		}

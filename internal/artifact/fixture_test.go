@@ -199,7 +199,7 @@ func publish(t *testing.T) *internet {
 func runs(t *testing.T, i *internet) func() *artifact.Store {
 	cache := t.TempDir()
 	return func() *artifact.Store {
-		return artifact.NewStore(source.Options{Cache: cache, HTTP: &http.Client{Transport: i}, Stall: 10 * time.Second})
+		return artifact.NewStore(source.Options{Cache: cache, HTTP: &http.Client{Transport: i}, Limits: source.Limits{Stall: 10 * time.Second}})
 	}
 }
 

@@ -146,7 +146,7 @@ func (s *Store) published(ctx context.Context, at place, ending, want string, r 
 
 // obtain gets the file at a place, and looks at what it is.
 func (s *Store) obtain(ctx context.Context, at place, want string, r ui.Reporter) (got, error) {
-	binary, err := s.file(ctx, at, want, r)
+	binary, err := s.file(ctx, at, source.Request{SHA256: want}, r)
 	if err != nil {
 		return got{}, err
 	}
@@ -163,8 +163,9 @@ func (s *Store) obtain(ctx context.Context, at place, want string, r ui.Reporter
 }
 
 // file gets a file of any kind; a *notThere says that there is none.
-func (s *Store) file(ctx context.Context, at place, want string, r ui.Reporter) (source.Binary, error) {
-	binary, err := s.sources.Obtain(ctx, source.Request{URL: string(at), SHA256: want}, r)
+func (s *Store) file(ctx context.Context, at place, request source.Request, r ui.Reporter) (source.Binary, error) {
+	request.URL = string(at)
+	binary, err := s.sources.Obtain(ctx, request, r)
 	var status *source.StatusError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && at.local():

@@ -22,14 +22,18 @@ import (
 const anyNode = "node"
 
 func (a *app) cpCommand() *cobra.Command {
-	return forNodes(&cobra.Command{
+	cmd := forNodes(&cobra.Command{
 		Use:   "cp SRC DST",
 		Short: "Copy files and folders to or from the node",
 		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if that
-is a folder or ends in a slash, else as DST. One of SRC and DST is on the node,
-written node:PATH, or NAME:PATH for the node of that name. Files that are the
-same already are left alone, a copy that was cut is continued, and each file is
-verified before it takes its name.
+is a folder or ends in a slash, else as DST. A folder DST that ends in a slash is
+made if it is missing. One of SRC and DST is on the node, written node:PATH, or
+NAME:PATH for the node of that name. Files that are the same already are left
+alone, a copy that was cut is continued, and each file is verified before it
+takes its name.
+
+A new file here is yours alone to read, since it may hold secrets of the node.
+The node is not trusted: nothing is written outside of DST.
 
 To several nodes at once everything goes to each. From several, each node's goes
 to a folder of its name in DST.`,
@@ -44,6 +48,8 @@ to a folder of its name in DST.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCp(cmd.Context(), args[0], args[1]) },
 	})
+	cmd.Flags().BoolP("recursive", "r", false, "accepted for those who are used to it: folders are always copied whole")
+	return cmd
 }
 
 // place is one end of a copy.

@@ -40,6 +40,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("more than 10 redirects")
 	}
+	// The address that led here may have a token in it, which is none of the next
+	// server's business.
+	next.Header.Del("Referer")
 	if via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return fmt.Errorf("the server redirects from https to %s://%s, which anybody on the way can change", next.URL.Scheme, next.URL.Host)
 	}
@@ -49,7 +52,14 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 // download gets a URL into the cache and returns the file's path there. It
 // costs nothing when the wanted hash is in the cache, and one short request
 // when the server says that nothing has changed.
-func (s *Set) download(ctx context.Context, u *url.URL, wanted string, r ui.Reporter) (string, error) {
+func (s *Set) download(ctx context.Context, u *url.URL, wanted string, most int64, r ui.Reporter) (string, error) {
+	limits, err := s.options.Limits.complete(os.LookupEnv)
+	if err != nil {
+		return "", err
+	}
+	if most > 0 {
+		limits.Size = most
+	}
 	c, err := openCache(s.options.Cache)
 	if err != nil {
 		return "", err
@@ -63,7 +73,7 @@ func (s *Set) download(ctx context.Context, u *url.URL, wanted string, r ui.Repo
 	}
 	defer place.release()
 	d := &download{
-		url: u, wanted: wanted, client: s.options.HTTP, stall: s.options.Stall,
+		url: u, wanted: wanted, client: s.options.HTTP, limits: limits,
 		place: place, known: place.load(), reporter: r,
 	}
 	return d.run(ctx)
@@ -74,7 +84,7 @@ type download struct {
 	url      *url.URL
 	wanted   string
 	client   *http.Client
-	stall    time.Duration
+	limits   Limits
 	place    *slot
 	known    record
 	reporter ui.Reporter
@@ -142,7 +152,7 @@ func (r record) strong() string {
 // request performs one GET and brings its body into the cache; `unchanged` is
 // the file that a 304 stands for.
 func (d *download) request(ctx context.Context, header http.Header, unchanged string) (string, error) {
-	ctx, watch := newWatchdog(ctx, d.stall)
+	ctx, watch := newWatchdog(ctx, d.limits)
 	defer watch.stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url.String(), nil)
 	if err != nil {
@@ -182,10 +192,9 @@ func (d *download) status(response *http.Response) error {
 
 // failed is a request that got no answer.
 func (d *download) failed(ctx context.Context, err error) error {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errStalled):
-		err = cause
-	case cause != nil:
+	if limit := gaveUp(ctx); limit != nil {
+		err = limit
+	} else if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	var wrapped *url.Error
@@ -201,6 +210,9 @@ func (d *download) receive(ctx context.Context, response *http.Response, have in
 	now := record{ETag: response.Header.Get("ETag"), LastModified: response.Header.Get("Last-Modified")}
 	if response.ContentLength >= 0 {
 		now.Total = have + response.ContentLength
+	}
+	if d.limits.Size > 0 && now.Total > d.limits.Size {
+		return "", d.tooLarge(now.Total)
 	}
 	// The part and what is known of it must match at every moment: no part while
 	// the record is another file's.
@@ -227,16 +239,22 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 	progress := d.reporter.Transfer(path.Base(d.url.Path), total)
 	defer progress.End()
 	progress.Add(have)
+	if d.limits.Size > 0 {
+		body = io.LimitReader(body, max(0, d.limits.Size-have)+1)
+	}
+	watch.begin()
 	n, err := copyBody(part, body, func(n int64) {
-		watch.alive()
+		watch.alive(n)
 		progress.Add(n)
 	})
 	var local *writeError
 	switch {
 	case errors.As(err, &local):
 		return fmt.Errorf("write the download to the cache: %w", local.err)
-	case err != nil && errors.Is(context.Cause(ctx), errStalled):
-		return &TruncatedError{URL: shown(d.url), Got: have + n, Want: total, Err: errStalled}
+	case d.limits.Size > 0 && have+n > d.limits.Size:
+		return d.tooLarge(0)
+	case err != nil && gaveUp(ctx) != nil:
+		return &TruncatedError{URL: shown(d.url), Got: have + n, Want: total, Err: gaveUp(ctx)}
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
@@ -248,6 +266,11 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 		return fmt.Errorf("write the download to the cache: %w", err)
 	}
 	return nil
+}
+
+// tooLarge refuses a file, and keeps nothing of it; 0: its size is not known.
+func (d *download) tooLarge(size int64) error {
+	return errors.Join(&TooLargeError{URL: shown(d.url), Size: size, Limit: d.limits.Size}, d.place.dropPart())
 }
 
 // finish verifies what was downloaded and moves it among the blobs.
@@ -306,26 +329,4 @@ func contentRangeStart(header string) (int64, bool) {
 	}
 	start, err := strconv.ParseInt(first, 10, 64)
 	return start, err == nil
-}
-
-// errStalled is why a download is given up that stands still.
-var errStalled = errors.New("no data arrived for too long")
-
-// watchdog ends a request that stands still.
-type watchdog struct {
-	timer  *time.Timer
-	after  time.Duration
-	cancel context.CancelCauseFunc
-}
-
-func newWatchdog(ctx context.Context, after time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watchdog{timer: time.AfterFunc(after, func() { cancel(errStalled) }), after: after, cancel: cancel}
-}
-
-func (w *watchdog) alive() { w.timer.Reset(w.after) }
-
-func (w *watchdog) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
 }

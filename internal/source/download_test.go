@@ -96,7 +96,7 @@ func program(seed string) []byte { return kubelet(strings.Repeat(seed, 300_000/l
 func caches(t *testing.T) func() *source.Set {
 	folder := t.TempDir()
 	return func() *source.Set {
-		return source.NewSet(source.Options{Cache: folder, Stall: 5 * time.Second})
+		return source.NewSet(source.Options{Cache: folder, Limits: source.Limits{Stall: 5 * time.Second}})
 	}
 }
 
@@ -339,7 +339,7 @@ func begins(reached chan<- struct{}) http.HandlerFunc {
 func TestADownloadThatStandsStillEnds(t *testing.T) {
 	s := serve(t, nil)
 	s.first = begins(make(chan struct{}, 1))
-	set := source.NewSet(source.Options{Cache: t.TempDir(), Stall: 50 * time.Millisecond})
+	set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: source.Limits{Stall: 50 * time.Millisecond}})
 	_, err := obtain(t, set, s.url(), "")
 	var truncated *source.TruncatedError
 	if !errors.As(err, &truncated) || truncated.Got != 2 || !strings.Contains(err.Error(), "no data arrived") {

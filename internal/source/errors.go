@@ -1,6 +1,10 @@
 package source
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
 
 // ChangingError is returned for a file that is being written just now.
 type ChangingError struct{ Path string }
@@ -51,6 +55,21 @@ func (e *TruncatedError) Error() string {
 }
 
 func (e *TruncatedError) Unwrap() error { return e.Err }
+
+// TooLargeError is returned for a download beyond the limit, of which nothing is
+// kept.
+type TooLargeError struct {
+	URL         string
+	Size, Limit int64 // bytes; Size is 0 when the server did not say
+}
+
+func (e *TooLargeError) Error() string {
+	size := "it goes on"
+	if e.Size > 0 {
+		size = fmt.Sprintf("it has %s, which is", ui.Size(e.Size))
+	}
+	return fmt.Sprintf("download %s: %s beyond the limit of %s: check the URL, or set %s", e.URL, size, ui.Size(e.Limit), SizeVariable)
+}
 
 // StatusError is an HTTP answer other than success.
 type StatusError struct {

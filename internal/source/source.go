@@ -30,6 +30,8 @@ type Request struct {
 	URL string
 	// SHA256 that the binary must have, hexadecimal; empty: any.
 	SHA256 string
+	// MaxSize bounds a download more tightly than the limits do, bytes. 0: they do.
+	MaxSize int64
 	// Executable demands a whole Windows program, not a DLL or anything else.
 	Executable bool
 }
@@ -49,8 +51,8 @@ type Binary struct {
 type Options struct {
 	Cache string       // default: swdt in the user's cache folder
 	HTTP  *http.Client // default: proxy from the environment, no overall timeout
-	// Stall is how long a download may stand still. Default 1 minute.
-	Stall time.Duration
+	// Limits of downloads; what is not set here is read from the environment.
+	Limits Limits
 }
 
 // Set obtains binaries for a run, each once however many nodes want it. It is
@@ -75,9 +77,6 @@ type fileKey struct {
 func NewSet(options Options) *Set {
 	if options.HTTP == nil {
 		options.HTTP = newClient()
-	}
-	if options.Stall == 0 {
-		options.Stall = time.Minute
 	}
 	return &Set{options: options, hashes: map[fileKey]Binary{}}
 }
@@ -115,7 +114,7 @@ func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Bin
 	}
 	path := where.path
 	if where.url != nil {
-		path, err = s.download(ctx, where.url, request.SHA256, r)
+		path, err = s.download(ctx, where.url, request.SHA256, request.MaxSize, r)
 		if err != nil {
 			return Binary{}, true, err
 		}
