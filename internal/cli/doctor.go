@@ -17,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/redact"
+	"github.com/swdt-dev/swdt/internal/redact/document"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -261,7 +262,7 @@ func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(redactor.Bytes(text), '\n'), 0o600)
+		err = os.WriteFile(path, append(document.Redact(redactor, text), '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("save the facts: %w", err)

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/swdt-dev/swdt/internal/redact"
+	"github.com/swdt-dev/swdt/internal/redact/document"
 )
 
 // folder is where one node's results are written until they are packed.
@@ -73,7 +75,8 @@ func (f *folder) create(path string) (*os.File, string, error) {
 // output is a file that a collector writes. What is beyond the limit is not kept.
 type output struct {
 	file   *os.File
-	stream *redact.Stream // nil: it is kept as it is
+	stream *redact.Stream   // nil: it is kept as it is
+	whole  *redact.Redactor // it is a document, which is redacted once more as one; nil: it is none
 	limit  int64
 	kept   int64
 	cut    bool // there was more
@@ -84,7 +87,11 @@ func (f *folder) output(path string, limit int64) (*output, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("write the bundle: %w", err)
 	}
-	return &output{file: file, stream: f.redactor.Stream(), limit: limit}, path, nil
+	o := &output{file: file, stream: f.redactor.Stream(), limit: limit}
+	if isDocument(path) {
+		o.whole = f.redactor
+	}
+	return o, path, nil
 }
 
 // Write implements io.Writer.
@@ -110,7 +117,41 @@ func (o *output) Close() error {
 	if o.stream != nil {
 		_, err = o.file.Write(o.stream.End())
 	}
+	if err == nil && o.stream != nil && o.whole != nil && !o.cut {
+		err = o.redactWhole()
+	}
 	return errors.Join(err, o.file.Close())
+}
+
+// isDocument reports whether a file is one that swdt can parse.
+func isDocument(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".yaml", ".yml", ".toml", ".xml", ".conf", ".conflist", ".config":
+		return true
+	}
+	return false
+}
+
+// redactWhole takes from a document what only its structure shows to be secret.
+func (o *output) redactWhole() error {
+	if o.kept > document.Largest {
+		return nil
+	}
+	text, err := os.ReadFile(o.file.Name())
+	if err != nil {
+		return fmt.Errorf("redact the document: %w", err)
+	}
+	clean := document.Redact(o.whole, text)
+	if bytes.Equal(clean, text) {
+		return nil
+	}
+	if err := o.file.Truncate(0); err != nil {
+		return fmt.Errorf("redact the document: %w", err)
+	}
+	if _, err := o.file.WriteAt(clean, 0); err != nil {
+		return fmt.Errorf("redact the document: %w", err)
+	}
+	return nil
 }
 
 // table writes a table twice: as the document and as people read it.

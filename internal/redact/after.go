@@ -74,7 +74,7 @@ func (s *scan) takeLong(begin, start int) (next int, ok bool) {
 			continue
 		}
 		until := terminator{text: quote.closes, deeper: -1}
-		if s.opensLine(begin) {
+		if s.opensLine(begin) && bytes.IndexByte(s.text[:begin], '-') < 0 {
 			until.over = linesOfText
 		}
 		value := start + len(quote.opens)

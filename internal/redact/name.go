@@ -168,6 +168,7 @@ func (p *parts) secretLetters() bool {
 func wholeName(name string) (kind, bool) {
 	switch name {
 	case "publickeytoken", "cancellationtoken", // .NET's
+		"secrets", "imagepullsecrets", "pullsecrets", // names of Secrets
 		"pagetoken", "nextpagetoken", "continuetoken", "synctoken", "bypass", "compass", "elevatedtoken", "linkedtoken":
 		return plain, true
 	case "auth":
@@ -361,7 +362,7 @@ func isIdentifier(value []byte) bool {
 func covered(value []byte) bool {
 	first := value[0]
 	if first != '*' && first != 'x' && first != 'X' && first != '.' {
-		return bytes.HasPrefix(value, []byte(Mark))
+		return bytes.HasPrefix(value, []byte(Mark)) && len(value) <= len(Mark)+1
 	}
 	for _, c := range value {
 		if c != first {

@@ -87,3 +87,9 @@ const (
 	Metadata         = "swdt-redact"
 	MetadataPatterns = "swdt-redact-pattern-bin"
 )
+
+// Secret reports whether the value of something with this name is a secret.
+func Secret(name, value string) bool {
+	k := kindOf(name)
+	return k != plain && value != "" && !harmless([]byte(value), k)
+}

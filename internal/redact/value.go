@@ -322,6 +322,9 @@ func (s *scan) takeOne(begin, spaced, start int, k kind) int {
 		until = terminator{by: isLineEnd}
 	}
 	end, closed := s.valueEnd(value, until)
+	if quoted != 0 && s.text[spaced-1] == ',' && s.isKey(end+slashes+1) {
+		return 0
+	}
 	if quoted == 0 {
 		end = s.trimmed(begin, spaced, value, end, until)
 	}
@@ -336,11 +339,38 @@ func (s *scan) takeOne(begin, spaced, start int, k kind) int {
 	if len(text) == 0 || closed && harmless(text, k) || quoted == 0 && start > spaced && s.prose(begin, start, end) {
 		return 0
 	}
-	s.add(span{from: begin, start: value, end: end, open: !closed, until: until})
+	sp := span{from: begin, start: value, end: end, open: !closed, until: until}
+	if quoted == 0 && closed && s.isTOML(begin, spaced, start) && isNumber(text) {
+		sp.quote = []byte{'"'}
+	}
+	s.add(sp)
 	if quoted == 0 && start > spaced && s.text[spaced-1] == ':' && s.opensLine(begin) {
 		s.after = after{form: afterPlain, indent: s.lineIndent(begin), kind: k}
 	}
 	return end
+}
+
+// isKey reports whether a text in quotes that ends here is a name.
+func (s *scan) isKey(at int) bool {
+	for at < len(s.text) && s.text[at] == ' ' {
+		at++
+	}
+	return at < len(s.text) && s.text[at] == ':'
+}
+
+// isTOML reports whether a name and its value may be a line of TOML, in which no
+// bare word is a value.
+func (s *scan) isTOML(begin, spaced, start int) bool {
+	return start == spaced+1 && spaced > 1 && s.text[spaced-1] == '=' && s.text[spaced-2] == ' ' && s.opensLine(begin)
+}
+
+func isNumber(text []byte) bool {
+	for _, c := range text {
+		if !isDigit(c) && c != '.' && c != '-' && c != '+' && c != '_' && c != ':' && c != 'e' && c != 'T' && c != 'Z' {
+			return false
+		}
+	}
+	return isDigit(text[len(text)-1]) || text[len(text)-1] == 'Z'
 }
 
 // trimmed is the end of a value without quotes, without what belongs to the text
