@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 // What the simulated cluster's node is to run.
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
-	simulatedContainerd = "1.7.12"
+	simulatedContainerd = "2.2.1"
 	// simulatedNodeGrace is shorter than Kubernetes' 40 s, so that nobody waits for
 	// long to join the machine again.
 	simulatedNodeGrace = 5 * time.Second
@@ -37,12 +38,24 @@ func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Clus
 	if err != nil {
 		return nil, "", err
 	}
-	if err := cluster.WriteKubeconfig(f.file(kubeconfigFile)); err != nil {
+	if err := errors.Join(cluster.Plant(kubeProxy), cluster.WriteKubeconfig(f.file(kubeconfigFile))); err != nil {
 		cluster.Close()
 		return nil, "", err
 	}
 	return cluster, joinSection(mirror), nil
 }
+
+// kubeProxy is the DaemonSet that clusters with Windows nodes have.
+const kubeProxy = `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: kube-proxy-windows, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: kube-proxy}}
+  template:
+    metadata: {labels: {app: kube-proxy}}
+    spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
+`
 
 // joinSection is the part of a node file that `swdt join` goes by.
 func joinSection(mirror string) string {
