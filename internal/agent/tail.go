@@ -67,6 +67,9 @@ type tailer struct {
 	offset int64
 	early  bool // what is read is from before since
 
+	head    head  // of what was read
+	skipped int64 // of a copy: the bytes that its original had sent
+
 	known  bool  // whether the file is UTF-16
 	wide   *wide // nil: it is not
 	buffer []byte
@@ -88,7 +91,7 @@ func (t *tailer) open() error {
 		}
 		after, err := t.files.Stat(t.request.GetPath())
 		if err == nil && before.ID == after.ID {
-			t.file, t.id, t.offset, t.known, t.wide = file, after.ID, 0, false, nil
+			t.take(file, after.ID)
 			return nil
 		}
 		file.Close() // replaced in between
@@ -96,6 +99,12 @@ func (t *tailer) open() error {
 			return err
 		}
 	}
+}
+
+// take begins with a file.
+func (t *tailer) take(file io.ReadSeekCloser, id host.FileID) {
+	t.file, t.id, t.offset, t.known, t.wide = file, id, 0, false, nil
+	t.head, t.skipped = head{}, 0
 }
 
 func (t *tailer) close() {
@@ -126,6 +135,8 @@ func (t *tailer) look() error {
 	info, err := t.files.Stat(t.request.GetPath())
 	there := err == nil
 	switch {
+	case there && t.file != nil && info.ID == t.id && info.Size < t.offset && t.isGrowing():
+		return nil
 	case there && t.file != nil && info.ID == t.id && info.Size < t.offset:
 		return t.again(tailTruncated)
 	case there && (t.file == nil || info.ID != t.id):
@@ -143,7 +154,7 @@ func (t *tailer) look() error {
 
 // again reads the file from its beginning.
 func (t *tailer) again(event string) error {
-	t.held, t.early, t.known = 0, false, false
+	t.held, t.early, t.known, t.head, t.skipped = 0, false, false, head{}, 0
 	if err := t.seek(0); err != nil {
 		return err
 	}
@@ -202,7 +213,8 @@ func (t *tailer) flush(last bool) error {
 		}
 	}
 	send := t.late(text)
-	if len(t.request.GetContains()) > 0 {
+	// A container's line may come in pieces, of which only one has the word.
+	if len(t.request.GetContains()) > 0 && !logline.IsCRI(firstLine(send)) {
 		send = t.filter(send)
 	}
 	if len(send) > 0 {
@@ -290,6 +302,10 @@ func (t *tailer) begin() error {
 	first := int64(0)
 	if t.wide != nil {
 		first, size = logline.MarkSize, size&^1
+	}
+	if offset, ok, err := t.copied(); ok || err != nil {
+		t.skipped = offset
+		return errors.Join(err, t.seek(offset))
 	}
 	lines, since := t.request.GetLines(), t.request.GetSince()
 	at := size

@@ -30,7 +30,7 @@ func (t *tailer) place(behind int) *agentv1.TailPlace {
 	if t.wide != nil {
 		offset -= int64(t.wide.odd)
 	}
-	return &agentv1.TailPlace{Volume: t.id.Volume, Index: t.id.Index, Offset: offset}
+	return t.identified(&agentv1.TailPlace{Volume: t.id.Volume, Index: t.id.Index, Offset: offset})
 }
 
 // resume goes on in the file that was read, also where it was rotated away since:
@@ -96,7 +96,7 @@ func (t *tailer) openSame(wanted host.FileID) error {
 		if err != nil {
 			return err
 		}
-		t.file, t.id, t.offset, t.known, t.wide = file, info.ID, 0, false, nil
+		t.take(file, info.ID)
 		return nil
 	}
 	return host.ErrNotExist

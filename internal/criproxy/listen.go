@@ -3,6 +3,8 @@ package criproxy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -106,7 +108,7 @@ func listenSocket(path string) (net.Listener, error) {
 // bindPrivately gives the socket its name when it has its permissions: until then
 // it is in a folder that nobody else can enter.
 func bindPrivately(path string) (net.Listener, error) {
-	folder, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	folder, err := makeShortFolder(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +127,22 @@ func bindPrivately(path string) (net.Listener, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return listener, nil
+}
+
+// makeShortFolder makes a folder of the owner's alone. Its name is short, since a
+// socket's path has few bytes and the socket is born in it. Only for a socket whose name
+// has fewer than five letters is the path longer, by four bytes at most; Linux and
+// Windows have room for those beyond longestSocket.
+func makeShortFolder(parent string) (string, error) {
+	const letters, tries = "abcdefghijklmnopqrstuvwxyz0123456789", 1000
+	for range tries {
+		name := "." + string(letters[rand.IntN(len(letters))]) + string(letters[rand.IntN(len(letters))])
+		folder := filepath.Join(parent, name)
+		if err := os.Mkdir(folder, 0o700); !errors.Is(err, fs.ErrExist) {
+			return folder, err
+		}
+	}
+	return "", fmt.Errorf("%s is full of folders such as .ab", parent)
 }
 
 // replaceSocket takes the place of a socket, and of nothing else.

@@ -58,6 +58,36 @@ func TestASocketThatADeadProxyLeftIsReplaced(t *testing.T) {
 	conn.Close()
 }
 
+// Every length that Check lets pass, whatever of it is the name.
+func TestLongPaths(t *testing.T) {
+	short, err := os.MkdirTemp("/tmp", "p")
+	if err != nil {
+		t.Skip("no short folder here: ", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	for length := 90; length <= 103; length++ {
+		for _, name := range []string{"c.sock", "cri-of-a-node.sock"} {
+			folder := filepath.Join(short, strings.Repeat("x", length-len(short)-len(name)-2))
+			path := filepath.Join(folder, name)
+			if len(path) != length {
+				t.Fatalf("%d bytes, want %d", len(path), length)
+			}
+			listener, err := criproxy.Listen("unix://" + path)
+			if err != nil {
+				t.Errorf("%d bytes with the name %s: %v", length, name, err)
+				continue
+			}
+			conn, err := net.Dial("unix", path)
+			if err != nil {
+				t.Error(err)
+			} else {
+				conn.Close()
+			}
+			listener.Close()
+		}
+	}
+}
+
 func TestAFileIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "precious")
 	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {

@@ -46,13 +46,14 @@ type show struct {
 	errs    []error
 	read    map[string]bool // by path, folded
 	owners  map[fileID]string
+	places  map[fileID]*placesOf
 	several atomic.Bool // there is more than one log
 }
 
 // Show sends a node's logs to the merger and closes in, which has stood for the
 // node until its logs were known. With Follow it ends with ctx.
 func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, tell ui.Reporter) error {
-	s := &show{node: n, options: o, merger: m, tell: tell, read: map[string]bool{}, owners: map[fileID]string{}}
+	s := &show{node: n, options: o, merger: m, tell: tell, read: map[string]bool{}, owners: map[fileID]string{}, places: map[fileID]*placesOf{}}
 	names := o.Sources
 	if len(names) == 0 {
 		names = byDefault()
@@ -91,7 +92,7 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	s.options.tellOf(none, s.tell)
 	s.several.Store(len(wanted)+len(channels) != 1)
 	for _, file := range wanted {
-		s.file(ctx, file.File, s.options)
+		s.file(ctx, file.File, s.options, nil)
 	}
 	for _, channel := range channels {
 		s.channel(ctx, channel)
@@ -121,12 +122,13 @@ func split(names []string) (files, channels []string) {
 }
 
 // file reads one file beside the others.
-func (s *show) file(ctx context.Context, file File, o Options) {
+func (s *show) file(ctx context.Context, file File, o Options, known func() []*agentv1.TailPlace) {
 	s.read[strings.ToLower(file.Path)] = true
 	in := s.merger.Add(ctx)
 	s.running.Go(func() {
 		defer in.Close(ctx)
-		t := &tail{lines: newLines(file, o, o.last()), in: in, tell: s.tell, owns: func(p *agentv1.TailPlace) bool { return s.owns(file, p) }}
+		t := &tail{lines: newLines(file, o, o.last()), in: in, tell: s.tell, known: known,
+			owns: func(p *agentv1.TailPlace) bool { return s.owns(file, p) }}
 		t.lines.verbatim = s.verbatim(o)
 		s.failed(ctx, s.again(ctx, func(ctx context.Context) error { return t.read(ctx, s.node.Files) }))
 	})
@@ -148,7 +150,41 @@ func (s *show) owns(file File, at *agentv1.TailPlace) bool {
 	if _, known := s.owners[id]; !known {
 		s.owners[id] = file.Path
 	}
-	return s.owners[id] == file.Path
+	if s.owners[id] != file.Path {
+		return false
+	}
+	if s.places[id] == nil {
+		s.places[id] = &placesOf{}
+	}
+	s.places[id].add(at)
+	return true
+}
+
+// placesOf are those of one file that is followed.
+type placesOf struct {
+	last   *agentv1.TailPlace
+	before *agentv1.TailPlace // the last one before the file was truncated; nil: it was not
+}
+
+func (p *placesOf) add(at *agentv1.TailPlace) {
+	if p.last != nil && at.GetOffset() < p.last.GetOffset() {
+		p.before = p.last
+	}
+	p.last = at
+}
+
+// followed are the places up to which logs were shown. A new file that begins as one of
+// them did is a copy that a rotation has made before it truncated the log.
+func (s *show) followed() (all []*agentv1.TailPlace) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, places := range s.places {
+		all = append(all, places.last)
+		if places.before != nil {
+			all = append(all, places.before)
+		}
+	}
+	return all
 }
 
 // verbatim is whether lines need not be looked at: nobody asked for anything but
@@ -218,7 +254,7 @@ func (s *show) rescan(ctx context.Context, names []string) {
 			if !s.read[strings.ToLower(file.Path)] {
 				s.tell.Info("new log %s", file.Path)
 				s.several.Store(true)
-				s.file(ctx, file.File, fromStart)
+				s.file(ctx, file.File, fromStart, s.followed)
 			}
 		}
 	}

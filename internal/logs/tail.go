@@ -52,6 +52,7 @@ type tail struct {
 	tell  ui.Reporter
 	place *agentv1.TailPlace // behind what has come; nil: nothing has
 	owns  func(*agentv1.TailPlace) bool
+	known func() []*agentv1.TailPlace // logs that this one may be a copy of; nil: of none
 }
 
 // read sends the file's lines to the merger until the file ends, or while it is
@@ -63,6 +64,8 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 	r := request(t.lines.file, t.lines.options)
 	if t.place != nil {
 		r.From = t.place
+	} else if t.known != nil {
+		r.Copies = t.known()
 	}
 	stream, err := node.Tail(ctx, r)
 	if err != nil {
@@ -96,7 +99,8 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 
 // request asks the node for no more than what is needed: but the last lines of
 // those that match are known only here. So is whether a container's line matches: it
-// may come in pieces, of which only one has the word.
+// may come in pieces, of which only one has the word. The node recognises such lines
+// in any file; for pods it need not look.
 func request(file File, o Options) *agentv1.TailRequest {
 	r := &agentv1.TailRequest{Path: file.Path, Lines: int64(o.Tail), Follow: o.Follow}
 	if o.Tail < 0 || o.picks() {

@@ -1966,7 +1966,8 @@ type TailRequest struct {
 	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // lines that have one of these; none: every line
 	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains is in lower case then
 	Follow        bool                   `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
-	From          *TailPlace             `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"` // go on from there; lines and since do not matter then
+	From          *TailPlace             `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`     // go on from there; lines and since do not matter then
+	Copies        []*TailPlace           `protobuf:"bytes,8,rep,name=copies,proto3" json:"copies,omitempty"` // if the file begins as one of these did, go on at its offset
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2046,6 +2047,13 @@ func (x *TailRequest) GetFollow() bool {
 func (x *TailRequest) GetFrom() *TailPlace {
 	if x != nil {
 		return x.From
+	}
+	return nil
+}
+
+func (x *TailRequest) GetCopies() []*TailPlace {
+	if x != nil {
+		return x.Copies
 	}
 	return nil
 }
@@ -2132,6 +2140,8 @@ type TailPlace struct {
 	Volume        uint64                 `protobuf:"varint,1,opt,name=volume,proto3" json:"volume,omitempty"`
 	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	HeadSize      int64                  `protobuf:"varint,4,opt,name=head_size,json=headSize,proto3" json:"head_size,omitempty"` // of the file's beginning whose hash is head, bytes
+	Head          uint64                 `protobuf:"fixed64,5,opt,name=head,proto3" json:"head,omitempty"`                        // FNV-1a
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2183,6 +2193,20 @@ func (x *TailPlace) GetIndex() uint64 {
 func (x *TailPlace) GetOffset() int64 {
 	if x != nil {
 		return x.Offset
+	}
+	return 0
+}
+
+func (x *TailPlace) GetHeadSize() int64 {
+	if x != nil {
+		return x.HeadSize
+	}
+	return 0
+}
+
+func (x *TailPlace) GetHead() uint64 {
+	if x != nil {
+		return x.Head
 	}
 	return 0
 }
@@ -6647,7 +6671,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\"7\n" +
 	"\tReadReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
-	"\x06packed\x18\x02 \x01(\fR\x06packed\"\xec\x01\n" +
+	"\x06packed\x18\x02 \x01(\fR\x06packed\"\x9e\x02\n" +
 	"\vTailRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
 	"\x05lines\x18\x02 \x01(\x03R\x05lines\x120\n" +
@@ -6656,18 +6680,21 @@ const file_agent_proto_rawDesc = "" +
 	"\vignore_case\x18\x05 \x01(\bR\n" +
 	"ignoreCase\x12\x16\n" +
 	"\x06follow\x18\x06 \x01(\bR\x06follow\x12,\n" +
-	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\"\x9c\x01\n" +
+	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\x120\n" +
+	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\x9c\x01\n" +
 	"\tTailReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
 	"\x05event\x18\x02 \x01(\tR\x05event\x12\x1d\n" +
 	"\n" +
 	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
 	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
-	"\x06packed\x18\x05 \x01(\fR\x06packed\"Q\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\"\x82\x01\n" +
 	"\tTailPlace\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\x04R\x06volume\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x03R\x06offset\"V\n" +
+	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x1b\n" +
+	"\thead_size\x18\x04 \x01(\x03R\bheadSize\x12\x12\n" +
+	"\x04head\x18\x05 \x01(\x06R\x04head\"V\n" +
 	"\fWriteRequest\x122\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.WriteHeaderR\x06header\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\xed\x01\n" +
@@ -7179,156 +7206,157 @@ var file_agent_proto_depIdxs = []int32{
 	28,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
 	118, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	38,  // 16: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
-	38,  // 17: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	40,  // 18: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	118, // 19: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	43,  // 20: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	118, // 21: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	117, // 22: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	57,  // 23: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	57,  // 24: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	62,  // 25: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	62,  // 26: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	118, // 27: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	117, // 28: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	67,  // 29: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	118, // 30: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	73,  // 31: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	75,  // 32: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	80,  // 33: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	117, // 34: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	117, // 35: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	96,  // 36: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	104, // 37: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	106, // 38: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	107, // 39: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	1,   // 40: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	8,   // 41: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 42: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	118, // 43: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	112, // 44: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	109, // 45: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	110, // 46: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	117, // 47: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	117, // 48: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	117, // 49: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	117, // 50: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	118, // 51: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	112, // 52: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	113, // 53: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	117, // 54: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 55: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	117, // 56: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	117, // 57: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	0,   // 58: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	2,   // 59: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	4,   // 60: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	6,   // 61: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	11,  // 62: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	13,  // 63: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	10,  // 64: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	10,  // 65: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	15,  // 66: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	17,  // 67: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	18,  // 68: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	21,  // 69: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	22,  // 70: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	24,  // 71: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	26,  // 72: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	29,  // 73: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	30,  // 74: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	32,  // 75: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	34,  // 76: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	36,  // 77: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	39,  // 78: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	42,  // 79: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	45,  // 80: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	47,  // 81: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	49,  // 82: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	51,  // 83: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	53,  // 84: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	55,  // 85: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	58,  // 86: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	60,  // 87: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	63,  // 88: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	65,  // 89: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	68,  // 90: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	70,  // 91: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	72,  // 92: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	76,  // 93: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	78,  // 94: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	81,  // 95: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	80,  // 96: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	84,  // 97: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	86,  // 98: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	88,  // 99: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	90,  // 100: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	92,  // 101: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	94,  // 102: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	97,  // 103: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	99,  // 104: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	101, // 105: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	103, // 106: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	108, // 107: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	114, // 108: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	115, // 109: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,   // 110: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,   // 111: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,   // 112: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,   // 113: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12,  // 114: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14,  // 115: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 116: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 117: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16,  // 118: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14,  // 119: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 120: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20,  // 121: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23,  // 122: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25,  // 123: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27,  // 124: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28,  // 125: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31,  // 126: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33,  // 127: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35,  // 128: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	37,  // 129: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	41,  // 130: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	44,  // 131: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	46,  // 132: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	48,  // 133: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	50,  // 134: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	52,  // 135: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	54,  // 136: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	56,  // 137: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	59,  // 138: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	61,  // 139: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	64,  // 140: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	66,  // 141: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	69,  // 142: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	71,  // 143: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	74,  // 144: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	77,  // 145: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	79,  // 146: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	82,  // 147: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	83,  // 148: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	85,  // 149: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	87,  // 150: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	89,  // 151: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	91,  // 152: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	93,  // 153: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	95,  // 154: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	98,  // 155: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	100, // 156: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	102, // 157: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	105, // 158: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	111, // 159: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	111, // 160: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	116, // 161: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	110, // [110:162] is the sub-list for method output_type
-	58,  // [58:110] is the sub-list for method input_type
-	58,  // [58:58] is the sub-list for extension type_name
-	58,  // [58:58] is the sub-list for extension extendee
-	0,   // [0:58] is the sub-list for field type_name
+	38,  // 17: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
+	38,  // 18: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	40,  // 19: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	118, // 20: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	43,  // 21: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	118, // 22: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	117, // 23: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	57,  // 24: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	57,  // 25: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	62,  // 26: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	62,  // 27: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	118, // 28: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	117, // 29: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	67,  // 30: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	118, // 31: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	73,  // 32: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	75,  // 33: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	80,  // 34: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	117, // 35: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	117, // 36: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	96,  // 37: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	104, // 38: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	106, // 39: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	107, // 40: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	1,   // 41: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	8,   // 42: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	10,  // 43: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	118, // 44: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	112, // 45: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	109, // 46: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	110, // 47: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	117, // 48: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	117, // 49: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	117, // 50: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	117, // 51: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	118, // 52: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	112, // 53: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	113, // 54: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	117, // 55: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 56: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	117, // 57: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	117, // 58: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	0,   // 59: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	2,   // 60: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	4,   // 61: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	6,   // 62: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	11,  // 63: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	13,  // 64: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	10,  // 65: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	10,  // 66: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	15,  // 67: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	17,  // 68: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	18,  // 69: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	21,  // 70: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	22,  // 71: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	24,  // 72: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	26,  // 73: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	29,  // 74: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	30,  // 75: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	32,  // 76: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	34,  // 77: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	36,  // 78: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	39,  // 79: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	42,  // 80: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	45,  // 81: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	47,  // 82: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	49,  // 83: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	51,  // 84: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	53,  // 85: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	55,  // 86: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	58,  // 87: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	60,  // 88: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	63,  // 89: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	65,  // 90: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	68,  // 91: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	70,  // 92: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	72,  // 93: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	76,  // 94: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	78,  // 95: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	81,  // 96: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	80,  // 97: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	84,  // 98: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	86,  // 99: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	88,  // 100: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	90,  // 101: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	92,  // 102: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	94,  // 103: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	97,  // 104: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	99,  // 105: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	101, // 106: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	103, // 107: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	108, // 108: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	114, // 109: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	115, // 110: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	1,   // 111: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	3,   // 112: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	5,   // 113: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	7,   // 114: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	12,  // 115: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	14,  // 116: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 117: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	14,  // 118: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	16,  // 119: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	14,  // 120: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 121: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	20,  // 122: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	23,  // 123: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	25,  // 124: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	27,  // 125: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	28,  // 126: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	31,  // 127: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	33,  // 128: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	35,  // 129: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	37,  // 130: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	41,  // 131: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	44,  // 132: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	46,  // 133: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	48,  // 134: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	50,  // 135: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	52,  // 136: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	54,  // 137: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	56,  // 138: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	59,  // 139: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	61,  // 140: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	64,  // 141: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	66,  // 142: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	69,  // 143: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	71,  // 144: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	74,  // 145: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	77,  // 146: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	79,  // 147: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	82,  // 148: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	83,  // 149: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	85,  // 150: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	87,  // 151: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	89,  // 152: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	91,  // 153: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	93,  // 154: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	95,  // 155: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	98,  // 156: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	100, // 157: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	102, // 158: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	105, // 159: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	111, // 160: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	111, // 161: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	116, // 162: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	111, // [111:163] is the sub-list for method output_type
+	59,  // [59:111] is the sub-list for method input_type
+	59,  // [59:59] is the sub-list for extension type_name
+	59,  // [59:59] is the sub-list for extension extendee
+	0,   // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
