@@ -21,7 +21,7 @@ func (a *app) noTerminal(args []string) error {
 	if len(documents) != 1 {
 		return usagef("%s; leave -t out, or choose one node with -n NAME", why)
 	}
-	return usagef("%s; leave -t out, or use the node's SSH server: %s", why, sshLine(a.shell(), documents[0], args))
+	return usagef("%s; leave -t out, or use the node's SSH server: `%s`", why, sshLine(a.shell(), documents[0], args))
 }
 
 // sshLine is the command of OpenSSH that opens a terminal on the node.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func (f *logFormat) Set(value string) error {
 func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 	o.output, o.logs = ui.Text, "text"
 	flags.SortFlags = false
-	flags.StringSliceVarP(&o.config, "config", "c", nil, "node `file`s, folders of them, or - for stdin (default $"+configVariable+",\nelse ./swdt.yaml, else ~/.config/swdt/config.yaml)")
+	flags.StringSliceVarP(&o.config, "config", "c", nil, "node `file`s, folders of them, or - for stdin (default $"+configVariable+", files separated as\nin PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
 	flags.VarP(&o.output, "output", "o", "how the result is printed on stdout")
@@ -98,13 +99,38 @@ func (a *app) sources() ([]string, error) {
 		return a.global.config, nil
 	}
 	if named := a.env.Getenv(configVariable); named != "" {
-		return filepath.SplitList(named), nil
+		return splitFiles(named), nil
 	}
 	source, err := config.DefaultSource()
 	if err != nil {
 		return nil, offerSandbox(err)
 	}
 	return []string{source}, nil
+}
+
+// splitFiles cuts a list of files where the machine's own lists are cut: at : or, on
+// Windows, ; as PATH is. A file that has such a character in its name is found, too.
+func splitFiles(list string) (files []string) {
+	parts := filepath.SplitList(list)
+	for len(parts) > 0 {
+		count := 1
+		for n := len(parts); n > 1; n-- {
+			if exists(strings.Join(parts[:n], string(filepath.ListSeparator))) {
+				count = n
+				break
+			}
+		}
+		if file := strings.Join(parts[:count], string(filepath.ListSeparator)); file != "" {
+			files = append(files, file)
+		}
+		parts = parts[count:]
+	}
+	return files
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // documents are the nodes that the command is about.

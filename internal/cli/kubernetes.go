@@ -139,6 +139,11 @@ func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, o
 
 // printDeploy prints what a push or a rollback came to.
 func (a *app) printDeploy(results []fleet.Result[deploy.NodeResult]) error {
+	for _, result := range results {
+		for _, c := range result.Value.Components {
+			c.Message = a.remedies(result.Name(), c.Message)
+		}
+	}
 	report := deploy.NewReport(results)
 	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
 	if err != nil {

@@ -220,7 +220,7 @@ func (r traceReport) writeText(w io.Writer) error {
 func traceRow(s trace.ServiceStatus) []string {
 	state := map[trace.State]string{trace.NoService: "no service", trace.Changed: "on, and changed since"}[s.State]
 	if state == "" {
-		state = string(s.State)
+		state = ui.Words(string(s.State))
 	}
 	row := []string{s.Name, state}
 	if s.State == trace.NoService {

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -70,7 +71,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	case reflect.Bool:
 		d.boolean(n, v, path)
 	case reflect.String:
-		if d.isScalar(n, path, "a text") {
+		if d.isScalar(n, path, "a text") && !d.hasStrayEscape(n, path) {
 			v.SetString(n.Value)
 		}
 	default:
@@ -199,6 +200,22 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 		d.value(item, element, field)
 		v.Set(reflect.Append(v, element)) // also when wrong, so that paths keep their numbers
 	}
+}
+
+// hasStrayEscape reports a backslash of Windows that double quotes made a control
+// character of: "CORP\bob" has a backspace in it. A line break or a tab may be meant
+// in a field whose values have no backslashes.
+func (d *decoder) hasStrayEscape(n *yaml.Node, path string) bool {
+	field := path[strings.LastIndexByte(path, '.')+1:]
+	stray := strings.ContainsFunc(n.Value, func(r rune) bool {
+		return unicode.IsControl(r) && (!strings.ContainsRune("\t\n\r", r) || slices.Contains(backslashFields(), field))
+	})
+	if n.Style&yaml.DoubleQuotedStyle == 0 || !stray {
+		return false
+	}
+	_, written := cutKey(d.chunk.line(d.chunk.lineNumber(n.Line)))
+	d.problem(n, path, "has a control character: in double quotes a backslash begins an escape", inSingleQuotes(field, written))
+	return true
 }
 
 // textOrList is a value that may be written as one or the other.

@@ -65,7 +65,7 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"destination": {
 			head + provisioner + "        destination: \"c:\\new\\bin.exe\"\n",
-			`-:11: spec.kubernetes.provisioners[0].destination: has the control character U+000A; in double quotes \n, \b, \t and the like are escapes: write the path without quotes or in single quotes`,
+			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
 		},
 		"kind": {
 			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {}\n---\napiVersion: v1\nkind: Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",
@@ -114,7 +114,11 @@ func TestLoadProblems(t *testing.T) {
 func TestLoadSyntax(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"tab":              {head + "\tusername: x\n    password: y\n", "-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
-		"escape":           {head + provisioner + "        destination: \"c:\\k\\kubelet.exe\"\n", `-:11: the value of destination has a backslash in double quotes, where it begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
+		"domain user":      {head + "    username: \"CORP\\user\"\n", `-:7: the value of username has a backslash in double quotes, where it begins an escape; write 'CORP\user', in single quotes`},
+		"domain bob":       {head + "    username: \"CORP\\bob\"\n", `-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\bob', in single quotes`},
+		"domain tom":       {head + "    username: \"CORP\\tom\"\n", `-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\tom', in single quotes`},
+		"secret escape":    {head + "    password: \"a\\bc\"\n", `-:7: spec.credentials.password: has a control character: in double quotes a backslash begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
+		"escape":           {head + provisioner + "        destination: \"c:\\k\\kubelet.exe\"\n", `-:11: the value of destination has a backslash in double quotes, where it begins an escape; write 'c:\k\kubelet.exe', in single quotes`},
 		"colon inside":     {head + "    username: a: b\n", "-:7: the value of username has a colon and a space in it, which begin another value; put the value in single quotes, or a line break before the second field"},
 		"no space":         {head + "    username:a\n    password: b\n", "-:7: there is no space after username:; put one there"},
 		"open quote":       {head + "    username: \"a\n  setup:\n    enableRDP: true\n", "-:7: the value of username begins with a quote that is not closed; add the quote at its end"},

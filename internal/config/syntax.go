@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -90,7 +92,7 @@ func tabIndent(c chunk, number int) *Problem {
 	return &Problem{Line: number, What: "the line is indented with a tab, which YAML forbids", Remedy: "indent with spaces"}
 }
 
-// badEscape is a Windows path in double quotes.
+// badEscape is a Windows path, or a user of a domain, in double quotes.
 func badEscape(c chunk, number int) *Problem {
 	key, value := cutKey(c.line(number))
 	if !strings.HasPrefix(value, `"`) {
@@ -100,13 +102,43 @@ func badEscape(c chunk, number int) *Problem {
 		if value[i] != '\\' {
 			continue
 		}
-		if i++; !strings.ContainsRune(`0abtnvfre "/\N_LPxuU`+"\t", rune(value[i])) {
+		if i++; !isEscape(value[i:]) {
 			return &Problem{Line: number,
 				What:   fmt.Sprintf(`%s has a backslash in double quotes, where it begins an escape`, valueOf(key)),
-				Remedy: `use single quotes, or none, as in c:\k\kubelet.exe`}
+				Remedy: inSingleQuotes(key, value)}
 		}
 	}
 	return nil
+}
+
+// isEscape reports whether text begins with what may follow a backslash in double
+// quotes.
+func isEscape(text string) bool {
+	digits, ok := map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[0]]
+	if !ok {
+		return strings.IndexByte(`0abtnvfre "/\N_LP`+"\t", text[0]) >= 0
+	}
+	if len(text) <= digits {
+		return false
+	}
+	_, err := strconv.ParseUint(text[1:digits+1], 16, 32)
+	return err == nil
+}
+
+// inSingleQuotes says how to write a value with backslashes. It shows the value
+// itself for fields that hold no secret.
+func inSingleQuotes(key, value string) string {
+	text, _, closed := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
+	if !closed || !slices.Contains(backslashFields(), key) {
+		return `use single quotes, or none, as in c:\k\kubelet.exe`
+	}
+	return "write '" + strings.ReplaceAll(text, "'", "''") + "', in single quotes"
+}
+
+// backslashFields are the fields whose values have backslashes of Windows, and no
+// secret.
+func backslashFields() []string {
+	return []string{"username", "hostname", "destination", "sourceURL", "privateKey", "path", "folder"}
 }
 
 func strayColon(c chunk, number int) *Problem {

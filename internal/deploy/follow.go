@@ -11,6 +11,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
@@ -114,7 +115,7 @@ func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent])
 }
 
 func (f *following) tell(event *agentv1.SwapEvent) {
-	text := event.GetState()
+	text := ui.Words(event.GetState())
 	if event.GetComponent() != "" {
 		text += " " + event.GetComponent()
 	}

@@ -200,17 +200,17 @@ func (s NodeStatus) writeText(w io.Writer) error {
 func (r Recovered) text() string {
 	switch {
 	case r.Result == "":
-		return "unfinished (" + r.State + ")"
+		return "unfinished (" + ui.Words(r.State) + ")"
 	case r.Message == "":
-		return r.Result
+		return ui.Words(r.Result)
 	}
-	return r.Result + ": " + r.Message
+	return ui.Words(r.Result) + ": " + r.Message
 }
 
 func (c ComponentStatus) row() []string {
 	state, pid, uptime := "no such service", "", ""
 	if c.Service != nil {
-		state = c.Service.State
+		state = ui.Words(c.Service.State)
 		if c.Service.PID != 0 {
 			pid = fmt.Sprint(c.Service.PID)
 		}

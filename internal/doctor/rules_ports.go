@@ -9,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func portRules() []Rule {
@@ -143,7 +144,7 @@ func lookAtKubeletPort(f *Facts) []Finding {
 	if listens {
 		return nil
 	}
-	return one(found("the service kubelet is "+kubelet.State, "nobody listens on kubelet's port %d", port))
+	return one(found("the service kubelet is "+ui.Words(kubelet.State), "nobody listens on kubelet's port %d", port))
 }
 
 func baseOf(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }

@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/preflight"
 	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func serviceRules() []Rule {
@@ -83,7 +84,7 @@ func runsIfThere(name string) func(*Facts) []Finding {
 		if !ok || service.State == string(host.Running) {
 			return nil
 		}
-		return one(found(ending(service), "the service %s is %s", service.Name, cmp.Or(service.State, "in no known state")))
+		return one(found(ending(service), "the service %s is %s", service.Name, cmp.Or(ui.Words(service.State), "in no known state")))
 	}
 }
 
@@ -178,7 +179,7 @@ const patience = 15 * time.Minute
 
 func lookAtSwaps(f *Facts) (all []Finding) {
 	for _, s := range *f.Swaps.Value {
-		seen := fmt.Sprintf("transaction %s of %s, begun %s, is %s", s.ID, s.Holder, s.Begun.UTC().Format(time.RFC3339), s.State)
+		seen := fmt.Sprintf("transaction %s of %s, begun %s, is %s", s.ID, s.Holder, s.Begun.UTC().Format(time.RFC3339), ui.Words(s.State))
 		age := f.Taken.Sub(s.Begun)
 		switch {
 		case s.Result == "failed":

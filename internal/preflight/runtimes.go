@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 const containerdService = "containerd"
@@ -40,7 +41,7 @@ func lookAtRuntimes(f *facts) (problems []Problem) {
 	for _, name := range dockers() {
 		if s, ok := services[name]; ok {
 			problems = append(problems, Problem{
-				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, s.State), Evidence: s.CommandLine,
+				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
 				Remedy: "remove it: kubelet uses containerd, and two runtimes share networks and disk badly",
 			})
 		}

@@ -195,7 +195,7 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	down := fmt.Sprintf("end it with `swdt sandbox down --name %s`", f.name)
+	down := fmt.Sprintf("end it with `swdt sandbox down %s`", f.name)
 	if info.Driver != o.Driver {
 		return Info{}, fmt.Errorf("sandbox %s runs already, with driver %s: %s, or use another --name", f.name, info.Driver, down)
 	}
