@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/capture"
-	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // captureOptions are the flags of swdt capture.
@@ -76,7 +75,7 @@ swdt, with the connection, with its time; the node sees to that by itself.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(a.global.output); err != nil {
+			if err := o.complete(a.format()); err != nil {
 				return err
 			}
 			return a.runCapture(cmd.Context(), o)
@@ -100,17 +99,17 @@ func (o *captureOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.drops, "drops", false, "only packets that were dropped")
 	flags.DurationVar(&o.duration, "for", 0, "capture for this `time`, such as 30s (default until Ctrl-C)")
 	flags.StringVar(&o.maxSize, "max-size", "512MB", "how much a node keeps with -w: beyond it, the oldest packets go")
-	flags.StringVarP(&o.file, "write", "w", "", "`file` to write packets to as pcapng, or - for stdout as they come")
+	flags.StringVarP(&o.file, "out", "w", "", "`file` to write packets to as pcapng, or - for stdout as they come")
 	flags.DurationVar(&o.round, "round", capture.DefaultRound, "with -w -, `time` between two lots of packets")
 	flags.BoolVar(&o.force, "force", false, "end what somebody else captures on the node, and remove their filters")
 	o.cluster.addFlags(cmd)
-	must(cmd.MarkFlagFilename("write"))
+	must(cmd.MarkFlagFilename("out"))
 	must(cmd.RegisterFlagCompletionFunc("proto", cobra.FixedCompletions([]string{"tcp", "udp", "icmp", "icmpv6"}, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("comp", cobra.FixedCompletions([]string{"all", "nics"}, cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // complete checks the flags before anything is contacted.
-func (o *captureOptions) complete(format ui.Format) error {
+func (o *captureOptions) complete(format string) error {
 	o.wanted = capture.Options{Components: o.components, Drops: o.drops, For: o.duration, Force: o.force, Live: o.file == ""}
 	o.onStdout, o.named = o.file == stdoutFile, len(o.pods)+len(o.services) > 0
 	for flag, names := range map[string][]string{"pod": o.pods, "service": o.services} {
@@ -129,11 +128,9 @@ func (o *captureOptions) complete(format ui.Format) error {
 		return usagef("--max-size: %v", err)
 	case o.duration < 0:
 		return usagef("--for %s: use a positive time, such as 30s", o.duration)
-	case o.wanted.Live && format == ui.YAML:
-		return usagef("packets that are shown as they come are lines, not a document: use -o text or -o json, or write them with -w")
 	case o.round < shortestRound:
 		return usagef("--round %s: use at least %s: the node starts programs in each", o.round, shortestRound)
-	case o.onStdout && format != ui.Text:
+	case o.onStdout && format != formatText:
 		return usagef("with -w - the packets are on stdout: leave -o %s out", format)
 	}
 	if o.onStdout {

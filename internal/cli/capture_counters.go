@@ -24,11 +24,11 @@ func (a *app) captureCountersCommand() *cobra.Command {
 many packets went in and out and how many were dropped, with the last reason. They
 count while somebody captures; nothing is begun or ended.
 
-JSON and YAML are what pktmon says itself; of several nodes they are in a list.`,
+In JSON and YAML, "answer" of each node is what pktmon says itself.`,
 		Example: examples("capture counters", "", "capture counters -o json", "for scripts"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON := a.global.output != ui.Text
+			asJSON := !a.inText()
 			results, err := a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) (answer criclient.Answer, err error) {
 				text, err := capture.Counters(ctx, n.Processes, asJSON)
 				if err != nil {

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -52,7 +50,10 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 	if o.onStdout {
 		return unwritten(ctx, a.streamCaptures(ctx, s, o, folder, out))
 	}
-	shown := &packetPrinter{out: out, json: a.global.output == ui.JSON, several: len(s.documents) > 1}
+	shown := &packetPrinter{page: ui.NewPage(out, false), several: len(s.documents) > 1}
+	if !a.inText() {
+		shown.records = a.records(out)
+	}
 	results := a.captureAll(ctx, s, o, folder, handling{begin: func(wanted *capture.Options, names capture.Names) {
 		wanted.Packet = func(p capture.Packet) error { return shown.print(names.Node, names.Of(p)) }
 	}})
@@ -231,24 +232,28 @@ func (a *app) findNamed(ctx context.Context, s *session, o *captureOptions) erro
 
 // packetPrinter prints packets of several nodes, one a line.
 type packetPrinter struct {
-	mu            sync.Mutex
-	out           io.Writer
-	json, several bool
+	mu      sync.Mutex
+	page    *ui.Page
+	records *records // nil: text
+	several bool
+}
+
+// packetRecord is a packet for tools.
+type packetRecord struct {
+	Node string `json:"node"`
+	capture.Packet
 }
 
 func (p *packetPrinter) print(node string, packet capture.Packet) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.json {
-		return json.NewEncoder(p.out).Encode(struct {
-			Node string `json:"node"`
-			capture.Packet
-		}{node, packet})
+	if p.records != nil {
+		return p.records.write(packetRecord{node, packet})
 	}
 	line := packet.String()
 	if p.several {
 		line = node + "  " + line
 	}
-	_, err := fmt.Fprintln(p.out, line)
+	_, err := fmt.Fprintln(p.page, line)
 	return err
 }

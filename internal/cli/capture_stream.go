@@ -9,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/capture"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // streamCaptures writes what the nodes capture to stdout as it comes, and tells of
@@ -41,7 +42,7 @@ func (a *app) tellOfStream(stream *capture.Stream, results []fleet.Result[nodeCa
 	for _, result := range results {
 		captured := result.Value.result
 		one := capturedNode{
-			Name: result.Name(), Reason: captured.Reason, Message: missed(captured),
+			frame: newFrame(result.Name(), resultOK, result.Err), Reason: captured.Reason, Message: missed(captured),
 			capturedFile: capturedFile{File: stdoutFile, Count: stream.Count(result.Name())},
 		}
 		all.Count = all.Plus(one.Count)
@@ -50,7 +51,7 @@ func (a *app) tellOfStream(stream *capture.Stream, results []fleet.Result[nodeCa
 	if len(results) > 1 {
 		report.Merged = &all
 	}
-	return report.text(a.streams.Err)
+	return report.text(ui.NewPage(a.streams.Err, false))
 }
 
 // missed is what a file would have and these rounds have not.

@@ -19,18 +19,18 @@ import (
 // captureReport is the result of swdt capture -w.
 type captureReport struct {
 	Nodes  []capturedNode `json:"nodes"`
-	Merged *capturedFile  `json:"merged,omitempty"` // of several nodes
+	Merged *capturedFile  `json:"merged"` // of several nodes; null: there is one
 }
 
 type capturedNode struct {
-	Name string `json:"name"`
+	frame
 	capturedFile
-	Reason  string `json:"reason,omitempty"` // why it ended
-	Message string `json:"message,omitempty"`
+	Reason  string `json:"reason"` // why it ended
+	Message string `json:"message"`
 }
 
 type capturedFile struct {
-	File string `json:"file,omitempty"`
+	File string `json:"file"` // "": none was written
 	capture.Count
 }
 
@@ -41,10 +41,9 @@ func (a *app) writeCaptures(o *captureOptions, results []fleet.Result[nodeCaptur
 	var errs []error
 	several := len(results) > 1
 	for _, result := range results {
-		one := capturedNode{Name: result.Name(), Reason: result.Value.result.Reason}
+		one := capturedNode{frame: newFrame(result.Name(), resultOK, result.Err), Reason: result.Value.result.Reason}
 		switch captured := result.Value; {
 		case result.Err != nil:
-			one.Message = result.Err.Error()
 		case captured.log != "":
 			errs = append(errs, a.keepLog(o, captured, several, &one))
 		default:
@@ -65,7 +64,7 @@ func (a *app) writeCaptures(o *captureOptions, results []fleet.Result[nodeCaptur
 			report.Nodes[0].capturedFile = merged
 		}
 	}
-	errs = append(errs, ui.Print(a.streams.Out, a.global.output, report, report.text))
+	errs = append(errs, a.print(report, report.text))
 	return errors.Join(errors.Join(errs...), fleet.Failures(results))
 }
 
@@ -106,13 +105,13 @@ func (a *app) keepLog(o *captureOptions, captured nodeCapture, several bool, one
 	return nil
 }
 
-func (r captureReport) text(w io.Writer) error {
+func (r captureReport) text(w *ui.Page) error {
 	var rows [][]string
 	add := func(name string, f capturedFile, ended string) {
 		rows = append(rows, []string{name, strconv.Itoa(f.Packets), strconv.Itoa(f.Drops), f.File, ended})
 	}
 	for _, n := range r.Nodes {
-		if n.File == "" && n.Message != "" {
+		if n.File == "" && n.Error != "" {
 			continue // the error says it
 		}
 		add(n.Name, n.capturedFile, n.Reason)

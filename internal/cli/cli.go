@@ -54,6 +54,7 @@ type app struct {
 	root    *cobra.Command // of the tree that Run runs
 	invoked *cobra.Command // the one of it that runs; nil before its flags are read
 	loaded  int            // how many nodes the node files have; 0: none were read
+	printer *printer       // of the command that runs
 }
 
 // Run runs one command line (without the program's name) and returns the exit
@@ -67,9 +68,6 @@ func Run(ctx context.Context, streams ui.Streams, args []string, env Environment
 	err := root.ExecuteContext(ctx)
 	return a.finish(ctx, err)
 }
-
-// isTerminal reports whether a stream is a person's terminal.
-func isTerminal(stream any) bool { return ui.IsTerminal(stream) }
 
 // stdin is the command's standard input, or nil where there is none to read.
 func (a *app) stdin() io.Reader {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +87,7 @@ func (a *app) runConfigValidate() error {
 	for _, warning := range result.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning: "+warning)
 	}
-	return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
+	return a.print(result, func(w *ui.Page) error {
 		for _, n := range result.Nodes {
 			if _, err := fmt.Fprintf(w, "%s:%d: node %s is valid\n", n.File, n.Line, n.Name); err != nil {
 				return err

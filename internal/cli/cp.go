@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,23 +154,22 @@ type copyReport struct {
 }
 
 type copyNode struct {
-	Name string `json:"name"`
+	frame // its result: changed, unchanged or failed
 	transfer.CopyResult
-	Message string `json:"message,omitempty"`
 }
 
 func (a *app) printCopies(results []fleet.Result[transfer.CopyResult]) error {
-	report := copyReport{}
+	report := copyReport{Nodes: []copyNode{}}
 	for _, result := range results {
-		n := copyNode{Name: result.Name(), CopyResult: result.Value}
-		if result.Err != nil {
-			n.Message = result.Err.Error()
+		outcome := resultChanged
+		if result.Value.Files == result.Value.Unchanged {
+			outcome = resultUnchanged
 		}
-		report.Nodes = append(report.Nodes, n)
+		report.Nodes = append(report.Nodes, copyNode{newFrame(result.Name(), outcome, result.Err), result.Value})
 	}
-	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error {
+	err := a.print(report, func(w *ui.Page) error {
 		for _, n := range report.Nodes {
-			if n.Message != "" {
+			if n.Error != "" {
 				continue // the error says it
 			}
 			if _, err := fmt.Fprintln(w, n.text(len(report.Nodes) > 1)); err != nil {

@@ -79,8 +79,8 @@ func (a *app) criAskCommand(name, short, long string, ask asking) *cobra.Command
 		Use: name + " [flags]", Short: short,
 		Long: text + `
 
-JSON and YAML are the CRI's own messages, as crictl prints them; of several nodes
-they are in a list.`,
+In JSON and YAML, "answer" of each node is the CRI's own message, as crictl prints
+it.`,
 		Example: examples("cri "+name, "", "cri "+name+" -o json", "for scripts"),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCRI(cmd.Context(), ask) },
@@ -109,32 +109,26 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 	return a.printAnswers(results)
 }
 
-// criNode is one of several nodes' answers.
-type criNode struct {
-	Name   string          `json:"name"`
-	Answer json.RawMessage `json:"answer,omitempty"`
-	Error  string          `json:"error,omitempty"`
+// answers are what another program of each node says, in its own form.
+type answers struct {
+	Nodes []answerOf `json:"nodes"`
+}
+
+type answerOf struct {
+	frame
+	Answer json.RawMessage `json:"answer"` // null: there is none
 }
 
 func (a *app) printAnswers(results []fleet.Result[criclient.Answer]) error {
 	failed := fleet.Failures(results)
-	if len(results) == 1 {
-		if failed != nil {
-			return failed
-		}
-		return ui.Print(a.streams.Out, a.global.output, results[0].Value.JSON, results[0].Value.Text)
+	if len(results) == 1 && failed != nil && a.inText() {
+		return failed
 	}
-	var nodes []criNode
+	all := answers{Nodes: []answerOf{}}
 	for _, result := range results {
-		n := criNode{Name: result.Name(), Answer: result.Value.JSON}
-		if result.Err != nil {
-			n.Error = result.Err.Error()
-		}
-		nodes = append(nodes, n)
+		all.Nodes = append(all.Nodes, answerOf{newFrame(result.Name(), resultOK, result.Err), result.Value.JSON})
 	}
-	err := ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": nodes}, func(w io.Writer) error {
-		return writeAnswers(w, results)
-	})
+	err := a.print(all, func(p *ui.Page) error { return writeAnswers(p, results) })
 	if err != nil {
 		return err
 	}
@@ -146,8 +140,10 @@ func writeAnswers(w io.Writer, results []fleet.Result[criclient.Answer]) error {
 		if result.Err != nil {
 			continue // told on stderr
 		}
-		if _, err := fmt.Fprintf(w, "%s:\n", result.Name()); err != nil {
-			return err
+		if len(results) > 1 {
+			if _, err := fmt.Fprintf(w, "%s:\n", result.Name()); err != nil {
+				return err
+			}
 		}
 		if err := result.Value.Text(w); err != nil {
 			return err

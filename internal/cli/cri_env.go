@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"time"
@@ -34,6 +33,16 @@ not contacted; where nobody listens, a warning says so.`,
 	return cmd
 }
 
+// criEnvironment is the result of `swdt cri env`.
+type criEnvironment struct {
+	Nodes []criEnvironmentOf `json:"nodes"`
+}
+
+type criEnvironmentOf struct {
+	frame
+	Variables map[string]string `json:"variables"`
+}
+
 func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 	documents, err := a.documents()
 	if err != nil {
@@ -48,11 +57,11 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 		fmt.Fprintln(a.streams.Err, "swdt: warning: "+a.remedies("", text))
 	}
 	variables := criVariables(address)
-	document := map[string]string{}
+	of := criEnvironmentOf{frame: newFrame(documents[0].Node.Metadata.Name, resultOK, nil), Variables: map[string]string{}}
 	for _, v := range variables {
-		document[v.name] = v.value
+		of.Variables[v.name] = v.value
 	}
-	return ui.Print(a.streams.Out, a.global.output, document, func(w io.Writer) error {
+	return a.print(criEnvironment{Nodes: []criEnvironmentOf{of}}, func(w *ui.Page) error {
 		for _, v := range variables {
 			if _, err := fmt.Fprintf(w, "export %s=%s\n", v.name, shellQuoted(v.value)); err != nil {
 				return err

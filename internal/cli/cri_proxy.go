@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -219,34 +218,34 @@ func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
 	return errors.Join(append(errs, context.Cause(ctx))...)
 }
 
-// endpoint is one node's, in the result.
+// endpoints is the result of `swdt cri proxy`.
+type endpoints struct {
+	Nodes []endpoint `json:"nodes"`
+}
+
 type endpoint struct {
-	Name     string `json:"name"`
-	Endpoint string `json:"endpoint,omitempty"`
-	Error    string `json:"error,omitempty"`
+	frame
+	Endpoint string `json:"endpoint"`
 }
 
 // printEndpoints says where the nodes' runtimes are to be had. Where there is no
 // node behind it, nobody is to wait for an answer.
 func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[string]*criProxy) error {
-	var list []endpoint
+	list := endpoints{Nodes: []endpoint{}}
 	var rows [][]string
 	for _, result := range results {
 		p := proxies[result.Name()]
-		e := endpoint{Name: result.Name()}
+		e := endpoint{frame: newFrame(result.Name(), resultOK, result.Err)}
 		if result.Err != nil {
-			e.Error = result.Err.Error()
 			p.reporter.Warn("%v", result.Err)
 			_ = p.listener.Close() // the node's error is what counts
 		} else {
 			e.Endpoint = criproxy.Endpoint(p.listener)
 			rows = append(rows, []string{e.Name, e.Endpoint})
 		}
-		list = append(list, e)
+		list.Nodes = append(list.Nodes, e)
 	}
-	return ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": list}, func(w io.Writer) error {
-		return ui.Lines(w, rows)
-	})
+	return a.print(list, func(p *ui.Page) error { return ui.Lines(p, rows) })
 }
 
 // execGrace is how long an interrupted command may take to end.

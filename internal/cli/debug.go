@@ -47,7 +47,7 @@ type deltaResult struct {
 	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
 }
 
-func (r deltaResult) writeText(w io.Writer) error {
+func (r deltaResult) writeText(w *ui.Page) error {
 	rows := [][]string{
 		{"old", ui.Size(r.OldBytes)},
 		{"new", ui.Size(r.NewBytes)},
@@ -66,7 +66,7 @@ func (r deltaResult) writeText(w io.Writer) error {
 }
 
 func (a *app) printDelta(r deltaResult) error {
-	return ui.Print(a.streams.Out, a.global.output, r, r.writeText)
+	return a.print(r, r.writeText)
 }
 
 type debugDiffOptions struct {
@@ -90,7 +90,7 @@ func (a *app) debugDiffCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.variant, "variant", "fast", "how to make it: fast or small")
 	cmd.Flags().IntVar(&o.workers, "workers", 0, "`number` of processors to use (default all)")
-	cmd.Flags().StringVar(&o.out, "out", "", "`file` to write the patch to")
+	cmd.Flags().StringVarP(&o.out, "out", "w", "", "`file` to write the patch to")
 	cmd.Flags().BoolVar(&o.verify, "verify", true, "apply the patch too, and see that it gives the new file")
 	return cmd
 }
@@ -204,7 +204,7 @@ func (a *app) debugPatchCommand() *cobra.Command {
 			return explain(ctx, a.runDebugPatch(ctx, args[0], args[1], out))
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "`file` to write")
+	cmd.Flags().StringVarP(&out, "out", "w", "", "`file` to write")
 	must(cmd.MarkFlagRequired("out"))
 	return cmd
 }

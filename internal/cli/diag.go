@@ -21,7 +21,7 @@ import (
 type diagOptions struct {
 	cluster     clusterOptions
 	profile     diag.Profile
-	output      string
+	out         string
 	redact      []string
 	eventFiles  bool
 	nodeTimeout time.Duration
@@ -57,7 +57,7 @@ At most %d nodes are asked at a time, whatever --parallel says: what is on its w
 takes memory.`, diag.MostNodes),
 		Example: examples(
 			"diag", "swdt-diag-DATE.tar.gz here",
-			"diag -n win-1 --profile full -o win-1.tar.gz", "",
+			"diag -n win-1 --profile full -w win-1.tar.gz", "",
 			"diag --kubeconfig admin.conf --profile network", "and what the cluster makes of the nodes",
 			"diag --redact 'corp-*' --redact 10.20.", "names and addresses that nobody else should see",
 			"diag show win-1.tar.gz", "what is in it",
@@ -69,21 +69,27 @@ takes memory.`, diag.MostNodes),
 	flags := cmd.Flags()
 	o.cluster.addFlags(cmd)
 	flags.Var(&o.profile, "profile", "how much is gathered")
-	flags.StringVarP(&o.output, "output", "o", "", "`file` to write (default swdt-diag-DATE.tar.gz)")
+	flags.StringVarP(&o.out, "out", "w", "", "`file` to write (default swdt-diag-DATE.tar.gz)")
 	flags.StringArrayVar(&o.redact, "redact", nil, "also take out what fits this `pattern`; several times for several")
 	flags.BoolVar(&o.eventFiles, "evtx", false, "keep the event channels as .evtx files too, in which nothing is redacted")
 	flags.DurationVar(&o.nodeTimeout, "node-timeout", diag.NodeTimeout, "the longest `time` for one node")
-	must(cmd.MarkFlagFilename("output", "tar.gz"))
+	must(cmd.MarkFlagFilename("out", "tar.gz"))
 	must(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(diag.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
 	addInOrder(cmd, a.diagShowCommand())
 	return cmd
 }
 
+// diagReport is the result of `swdt diag`.
+type diagReport struct {
+	File string `json:"file"` // the bundle
+	diag.Manifest
+}
+
 func (o *diagOptions) complete(now time.Time) error {
-	if o.output == "" {
-		o.output = "swdt-diag-" + now.Format("20060102-150405") + ".tar.gz"
+	if o.out == "" {
+		o.out = "swdt-diag-" + now.Format("20060102-150405") + ".tar.gz"
 	}
-	if err := checkOutFile("-o", o.output); err != nil {
+	if err := checkOutFile("--out", o.out); err != nil {
 		return err
 	}
 	if _, err := redact.New(o.redact); err != nil {
@@ -117,10 +123,14 @@ func (a *app) runDiag(ctx context.Context, o *diagOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDiagNodes(a.streams.Out, manifest); err != nil {
+	err = a.print(diagReport{File: o.out, Manifest: manifest}, func(p *ui.Page) error {
+		if err := writeDiagNodes(p, manifest); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(p, o.out)
 		return err
-	}
-	if _, err := fmt.Fprintln(a.streams.Out, o.output); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return diagFailures(manifest)
@@ -128,7 +138,7 @@ func (a *app) runDiag(ctx context.Context, o *diagOptions) error {
 
 func (a *app) gatherDiag(ctx context.Context, s *session, o *diagOptions, found *cluster.Cluster) (diag.Manifest, error) {
 	defer s.story.End()
-	return diag.Gather(ctx, s.documents, o.output, diag.Options{
+	return diag.Gather(ctx, s.documents, o.out, diag.Options{
 		Profile: o.profile, Redact: o.redact, Version: a.env.Version, Parallel: a.global.parallel,
 		NodeTimeout: o.nodeTimeout, Timeout: a.global.timeout, Cluster: found, EventFiles: o.eventFiles, More: a.diagCollectors(), Reporter: s.reporter,
 		Connect: func(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, func(), error) {

@@ -27,7 +27,7 @@ func (a *app) collectPs(ctx context.Context, t *diag.Task) error {
 	}
 	o := &psOptions{remedies: a.remediesFor}
 	list := psList{Nodes: []psNode{newPsNode(t.Node.Name, table, nil, o)}, options: o}
-	return t.Table("ps", table, list.text)
+	return t.Table("ps", table, func(w io.Writer) error { return list.text(ui.NewPage(w, false)) })
 }
 
 func (a *app) collectFindings(ctx context.Context, t *diag.Task) error {

@@ -39,25 +39,38 @@ func (a *app) runDiagShow(args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		return ui.Print(a.streams.Out, a.global.output, bundle.Manifest, func(w io.Writer) error {
-			return showBundle(w, bundle.Manifest)
-		})
+		return a.print(bundle.Manifest, func(p *ui.Page) error { return showBundle(p, bundle.Manifest) })
 	}
 	n, err := bundle.Node(args[1])
 	if err != nil {
 		return err
 	}
 	if len(args) == 2 {
-		return ui.Print(a.streams.Out, a.global.output, n, func(w io.Writer) error { return showNode(w, n) })
+		return a.print(diagNode{[]diag.NodeRecord{n}}, func(p *ui.Page) error { return showNode(p, n) })
 	}
-	if a.global.output == ui.Text {
-		return ui.Print(a.streams.Out, ui.Text, nil, func(w io.Writer) error { return bundle.Table(n, args[2], w) })
+	of := diagTableOf{frame: newFrame(n.Name, resultOK, nil), Table: args[2]}
+	if !a.inText() {
+		if of.Document, err = bundle.Document(n, args[2]); err != nil {
+			return err
+		}
 	}
-	document, err := bundle.Document(n, args[2])
-	if err != nil {
-		return err
-	}
-	return ui.Print(a.streams.Out, a.global.output, document, nil)
+	return a.print(diagTable{[]diagTableOf{of}}, func(p *ui.Page) error { return bundle.Table(n, args[2], p) })
+}
+
+// diagNode is one node of a bundle.
+type diagNode struct {
+	Nodes []diag.NodeRecord `json:"nodes"`
+}
+
+// diagTable is one table of a node, as the command prints it that shows it live.
+type diagTable struct {
+	Nodes []diagTableOf `json:"nodes"`
+}
+
+type diagTableOf struct {
+	frame
+	Table    string `json:"table"`
+	Document any    `json:"document"`
 }
 
 func showBundle(w io.Writer, m diag.Manifest) error {

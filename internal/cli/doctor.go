@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -144,13 +143,13 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	var nodes []doctorNode
 	for _, result := range results {
 		if result.Err != nil {
-			nodes = append(nodes, doctorNode{Name: result.Name(), Result: "failed", Message: result.Err.Error()})
+			nodes = append(nodes, newDoctorNode(result.Name(), resultFailed, doctor.Report{}, result.Err))
 			continue
 		}
 		nodes = append(nodes, a.examined([]doctor.Facts{result.Value}, o.rules)...)
 	}
 	failed := fleet.Failures(results)
-	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+	if failed != nil && len(results) == 1 && a.inText() {
 		return failed // it says all there is to say
 	}
 	if err := a.printDoctor(o, nodes); err != nil && failed == nil {
@@ -164,33 +163,43 @@ func (a *app) listRules(o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	listed := map[string]any{"rules": doctor.List(rules)}
-	return ui.Print(a.streams.Out, a.global.output, listed, func(w io.Writer) error { return doctor.WriteList(w, rules) })
+	return a.print(ruleList{doctor.List(rules)}, func(p *ui.Page) error { return doctor.WriteList(p, rules) })
+}
+
+// doctorReport is the result of `swdt doctor`.
+type doctorReport struct {
+	Nodes []doctorNode `json:"nodes"`
 }
 
 // doctorNode is what was found of one node.
 type doctorNode struct {
-	Name    string `json:"name"`
-	Result  string `json:"result"` // ok, findings or failed
-	Message string `json:"message,omitempty"`
-	*doctor.Report
+	frame                     // its result: ok, findings or failed
+	Windows  string           `json:"windows"` // ltsc2022
+	Rules    []string         `json:"rules"`   // that have looked
+	Skipped  []doctor.Skipped `json:"skipped"`
+	Findings []doctor.Finding `json:"findings"` // the worst first
+
+	report doctor.Report
+}
+
+func newDoctorNode(name, result string, r doctor.Report, err error) doctorNode {
+	return doctorNode{
+		frame: newFrame(name, result, err), report: r,
+		Windows: r.Windows, Rules: orNone(r.Rules), Skipped: orNone(r.Skipped), Findings: orNone(r.Findings),
+	}
 }
 
 func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) {
 	for _, facts := range all {
-		n := doctorNode{Name: facts.Node, Result: "ok"}
 		report, err := doctor.Examine(facts, rules...)
-		switch {
-		case err != nil:
-			n.Result, n.Message = "failed", err.Error()
-		case len(report.Findings) > 0:
-			n.Result = "findings"
+		result := resultOK
+		if len(report.Findings) > 0 {
+			result = "findings"
 		}
 		for i := range report.Findings {
 			report.Findings[i].Remedy = a.remedies(facts.Node, report.Findings[i].Remedy)
 		}
-		n.Report = &report
-		nodes = append(nodes, n)
+		nodes = append(nodes, newDoctorNode(facts.Node, result, report, err))
 	}
 	return nodes
 }
@@ -198,12 +207,12 @@ func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) 
 // printDoctor prints what was found. Its error is the exit code that --fail-on
 // wants.
 func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
-	err := ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": nodes}, func(w io.Writer) error {
+	err := a.print(doctorReport{orNone(nodes)}, func(p *ui.Page) error {
 		for _, n := range nodes {
-			if n.Report == nil {
+			if n.Error != "" {
 				continue // told on stderr
 			}
-			if err := n.Report.WriteText(w); err != nil {
+			if err := n.report.WriteText(p); err != nil {
 				return err
 			}
 		}
@@ -212,11 +221,16 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
 	if err != nil {
 		return err
 	}
-	bad := func(n doctorNode) bool { return n.Report != nil && n.Report.Has(doctor.Severity(o.failOn)) }
+	bad := func(n doctorNode) bool { return n.report.Has(doctor.Severity(o.failOn)) }
 	if o.failOn != never && slices.ContainsFunc(nodes, bad) {
 		return &exitError{code: exitFinding}
 	}
 	return nil
+}
+
+// ruleList is the result of `swdt doctor --list-rules`.
+type ruleList struct {
+	Rules []doctor.Listed `json:"rules"`
 }
 
 // factsFile is what --save-facts writes: one node or many.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
-	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 type flag = pflag.Flag
@@ -30,7 +29,7 @@ type globalOptions struct {
 	config   []string
 	nodes    []string
 	selector string
-	output   ui.Format
+	output   string
 	timeout  time.Duration
 	parallel int
 	dryRun   bool
@@ -56,12 +55,12 @@ func (f *logFormat) Set(value string) error {
 }
 
 func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
-	o.output, o.logs = ui.Text, "text"
+	o.logs = "text"
 	flags.SortFlags = false
 	flags.StringSliceVarP(&o.config, "config", "c", nil, "node `file`s, folders of them, or - for stdin (default $"+configVariable+", files separated as\nin PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
-	flags.VarP(&o.output, "output", "o", "how the result is printed on stdout")
+	flags.StringVarP(&o.output, "output", "o", "", "`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command has it (default text)")
 	flags.BoolVar(&o.dryRun, dryRunFlag, false, "show what would change and change nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")
 	flags.IntVar(&o.parallel, "parallel", fleet.DefaultParallel, "how many nodes to work on at a time")
@@ -155,12 +154,8 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	fixed := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	var formats []string
-	for _, format := range ui.Formats() {
-		formats = append(formats, string(format))
-	}
 	// The error is about a flag that does not exist.
-	must(root.RegisterFlagCompletionFunc("output", fixed(formats...)))
+	must(root.RegisterFlagCompletionFunc("output", a.completeFormats))
 	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
 	must(root.RegisterFlagCompletionFunc("node", listed(a.completeNodes)))
 	for _, name := range []string{"config", "known-hosts", "ssh-config"} {
@@ -204,4 +199,18 @@ func (a *app) completeComponents(_ *cobra.Command, args []string, toComplete str
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFormats completes the formats that the command has.
+func (a *app) completeFormats(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var formats []string
+	directive := cobra.ShellCompDirectiveNoFileComp
+	declared, _ := outputOf(cmd)
+	for _, format := range declared.all() {
+		if name, template, _ := strings.Cut(format, "="); template != "" {
+			format, directive = name+"=", directive|cobra.ShellCompDirectiveNoSpace
+		}
+		formats = append(formats, format)
+	}
+	return formats, directive
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strconv"
 	"strings"
@@ -96,13 +95,27 @@ func (c computeSystems) owner(s hcs.System) (pod, container string) {
 type hcsSystem struct {
 	hcs.System
 	Pod       string `json:"pod"`
-	Container string `json:"container,omitempty"`
+	Container string `json:"container"`
+}
+
+// hcsReport is the result of `swdt hcs list`.
+type hcsReport struct {
+	Nodes []hcsNode `json:"nodes"`
 }
 
 type hcsNode struct {
-	Name    string      `json:"name"`
+	frame
 	Systems []hcsSystem `json:"systems"`
-	Error   string      `json:"error,omitempty"`
+}
+
+// names implements namer.
+func (r hcsReport) names() (all []string) {
+	for _, n := range r.Nodes {
+		for _, s := range n.Systems {
+			all = append(all, "computesystem/"+s.ID)
+		}
+	}
+	return all
 }
 
 func (a *app) runHCSList(ctx context.Context) error {
@@ -113,23 +126,20 @@ func (a *app) runHCSList(ctx context.Context) error {
 	s.quiet = true
 	results := onNodes(ctx, s, systemsOf)
 	failed := fleet.Failures(results)
-	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+	if failed != nil && len(results) == 1 && a.inText() {
 		return failed
 	}
-	nodes := []hcsNode{}
+	report := hcsReport{Nodes: []hcsNode{}}
 	for _, result := range results {
-		of := hcsNode{Name: result.Name(), Systems: []hcsSystem{}}
-		if result.Err != nil {
-			of.Error = result.Err.Error()
-		}
+		of := hcsNode{frame: newFrame(result.Name(), resultOK, result.Err), Systems: []hcsSystem{}}
 		for _, system := range result.Value.systems {
 			pod, container := result.Value.owner(system)
 			of.Systems = append(of.Systems, hcsSystem{system, pod, container})
 		}
-		nodes = append(nodes, of)
+		report.Nodes = append(report.Nodes, of)
 	}
-	err = ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": nodes}, func(w io.Writer) error {
-		return writeTables(w, results, computeSystems.table)
+	err = a.print(report, func(p *ui.Page) error {
+		return writeTables(p, results, func(c computeSystems) hns.Table { return c.table(p.Wide) })
 	})
 	if err != nil {
 		return err
@@ -137,14 +147,18 @@ func (a *app) runHCSList(ctx context.Context) error {
 	return failed
 }
 
-func (c computeSystems) table() hns.Table {
+// table shows the systems; wide shows whole IDs.
+func (c computeSystems) table(wide bool) hns.Table {
 	t := hns.Table{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE", "MEMORY", "CPU TIME", "PROCESSES", "OWNER"}}
 	for _, s := range c.systems {
 		pod, container := c.owner(s)
 		if container == "" && pod != hns.None && pod != hns.Unknown {
 			container = "(sandbox)"
 		}
-		memory, cpu, processes := "", "", ""
+		id, memory, cpu, processes := hcs.Short(s.ID), "", "", ""
+		if wide {
+			id = s.ID
+		}
 		if s.Memory != nil {
 			memory = ui.Size(int64(s.Memory.PrivateWorkingSet))
 		}
@@ -155,7 +169,7 @@ func (c computeSystems) table() hns.Table {
 			processes = strconv.Itoa(len(s.Processes))
 		}
 		t.Rows = append(t.Rows, []string{
-			hcs.Short(s.ID), pod, container, string(s.Isolation), strings.ToLower(s.State), memory, cpu, processes, ownerName(s.Owner),
+			id, pod, container, string(s.Isolation), strings.ToLower(s.State), memory, cpu, processes, ownerName(s.Owner),
 		})
 	}
 	return t

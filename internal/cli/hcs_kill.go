@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -35,13 +34,16 @@ NAMESPACE/POD for the pod's sandbox.`,
 	return cmd
 }
 
-// killed is the result of `swdt hcs kill`.
+// killReport is the result of `swdt hcs kill`.
+type killReport struct {
+	Nodes []killed `json:"nodes"`
+}
+
 type killed struct {
-	Name      string `json:"name"`
+	frame            // its result: killed, wouldKill, kept or failed
 	ID        string `json:"id"`
 	Pod       string `json:"pod"`
-	Container string `json:"container,omitempty"`
-	Result    string `json:"result"` // killed, wouldKill, kept
+	Container string `json:"container"`
 }
 
 func (k killed) what() string {
@@ -74,7 +76,7 @@ func (a *app) runHCSKill(ctx context.Context, name string, yes bool) error {
 		if err != nil {
 			return killed{}, err
 		}
-		k := killed{Name: doc.Node.Metadata.Name, ID: system.ID}
+		k := killed{frame: newFrame(doc.Node.Metadata.Name, "killed", nil), ID: system.ID}
 		k.Pod, k.Container = found.owner(system)
 		if a.global.dryRun {
 			k.Result = "wouldKill"
@@ -84,18 +86,20 @@ func (a *app) runHCSKill(ctx context.Context, name string, yes bool) error {
 			k.Result = "kept"
 			return k, err
 		}
-		k.Result = "killed"
 		return k, hcs.Kill(ctx, n.Compute, system.ID)
 	})
-	if err := fleet.Failures(results); err != nil {
-		return err
+	k, failed := results[0].Value, fleet.Failures(results)
+	if failed != nil && a.inText() {
+		return failed
 	}
-	k := results[0].Value
-	return ui.Print(a.streams.Out, a.global.output, map[string]any{"nodes": []killed{k}}, func(w io.Writer) error {
+	if failed != nil {
+		k.frame = newFrame(results[0].Name(), "", results[0].Err)
+	}
+	return errors.Join(failed, a.print(killReport{Nodes: []killed{k}}, func(w *ui.Page) error {
 		words := map[string]string{"killed": "killed ", "wouldKill": "would kill ", "kept": "kept "}
 		_, err := fmt.Fprintln(w, words[k.Result]+k.what())
 		return err
-	})
+	}))
 }
 
 // confirmKill asks, unless the answer is known.

@@ -2,35 +2,20 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 )
 
-// graphFormat is how the picture is written.
-type graphFormat string
-
+// How the picture is written.
 const (
-	graphSVG graphFormat = "svg"
-	graphDOT graphFormat = "dot"
+	graphSVG = "svg"
+	graphDOT = "dot"
 )
-
-func (f *graphFormat) String() string { return string(*f) }
-func (f *graphFormat) Type() string   { return "svg|dot" }
-func (f *graphFormat) Set(value string) error {
-	switch format := graphFormat(value); format {
-	case graphSVG, graphDOT:
-		*f = format
-		return nil
-	}
-	return fmt.Errorf("%q is not a format: use svg or dot", value)
-}
 
 func (a *app) hnsGraphCommand() *cobra.Command {
 	o := &hnsOptions{}
-	format := graphSVG
 	cmd := forNodes(&cobra.Command{
 		Use: "graph [flags]", Short: "A picture of networks, endpoints, pods and load balancers",
 		Long: `Draws one node's networks with their endpoints, named by their pods, and the load
@@ -46,16 +31,13 @@ dot is Graphviz' language.`,
 			"hns graph --ip 10.96.0.10 > dns.svg", "one Service with its endpoints",
 		),
 		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runHNSGraph(cmd.Context(), o, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runHNSGraph(cmd.Context(), o) },
 	})
 	o.addFlags(cmd)
-	// Its formats are others than those of results.
-	cmd.Flags().VarP(&format, "output", "o", "how the picture is written on stdout")
-	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"svg", "dot"}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
-func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions, format graphFormat) error {
+func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -72,7 +54,7 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions, format graphFormat
 		return err
 	}
 	graph := results[0].Value.Graph(results[0].Name())
-	if format == graphDOT {
+	if a.format() == graphDOT {
 		return graph.DOT(a.streams.Out)
 	}
 	return graph.SVG(a.streams.Out)

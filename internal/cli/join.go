@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -207,17 +206,16 @@ func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster, 
 	report := preflightReport{Nodes: []preflightNode{}}
 	found := false
 	for _, result := range results {
-		n := preflightNode{Name: result.Name(), Result: "ok", Report: result.Value}
+		n := preflightNode{frame: newFrame(result.Name(), resultOK, result.Err), Report: result.Value}
 		switch {
 		case result.Err != nil:
-			n.Result, n.Message = "failed", result.Err.Error()
 			n.Checks, n.Problems = []string{}, []preflight.Problem{}
 		case result.Value.Failed():
 			n.Result, found = "problems", true
 		}
 		report.Nodes = append(report.Nodes, n)
 	}
-	err := ui.Print(a.streams.Out, a.global.output, report, report.writeText)
+	err := a.print(report, report.writeText)
 	if err == nil {
 		err = fleet.Failures(results)
 	}
@@ -232,13 +230,11 @@ type preflightReport struct {
 }
 
 type preflightNode struct {
-	Name    string `json:"name"`
-	Result  string `json:"result"` // ok, problems or failed
-	Message string `json:"message,omitempty"`
+	frame // its result: ok, problems or failed
 	preflight.Report
 }
 
-func (r preflightReport) writeText(w io.Writer) error {
+func (r preflightReport) writeText(w *ui.Page) error {
 	for _, n := range r.Nodes {
 		if n.Result == "failed" {
 			continue // the error says why

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"strings"
 	"time"
 
@@ -145,7 +144,7 @@ func (a *app) printDeploy(results []fleet.Result[deploy.NodeResult]) error {
 		}
 	}
 	report := deploy.NewReport(results)
-	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
+	err := a.print(report, func(p *ui.Page) error { return report.WriteText(p) })
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -131,16 +129,17 @@ func (t *teller) result(e watch.Event) {
 		return
 	}
 	t.story.Suspend(func() {
-		if t.app.global.output == ui.JSON {
-			t.json(t.app.streams.Out, result.NodeResult)
+		if !t.app.inText() {
+			_ = t.app.records(t.app.streams.Out).write(result.NodeResult) // stdout is gone: there is nobody to tell
 			return
 		}
+		page := t.app.page()
 		prefix := e.Time.Format(time.TimeOnly) + " "
 		if len(t.documents) > 1 {
 			prefix += e.Node + " "
 		}
 		for _, c := range told(result.Components) {
-			fmt.Fprintln(t.app.streams.Out, ui.PrintableLines(prefix+c.Line(result.order.Built[c.Name])))
+			fmt.Fprintln(page, prefix+c.Line(result.order.Built[c.Name]))
 		}
 	})
 }
@@ -157,14 +156,6 @@ func told(components []*deploy.ComponentResult) []*deploy.ComponentResult {
 		return components
 	}
 	return some
-}
-
-func (t *teller) json(w io.Writer, result deploy.NodeResult) {
-	line, err := json.Marshal(result)
-	if err != nil { // it has no value that JSON does not know
-		return
-	}
-	_, _ = w.Write(append(line, '\n')) // stdout is gone: there is nobody to tell
 }
 
 // watchEvent is a line for tools. Times are in seconds.

@@ -18,11 +18,8 @@ import (
 
 // runWatch pushes whenever a source changes, until Ctrl-C or q.
 func (a *app) runWatch(ctx context.Context, s *session, o *kubernetesOptions, options deploy.Options, builds *sourceBuilds) error {
-	switch {
-	case a.global.dryRun:
+	if a.global.dryRun {
 		return usagef("--watch and --dry-run: choose one; `push --dry-run` shows what a push would do now")
-	case a.global.output == ui.YAML:
-		return usagef("-o yaml: --watch prints text, or with -o json one line of JSON for each push")
 	}
 	s.quiet = true
 	ctx, cancel := a.global.bounded(ctx)

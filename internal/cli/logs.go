@@ -10,7 +10,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/logline"
 	"github.com/swdt-dev/swdt/internal/logs"
-	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // defaultTail is how many lines of each log are shown where nothing says which.
@@ -180,9 +179,6 @@ func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) erro
 
 // showLogs merges the logs of all nodes.
 func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions) error {
-	if a.global.output == ui.YAML {
-		return usagef("logs are lines, not a document: use -o text or -o json")
-	}
 	s, err := a.begin()
 	if err != nil {
 		return err
@@ -191,7 +187,7 @@ func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions
 	printer := a.logPrinter(s, options, o.timestamps)
 	options.Verbatim = printer.verbatim()
 	err = a.mergeLogs(ctx, s, options, o, printer)
-	if err == nil && !printer.printed && !options.Follow && !printer.json {
+	if err == nil && !printer.printed && !options.Follow && printer.records == nil {
 		_, err = fmt.Fprintln(a.streams.Err, "nothing was logged that fits")
 	}
 	return err

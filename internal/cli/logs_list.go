@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,9 +31,8 @@ type logList struct {
 }
 
 type nodeLogList struct {
-	Name  string     `json:"name"`
-	Logs  []logEntry `json:"logs"`
-	Error string     `json:"error,omitempty"`
+	frame
+	Logs []logEntry `json:"logs"`
 }
 
 type logEntry struct {
@@ -42,7 +40,7 @@ type logEntry struct {
 	File     string     `json:"file"`
 	Exists   bool       `json:"exists"`
 	Size     int64      `json:"sizeBytes"`
-	Modified *time.Time `json:"modified,omitempty"`
+	Modified *time.Time `json:"modified"` // null: it is not there yet
 }
 
 func (a *app) runLogsList(ctx context.Context) error {
@@ -54,15 +52,12 @@ func (a *app) runLogsList(ctx context.Context) error {
 		return logs.List(ctx, n)
 	})
 	failed := fleet.Failures(results)
-	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+	if failed != nil && len(results) == 1 && a.inText() {
 		return failed
 	}
 	list := logList{Nodes: []nodeLogList{}}
 	for _, result := range results {
-		of := nodeLogList{Name: result.Name(), Logs: []logEntry{}}
-		if result.Err != nil {
-			of.Error = result.Err.Error()
-		}
+		of := nodeLogList{frame: newFrame(result.Name(), resultOK, result.Err), Logs: []logEntry{}}
 		for _, found := range result.Value {
 			entry := logEntry{Source: found.Source, File: found.Path, Exists: found.Exists, Size: found.Size}
 			if found.Exists {
@@ -72,13 +67,13 @@ func (a *app) runLogsList(ctx context.Context) error {
 		}
 		list.Nodes = append(list.Nodes, of)
 	}
-	if err := ui.Print(a.streams.Out, a.global.output, list, list.text); err != nil {
+	if err := a.print(list, list.text); err != nil {
 		return err
 	}
 	return failed
 }
 
-func (l logList) text(w io.Writer) error {
+func (l logList) text(w *ui.Page) error {
 	header := []string{"SOURCE", "SIZE", "LAST WRITE", "FILE"}
 	if len(l.Nodes) > 1 {
 		header = append([]string{"NODE"}, header...)

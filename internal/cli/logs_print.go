@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 type logPrinter struct {
 	out        *bufio.Writer
 	story      *ui.Story
-	json       bool
+	records    *records // nil: text
 	colour     bool
 	timestamps bool
 	nodes      bool // the node's name before each line
@@ -26,21 +25,23 @@ type logPrinter struct {
 }
 
 func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logPrinter {
-	out := a.streams.Out
-	if a.global.output != ui.JSON {
-		out = ui.Raw(out) // for colours; all else is printable
-	}
-	return &logPrinter{
-		out: bufio.NewWriterSize(out, 64<<10), story: s.story, json: a.global.output == ui.JSON, timestamps: timestamps,
-		colour: isTerminal(a.streams.Out) && a.env.Getenv("NO_COLOR") == "",
+	p := &logPrinter{
+		// Raw, for colours; all else is printable.
+		out: bufio.NewWriterSize(ui.Raw(a.streams.Out), 64<<10), story: s.story, timestamps: timestamps,
+		colour: a.hasColour(a.streams.Out),
 		nodes:  len(s.documents) > 1, sources: len(o.Sources) != 1 || strings.Contains(o.Sources[0], "*"),
 	}
+	if !a.inText() {
+		p.out.Reset(a.streams.Out)
+		p.records = a.records(p.out)
+	}
+	return p
 }
 
 // Record implements logs.Sink.
 func (p *logPrinter) Record(r logs.Record) error {
 	p.printed = true
-	if p.json {
+	if p.records != nil {
 		return p.line(r)
 	}
 	if r.Raw != nil {
@@ -80,7 +81,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// recordLine is a record as a line of JSON.
+// recordLine is a record for tools.
 type recordLine struct {
 	Time     string         `json:"time,omitempty"`
 	Node     string         `json:"node"`
@@ -109,12 +110,7 @@ func (p *logPrinter) line(r logs.Record) error {
 		l.Channel, l.Provider, l.ID, l.Record = e.Channel, e.Provider, e.ID, e.Record
 		l.Computer, l.Process, l.Message, l.Data = e.Computer, e.Process, e.Message, e.Data
 	}
-	text, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	p.out.Write(text)
-	return p.out.WriteByte('\n')
+	return p.records.write(l)
 }
 
 // painted gives each name a colour of its own, the same each time.

@@ -29,7 +29,7 @@ type prompter struct {
 // node file comes from stdin, or a program reads the story or the result.
 func (a *app) prompter(story *ui.Story) node.Prompter {
 	terminal, ok := a.streams.In.(*os.File)
-	forProgram := a.global.logs != "text" || a.global.output != ui.Text && !isTerminal(a.streams.Out)
+	forProgram := a.global.logs != "text" || !a.inText() && !isTerminal(a.streams.Out)
 	if !ok || forProgram || a.global.readsStdin() || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
 		return nil
 	}

@@ -88,7 +88,7 @@ With --fail-on orphan it ends with exit code 5 where there is one.`,
 	return cmd
 }
 
-func (o *psOptions) complete(format ui.Format) (err error) {
+func (o *psOptions) complete() (err error) {
 	if o.podName, err = regexp.Compile(o.pod); err != nil {
 		return usagef("--pod: %v", err)
 	}
@@ -104,8 +104,6 @@ func (o *psOptions) complete(format ui.Format) (err error) {
 		return usagef("--all shows what is of no pod too: leave --pod and --namespace out")
 	case o.watch && o.failOn != "":
 		return usagef("--watch has no end, and --fail-on is about one: use one of the two")
-	case o.watch && format == ui.YAML:
-		return usagef("--watch prints a document a look: use -o text or -o json")
 	case o.interval < 100*time.Millisecond:
 		return usagef("--interval %s: use 100ms or more", o.interval)
 	}
@@ -113,7 +111,7 @@ func (o *psOptions) complete(format ui.Format) (err error) {
 }
 
 func (a *app) runPs(ctx context.Context, o *psOptions) error {
-	if err := o.complete(a.global.output); err != nil {
+	if err := o.complete(); err != nil {
 		return err
 	}
 	s, err := a.begin()
@@ -133,14 +131,14 @@ func (a *app) runPs(ctx context.Context, o *psOptions) error {
 		return table, err
 	})
 	failed := fleet.Failures(results)
-	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+	if failed != nil && len(results) == 1 && a.inText() {
 		return failed
 	}
 	list := psList{Nodes: []psNode{}, options: o}
 	for _, result := range results {
 		list.Nodes = append(list.Nodes, newPsNode(result.Name(), result.Value, result.Err, o))
 	}
-	if err := ui.Print(a.streams.Out, a.global.output, list, list.text); err != nil {
+	if err := a.print(list, list.text); err != nil {
 		return err
 	}
 	return errors.Join(failed, o.finding(list))
@@ -186,22 +184,16 @@ type psList struct {
 
 // psNode is one node's table, as far as it was asked for.
 type psNode struct {
-	Name string `json:"name"`
-	*tasks.Table
-	Error string `json:"error,omitempty"`
+	frame
+	tasks.Table
 
 	table tasks.Table // all of it
 }
 
 func newPsNode(name string, table tasks.Table, err error, o *psOptions) psNode {
-	n := psNode{Name: name, table: table}
-	if err != nil {
-		n.Error = err.Error()
-		return n
-	}
-	shown := o.shown(table)
-	n.Table = &shown
-	return n
+	table.Pods, table.Services, table.Orphans, table.Others = orNone(table.Pods), orNone(table.Services), orNone(table.Orphans), orNone(table.Others)
+	table.Unsettled, table.Gaps = orNone(table.Unsettled), orNone(table.Gaps)
+	return psNode{frame: newFrame(name, resultOK, err), Table: o.shown(table), table: table}
 }
 
 // shown is the part of a table that was asked for.
@@ -221,7 +213,7 @@ func (o *psOptions) shown(t tasks.Table) tasks.Table {
 	return t
 }
 
-func (l psList) text(w io.Writer) error {
+func (l psList) text(w *ui.Page) error {
 	header := []string{"OWNER", "PART", "PID", "CORES", "MEMORY", "HANDLES", "UPTIME", "PROGRAM", "IMAGE"}
 	several := len(l.Nodes) > 1
 	if several {
@@ -251,9 +243,6 @@ func (l psList) nothing() string {
 // explain says of what belongs to nobody why, and how to be rid of it.
 func (l psList) explain(w io.Writer, several bool) error {
 	for _, n := range l.Nodes {
-		if n.Table == nil {
-			continue
-		}
 		listed := map[uint32]bool{}
 		for _, o := range n.Orphans {
 			listed[o.PID] = true

@@ -22,10 +22,7 @@ type psRow struct {
 func (l psList) rows() []psRow {
 	var rows []psRow
 	for _, n := range l.Nodes {
-		if n.Table == nil {
-			continue
-		}
-		of := l.options.rows(*n.Table)
+		of := l.options.rows(n.Table)
 		for i := range of {
 			of[i].node = n.Name
 		}

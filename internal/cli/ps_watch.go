@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -18,8 +17,8 @@ import (
 // psWatch shows the latest table of each node.
 type psWatch struct {
 	options *psOptions
-	format  ui.Format
-	out     io.Writer
+	records *records // nil: text
+	page    *ui.Page
 	screen  *screen // nil: no terminal, where each look stands below the one before
 
 	mutex sync.Mutex
@@ -28,8 +27,11 @@ type psWatch struct {
 
 // watchPs looks at all nodes, all of them at once, through lost connections.
 func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
-	w := &psWatch{options: o, format: a.global.output, out: a.streams.Out, nodes: make([]psNode, len(s.documents))}
-	if isTerminal(a.streams.Out) && a.global.output == ui.Text {
+	w := &psWatch{options: o, page: a.page(), nodes: make([]psNode, len(s.documents))}
+	switch {
+	case !a.inText():
+		w.records = a.records(a.streams.Out)
+	case a.canDraw(a.streams.Out):
 		w.screen = newScreen(a.streams.Out)
 	}
 	numbers := map[string]int{}
@@ -72,8 +74,8 @@ func (w *psWatch) show(number int, n psNode) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.nodes[number] = n
-	if w.format == ui.JSON {
-		return json.NewEncoder(w.out).Encode(n)
+	if w.records != nil {
+		return w.records.write(n)
 	}
 	var text bytes.Buffer
 	if w.screen == nil {
@@ -81,7 +83,7 @@ func (w *psWatch) show(number int, n psNode) error {
 		if err := w.write(&text, n); err != nil {
 			return err
 		}
-		_, err := io.WriteString(w.out, ui.PrintableLines(text.String()))
+		_, err := w.page.Write(text.Bytes())
 		return err
 	}
 	if err := w.write(&text, w.nodes...); err != nil {
@@ -99,5 +101,5 @@ func (w *psWatch) write(to io.Writer, nodes ...psNode) error {
 			}
 		}
 	}
-	return psList{Nodes: nodes, options: w.options}.text(to)
+	return psList{Nodes: nodes, options: w.options}.text(ui.NewPage(to, false))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ new one does not come up.`,
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.invoked = cmd
-			return a.checkDryRun(cmd)
+			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd))
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,

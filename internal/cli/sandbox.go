@@ -107,9 +107,7 @@ func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
 	if err != nil {
 		return sandboxError(ctx, err)
 	}
-	return ui.Print(a.streams.Out, a.global.output, info, func(w io.Writer) error {
-		return writeSandboxUp(w, info)
-	})
+	return a.print(info, func(p *ui.Page) error { return writeSandboxUp(p, info) })
 }
 
 // sandboxServeCommand is the background process behind a sandbox.

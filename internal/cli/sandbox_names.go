@@ -70,6 +70,11 @@ func (a *app) sandboxDownCommand() *cobra.Command {
 	return cmd
 }
 
+// sandboxEnds is the result of `swdt sandbox down`.
+type sandboxEnds struct {
+	Sandboxes []sandboxEnd `json:"sandboxes"`
+}
+
 // sandboxEnd is what came of one sandbox.
 type sandboxEnd struct {
 	Name  string `json:"name"`
@@ -98,10 +103,7 @@ func (a *app) runSandboxDown(ctx context.Context, o *sandboxDownOptions, names [
 		names = []string{sandbox.DefaultName}
 	}
 	ends, err := endSandboxes(ctx, o.Options, names)
-	result := struct {
-		Sandboxes []sandboxEnd `json:"sandboxes"`
-	}{ends}
-	return errors.Join(err, ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error { return writeEnds(w, ends) }))
+	return errors.Join(err, a.print(sandboxEnds{ends}, func(p *ui.Page) error { return writeEnds(p, ends) }))
 }
 
 func sandboxNames(list []sandbox.Info) (names []string) {
@@ -143,6 +145,19 @@ func writeEnds(w io.Writer, ends []sandboxEnd) error {
 	return nil
 }
 
+// sandboxList is the result of `swdt sandbox status`.
+type sandboxList struct {
+	Sandboxes []sandbox.Info `json:"sandboxes"`
+}
+
+// names implements namer.
+func (l sandboxList) names() (all []string) {
+	for _, name := range sandboxNames(l.Sandboxes) {
+		all = append(all, "sandbox/"+name)
+	}
+	return all
+}
+
 func (a *app) sandboxStatusCommand() *cobra.Command {
 	o := &sandboxOptions{}
 	cmd := &cobra.Command{
@@ -173,12 +188,7 @@ func (a *app) runSandboxStatus(ctx context.Context, o *sandboxOptions) error {
 	if o.Name != "" {
 		none = fmt.Sprintf("no sandbox %s runs; `swdt sandbox ls` lists those that do", o.Name)
 	}
-	result := struct {
-		Sandboxes []sandbox.Info `json:"sandboxes"`
-	}{list}
-	return ui.Print(a.streams.Out, a.global.output, result, func(w io.Writer) error {
-		return writeSandboxes(w, list, a.remedies("", none))
-	})
+	return a.print(sandboxList{orNone(list)}, func(p *ui.Page) error { return writeSandboxes(p, list, a.remedies("", none)) })
 }
 
 func writeSandboxes(w io.Writer, list []sandbox.Info, none string) error {

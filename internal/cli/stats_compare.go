@@ -39,9 +39,12 @@ func (a *app) runStatsCompare(paths []string) error {
 		}
 		both = append(both, recorded)
 	}
-	return ui.Print(a.streams.Out, a.global.output, map[string]any{"recordings": both}, func(w io.Writer) error {
-		return writeComparison(w, both)
-	})
+	return a.print(comparison{both}, func(p *ui.Page) error { return writeComparison(p, both) })
+}
+
+// comparison is the result of `swdt stats compare`.
+type comparison struct {
+	Recordings []report.Recorded `json:"recordings"`
 }
 
 func writeComparison(w io.Writer, both []report.Recorded) error {

@@ -10,27 +10,33 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/stats/report"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func (a *app) statsReportCommand() *cobra.Command {
-	var output string
+	var out string
 	cmd := &cobra.Command{
 		Use:   "report RECORDING [RECORDING] [flags]",
 		Short: "A recording, or two, as one HTML page",
 		Long: `Writes a page with a chart for each container: reported and computed cores over
 time, what cannot be marked, the numbers where you point. The page is one file
 that needs nothing else and fetches nothing: to send, to keep, to print.`,
-		Example: examples("stats report before.swdt", "", "stats report before.swdt after.swdt -o both.html", "side by side"),
+		Example: examples("stats report before.swdt", "", "stats report before.swdt after.swdt -w both.html", "side by side"),
 		Args:    arguments(cobra.RangeArgs(1, 2)),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runStatsReport(args, output) },
+		RunE:    func(_ *cobra.Command, args []string) error { return a.runStatsReport(args, out) },
 	}
 	cmd.ValidArgsFunction = completeFiles
-	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "`file` to write; - is stdout")
-	must(cmd.MarkFlagFilename("output"))
+	cmd.Flags().StringVarP(&out, "out", "w", "report.html", "`file` to write; - is stdout")
+	must(cmd.MarkFlagFilename("out"))
 	return cmd
 }
 
-func (a *app) runStatsReport(paths []string, output string) error {
+// writtenFile is the result of a command that writes a file.
+type writtenFile struct {
+	File string `json:"file"`
+}
+
+func (a *app) runStatsReport(paths []string, out string) error {
 	first, err := report.Load(paths[0])
 	if err != nil {
 		return err
@@ -47,20 +53,25 @@ func (a *app) runStatsReport(paths []string, output string) error {
 	if err := report.Page(&page, first, second); err != nil {
 		return err
 	}
-	if output == "-" {
+	if out == stdoutFile {
+		if !a.inText() {
+			return usagef("with -w - the page is on stdout: leave -o %s out", a.format())
+		}
 		_, err := page.WriteTo(a.streams.Out)
 		return err
 	}
 	for _, path := range paths {
-		if sameFile(path, output) {
-			return usagef("-o %s is the recording itself; name another file", output)
+		if sameFile(path, out) {
+			return usagef("--out %s is the recording itself; name another file", out)
 		}
 	}
-	if err := os.WriteFile(output, page.Bytes(), localfile.Private); err != nil {
+	if err := os.WriteFile(out, page.Bytes(), localfile.Private); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	_, err = fmt.Fprintln(a.streams.Out, output)
-	return err
+	return a.print(writtenFile{out}, func(p *ui.Page) error {
+		_, err := fmt.Fprintln(p, out)
+		return err
+	})
 }
 
 func sameFile(a, b string) bool {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,14 +20,14 @@ type statsPrinter interface {
 
 func (a *app) statsPrinter(o statsWatchOptions) statsPrinter {
 	switch {
-	case o.format == "json":
-		return &jsonRows{json.NewEncoder(a.streams.Out)}
-	case o.format == "csv":
+	case a.format() == formatCSV:
 		return &csvRows{out: csv.NewWriter(a.streams.Out)}
-	case isTerminal(a.streams.Out):
+	case !a.inText():
+		return &recordRows{a.records(a.streams.Out)}
+	case a.canDraw(a.streams.Out):
 		return newStatsTable(a.streams.Out)
 	}
-	return &textRows{out: ui.NewPrintableWriter(a.streams.Out), callers: o.callers > 0}
+	return &textRows{out: a.page(), callers: o.callers > 0}
 }
 
 // statsRow is a sample for tools. Numbers that are not there are null.
@@ -66,18 +65,18 @@ func newStatsRow(r stats.Row) statsRow {
 	return row
 }
 
-type jsonRows struct{ out *json.Encoder }
+type recordRows struct{ records *records }
 
-func (p *jsonRows) rows(_ stats.Reading, rows []stats.Row) error {
+func (p *recordRows) rows(_ stats.Reading, rows []stats.Row) error {
 	for _, r := range rows {
-		if err := p.out.Encode(newStatsRow(r)); err != nil {
+		if err := p.records.write(newStatsRow(r)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *jsonRows) end() error { return nil }
+func (p *recordRows) end() error { return nil }
 
 type csvRows struct {
 	out   *csv.Writer

@@ -22,26 +22,15 @@ type statsWatchOptions struct {
 	duration time.Duration
 	failOn   []string
 	record   string
-	format   statsFormat
 
 	fatal []stats.Verdict
 }
 
-// statsFormat is how rows are written.
-type statsFormat string
-
-func (f *statsFormat) String() string { return string(*f) }
-func (f *statsFormat) Type() string   { return "text|json|csv" }
-func (f *statsFormat) Set(value string) error {
-	if value != "text" && value != "json" && value != "csv" {
-		return fmt.Errorf("%q is not a format: use text, json or csv", value)
-	}
-	*f = statsFormat(value)
-	return nil
-}
+// formatCSV is a format of stats watch.
+const formatCSV = "csv"
 
 func (a *app) statsWatchCommand() *cobra.Command {
-	o := statsWatchOptions{format: "text"}
+	var o statsWatchOptions
 	cmd := forNodes(&cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Reported and computed cores, side by side, as they come",
@@ -80,9 +69,7 @@ got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A shorte
 	cmd.Flags().DurationVar(&o.duration, "for", 0, "watch for this `time`, such as 2m (default until Ctrl-C)")
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` to record to, behind what it holds")
-	cmd.Flags().VarP(&o.format, "output", "o", "how samples are printed")
 	must(cmd.MarkFlagFilename("record"))
-	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(names(stats.Verdicts()), cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
@@ -127,7 +114,7 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 		}
 	}
 	err = a.observe(ctx, &o.statsOptions, o.duration, w)
-	err = errors.Join(err, w.end(a.streams.Out, err == nil))
+	err = errors.Join(err, w.end(a.page(), err == nil && a.inText()))
 	if err != nil || len(o.fatal) == 0 {
 		return err
 	}
@@ -210,12 +197,12 @@ func (w *statsWatch) complain(r stats.Reading) {
 }
 
 // end finishes the recording, and sums up where there is something to.
-func (w *statsWatch) end(out io.Writer, complete bool) error {
+func (w *statsWatch) end(out io.Writer, summary bool) error {
 	err := w.printer.end()
 	if w.recorder != nil {
 		err = errors.Join(err, w.recorder.Close())
 	}
-	if complete && w.options.format == "text" {
+	if summary {
 		err = errors.Join(err, writeSummaries(out, w.tally.Summaries()))
 	}
 	return err

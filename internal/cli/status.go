@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -43,11 +42,11 @@ func (a *app) runStatus(ctx context.Context) error {
 		return deploy.Status(ctx, n, doc, options, r)
 	})
 	failed := fleet.Failures(results)
-	if failed != nil && len(results) == 1 && a.global.output == ui.Text {
+	if failed != nil && len(results) == 1 && a.inText() {
 		return failed // it says all there is to say
 	}
 	report := deploy.NewStatusReport(results)
-	err = ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error { return report.WriteText(w) })
+	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p) })
 	if err != nil {
 		return err
 	}

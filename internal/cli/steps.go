@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"io"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -20,9 +20,7 @@ type stepsOutcome struct {
 // none.
 func (a *app) printSteps(results []fleet.Result[stepsOutcome], noSteps string) error {
 	report := newStepsReport(results)
-	err := ui.Print(a.streams.Out, a.global.output, report, func(w io.Writer) error {
-		return report.writeText(w, a.global.dryRun, noSteps)
-	})
+	err := a.print(report, func(p *ui.Page) error { return report.writeText(p, a.global.dryRun, noSteps) })
 	if err != nil {
 		return err
 	}
@@ -36,12 +34,10 @@ type stepsReport struct {
 }
 
 type stepsNode struct {
-	Name    string            `json:"name"`
-	Result  string            `json:"result"` // changed, unchanged or failed
-	Message string            `json:"message,omitempty"`
-	Steps   []plan.StepResult `json:"steps"`
+	frame                   // its result: changed, unchanged or failed
+	Steps []plan.StepResult `json:"steps"`
 	// Problems are those that were found before anything was done.
-	Problems []preflight.Problem `json:"problems,omitempty"`
+	Problems []preflight.Problem `json:"problems"`
 }
 
 type stepsSummary struct {
@@ -53,20 +49,16 @@ type stepsSummary struct {
 func newStepsReport(results []fleet.Result[stepsOutcome]) stepsReport {
 	report := stepsReport{Nodes: []stepsNode{}}
 	for _, result := range results {
-		n := stepsNode{Name: result.Name(), Result: "unchanged", Steps: result.Value.Steps, Problems: result.Value.Problems}
-		if n.Steps == nil {
-			n.Steps = []plan.StepResult{}
+		n := stepsNode{
+			frame: newFrame(result.Name(), resultUnchanged, result.Err),
+			Steps: orNone(result.Value.Steps), Problems: orNone(result.Value.Problems),
 		}
-		for _, step := range n.Steps {
-			if step.State == plan.Changed {
-				n.Result = "changed"
-			}
-		}
+		changed := slices.ContainsFunc(n.Steps, func(s plan.StepResult) bool { return s.State == plan.Changed })
 		switch {
 		case result.Err != nil:
-			n.Result, n.Message = "failed", result.Err.Error()
 			report.Summary.Failed++
-		case n.Result == "changed":
+		case changed:
+			n.Result = resultChanged
 			report.Summary.Changed++
 		default:
 			report.Summary.Unchanged++
@@ -76,12 +68,12 @@ func newStepsReport(results []fleet.Result[stepsOutcome]) stepsReport {
 	return report
 }
 
-func (r stepsReport) writeText(w io.Writer, dryRun bool, noSteps string) error {
+func (r stepsReport) writeText(w *ui.Page, dryRun bool, noSteps string) error {
 	for _, n := range r.Nodes {
 		if len(r.Nodes) > 1 {
 			headline := n.Name + ":"
-			if len(n.Steps) == 0 && n.Result == "failed" {
-				headline += " failed"
+			if len(n.Steps) == 0 && n.Result == resultFailed {
+				headline += " " + ui.Bad("failed")
 			}
 			if _, err := fmt.Fprintln(w, headline); err != nil {
 				return err
@@ -107,11 +99,11 @@ func stepRow(step plan.StepResult, dryRun bool) []string {
 	state, what := string(step.State), step.Change
 	switch {
 	case step.State == plan.RebootRequired:
-		state = "reboot required"
+		state = ui.Warn("reboot required")
 	case step.State == plan.Skipped && dryRun && step.Change != "":
 		return []string{step.Name, "would change", what}
 	case step.State == plan.Failed: // the node's error says why
-		return []string{step.Name, state, what}
+		return []string{step.Name, ui.Bad(state), what}
 	}
 	if what == "" {
 		what = step.Message
@@ -136,7 +128,7 @@ func (n stepsNode) closing(dryRun bool, noSteps string) string {
 		}
 	}
 	switch {
-	case n.Result == "failed":
+	case n.Result == resultFailed:
 		return "" // the error says it
 	case len(n.Steps) == 0:
 		return "nothing to do: " + noSteps

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -165,16 +164,11 @@ func (a *app) runTraceStatus(ctx context.Context) error {
 	})
 	report := traceReport{Nodes: []traceNode{}}
 	for _, result := range results {
-		n := traceNode{Name: result.Name(), Services: result.Value}
-		if n.Services == nil {
-			n.Services = []trace.ServiceStatus{}
-		}
-		if result.Err != nil {
-			n.Message = result.Err.Error()
-		}
-		report.Nodes = append(report.Nodes, n)
+		report.Nodes = append(report.Nodes, traceNode{
+			frame: newFrame(result.Name(), resultOK, result.Err), Services: orNone(result.Value),
+		})
 	}
-	if err := ui.Print(a.streams.Out, a.global.output, report, report.writeText); err != nil {
+	if err := a.print(report, report.writeText); err != nil {
 		return err
 	}
 	return fleet.Failures(results)
@@ -186,14 +180,13 @@ type traceReport struct {
 }
 
 type traceNode struct {
-	Name     string                `json:"name"`
-	Message  string                `json:"message,omitempty"` // why it is not known
+	frame
 	Services []trace.ServiceStatus `json:"services"`
 }
 
-func (r traceReport) writeText(w io.Writer) error {
+func (r traceReport) writeText(w *ui.Page) error {
 	for _, n := range r.Nodes {
-		if len(r.Nodes) > 1 && n.Message == "" {
+		if len(r.Nodes) > 1 && n.Error == "" {
 			if _, err := fmt.Fprintln(w, n.Name+":"); err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -25,7 +24,7 @@ func (a *app) versionCommand() *cobra.Command {
 type versionInfo struct {
 	Version  string       `json:"version"`
 	Commit   string       `json:"commit"`
-	Modified bool         `json:"modified,omitempty"` // built from a tree with changes
+	Modified bool         `json:"modified"` // built from a tree with changes
 	Go       string       `json:"go"`
 	Platform string       `json:"platform"`
 	Agent    versionAgent `json:"agent"`
@@ -47,7 +46,7 @@ func (a *app) runVersion() error {
 		return err
 	}
 	info.Agent = versionAgent{Hash: agent.Hash, SizeBytes: agent.Size}
-	return ui.Print(a.streams.Out, a.global.output, info, info.writeText)
+	return a.print(info, info.writeText)
 }
 
 // complete asks Go for what the build did not say.
@@ -73,7 +72,7 @@ func (i *versionInfo) complete() {
 	}
 }
 
-func (i versionInfo) writeText(w io.Writer) error {
+func (i versionInfo) writeText(w *ui.Page) error {
 	agent := "none: built without `make build`"
 	if i.Agent.Hash != "" {
 		agent = fmt.Sprintf("%s, %s", i.Agent.Hash, ui.Size(i.Agent.SizeBytes))

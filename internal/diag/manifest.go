@@ -36,7 +36,7 @@ type NodeRecord struct {
 	Name       string            `json:"name"`
 	Folder     string            `json:"folder,omitempty"` // in the bundle
 	Result     string            `json:"result"`
-	Error      string            `json:"error,omitempty"` // why there is nothing
+	Error      string            `json:"error"` // why there is nothing
 	Began      time.Time         `json:"began"`
 	Seconds    float64           `json:"seconds"`
 	Windows    string            `json:"windows,omitempty"`

@@ -27,11 +27,11 @@ type Table struct {
 	// programs of the runtime whose starter is gone.
 	Orphans []Orphan `json:"orphans"`
 	// Unsettled may be orphans, or of a pod that is being made right now.
-	Unsettled []Orphan  `json:"unsettled,omitempty"`
+	Unsettled []Orphan  `json:"unsettled"`
 	Others    []Process `json:"others"`
 	// Gaps say what could not be asked. Where the runtime did not answer, pods are
 	// what shims say of themselves, and orphaned shims are not to be told.
-	Gaps []string `json:"gaps,omitempty"`
+	Gaps []string `json:"gaps"`
 }
 
 // Pod is a pod sandbox.

@@ -169,4 +169,5 @@ func (p *liveProgress) End() {
 	}
 }
 
-func width(cell string) int { return runewidth.StringWidth(cell) }
+// width is how many columns of a terminal a cell takes.
+func width(cell string) int { return runewidth.StringWidth(unmarked(cell)) }

@@ -1,0 +1,89 @@
+package ui
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// Page is where a command writes its result for people. Its text passes a
+// PrintableWriter, and it alone knows whether there are colours.
+type Page struct {
+	// Wide reports whether the command may print all its columns (-o wide).
+	Wide bool
+
+	shown *PrintableWriter
+}
+
+// NewPage returns a page on w, with or without colours.
+func NewPage(w io.Writer, colour bool) *Page {
+	return &Page{shown: NewPrintableWriter(&colourist{w: Raw(w), colour: colour})}
+}
+
+// Write writes text.
+func (p *Page) Write(text []byte) (int, error) { return p.shown.Write(text) }
+
+// Flush writes what was held back.
+func (p *Page) Flush() error { return p.shown.Flush() }
+
+// colourist makes colours of their marks.
+type colourist struct {
+	w      io.Writer
+	colour bool
+}
+
+func (c *colourist) Write(text []byte) (int, error) {
+	if !bytes.Contains(text, []byte(markEnd)) {
+		return c.w.Write(text)
+	}
+	replacer := noColours()
+	if c.colour {
+		replacer = colours()
+	}
+	if _, err := replacer.WriteString(c.w, string(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// Colours are marked with Unicode noncharacters, which a Page replaces: text that
+// only looks like a colour stays text, and where there are no colours, nothing of
+// them is left.
+const (
+	markBad  = "\ufdd0"
+	markWarn = "\ufdd1"
+	markGood = "\ufdd2"
+	markEnd  = "\ufdd3"
+)
+
+// Bad marks a failure.
+func Bad(text string) string { return marked(markBad, text) }
+
+// Warn marks what deserves attention.
+func Warn(text string) string { return marked(markWarn, text) }
+
+// Good marks a success that a reader looks for.
+func Good(text string) string { return marked(markGood, text) }
+
+func marked(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text + markEnd
+}
+
+func colours() *strings.Replacer {
+	return strings.NewReplacer(markBad, "\x1b[31m", markWarn, "\x1b[33m", markGood, "\x1b[32m", markEnd, "\x1b[0m")
+}
+
+func noColours() *strings.Replacer {
+	return strings.NewReplacer(markBad, "", markWarn, "", markGood, "", markEnd, "")
+}
+
+// unmarked returns text without colour marks.
+func unmarked(text string) string {
+	if !strings.Contains(text, markEnd) {
+		return text
+	}
+	return noColours().Replace(text)
+}
