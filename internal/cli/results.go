@@ -160,6 +160,9 @@ func (a *app) chooseFormat(cmd *cobra.Command) error {
 	case slices.Contains(known, p.format):
 		return nil
 	}
+	if long := a.longWithOneDash(cmd); strings.HasPrefix(long, "o") {
+		return usagef("-%s has one dash; did you mean --%s?", long, long)
+	}
 	return wrongFormat(cmd, p.format, known)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/transfer"
 )
 
 // change is what has to happen to a component.
@@ -51,6 +52,7 @@ type component struct {
 func newComponent(spec v1alpha1.Provisioner) *component {
 	return &component{spec: spec, result: &ComponentResult{
 		Name: spec.Name, Destination: spec.Destination, Version: Version{Wanted: spec.Version},
+		Transfer: &transfer.Result{Method: transfer.MethodNone}, LogLines: []string{},
 	}}
 }
 

@@ -116,7 +116,7 @@ func TestForceRestartsWithoutSending(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.push(t.Context(), Options{Force: true, Only: []string{"kubelet"}})
-	if err != nil || result.Result != Changed || result.Components[0].Action != ActionRestarted || result.Components[0].Transfer != nil {
+	if err != nil || result.Result != Changed || result.Components[0].Action != ActionRestarted || result.Components[0].moved() {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if c := b.swap.plans[1].GetComponents()[0]; c.GetStaged() != "" || c.GetSha256() != "" || c.GetService() != "kubelet" {

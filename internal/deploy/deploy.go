@@ -85,9 +85,11 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 	if options.Holder == "" {
 		options.Holder = plan.Holder("kubernetes")
 	}
+	result := newNodeResult(doc.Node.Metadata.Name)
+	result.DryRun = options.DryRun
 	return &work{
 		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
-		result: &NodeResult{Name: doc.Node.Metadata.Name, DryRun: options.DryRun, Result: Unchanged, Components: []*ComponentResult{}},
+		result: &result,
 	}
 }
 
@@ -129,10 +131,10 @@ func (w *work) finish(err error) (NodeResult, error) {
 	switch {
 	case errors.As(err, &back):
 		w.result.Result = back.result()
-		w.result.Message = err.Error()
+		w.result.Error = err.Error()
 	case err != nil:
 		w.result.Result = Failed
-		w.result.Message = err.Error()
+		w.result.Error = err.Error()
 		w.notDone()
 	}
 	return *w.result, err

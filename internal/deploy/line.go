@@ -39,7 +39,7 @@ func (c *ComponentResult) Line(built time.Duration) string {
 // how is what was sent; a binary that replaced another without that came back
 // from where the node had kept it.
 func (c *ComponentResult) how() string {
-	if c.Transfer == nil && c.Action == ActionReplaced {
+	if !c.moved() && c.Action == ActionReplaced {
 		return actionText(ActionRolledBack)
 	}
 	return c.sent()

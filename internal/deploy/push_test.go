@@ -111,7 +111,7 @@ func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || c.check != nil && !c.check(err) {
 				t.Fatalf("got %v", err)
 			}
-			if result.Result != Failed || result.Message != err.Error() {
+			if result.Result != Failed || result.Error != err.Error() {
 				t.Errorf("result %+v", result)
 			}
 			if calls := b.node.Calls(); len(calls) != 0 {

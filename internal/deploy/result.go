@@ -54,15 +54,15 @@ type Summary struct {
 type NodeResult struct {
 	Name       string             `json:"name"`
 	Result     Result             `json:"result"`
-	DryRun     bool               `json:"dryRun,omitempty"`
-	Message    string             `json:"message,omitempty"`
+	Error      string             `json:"error"` // why it failed
+	DryRun     bool               `json:"dryRun"`
 	Components []*ComponentResult `json:"components"`
 	// ReadySeconds is how long, once all services were healthy, the node took to
 	// be Ready for its cluster; 0 where no cluster was asked.
-	ReadySeconds float64 `json:"readySeconds,omitempty"`
+	ReadySeconds float64 `json:"readySeconds"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome is
 	// told here.
-	Recovered []Recovered `json:"recovered,omitempty"`
+	Recovered []Recovered `json:"recovered"`
 }
 
 // ComponentResult is what came of one binary.
@@ -70,31 +70,31 @@ type ComponentResult struct {
 	Name           string           `json:"name"`
 	Action         Action           `json:"action"`
 	Destination    string           `json:"destination"`
-	SHA256         string           `json:"sha256,omitempty"`
-	PreviousSHA256 string           `json:"previousSha256,omitempty"`
+	SHA256         string           `json:"sha256"`
+	PreviousSHA256 string           `json:"previousSha256"`
 	Version        Version          `json:"version"`
-	Service        *Service         `json:"service,omitempty"`
-	Transfer       *transfer.Result `json:"transfer,omitempty"`
+	Service        *Service         `json:"service"` // null: there is none
+	Transfer       *transfer.Result `json:"transfer"`
 	Seconds        Seconds          `json:"seconds"`
-	Message        string           `json:"message,omitempty"`
-	LogLines       []string         `json:"logLines,omitempty"`
+	Message        string           `json:"message"`
+	LogLines       []string         `json:"logLines"`
 
 	cause bool // Message is why the node failed, which its error says too
 }
 
 // Version is what the node file wants and what the binaries report.
 type Version struct {
-	Wanted string `json:"wanted,omitempty"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
+	Wanted string `json:"wanted"`
+	Before string `json:"before"`
+	After  string `json:"after"`
 }
 
 // Service is the state of a Windows service.
 type Service struct {
 	Name    string     `json:"name"`
 	State   string     `json:"state"`
-	PID     uint32     `json:"pid,omitempty"`
-	Started *time.Time `json:"started,omitempty"`
+	PID     uint32     `json:"pid"`
+	Started *time.Time `json:"started"` // null: it does not run
 }
 
 // Seconds are how long the parts took that somebody waited for.
@@ -110,9 +110,14 @@ type Recovered struct {
 	ID      string    `json:"id"`
 	Holder  string    `json:"holder"`
 	Begun   time.Time `json:"begun"`
-	State   string    `json:"state,omitempty"`  // while it is unfinished
-	Result  string    `json:"result,omitempty"` // committed, rolledBack, failed
-	Message string    `json:"message,omitempty"`
+	State   string    `json:"state"`  // while it is unfinished
+	Result  string    `json:"result"` // committed, rolledBack, failed
+	Message string    `json:"message"`
+}
+
+// newNodeResult returns the result of a node of which nothing is known yet.
+func newNodeResult(name string) NodeResult {
+	return NodeResult{Name: name, Result: Unchanged, Components: []*ComponentResult{}, Recovered: []Recovered{}}
 }
 
 // NewReport joins the results of many nodes. A node that was never reached has
@@ -122,13 +127,13 @@ func NewReport(results []fleet.Result[NodeResult]) Report {
 	for i, r := range results {
 		n := r.Value
 		if n.Name == "" {
-			n = NodeResult{Name: r.Name(), Result: Failed, Components: []*ComponentResult{}}
+			n = newNodeResult(r.Name())
 		}
 		if r.Err != nil && n.Result != RolledBack {
 			n.Result = Failed
 		}
-		if r.Err != nil && n.Message == "" {
-			n.Message = r.Err.Error()
+		if r.Err != nil && n.Error == "" {
+			n.Error = r.Err.Error()
 		}
 		report.Nodes[i] = n
 		switch n.Result {

@@ -32,7 +32,7 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 	r := result.Components[0]
 	oldHash, newHash := sum(program("kubelet", "v1.29.0")), sum(program("kubelet", "v1.29.1"))
 	if result.Result != Changed || len(result.Components) != 1 || r.Action != ActionReplaced || r.SHA256 != oldHash ||
-		r.PreviousSHA256 != newHash || r.Version != (Version{"", "v1.29.1", "v1.29.0"}) || r.Transfer != nil {
+		r.PreviousSHA256 != newHash || r.Version != (Version{"", "v1.29.1", "v1.29.0"}) || r.moved() {
 		t.Errorf("%+v", r)
 	}
 	c := b.swap.plans[1].GetComponents()[0]

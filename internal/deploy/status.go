@@ -30,17 +30,25 @@ type StatusReport struct {
 // NodeStatus is the state of one node.
 type NodeStatus struct {
 	Name          string            `json:"name"`
+	Result        string            `json:"result"` // ok or failed
+	Error         string            `json:"error"`  // why nothing is known
 	OS            OS                `json:"os"`
 	Agent         Agent             `json:"agent"`
-	Architecture  string            `json:"architecture,omitempty"`
-	UptimeSeconds float64           `json:"uptimeSeconds,omitempty"`
-	PendingReboot []string          `json:"pendingReboot,omitempty"`
+	Architecture  string            `json:"architecture"`
+	UptimeSeconds float64           `json:"uptimeSeconds"`
+	PendingReboot []string          `json:"pendingReboot"`
 	Components    []ComponentStatus `json:"components"`
 	// PendingJournal is whether a transaction is in flight or unfinished.
 	PendingJournal bool `json:"pendingJournal"`
 	// Transactions are those, and finished ones whose outcome nobody was told.
-	Transactions []Recovered `json:"transactions,omitempty"`
-	Error        string      `json:"error,omitempty"` // why nothing is known
+	Transactions []Recovered `json:"transactions"`
+}
+
+func newNodeStatus(name, agent string) NodeStatus {
+	return NodeStatus{
+		Name: name, Agent: Agent{Hash: agent},
+		PendingReboot: []string{}, Components: []ComponentStatus{}, Transactions: []Recovered{},
+	}
 }
 
 // OS is what the node runs.
@@ -73,17 +81,17 @@ type ComponentStatus struct {
 	SHA256         string   `json:"sha256"`
 	Version        string   `json:"version"`
 	Service        *Service `json:"service"` // nil: there is none
-	UptimeSeconds  float64  `json:"uptimeSeconds,omitempty"`
-	PreviousSHA256 string   `json:"previousSha256,omitempty"` // what a rollback goes back to
+	UptimeSeconds  float64  `json:"uptimeSeconds"`
+	PreviousSHA256 string   `json:"previousSha256"` // what a rollback goes back to
 	Drift          Drift    `json:"drift"`
-	Message        string   `json:"message,omitempty"`
+	Message        string   `json:"message"`
 }
 
 // Status looks at the node and changes nothing. Beside the components of the node
 // file it reports on the containerd and kubelet that are there without one.
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
-	status := NodeStatus{Name: doc.Node.Metadata.Name, Agent: Agent{Hash: options.AgentHash}, Components: []ComponentStatus{}}
+	status := newNodeStatus(doc.Node.Metadata.Name, options.AgentHash)
 	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
 		if err := w.choose(nil); err != nil {
 			return status, err
@@ -92,7 +100,6 @@ func Status(ctx context.Context, n *node.Node, doc config.Document, options Stat
 	w.addJoined()
 	reply, err := w.inspectWithJoined(ctx)
 	if err != nil {
-		status.Error = err.Error()
 		return status, err
 	}
 	status.takeFacts(reply)
@@ -107,7 +114,7 @@ func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
 	s.OS = OS{Product: facts.GetProduct(), Build: facts.GetBuild()}
 	s.Architecture = facts.GetArchitecture()
 	s.UptimeSeconds = facts.GetUptime().AsDuration().Seconds()
-	s.PendingReboot = facts.GetPendingReboot()
+	s.PendingReboot = append(s.PendingReboot, facts.GetPendingReboot()...)
 	for _, t := range reply.GetTransactions() {
 		s.Transactions = append(s.Transactions, recoveredFrom(t, t.GetOutcome()))
 		s.PendingJournal = s.PendingJournal || t.GetOutcome() == nil
@@ -198,10 +205,10 @@ func NewStatusReport(results []fleet.Result[NodeStatus]) StatusReport {
 	for i, r := range results {
 		s := r.Value
 		if s.Name == "" {
-			s = NodeStatus{Name: r.Name(), Components: []ComponentStatus{}}
+			s = newNodeStatus(r.Name(), "")
 		}
-		if r.Err != nil && s.Error == "" {
-			s.Error = r.Err.Error()
+		if s.Result = "ok"; r.Err != nil {
+			s.Result, s.Error = string(Failed), r.Err.Error()
 		}
 		report.Nodes[i] = s
 	}

@@ -110,9 +110,12 @@ func (c *ComponentResult) hashes() string {
 	return ui.Hash(c.PreviousSHA256) + " → " + ui.Hash(c.SHA256)
 }
 
+// moved reports whether the node needed the binary's content, sent now or before.
+func (c *ComponentResult) moved() bool { return c.Transfer != nil && c.Transfer.SizeBytes > 0 }
+
 func (c *ComponentResult) sent() string {
 	switch t := c.Transfer; {
-	case t == nil:
+	case !c.moved():
 		return actionText(c.Action)
 	case t.Method == transfer.MethodNone:
 		return ui.Size(t.SizeBytes) + " (sent before)"
@@ -126,7 +129,7 @@ func (c *ComponentResult) times() string {
 		return label + " " + ui.Seconds(time.Duration(s*float64(time.Second)))
 	}
 	var parts []string
-	if c.Transfer != nil {
+	if c.moved() {
 		parts = append(parts, text("push", c.Seconds.Transfer))
 	}
 	if c.Service != nil {
@@ -157,7 +160,7 @@ func (r Report) writeSummary(w io.Writer) error {
 	var rows [][]string
 	for _, n := range r.Nodes {
 		if n.Result == Failed || n.Result == RolledBack {
-			first, _, _ := strings.Cut(strings.TrimPrefix(n.Message, n.Name+": "), "\n")
+			first, _, _ := strings.Cut(strings.TrimPrefix(n.Error, n.Name+": "), "\n")
 			rows = append(rows, []string{"  " + n.Name, n.headline(), first})
 		}
 	}

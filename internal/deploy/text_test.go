@@ -75,8 +75,8 @@ func TestSummaryOfTwentyNodes(t *testing.T) {
 		results[i] = result(n.Name, n, nil)
 	}
 	results[3] = result("w03", NodeResult{}, errors.New("w03: connection refused: is sshd running?"))
-	results[7] = result("w07", NodeResult{Name: "w07", Result: RolledBack, Message: "kubelet: not healthy\nlog"}, errors.New("kubelet: not healthy\nlog"))
-	results[9] = result("w09", NodeResult{Name: "w09", Result: Failed, Message: "disk full"}, errors.New("disk full"))
+	results[7] = result("w07", NodeResult{Name: "w07", Result: RolledBack, Error: "kubelet: not healthy\nlog"}, errors.New("kubelet: not healthy\nlog"))
+	results[9] = result("w09", NodeResult{Name: "w09", Result: Failed, Error: "disk full"}, errors.New("disk full"))
 	report := NewReport(results)
 	if report.Summary != (Summary{Changed: 17, Failed: 3}) {
 		t.Errorf("summary %+v", report.Summary)
@@ -103,12 +103,12 @@ func TestJSONHasThePromisedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"nodes":[{"name":"w1","result":"changed","components":[`,
+		`{"nodes":[{"name":"w1","result":"changed","error":"","dryRun":false,"components":[`,
 		`{"name":"kubelet","action":"replaced","destination":"c:\\k\\kubelet.exe","sha256":"d4e5f6a7","previousSha256":"a1b2c3d4",` +
-			`"version":{"wanted":"1.29.0","before":"v1.28.0","after":"v1.29.0"},"service":{"name":"kubelet","state":"running","pid":4711},` +
+			`"version":{"wanted":"1.29.0","before":"v1.28.0","after":"v1.29.0"},"service":{"name":"kubelet","state":"running","pid":4711,"started":null},` +
 			`"transfer":{"method":"whole","sizeBytes":83553792,"sentBytes":500000,`,
 		`"seconds":{"obtain":0.1,"transfer":0.9,"down":0.6,"healthy":1.8}`,
-		`{"name":"w2","result":"failed","message":"refused","components":[]}`,
+		`{"name":"w2","result":"failed","error":"refused","dryRun":false,"components":[],"readySeconds":0,"recovered":[]}`,
 		`"summary":{"changed":1,"unchanged":0,"failed":1}}`,
 	} {
 		if !strings.Contains(string(out), want) {

@@ -19,10 +19,10 @@ const (
 // StepResult is the result of one step, as printed.
 type StepResult struct {
 	Name    string `json:"name"`
-	Change  string `json:"change,omitempty"`
-	Detail  string `json:"detail,omitempty"` // of the change, where it is long
+	Change  string `json:"change"`
+	Detail  string `json:"detail"` // of the change, where it is long
 	State   State  `json:"state"`
-	Message string `json:"message,omitempty"`
+	Message string `json:"message"`
 }
 
 // FailedError says which steps of a node failed and why.

@@ -71,10 +71,10 @@ type Result struct {
 	SizeBytes  int64   `json:"sizeBytes"`
 	SentBytes  int64   `json:"sentBytes"`
 	Seconds    float64 `json:"seconds"`
-	Compressed bool    `json:"compressed,omitempty"`
+	Compressed bool    `json:"compressed"`
 	// Of a difference: how it was made, and how long that took this host.
-	Variant     string  `json:"variant,omitempty"`
-	DiffSeconds float64 `json:"diffSeconds,omitempty"`
+	Variant     string  `json:"variant"`
+	DiffSeconds float64 `json:"diffSeconds"`
 }
 
 // sending is one Send.
