@@ -50,15 +50,16 @@ type fakeNode struct {
 
 // faults are what is wrong with a node.
 type faults struct {
-	shell      func(server.Session) // answers everything instead
-	noSFTP     bool
-	unix       bool // has no drive C:
-	blocked    bool // the agent does not start
-	mute       bool // the agent says nothing
-	noAdmin    bool // icacls is refused
-	otherAgent bool // claims to be another one
-	disk       diskFaults
-	lastWords  string
+	shell       func(server.Session) // answers everything instead
+	noSFTP      bool
+	maxSessions int  // of a connection; 0: as many as wanted
+	unix        bool // has no drive C:
+	blocked     bool // the agent does not start
+	mute        bool // the agent says nothing
+	noAdmin     bool // icacls is refused
+	otherAgent  bool // claims to be another one
+	disk        diskFaults
+	lastWords   string
 }
 
 const agentContent = "MZ this is the agent"
@@ -71,7 +72,7 @@ func newFakeNode(t *testing.T, f faults) *fakeNode {
 	if !f.unix {
 		n.mkdir("/C:", "/C:/ProgramData")
 	}
-	o := sshtest.Options{Password: "right", Run: n.run}
+	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions}
 	if !f.noSFTP {
 		handlers := n.disk.handlers()
 		o.SFTP = &handlers

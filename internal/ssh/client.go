@@ -25,6 +25,7 @@ type Client struct {
 	client  *ssh.Client
 	chain   []*ssh.Client
 	done    chan struct{} // closed when the connection has ended
+	further further       // beside this one
 
 	mu  sync.Mutex
 	err error // why it ended
@@ -35,6 +36,7 @@ func newClient(chain []*ssh.Client, address, hostKey string) *Client {
 	go func() {
 		c.end(c.client.Wait())
 		closeAll(chain[:len(chain)-1])
+		c.further.close()
 		close(c.done)
 	}()
 	go c.keepAlive()
@@ -150,9 +152,19 @@ func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
 	}
 }
 
-// open opens a session channel and begins something on it. The SSH library
-// knows no contexts, so it works aside, and what comes too late is closed.
+// open opens a session and begins something on it: on this connection, or on a
+// further one if the machine wants no more sessions on this.
 func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
+	session, err := c.openHere(ctx, begin)
+	if c.further.dial != nil && isRefusedSession(err) {
+		return c.further.open(ctx, c.hostKey, begin, err)
+	}
+	return session, err
+}
+
+// openHere opens a session channel and begins something on it. The SSH library
+// knows no contexts, so it works aside, and what comes too late is closed.
+func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	type result struct {
 		session *ssh.Session
 		err     error

@@ -21,6 +21,15 @@ func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := dial(ctx, target, opts)
+	if err != nil {
+		return nil, err
+	}
+	client.further.dial = func(ctx context.Context) (*Client, error) { return dial(ctx, target, opts) }
+	return client, nil
+}
+
+func dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	d := dialer{target: target, options: opts}
 	hops, err := route(target, d.options)
 	if err != nil {

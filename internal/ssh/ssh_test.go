@@ -199,3 +199,35 @@ func TestNoSFTP(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// Where a connection has room for one session only, further ones get connections of
+// their own, which end with the first.
+func TestMoreSessionsThanAConnectionMayHave(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: untilClosed, MaxSessions: 1})
+	c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, Password: secret("p")}, options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []*ssh.Process
+	for range 3 {
+		p, err := c.Start(t.Context(), "echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, p)
+	}
+	if s.Accepted() != 3 {
+		t.Errorf("%d connections", s.Accepted())
+	}
+	c.Close()
+	for _, p := range open {
+		select {
+		case <-p.Done():
+		case <-time.After(time.Minute):
+			t.Fatal("a session outlived its connection")
+		}
+	}
+}
+
+// untilClosed runs until its stdin ends.
+func untilClosed(s server.Session) { io.Copy(io.Discard, s) }

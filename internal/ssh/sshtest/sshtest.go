@@ -36,6 +36,9 @@ type Options struct {
 	SFTP *sftp.Handlers
 	// Forward lets clients go on to other machines.
 	Forward bool
+	// MaxSessions bounds the sessions of one connection, as sshd's setting of that
+	// name does. 0: it does not.
+	MaxSessions int
 	// WrapConn replaces each connection.
 	WrapConn func(net.Conn) net.Conn
 }
@@ -101,9 +104,35 @@ func (s *Server) configure(o Options) *server.Server {
 		srv.LocalPortForwardingCallback = func(server.Context, string, uint32) bool { return true }
 	}
 	srv.ChannelHandlers = map[string]server.ChannelHandler{
-		"session": server.DefaultSessionHandler, "direct-tcpip": server.DirectTCPIPHandler,
+		"session": sessions(o.MaxSessions), "direct-tcpip": server.DirectTCPIPHandler,
 	}
 	return srv
+}
+
+// sessions serves at most so many at once on each connection.
+func sessions(most int) server.ChannelHandler {
+	if most == 0 {
+		return server.DefaultSessionHandler
+	}
+	var mu sync.Mutex
+	open := map[*ssh.ServerConn]int{}
+	enter := func(conn *ssh.ServerConn, change int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if open[conn]+change > most {
+			return false
+		}
+		open[conn] += change
+		return true
+	}
+	return func(srv *server.Server, conn *ssh.ServerConn, channel ssh.NewChannel, ctx server.Context) {
+		if !enter(conn, 1) {
+			_ = channel.Reject(ssh.ConnectionFailed, "open failed") // as sshd says it
+			return
+		}
+		defer enter(conn, -1)
+		server.DefaultSessionHandler(srv, conn, channel, ctx)
+	}
 }
 
 func (s *Server) setAuth(srv *server.Server, o Options) {
