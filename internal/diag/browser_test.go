@@ -1,9 +1,12 @@
 package diag
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/swdt-dev/swdt/internal/browsertest"
 )
@@ -49,6 +52,28 @@ func TestThePageInABrowser(t *testing.T) {
 	set("search", "FAILED ON", "input")
 	if got := text("#hits mark"); got != "failed on|failed on" {
 		t.Errorf("the search finds %q", got)
+	}
+	// No word of a table is broken that could stand in a line; on a phone the table scrolls.
+	browsertest.Do(page, chromedp.EmulateViewport(400, 844, chromedp.EmulateMobile))
+	broken := browsertest.Eval[string](page, `(() => {
+		const ruler = document.createElement("span"); ruler.style.cssText = "position:absolute;visibility:hidden;white-space:pre"; document.body.append(ruler);
+		const broken = [];
+		for (const td of document.querySelectorAll("td")) {
+			const style = getComputedStyle(td), room = td.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight); ruler.style.font = style.font;
+			for (const word of td.textContent.split(/\s+/)) { ruler.textContent = word; if (word.length <= 36 && ruler.offsetWidth > room + 1) broken.push(word); }
+		}
+		ruler.remove(); return broken.join(" ") })()`)
+	if broken != "" {
+		t.Errorf("broken in two: %s", broken)
+	}
+	if keep := os.Getenv("SWDT_KEEP_PAGE"); keep != "" {
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(keep, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	page.LooksRight()
 }

@@ -42,3 +42,46 @@ func TestThePageIsTheSameEveryTime(t *testing.T) {
 		t.Error("two pages of the same recording differ")
 	}
 }
+
+// Of 200 containers the only busy one comes first, in the list and in the charts; and on
+// a small screen the labels can be read.
+func TestManyContainersOnASmallScreen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, crowd(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	page := browsertest.Open(t, file, 400, 800)
+	browsertest.Do(page, chromedp.EmulateViewport(400, 800, chromedp.EmulateMobile))
+	first := browsertest.Eval[string](page, `document.querySelector("#list tbody tr").textContent + "|" + document.querySelector("#charts figure figcaption").textContent`)
+	if strings.Count(first, "default/pod-167/busy") != 2 {
+		t.Errorf("the first ones are %q", first)
+	}
+	if small := browsertest.Eval[float64](page, `Math.min(...[...document.querySelectorAll("#charts figure:first-child svg text")].map(e => e.getBoundingClientRect().height))`); small < 10 {
+		t.Errorf("the smallest label is %v pixels high", small)
+	}
+	if cut := browsertest.Eval[string](page, `[...document.querySelectorAll("#charts svg")].flatMap(s => [...s.querySelectorAll("text")].filter(e => {
+		const a = e.getBoundingClientRect(), b = s.getBoundingClientRect(); return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 3 }).map(e => e.textContent)).join(" ")`); cut != "" {
+		t.Errorf("labels beyond the picture: %s", cut)
+	}
+	count := func() string {
+		return browsertest.Eval[string](page, `[...document.querySelectorAll("#list tbody tr, #charts figure")].filter(e => !e.hidden).length + " " + document.getElementById("shown").textContent`)
+	}
+	if got := count(); got != "260 200 of 200" {
+		t.Errorf("shown %q, want all in the list and 60 charts", got)
+	}
+	set := func(id, value, event string) {
+		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
+	}
+	set("filter", "POD-167/", "input")
+	if got := count(); got != "2 1 of 200" {
+		t.Errorf("filtered %q, want the busy one's row and chart", got)
+	}
+	set("filter", "", "input")
+	set("order", "name", "change")
+	if got := browsertest.Eval[string](page, `document.querySelector("#list tbody td").textContent`); got != "default/pod-1/idle" {
+		t.Errorf("by name the first one is %q", got)
+	}
+	if wide := browsertest.Eval[float64](page, `document.documentElement.scrollWidth`); wide > 400 {
+		t.Errorf("it is %v wide", wide)
+	}
+}

@@ -10,18 +10,18 @@ import (
 
 const (
 	chartWidth  = 720
-	chartHeight = 170
-	left        = 44 // for the axis
-	bottom      = 20
-	top         = 8
+	chartHeight = 180
+	// Room for the labels, also when they are drawn larger on a small screen.
+	left   = 84
+	bottom = 28
+	top    = 16
 	// mostPoints are drawn of a line; more than pixels say nothing.
 	mostPoints = 600
 )
 
 // drawn is a chart in the coordinates of its picture.
 type drawn struct {
-	Title, Source, Node string
-	Counts              string
+	Listed
 	Reported, Computed  string // SVG paths
 	Marks               []mark
 	Limit               float64 // y; 0: none
@@ -48,9 +48,7 @@ type hover struct {
 
 func (c *chart) draw() drawn {
 	points := thin(c.points)
-	d := drawn{
-		Title: c.Path, Source: string(c.Source), Node: c.Node, Counts: counts(c.counts), Width: chartWidth, Height: chartHeight, Left: left,
-	}
+	d := drawn{Listed: c.listed(), Width: chartWidth, Height: chartHeight, Left: left}
 	if len(points) == 0 {
 		return d
 	}
@@ -81,11 +79,19 @@ func (c *chart) draw() drawn {
 		d.Limit = round(y(c.limit))
 	}
 	for _, part := range []float64{0, 0.5, 1} {
-		d.YTicks = append(d.YTicks, axisTick{round(y(part * highest)), fmt.Sprintf("%.3g", part*highest)})
+		d.YTicks = append(d.YTicks, axisTick{round(y(part * highest)), tick(part * highest)})
 		at := first.Add(time.Duration(part * float64(last.Sub(first))))
 		d.XTicks = append(d.XTicks, axisTick{round(left + part*(chartWidth-left-8)), at.UTC().Format("15:04:05")})
 	}
 	return d
+}
+
+// tick is a number of cores in the few letters that there is room for.
+func tick(cores float64) string {
+	if cores < 0.1 {
+		return fmt.Sprintf("%.2g", cores)
+	}
+	return fmt.Sprintf("%.3g", cores)
 }
 
 // highest that the picture shows: rates that cannot be would flatten all others.

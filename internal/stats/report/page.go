@@ -29,6 +29,7 @@ func Page(w io.Writer, a Recorded, b *Recorded) error {
 
 type pageView struct {
 	Recordings []Recorded
+	Containers []Listed
 	Charts     []drawn
 	Left       int // charts that are not there
 	Rules      []stats.Rule
@@ -36,23 +37,28 @@ type pageView struct {
 }
 
 func view(a Recorded, b *Recorded) pageView {
-	v := pageView{Recordings: []Recorded{a}, Rules: stats.Rules(), Left: max(0, len(a.charts)-mostCharts)}
-	charts := a.charts[:min(len(a.charts), mostCharts)]
+	v := pageView{Recordings: []Recorded{a}, Rules: stats.Rules()}
 	if b != nil {
 		v.Recordings = append(v.Recordings, *b)
-		charts = append(charts[:len(charts):len(charts)], b.charts[:min(len(b.charts), mostCharts)]...)
 	}
-	for i, c := range charts {
-		d := c.draw()
+	for _, r := range v.Recordings {
+		prefix := ""
 		if b != nil {
-			name := a.Name
-			if i >= min(len(a.charts), mostCharts) {
-				name = b.Name
-			}
-			d.Title = name + ": " + d.Title
+			prefix = r.Name + ": "
 		}
-		v.Charts = append(v.Charts, d)
-		v.Data = append(v.Data, d.Points)
+		drawing := worthDrawing(r.charts)
+		v.Left += len(r.charts) - len(drawing)
+		for _, c := range r.charts {
+			listed := c.listed()
+			listed.Title = prefix + listed.Title
+			v.Containers = append(v.Containers, listed)
+		}
+		for _, c := range drawing {
+			d := c.draw()
+			d.Title = prefix + d.Title
+			v.Charts = append(v.Charts, d)
+			v.Data = append(v.Data, d.Points)
+		}
 	}
 	return v
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/stats/record"
 )
 
-// mostCharts are drawn; of further containers there is the table only.
+// mostCharts are drawn of a recording; further containers are in the list only.
 const mostCharts = 60
 
 // Recorded is a recording, summed up.
@@ -67,10 +67,44 @@ func Load(path string) (Recorded, error) {
 	for _, c := range charts {
 		r.charts = append(r.charts, c)
 	}
-	slices.SortFunc(r.charts, func(a, b *chart) int {
-		return cmp.Or(cmp.Compare(b.faults, a.faults), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Node, b.Node))
-	})
+	sortByUse(r.charts)
 	return r, nil
+}
+
+// sortByUse puts the busiest first: of hundreds of containers it is one of the few that
+// tell something.
+func sortByUse(charts []*chart) {
+	slices.SortFunc(charts, func(a, b *chart) int {
+		return cmp.Or(cmp.Compare(b.use(), a.use()), cmp.Compare(b.faults, a.faults), cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Node, b.Node))
+	})
+}
+
+// worthDrawing are the charts of the page, in their order: half of them those with the
+// most faults, the others the busiest.
+func worthDrawing(charts []*chart) []*chart {
+	if len(charts) <= mostCharts {
+		return charts
+	}
+	byFaults := slices.Clone(charts)
+	slices.SortStableFunc(byFaults, func(a, b *chart) int { return cmp.Compare(b.faults, a.faults) })
+	drawn := map[*chart]bool{}
+	for _, c := range byFaults[:mostCharts/2] {
+		drawn[c] = c.faults > 0
+	}
+	room := mostCharts
+	for _, faulty := range drawn {
+		if faulty {
+			room--
+		}
+	}
+	for _, c := range charts {
+		if !drawn[c] && room > 0 {
+			drawn[c] = true
+			room--
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(charts), func(c *chart) bool { return !drawn[c] })
 }
 
 type chartKey struct {
@@ -86,6 +120,32 @@ type chart struct {
 	counts map[stats.Verdict]int
 	faults int
 	limit  float64
+	used   float64 // the sum of the computed rates, cores
+	rates  int     // how many there are
+	most   float64 // the highest reported rate
+}
+
+// use is the mean of the computed rates, in cores.
+func (c *chart) use() float64 {
+	if c.rates == 0 {
+		return 0
+	}
+	return c.used / float64(c.rates)
+}
+
+// Listed is a container in the page's list.
+type Listed struct {
+	Title, Source, Node string
+	Counts              string // verdicts
+	Use, Most           string // cores: computed on average, reported at most
+	Order, Faults       float64
+}
+
+func (c *chart) listed() Listed {
+	return Listed{
+		Title: c.Path, Source: string(c.Source), Node: c.Node, Counts: counts(c.counts),
+		Use: fmt.Sprintf("%.3f", c.use()), Most: fmt.Sprintf("%.3f", c.most), Order: c.use(), Faults: float64(c.faults),
+	}
 }
 
 type chartPoint struct {
@@ -112,9 +172,13 @@ func (c *chart) add(row stats.Row) {
 		at: row.Point.Received, computed: row.Computed, memory: row.Point.Memory, caller: row.Key.Caller,
 		verdicts: row.Verdicts, faulty: len(faults) > 0,
 	}
+	if row.Computed != nil && row.Key.Caller == 0 {
+		c.used, c.rates = c.used+*row.Computed, c.rates+1
+	}
 	if row.Point.Reported != nil {
 		cores := stats.Cores(*row.Point.Reported)
 		p.reported = &cores
+		c.most = max(c.most, cores)
 	}
 	c.points = append(c.points, p)
 }

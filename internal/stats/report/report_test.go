@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,4 +145,48 @@ func TestNoRecording(t *testing.T) {
 			t.Errorf("%s was read", p)
 		}
 	}
+}
+
+// crowd is a page of 200 containers, of which one is busy.
+func crowd(t *testing.T) []byte {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
+	w, err := record.Create("crowd.swdt", record.Meta{Started: began, Interval: "1s", Sources: []stats.Source{stats.CRI}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		at := began.Add(time.Duration(i) * time.Second)
+		reading := stats.Reading{Node: "win", Source: stats.CRI, Received: at, Latency: 4 * time.Millisecond, Cores: 4}
+		for n := range 200 {
+			container, use := stats.Container{Node: "win", ID: strconv.Itoa(n), Namespace: "default", Pod: "pod-" + strconv.Itoa(n+1), Name: "idle"}, 0.001
+			if n == 166 {
+				container.Name, use = "busy", 0.735
+			}
+			reading.Samples = append(reading.Samples, stats.Sample{
+				Container: container, Taken: at, Reported: stats.Value(uint64(use * 1e9)), Counter: stats.Value(uint64(float64(i) * use * 1e9)),
+			})
+		}
+		if err := w.Add(reading); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Load("crowd.swdt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := report.Page(&page, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	if keep := os.Getenv("SWDT_KEEP_PAGE"); keep != "" {
+		if err := os.WriteFile(keep, page.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return page.Bytes()
 }
