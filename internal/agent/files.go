@@ -172,7 +172,11 @@ func isVolume(path string) bool {
 }
 
 func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolderRequest) (*agentv1.MakeFolderReply, error) {
-	if err := s.host.Files.MakeFolder(request.GetPath()); err != nil {
+	make := s.host.Files.MakeFolder
+	if sddl := request.GetSddl(); sddl != "" {
+		make = func(path string) error { return s.host.Files.NewFolder(path, sddl) }
+	}
+	if err := make(request.GetPath()); err != nil {
 		return nil, err
 	}
 	return &agentv1.MakeFolderReply{}, nil

@@ -101,6 +101,7 @@ func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*r
 func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base io.ReaderAt, size int64, body io.Reader) (string, error) {
 	write := &agentv1.WriteHeader{
 		Path: h.GetPath(), Size: h.GetSize(), Sha256: h.GetSha256(), MakeFolder: h.GetMakeFolder(), Modified: h.GetModified(),
+		Fresh: true, Sddl: h.GetSddl(),
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
 		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	acl "github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -91,22 +92,66 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (host.WriteFile, err
 			}
 		}
 	}
-	if h.GetOffset() > 0 {
-		info, err := s.host.Files.Stat(h.GetPath())
-		if err != nil {
-			return nil, err
-		}
-		if info.Size != h.GetOffset() {
-			return nil, status.Errorf(codes.FailedPrecondition,
-				"continue %s at %d: it has %d bytes; send it from the beginning", h.GetPath(), h.GetOffset(), info.Size)
-		}
-		return s.host.Files.Create(h.GetPath(), host.CreateAppend)
+	switch {
+	case h.GetOffset() > 0:
+		return s.openToContinue(h)
+	case h.GetFresh():
+		return s.createFresh(h)
 	}
 	mode := host.CreateTruncate
 	if h.GetNewOnly() {
 		mode = host.CreateNew
 	}
 	return s.host.Files.Create(h.GetPath(), mode)
+}
+
+// createFresh makes a file that no other account has a handle on, whatever had its
+// name before.
+func (s *filesService) createFresh(h *agentv1.WriteHeader) (host.WriteFile, error) {
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		if err := s.host.Files.Remove(h.GetPath()); err != nil && !errors.Is(err, host.ErrNotExist) {
+			return nil, err
+		}
+		file, err := s.host.Files.NewFile(h.GetPath(), h.GetSddl())
+		if !errors.Is(err, host.ErrExist) || attempt == attempts {
+			return file, err
+		}
+	}
+}
+
+func (s *filesService) openToContinue(h *agentv1.WriteHeader) (host.WriteFile, error) {
+	info, err := s.host.Files.Stat(h.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if info.Size != h.GetOffset() {
+		return nil, status.Errorf(codes.FailedPrecondition,
+			"continue %s at %d: it has %d bytes; send it from the beginning", h.GetPath(), h.GetOffset(), info.Size)
+	}
+	file, err := s.host.Files.Create(h.GetPath(), host.CreateAppend)
+	if err != nil {
+		return nil, err
+	}
+	if h.GetFresh() && s.host.Files.KeepsACL() && (info.Link || !isOurs(file, h.GetSddl() != "")) {
+		return nil, errors.Join(status.Errorf(codes.FailedPrecondition,
+			"continue %s: another account made it or has access to it; send it from the beginning", h.GetPath()), file.Close())
+	}
+	return file, nil
+}
+
+// isOurs reports whether an administrator made the open file and, if it was made
+// restricted, no other account has access to it.
+func isOurs(file host.WriteFile, restricted bool) bool {
+	sddl, err := host.ACLOf(file)
+	if err != nil {
+		return false
+	}
+	list, err := acl.Parse(sddl)
+	if err != nil {
+		return false
+	}
+	return list.Exclusive() || !restricted && acl.Trusted(list.Owner)
 }
 
 // parentFolder is empty for a path without one. The path is Windows's, on every OS.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -69,7 +70,7 @@ func (w *work) file(c *component) transfer.File {
 
 func fileOf(name string, binary source.Binary, depot *transfer.Depot) transfer.File {
 	return transfer.File{
-		Label: name, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified, Depot: depot,
+		Label: name, SDDL: access.SafeFile, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified, Depot: depot,
 	}
 }
 

@@ -40,6 +40,11 @@ const (
 	CaptureService = "swdt-capture"
 )
 
+// BinarySDDL is the owner and access list of a binary that a service runs, if the
+// one that it replaces has none to take over: every account may run it, and only
+// administrators may change it.
+const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
+
 // Agent is the path of the agent with this hash (64 hex digits, SHA-256).
 func Agent(hash string) string { return Agents + `\` + hash + `\` + AgentName }
 

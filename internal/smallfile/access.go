@@ -24,9 +24,16 @@ func Restrict(ctx context.Context, n *node.Node, path, sddl string) error {
 		return err
 	}
 	if !is {
-		return fmt.Errorf("restrict access to %s: others still have it; is the file system NTFS?", path)
+		return notRestricted(path, nil)
 	}
 	return nil
+}
+
+func notRestricted(path string, err error) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("restrict access to %s: others still have it; is the file system NTFS?", path)
 }
 
 // Restricted reports whether only Administrators and SYSTEM have access. Wine

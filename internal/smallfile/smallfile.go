@@ -45,21 +45,19 @@ func Read(ctx context.Context, n *node.Node, path string) ([]byte, error) {
 	}
 }
 
-// Replace makes content the file's, whatever was there. Whoever reads it finds
-// the old content or the new. With an sddl the access list is in place before
-// the content is; an empty one leaves it to the folder.
+// Replace makes content the file's, whatever was there. A reader finds the old
+// content or the new. The new file has the owner and access list of sddl from its
+// first moment on; an empty one leaves it to the folder. No other account has a
+// handle on it: what had the name that it is written under is removed.
 func Replace(ctx context.Context, n *node.Node, path string, content []byte, sddl string) error {
 	beside := path + unfinished
-	if sddl != "" {
-		if err := write(ctx, n, beside, nil); err != nil {
-			return err
-		}
-		if err := Restrict(ctx, n, beside, sddl); err != nil {
-			return err
-		}
-	}
-	if err := write(ctx, n, beside, content); err != nil {
+	if err := write(ctx, n, beside, content, sddl); err != nil {
 		return err
+	}
+	if sddl != "" { // a file system without access lists would have said nothing
+		if is, err := Restricted(ctx, n, beside); err != nil || !is {
+			return errors.Join(notRestricted(beside, err), remove(ctx, n, beside))
+		}
 	}
 	if _, err := n.Files.Rename(ctx, &agentv1.RenameRequest{From: beside, To: path, Replace: true}); err != nil {
 		return fmt.Errorf("put the new %s in place: %w", path, err)
@@ -101,14 +99,14 @@ func Exists(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return true, nil
 }
 
-func write(ctx context.Context, n *node.Node, path string, content []byte) error {
+func write(ctx context.Context, n *node.Node, path string, content []byte, sddl string) error {
 	stream, err := n.Files.Write(ctx)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	// What Send fails with is io.EOF; CloseAndRecv has the reason.
 	_ = stream.Send(&agentv1.WriteRequest{
-		Header: &agentv1.WriteHeader{Path: path, Size: int64(len(content)), MakeFolder: true},
+		Header: &agentv1.WriteHeader{Path: path, Size: int64(len(content)), MakeFolder: true, Fresh: true, Sddl: sddl},
 		Data:   content,
 	})
 	if _, err := stream.CloseAndRecv(); err != nil {

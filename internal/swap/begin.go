@@ -102,6 +102,9 @@ func checkFiles(ctx context.Context, files host.Files, hashes *hashcache.Cache, 
 	if !c.swaps() {
 		return nil
 	}
+	if err := ownStaged(files, c, id); err != nil {
+		return err
+	}
 	staged, _, err := hashes.Hash(ctx, c.Staged)
 	if err != nil {
 		return fmt.Errorf("check the staged file: %w", err)

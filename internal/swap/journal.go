@@ -38,6 +38,9 @@ type before struct {
 	// LogSizes are the sizes of the services' log files, bytes, by path: what is
 	// beyond is of this transaction.
 	LogSizes map[string]int64 `json:"logSizes,omitempty"`
+	// Old identifies the binaries at the destinations, by component name: another
+	// account may put a file where a transaction has just moved one away.
+	Old map[string]host.FileID `json:"old,omitempty"`
 	// Unhealthy are components whose health check failed already: it cannot be
 	// held against the new binary.
 	Unhealthy []string `json:"unhealthy,omitempty"`

@@ -113,18 +113,42 @@ func (t *transaction) restoreFile(c Component) error {
 			return err
 		}
 	}
-	if !c.creates() {
-		if err := files.Rename(c.undo(), c.Destination, false); err != nil && !errors.Is(err, host.ErrNotExist) {
-			return err
-		}
-	}
-	if c.revives() {
+	if c.creates() {
 		return nil
 	}
-	// A new binary that a program still runs cannot be removed. It is a leftover
-	// for the next transaction to clear, not a reason to fail this undo.
-	_ = files.Remove(c.Staged)
-	return nil
+	return t.restoreOld(c)
+}
+
+// restoreOld gives the old binary its name back, unless it has it. What has the name
+// instead another account put there.
+func (t *transaction) restoreOld(c Component) error {
+	files := t.Host.Files
+	if t.isOld(c, c.Destination) {
+		return nil
+	}
+	err := files.Rename(c.undo(), c.Destination, false)
+	if errors.Is(err, host.ErrExist) && t.isOld(c, c.undo()) {
+		if err := t.setPlantedAside(c, c.Destination); err != nil {
+			return err
+		}
+		err = files.Rename(c.undo(), c.Destination, false)
+	}
+	if errors.Is(err, host.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// isOld reports whether the file at path is the one that stood at the destination
+// before the transaction.
+func (t *transaction) isOld(c Component, path string) bool {
+	b := t.journal.before()
+	if b == nil {
+		return false
+	}
+	id, known := b.Old[c.Name]
+	info, err := t.Host.Files.Stat(path)
+	return known && err == nil && info.ID == id
 }
 
 // swappedFile is whether the new binary stands at the destination: the old one

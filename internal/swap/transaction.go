@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/scm"
 )
 
@@ -20,6 +21,7 @@ type transaction struct {
 	plan    Plan
 	started map[string]startedService // by lower-case name, as this process saw it
 	healthy map[string]time.Time      // by component name
+	planted int                       // files of other accounts that were set aside
 }
 
 // startedService is a service that this process started.
@@ -186,8 +188,11 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running)}
+	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running), Old: map[string]host.FileID{}}
 	for _, c := range t.plan.Components {
+		if info, err := t.Host.Files.Stat(c.Destination); err == nil && c.swaps() {
+			b.Old[c.Name] = info.ID
+		}
 		if c.CommandLine != "" {
 			config, err := t.Host.Services.Config(ctx, c.Service)
 			if err != nil {
@@ -242,12 +247,13 @@ func (t *transaction) swapFiles(ctx context.Context) error {
 
 func (t *transaction) swap(ctx context.Context, c Component) error {
 	if c.swaps() {
+		t.dress(c)
 		if !c.creates() {
-			if err := t.rename(ctx, c.Destination, c.undo()); err != nil {
+			if err := t.take(ctx, c, c.Destination, c.undo()); err != nil {
 				return fmt.Errorf("set the old binary aside: %w", err)
 			}
 		}
-		if err := t.rename(ctx, c.Staged, c.Destination); err != nil {
+		if err := t.take(ctx, c, c.Staged, c.Destination); err != nil {
 			return fmt.Errorf("put the new binary in place: %w", err)
 		}
 	}
@@ -257,6 +263,27 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 		}
 	}
 	return nil
+}
+
+// take renames a file to a name that is free, as Begin and the step before have made
+// sure: what has it all the same another account put there, and is set aside.
+func (t *transaction) take(ctx context.Context, c Component, from, to string) error {
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		err := t.rename(ctx, from, to)
+		if !errors.Is(err, host.ErrExist) || attempt == attempts {
+			return err
+		}
+		if err := t.setPlantedAside(c, to); err != nil {
+			return err
+		}
+	}
+}
+
+// setPlantedAside moves what another account put at a path out of the way.
+func (t *transaction) setPlantedAside(c Component, path string) error {
+	t.planted++
+	return setAside(t.Host.Files, path, layout.Aside(c.Destination, fmt.Sprintf("%s-planted-%d-%d", t.journal.id, len(t.journal.records), t.planted)))
 }
 
 // rename is patient with whoever has the file open for a moment: a virus scanner

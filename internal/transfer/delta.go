@@ -194,7 +194,7 @@ func (d *difference) apply(ctx context.Context, p patch, part, destination strin
 	request := &agentv1.PatchRequest{Header: &agentv1.PatchHeader{
 		Base: d.base.Path, BaseSha256: d.base.SHA256,
 		Path: part, RenameTo: destination, Size: d.file.Size, Sha256: d.file.SHA256,
-		MakeFolder: true, Modified: timestamppb.New(d.file.Modified),
+		MakeFolder: true, Modified: timestamppb.New(d.file.Modified), Sddl: d.file.SDDL,
 	}}
 	for rest := p.bytes; ; {
 		n := min(len(rest), patchChunk)

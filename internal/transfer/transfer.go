@@ -38,6 +38,10 @@ type File struct {
 	SHA256   string // lower-case hexadecimal
 	Modified time.Time
 
+	// SDDL is the owner and access list that the file has from its first moment on;
+	// empty: what its folder passes on.
+	SDDL string
+
 	// Depot makes differences possible. nil: all bytes are sent.
 	Depot *Depot
 	// Bases are files on the node that this one may differ little from, the
@@ -154,11 +158,25 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	if err != nil {
 		return result, s.explain(err)
 	}
-	_, err = s.node.Files.Rename(ctx, &agentv1.RenameRequest{From: part, To: destination, Replace: true})
-	if err != nil {
+	if err := s.rename(ctx, part, destination); err != nil {
 		return result, fmt.Errorf("give the sent %s its name: %w", s.file.Label, err)
 	}
 	return result, nil
+}
+
+// rename gives the file its name. A restricted file is staged, and its name swdt's:
+// a file that has it and cannot be replaced, since another account has it open, is
+// removed.
+func (s *sending) rename(ctx context.Context, part, destination string) error {
+	request := &agentv1.RenameRequest{From: part, To: destination, Replace: true}
+	_, err := s.node.Files.Rename(ctx, request)
+	if s.file.SDDL != "" && (errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse)) {
+		if _, err := s.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: destination}); err != nil {
+			return err
+		}
+		_, err = s.node.Files.Rename(ctx, request)
+	}
+	return err
 }
 
 // isThere is whether an earlier try got the whole file across.

@@ -151,6 +151,7 @@ func (u *upload) write(ctx context.Context, offset int64, compress bool) error {
 	file := u.sending.file
 	err = stream.Send(&agentv1.WriteRequest{Header: &agentv1.WriteHeader{
 		Path: u.path, Size: file.Size, Offset: offset, Zstd: compress, MakeFolder: true,
+		Fresh: true, Sddl: file.SDDL,
 		Sha256: file.SHA256, Modified: timestamppb.New(file.Modified),
 	}})
 	if err == nil {

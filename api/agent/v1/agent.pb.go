@@ -2273,6 +2273,8 @@ type WriteHeader struct {
 	MakeFolder    bool                   `protobuf:"varint,6,opt,name=make_folder,json=makeFolder,proto3" json:"make_folder,omitempty"` // create missing parent folders
 	NewOnly       bool                   `protobuf:"varint,7,opt,name=new_only,json=newOnly,proto3" json:"new_only,omitempty"`          // fail if the file exists
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`                        // unset: now
+	Fresh         bool                   `protobuf:"varint,9,opt,name=fresh,proto3" json:"fresh,omitempty"`                             // create the file anew, removing what has its name, and continue only one that was
+	Sddl          string                 `protobuf:"bytes,10,opt,name=sddl,proto3" json:"sddl,omitempty"`                               // with fresh: its owner and access list from its first moment on; empty: the folder's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2361,6 +2363,20 @@ func (x *WriteHeader) GetModified() *timestamppb.Timestamp {
 		return x.Modified
 	}
 	return nil
+}
+
+func (x *WriteHeader) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *WriteHeader) GetSddl() string {
+	if x != nil {
+		return x.Sddl
+	}
+	return ""
 }
 
 type WriteReply struct {
@@ -2471,12 +2487,13 @@ type PatchHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Base          string                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"` // path of the file that the patch is against
 	BaseSha256    string                 `protobuf:"bytes,2,opt,name=base_sha256,json=baseSha256,proto3" json:"base_sha256,omitempty"`
-	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                                // where the new file is made, truncating what is there
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                                // where the new file is made, removing what is there
 	RenameTo      string                 `protobuf:"bytes,4,opt,name=rename_to,json=renameTo,proto3" json:"rename_to,omitempty"`        // the name it takes once verified, replacing what has it
 	Size          int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`                               // of the new file, bytes
 	Sha256        string                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`                            // of the new file
 	MakeFolder    bool                   `protobuf:"varint,7,opt,name=make_folder,json=makeFolder,proto3" json:"make_folder,omitempty"` // create missing parent folders
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`                        // unset: now
+	Sddl          string                 `protobuf:"bytes,9,opt,name=sddl,proto3" json:"sddl,omitempty"`                                // its owner and access list from its first moment on; empty: the folder's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2565,6 +2582,13 @@ func (x *PatchHeader) GetModified() *timestamppb.Timestamp {
 		return x.Modified
 	}
 	return nil
+}
+
+func (x *PatchHeader) GetSddl() string {
+	if x != nil {
+		return x.Sddl
+	}
+	return ""
 }
 
 type PatchReply struct {
@@ -2894,6 +2918,7 @@ func (*RemoveReply) Descriptor() ([]byte, []int) {
 type MakeFolderRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Sddl          string                 `protobuf:"bytes,2,opt,name=sddl,proto3" json:"sddl,omitempty"` // make the last folder alone, with this owner and access list from its first moment on; it must not exist
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2931,6 +2956,13 @@ func (*MakeFolderRequest) Descriptor() ([]byte, []int) {
 func (x *MakeFolderRequest) GetPath() string {
 	if x != nil {
 		return x.Path
+	}
+	return ""
+}
+
+func (x *MakeFolderRequest) GetSddl() string {
+	if x != nil {
+		return x.Sddl
 	}
 	return ""
 }
@@ -6697,7 +6729,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04head\x18\x05 \x01(\x06R\x04head\"V\n" +
 	"\fWriteRequest\x122\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.WriteHeaderR\x06header\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xed\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x97\x02\n" +
 	"\vWriteHeader\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
@@ -6707,14 +6739,17 @@ const file_agent_proto_rawDesc = "" +
 	"\vmake_folder\x18\x06 \x01(\bR\n" +
 	"makeFolder\x12\x19\n" +
 	"\bnew_only\x18\a \x01(\bR\anewOnly\x126\n" +
-	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\"8\n" +
+	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x12\x14\n" +
+	"\x05fresh\x18\t \x01(\bR\x05fresh\x12\x12\n" +
+	"\x04sddl\x18\n" +
+	" \x01(\tR\x04sddl\"8\n" +
 	"\n" +
 	"WriteReply\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\tR\x06sha256\"V\n" +
 	"\fPatchRequest\x122\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.PatchHeaderR\x06header\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xf8\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x8c\x02\n" +
 	"\vPatchHeader\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x1f\n" +
 	"\vbase_sha256\x18\x02 \x01(\tR\n" +
@@ -6725,7 +6760,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06sha256\x18\x06 \x01(\tR\x06sha256\x12\x1f\n" +
 	"\vmake_folder\x18\a \x01(\bR\n" +
 	"makeFolder\x126\n" +
-	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\"o\n" +
+	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x12\x12\n" +
+	"\x04sddl\x18\t \x01(\tR\x04sddl\"o\n" +
 	"\n" +
 	"PatchReply\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
@@ -6743,9 +6779,10 @@ const file_agent_proto_rawDesc = "" +
 	"\rRemoveRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1c\n" +
 	"\trecursive\x18\x02 \x01(\bR\trecursive\"\r\n" +
-	"\vRemoveReply\"'\n" +
+	"\vRemoveReply\";\n" +
 	"\x11MakeFolderRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"\x11\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04sddl\x18\x02 \x01(\tR\x04sddl\"\x11\n" +
 	"\x0fMakeFolderReply\"#\n" +
 	"\rGetACLRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"!\n" +
