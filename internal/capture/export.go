@@ -107,6 +107,8 @@ func (e exporter) pcapng(ctx context.Context, log, name, prefix string, more ...
 // sightings are those of a text; the node sends only the lines about packets, not
 // the packets.
 func sightings(ctx context.Context, files agentv1.FilesClient, path string) (Sightings, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	stream, err := files.Tail(ctx, &agentv1.TailRequest{Path: path, Lines: -1, Contains: [][]byte{[]byte(aboutMark)}})
 	if err != nil {
 		return Sightings{}, fmt.Errorf("read what pktmon says of the packets: %w", err)
@@ -120,7 +122,9 @@ func sightings(ctx context.Context, files agentv1.FilesClient, path string) (Sig
 		if err != nil {
 			return Sightings{}, fmt.Errorf("read what pktmon says of the packets: %w", err)
 		}
-		lines.add(reply.GetData())
+		if err := lines.add(reply.GetData()); err != nil {
+			return Sightings{}, fmt.Errorf("read what pktmon says of the packets: %w", err)
+		}
 	}
 }
 

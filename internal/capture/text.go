@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,9 @@ func (p Packet) seenBy() string {
 
 // aboutMark is in each line about a packet, in every language.
 const aboutMark = "PktGroupId "
+
+// mostSightings bounds what is kept in memory of a text, which the node chooses.
+const mostSightings = 4 << 20
 
 // maxLine is where a line without an end is cut, bytes.
 const maxLine = 64 << 10
@@ -159,14 +163,17 @@ type sightingLines struct {
 	names map[string]string // each text once: there may be millions of lines
 }
 
-func (l *sightingLines) add(data []byte) {
+func (l *sightingLines) add(data []byte) error {
 	l.rest = append(l.rest, data...)
 	for {
 		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
-		if !whole {
-			return
+		if !whole && len(l.rest) < maxLine {
+			return nil
 		}
 		l.rest = rest
+		if len(l.Passed)+len(l.Dropped) >= mostSightings {
+			return fmt.Errorf("the node's text names more than %d packets", mostSightings)
+		}
 		about, ok := parseAbout(string(line))
 		if !ok {
 			continue

@@ -52,7 +52,9 @@ func TestAReasonWithACommaAndALineWithoutEnd(t *testing.T) {
 
 func TestADropCountsOnlyWhereItIsSaid(t *testing.T) {
 	lines := &sightingLines{}
-	lines.add([]byte(pktmonText))
+	if err := lines.add([]byte(pktmonText)); err != nil {
+		t.Fatal(err)
+	}
 	dropped := Sighting{Component: "49", Size: 148, Reason: "INET: transport endpoint was not found", Location: "0xE000460A"}
 	if !slices.Equal(lines.Dropped, []Sighting{dropped}) || !slices.Equal(lines.Passed, []Sighting{{Component: "62", Size: 98}}) {
 		t.Errorf("%+v", lines.Sightings)

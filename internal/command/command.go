@@ -4,10 +4,12 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
@@ -23,15 +25,22 @@ type Streams struct {
 	Stderr io.Writer
 }
 
+// mostInMemory bounds what a program may print into memory, bytes.
+const mostInMemory = 64 << 20
+
 // Run runs the program to its end and returns its exit code, whatever it is;
 // err is for a program that could not be started or followed, or for a stream
 // of ours that failed. When ctx ends, so does the program and all it started.
+//
+// A *bytes.Buffer or *strings.Builder takes 64 MiB: more is an error, since the
+// node decides how much it sends.
 //
 // A Stdin that blocks in Read is left behind once the program has ended: a
 // terminal cannot be asked to stop reading.
 func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunCommand, s Streams) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the program where we give up before it does
+	s.Stdout, s.Stderr = Bounded(s.Stdout), Bounded(s.Stderr)
 	stream, err := processes.Run(ctx)
 	if err != nil {
 		return 0, err
@@ -65,6 +74,29 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 		}
 	}
 	return code, err
+}
+
+// Bounded makes a writer that keeps all in memory fail after 64 MiB. Any other is
+// returned as it is.
+func Bounded(w io.Writer) io.Writer {
+	switch w.(type) {
+	case *bytes.Buffer, *strings.Builder:
+		return &bounded{w: w, left: mostInMemory}
+	}
+	return w
+}
+
+type bounded struct {
+	w    io.Writer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, fmt.Errorf("the program has printed more than %d MiB, which cannot be right", mostInMemory>>20)
+	}
+	b.left -= len(p)
+	return b.w.Write(p)
 }
 
 type sender interface {

@@ -169,3 +169,23 @@ func TestFailedErrorIsShortAndKeepsAll(t *testing.T) {
 		t.Errorf("text: %s", e)
 	}
 }
+
+// The node decides how much a program prints; what is kept in memory is bounded.
+func TestMemoryIsBounded(t *testing.T) {
+	for _, w := range []io.Writer{&bytes.Buffer{}, &strings.Builder{}} {
+		bounded := command.Bounded(w)
+		block := make([]byte, 1<<20)
+		var err error
+		for range 65 {
+			if _, err = bounded.Write(block); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			t.Errorf("%T took more than 64 MiB", w)
+		}
+	}
+	if w := command.Bounded(io.Discard); w != io.Discard {
+		t.Error("a writer that keeps nothing was bounded")
+	}
+}

@@ -18,30 +18,35 @@ const largest = 1 << 20
 // decoder is a writer that wevtutil's output goes to: one <Event> after the
 // other, with nothing around them.
 type decoder struct {
-	each    func(Event) error
-	pending []byte
-	wide    bool // UTF-16, as /uni:true has it
-	odd     []byte
-	begun   bool
+	each     func(Event) error
+	pending  []byte
+	searched int  // so much of pending has no end of an event
+	wide     bool // UTF-16, as /uni:true has it
+	odd      []byte
+	begun    bool
 }
 
 func (d *decoder) Write(data []byte) (int, error) {
 	text := d.narrow(data)
 	d.pending = append(d.pending, text...)
 	end := []byte("</Event>")
+	rest := d.pending
 	for {
-		at := bytes.Index(d.pending, end)
+		from := min(d.searched, len(rest)) // each byte is looked at once, however small the pieces are
+		at := bytes.Index(rest[from:], end)
 		if at < 0 {
 			break
 		}
-		one := d.pending[:at+len(end)]
+		one := rest[:from+at+len(end)]
 		if begin := bytes.Index(one, []byte("<Event")); begin >= 0 {
 			if err := d.each(parse(one[begin:])); err != nil {
 				return 0, err
 			}
 		}
-		d.pending = append(d.pending[:0], d.pending[at+len(end):]...)
+		rest, d.searched = rest[len(one):], 0
 	}
+	d.pending = append(d.pending[:0], rest...)
+	d.searched = max(0, len(d.pending)-len(end)+1)
 	if len(d.pending) > largest {
 		return 0, fmt.Errorf("read an event: it has more than %d bytes", largest)
 	}
