@@ -109,7 +109,9 @@ func (s *cleanStream) SendMsg(m any) error {
 		}
 	case *agentv1.ReadReply:
 		s.last = func(data []byte) any { return &agentv1.ReadReply{Data: data} }
-		m.Data = s.next(&s.data, m.GetData())
+		if m.Data = s.next(&s.data, m.GetData()); len(m.GetData()) == 0 {
+			return nil // all of it waits for more; an empty piece means nothing
+		}
 	case *agentv1.TailReply:
 		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
 		if m.GetEvent() != "" { // it is about what comes after all that came before
