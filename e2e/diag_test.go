@@ -35,7 +35,7 @@ func TestDiag(t *testing.T) {
 	ok(t, "exec", "-c", info.Config, "--", "reg", "add", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`, "/v", "ApiToken", "/d", secret)
 
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	ok(t, "diag", "-c", info.Config, "--profile", "full", "-o", file)
+	ok(t, "diag", "-c", info.Config, "--profile", "full", "-w", file)
 	bundle := decoded[struct {
 		Nodes []struct {
 			Name, Result, Error string

@@ -59,7 +59,7 @@ func TestMetricsOfRealPods(t *testing.T) {
 				t.Errorf("there is no %q", want)
 			}
 		}
-		ok(t, "stats", "report", recording("1.7.12"), recording("1.6.27"), "-o", filepath.Join(recordings, "report.html"))
+		ok(t, "stats", "report", recording("1.7.12"), recording("1.6.27"), "-w", filepath.Join(recordings, "report.html"))
 	})
 }
 

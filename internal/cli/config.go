@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -64,24 +65,42 @@ contacted. The exit code is 2 if there is a problem.`,
 
 // validated is the result of `config validate`.
 type validated struct {
-	Nodes    []validatedNode `json:"nodes"`
+	Nodes    []validatedNode `json:"nodes"`    // of files without a problem
+	Problems []fileProblem   `json:"problems"` // each is on stderr too
 	Warnings []string        `json:"warnings"`
 }
 
+// fileProblem is a config.Problem.
+type fileProblem struct {
+	File   string `json:"file"`  // "": it is not about a file
+	Line   int    `json:"line"`  // 0: it is about the file as a whole
+	Field  string `json:"field"` // "": it is not about a field
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+}
+
 type validatedNode struct {
-	Name string `json:"name"`
+	frame
 	File string `json:"file"`
 	Line int    `json:"line"`
 }
 
 func (a *app) runConfigValidate() error {
+	result := validated{Nodes: []validatedNode{}, Problems: []fileProblem{}, Warnings: []string{}}
 	documents, err := a.documents()
+	var wrong *config.Error
+	if errors.As(err, &wrong) && !a.inText() {
+		for _, p := range wrong.Problems {
+			result.Problems = append(result.Problems, fileProblem(p))
+		}
+		return errors.Join(err, a.print(result, nil))
+	}
 	if err != nil {
 		return err
 	}
-	result := validated{Nodes: []validatedNode{}, Warnings: []string{}}
 	for _, d := range documents {
-		result.Nodes = append(result.Nodes, validatedNode{Name: d.Node.Metadata.Name, File: d.File, Line: d.Line})
+		valid := newFrame(d.Node.Metadata.Name, "valid", nil)
+		result.Nodes = append(result.Nodes, validatedNode{frame: valid, File: d.File, Line: d.Line})
 		result.Warnings = append(append(result.Warnings, d.Warnings...), d.OtherMeanings...)
 	}
 	for _, warning := range result.Warnings {

@@ -112,7 +112,7 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	story := &lines{}
-	code, stdout := w.swdt(t.Context(), story, "diag", "--profile", "network", "--kubeconfig", kubeconfig, "-o", w.bundle(), "--redact", "corp-*")
+	code, stdout := w.swdt(t.Context(), story, "diag", "--profile", "network", "--kubeconfig", kubeconfig, "--out", w.bundle(), "--redact", "corp-*")
 	if code != 3 { // of the node that is gone
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, story)
 	}
@@ -160,7 +160,7 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 // Without one it is not there, which is no failure.
 func TestABundleWithoutACluster(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
-	if code, out := w.swdt(t.Context(), &lines{}, "diag", "-o", w.bundle()); code != 0 || !strings.Contains(out, "whole") {
+	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 || !strings.Contains(out, "whole") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	code, out := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win")
@@ -168,7 +168,7 @@ func TestABundleWithoutACluster(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	story := &lines{}
-	if code, _ := w.swdt(t.Context(), story, "diag", "-o", w.bundle(), "--kubeconfig", filepath.Join(w.folder, "missing.conf")); code != 2 {
+	if code, _ := w.swdt(t.Context(), story, "diag", "--out", w.bundle(), "--kubeconfig", filepath.Join(w.folder, "missing.conf")); code != 2 {
 		t.Errorf("a kubeconfig that is not there: exit code %d\n%s", code, story)
 	}
 }

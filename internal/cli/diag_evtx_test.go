@@ -22,7 +22,7 @@ func TestEventFiles(t *testing.T) {
 	for i := range 1500 {
 		m.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "P", ID: i, Level: 3, Message: "password=planted-in-an-event"})
 	}
-	if code, out := w.swdt(t.Context(), &lines{}, "diag", "-o", w.bundle()); code != 0 {
+	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	for name, content := range unpacked(t, w.bundle()) {
@@ -36,7 +36,7 @@ func TestEventFiles(t *testing.T) {
 		m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: i, Level: 3, Message: large})
 	}
 	story := &lines{}
-	code, out := w.swdt(t.Context(), story, "diag", "--evtx", "-o", w.bundle())
+	code, out := w.swdt(t.Context(), story, "diag", "--evtx", "--out", w.bundle())
 	if code != 0 || !strings.Contains(story.String(), "nothing is redacted in the .evtx files") {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, story)
 	}
@@ -86,7 +86,7 @@ func TestEventFilesOfALostRunAreRemoved(t *testing.T) {
 	if err := files.SetModified(layout.Scratch+`\old`, time.Now().Add(-2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--evtx", "-o", w.bundle()); code != 0 {
+	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--evtx", "--out", w.bundle()); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	left, err := files.List(layout.Scratch)

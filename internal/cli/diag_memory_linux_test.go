@@ -40,7 +40,7 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 			return simulated.Answer{Stdout: "an answer\r\n"}, c.Path == powershell.Program
 		})
 	}
-	swdt := exec.CommandContext(t.Context(), "swdt", "diag", "--profile", "full", "-o", w.bundle(), "-c", filepath.Join(w.folder, "swdt.yaml"))
+	swdt := exec.CommandContext(t.Context(), "swdt", "diag", "--profile", "full", "--out", w.bundle(), "-c", filepath.Join(w.folder, "swdt.yaml"))
 	swdt.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"), "HOME="+w.folder)
 	var out bytes.Buffer
 	swdt.Stdout, swdt.Stderr = &out, &out

@@ -73,7 +73,7 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	m := machines["win"]
 	planted := plant(m)
-	code, stdout := w.swdt(t.Context(), &lines{}, "diag", "--profile", "full", "-o", w.bundle(), "--redact", "bluebird-*")
+	code, stdout := w.swdt(t.Context(), &lines{}, "diag", "--profile", "full", "--out", w.bundle(), "--redact", "bluebird-*")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stdout)
 	}
@@ -180,7 +180,7 @@ func wide16(text string) []byte {
 // The tables of a bundle are those that the commands print.
 func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
-	if code, out := w.swdt(t.Context(), &lines{}, "diag", "-o", w.bundle()); code != 0 {
+	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	for table, command := range map[string][]string{
@@ -226,7 +226,7 @@ func TestABundleOfThirtyNodesThreeOfThemDead(t *testing.T) {
 		return simulated.Continue()
 	})
 	story := &lines{}
-	code, stdout := w.swdt(t.Context(), story, "diag", "-o", w.bundle(), "--node-timeout", "40s")
+	code, stdout := w.swdt(t.Context(), story, "diag", "--out", w.bundle(), "--node-timeout", "40s")
 	if code != 3 {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, story)
 	}
@@ -259,7 +259,7 @@ func TestACancelledBundleLeavesNothing(t *testing.T) {
 		return simulated.Continue()
 	})
 	w.write("bundle.tar.gz", []byte("an older one"))
-	code, _ := w.swdt(ctx, &lines{}, "diag", "-o", w.bundle())
+	code, _ := w.swdt(ctx, &lines{}, "diag", "--out", w.bundle())
 	if code != 130 {
 		t.Errorf("exit code %d", code)
 	}
@@ -275,7 +275,7 @@ func TestACancelledBundleLeavesNothing(t *testing.T) {
 func TestDiagRefusesNonsense(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
 	for _, args := range [][]string{
-		{"diag", "--redact", "*"}, {"diag", "--profile", "huge"}, {"diag", "-o", w.folder}, {"diag", "--node-timeout", "0s"}, {"diag", "--evtx", "--redact", "x*"}, {"diag", "show"},
+		{"diag", "--redact", "*"}, {"diag", "--profile", "huge"}, {"diag", "--out", w.folder}, {"diag", "--node-timeout", "0s"}, {"diag", "--evtx", "--redact", "x*"}, {"diag", "show"},
 	} {
 		story := &lines{}
 		if code, _ := w.swdt(t.Context(), story, args...); code != 2 {

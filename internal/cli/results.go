@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ func (a *app) chooseFormat(cmd *cobra.Command) error {
 	template, isPath := strings.CutPrefix(p.format, formatJSONPath+"=")
 	switch {
 	case !cmd.Flags().Changed("output"):
-		if len(known) > 0 {
-			p.format = known[0]
-		}
+		p.format = cmp.Or(append(known, formatText)...)
 		return nil
 	case isPath && declared.document != nil:
 		p.format = formatJSONPath
@@ -361,8 +360,19 @@ type Result struct {
 	Records bool
 	// Flags with which the command prints this instead: "--watch".
 	Flags string
+	// Declared reports whether the command is in the table of outputs.
+	Declared bool
 	// Hidden reports whether the command is not shown in help.
 	Hidden bool
+}
+
+// SchemaFile is the name of its schema in docs/reference/results.
+func (r Result) SchemaFile() string {
+	var words []string
+	for _, word := range strings.Fields(r.Command + " " + r.Flags) {
+		words = append(words, strings.ToLower(strings.TrimLeft(word, "-")))
+	}
+	return cmp.Or(strings.Join(words, "-"), "version") + ".json"
 }
 
 // Results lists all commands that do something, with what they print, in the order
@@ -375,7 +385,7 @@ func Results() []Result {
 func (a *app) results(cmd *cobra.Command) (all []Result) {
 	declared, ok := outputOf(cmd)
 	if ok || cmd.Runnable() && !cmd.HasSubCommands() {
-		r := Result{Formats: declared.all(), Records: declared.records, Hidden: cmd.Hidden}
+		r := Result{Declared: ok, Formats: declared.all(), Records: declared.records, Hidden: cmd.Hidden || cmd.HasParent() && cmd.Parent().Hidden}
 		_, r.Command, _ = strings.Cut(cmd.CommandPath(), " ")
 		if declared.document != nil {
 			r.Type = reflect.TypeOf(declared.document)

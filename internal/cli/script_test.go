@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
-			"calico": calicoNetwork,
+			"calico": calicoNetwork, "matches": matches,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

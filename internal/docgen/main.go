@@ -45,7 +45,15 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	for name, page := range map[string][]byte{"commands.md": commands, "node-file.md": file, "../rules/doctor.md": rules} {
+	pages, err := resultPages()
+	if err != nil {
+		return err
+	}
+	pages["commands.md"], pages["node-file.md"], pages["../rules/doctor.md"] = commands, file, rules
+	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil { // a command may be gone
+		return err
+	}
+	for name, page := range pages {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err

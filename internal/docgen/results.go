@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/swdt-dev/swdt/internal/cli"
+)
+
+// resultPages are the schema of each command's document, by file name, and the page
+// that lists them.
+func resultPages() (map[string][]byte, error) {
+	pages := map[string][]byte{}
+	var page bytes.Buffer
+	page.WriteString("# Results\n\n" + generated + resultsIntroduction)
+	for _, result := range cli.Results() {
+		if result.Hidden {
+			continue
+		}
+		file, formats := "", strings.Join(result.Formats, ", ")
+		if result.Type != nil {
+			file = result.SchemaFile()
+			schema, err := resultSchema(result)
+			if err != nil {
+				return nil, fmt.Errorf("the schema of swdt %s: %w", result.Command, err)
+			}
+			pages["results/"+file] = schema
+		}
+		writeResultRow(&page, result, formats, file)
+	}
+	pages["results.md"] = page.Bytes()
+	return pages, nil
+}
+
+const resultsIntroduction = `A command prints its result on stdout, in the format that ` + "`-o`" + ` asks for. What happens
+meanwhile is on stderr.
+
+| format | |
+|---|---|
+| ` + "`text`" + ` | for people; the default |
+| ` + "`wide`" + ` | with more columns |
+| ` + "`json`, `yaml`" + ` | one document; of commands that go on, a line of JSON or a YAML document for each record |
+| ` + "`name`" + ` | KIND/NAME, one a line |
+| ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template](https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |
+
+The document of a command that works on nodes has the same frame for one node and for many:
+
+    {"nodes": [{"name": "win-1", "result": "ok", "error": ""}]}
+
+` + "`error`" + ` says why the command failed on the node, and ` + "`result`" + ` is then ` + "`failed`" + `. Both are always
+there. A field without a value is ` + "`\"\"`, `0`, `[]` or `null`" + `, as its schema says.
+
+| command | formats | schema |
+|---|---|---|
+`
+
+func writeResultRow(page *bytes.Buffer, result cli.Result, formats, file string) {
+	schema := ""
+	if file != "" {
+		schema = fmt.Sprintf("[%s](results/%s)", file, file)
+		if result.Records {
+			schema += ", of each record"
+		}
+	}
+	name := strings.TrimSpace("swdt " + result.Command + " " + result.Flags)
+	fmt.Fprintf(page, "| `%s` | %s | %s |\n", name, formats, schema)
+}
+
+func resultSchema(result cli.Result) ([]byte, error) {
+	schema, err := jsonschema.ForType(result.Type, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[time.Duration]():   {Type: "integer", Description: "nanoseconds"},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
+	schema.Title = strings.TrimSpace("swdt " + result.Command + " " + result.Flags)
+	out, err := json.MarshalIndent(schema, "", "  ")
+	return append(out, '\n'), err
+}
