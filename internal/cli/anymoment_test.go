@@ -41,12 +41,18 @@ func newWorkplace(t *testing.T) *workplace {
 // file, with two binaries in that file's folder, and how to end its SSH server.
 func simulatedNode(t *testing.T, name, folder string) (machine *simulated.Machine, document string, unplug func()) {
 	t.Helper()
+	return simulatedNodeWith(t, name, folder, sandbox.AgentMain)
+}
+
+// simulatedNodeWith is simulatedNode with another agent.
+func simulatedNodeWith(t *testing.T, name, folder string, main func(hash string) simulated.AgentMain) (machine *simulated.Machine, document string, unplug func()) {
+	t.Helper()
 	embedded, err := agent()
 	if err != nil {
 		t.Fatal(err)
 	}
 	machine = simulated.New(simulated.Options{
-		Agent: &simulated.Agent{Hash: embedded.Hash, Main: sandbox.AgentMain(embedded.Hash)},
+		Agent: &simulated.Agent{Hash: embedded.Hash, Main: main(embedded.Hash)},
 	})
 	t.Cleanup(machine.Close)
 	hostKey, _, err := sandbox.NewKey("host")

@@ -38,11 +38,21 @@ func (n *Node) Tamper(f Tamper) {
 // tampered stands between the agent and us: it relays all calls, and what comes
 // back goes through f.
 func (n *Node) tampered(agent net.Conn, f Tamper) (net.Conn, error) {
+	near, stop, err := Between(agent, f)
+	if err == nil {
+		n.t.Cleanup(stop)
+	}
+	return near, err
+}
+
+// Between returns a connection to an agent whose replies go through f; stop ends both
+// ends of it.
+func Between(agent net.Conn, f Tamper) (near net.Conn, stop func(), err error) {
 	back, err := grpc.NewClient("passthrough:///agent", append(inMemory(agent),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{encoding.GetCodecV2("proto")}), grpc.MaxCallRecvMsgSize(16<<20)),
 		grpc.WithChainStreamInterceptor(packed.Client))...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	near, far := net.Pipe()
 	server := grpc.NewServer(grpc.ForceServerCodecV2(frames{encoding.GetCodecV2("proto")}), grpc.MaxRecvMsgSize(16<<20),
@@ -52,12 +62,11 @@ func (n *Node) tampered(agent net.Conn, f Tamper) (net.Conn, error) {
 		defer close(served)
 		_ = server.Serve(&oneConn{conn: far, closed: make(chan struct{})})
 	}()
-	n.t.Cleanup(func() {
+	return near, func() {
 		server.Stop()
 		back.Close()
 		<-served
-	})
-	return near, nil
+	}, nil
 }
 
 // relay makes one call of the agent for the caller's.
