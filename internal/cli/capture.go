@@ -81,12 +81,12 @@ swdt, with the connection, with its time; the node sees to that by itself.`,
 			return a.runCapture(cmd.Context(), o)
 		},
 	})
-	o.addFlags(cmd)
+	o.addFlags(a, cmd)
 	cmd.AddCommand(a.captureCountersCommand(), a.captureVFPCommand(), a.captureFetchCommand())
 	return cmd
 }
 
-func (o *captureOptions) addFlags(cmd *cobra.Command) {
+func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.pods, "pod", nil, "only packets of this pod, as `NAMESPACE/NAME`")
@@ -104,6 +104,7 @@ func (o *captureOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.force, "force", false, "end what somebody else captures on the node, and remove their filters")
 	o.cluster.addFlags(cmd)
 	must(cmd.MarkFlagFilename("out"))
+	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))
 	must(cmd.RegisterFlagCompletionFunc("proto", cobra.FixedCompletions([]string{"tcp", "udp", "icmp", "icmpv6"}, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("comp", cobra.FixedCompletions([]string{"all", "nics"}, cobra.ShellCompDirectiveNoFileComp)))
 }

@@ -52,6 +52,7 @@ has them. JSON and YAML have them all.`,
 	})
 	cmd.Flags().StringSliceVar(&o.ports, "port", nil, "only this port: its `GUID`, as vfpctrl names it")
 	cmd.Flags().StringSliceVar(&o.pods, "pod", nil, "only the ports of this pod, as `NAMESPACE/NAME`")
+	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))
 	return cmd
 }
 

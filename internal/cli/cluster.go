@@ -17,6 +17,12 @@ func (o *clusterOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
 	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
 	must(cmd.MarkFlagFilename("kubeconfig"))
+	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
+}
+
+// completeContexts completes the contexts of the kubeconfig.
+func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return beginningWith(cluster.Contexts(o.kubeconfig), toComplete), cobra.ShellCompDirectiveNoFileComp
 }
 
 // open is the cluster of the flags, by kubectl's rules. Nothing is contacted.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"time"
@@ -8,13 +9,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// bashWithoutPackage makes the script for bash work without bash-completion.
+//
+//go:embed completion.bash
+var bashWithoutPackage []byte
+
 func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script that completes swdt's commands in your shell",
-		Long: `Prints a script for your shell that completes commands, flags, and the names of
-nodes and components as the node file has them.
+		Long: `Prints a script for your shell that completes commands, flags, and names: those of
+nodes and components from the node file, contexts from the kubeconfig, sandboxes
+that run, and from the nodes themselves pods, containers and the paths of
+"cp node:". A node that does not answer within 3 seconds offers nothing.
+
+bash needs no bash-completion, zsh needs compinit in ~/.zshrc.
 
   bash        source <(swdt completion bash)
   zsh         swdt completion zsh > "${fpath[1]}/_swdt"
@@ -27,6 +37,9 @@ nodes and components as the node file has them.
 			root, out := cmd.Root(), a.streams.Out
 			switch args[0] {
 			case "bash":
+				if _, err := out.Write(bashWithoutPackage); err != nil {
+					return err
+				}
 				return root.GenBashCompletionV2(out, true)
 			case "zsh":
 				return root.GenZshCompletion(out)

@@ -41,11 +41,9 @@ to a folder of its name in DST.`,
 			`cp 'node:C:\var\log\kubelet' logs/`, "",
 			`cp config.toml 'win-1:C:\Program Files\containerd\config.toml'`, "",
 		),
-		Args: arguments(cobra.ExactArgs(2)),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runCp(cmd.Context(), args[0], args[1]) },
+		Args:              arguments(cobra.ExactArgs(2)),
+		ValidArgsFunction: a.completePlaces,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runCp(cmd.Context(), args[0], args[1]) },
 	})
 	cmd.Flags().BoolP("recursive", "r", false, "accepted for those who are used to it: folders are always copied whole")
 	return cmd

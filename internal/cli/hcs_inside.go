@@ -49,7 +49,7 @@ func (a *app) hcsExecCommand() *cobra.Command {
 			"hcs exec default/web -- ipconfig", "",
 			`hcs exec default/web -- cmd /c dir C:\`, "what is built into cmd",
 		),
-		Args: arguments(cobra.MinimumNArgs(2)),
+		Args: arguments(cobra.MinimumNArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
 				return in.Exec(ctx, args[1:], s)
@@ -72,7 +72,7 @@ other files there is --via hcsdiag.`,
 		Example: examples(
 			`hcs read default/web 'C:\Windows\System32\drivers\etc\hosts'`, "",
 		),
-		Args: arguments(cobra.ExactArgs(2)),
+		Args: arguments(cobra.ExactArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
 				return in.Read(ctx, args[1], s)

@@ -27,8 +27,8 @@ of a cluster is better deleted there, and the kubelet starts again what ends her
 CONTAINER is the beginning of an ID of "swdt hcs list", NAMESPACE/POD/CONTAINER, or
 NAMESPACE/POD for the pod's sandbox.`,
 		Example: examples("hcs kill 6f1c09a2", "", "hcs kill default/web/web --yes", "in a script"),
-		Args:    arguments(cobra.ExactArgs(1)),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runHCSKill(cmd.Context(), args[0], yes) },
+		Args:    arguments(cobra.ExactArgs(1)), ValidArgsFunction: a.completeContainers,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runHCSKill(cmd.Context(), args[0], yes) },
 	}))
 	addYesFlag(cmd, &yes)
 	return cmd

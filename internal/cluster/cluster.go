@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +50,19 @@ func Open(o Options) (*Cluster, error) {
 		config.Timeout = 15 * time.Second
 	}
 	return FromConfig(config)
+}
+
+// Contexts lists the contexts of a kubeconfig, by kubectl's rules if the name is
+// empty. A kubeconfig that cannot be read has none.
+func Contexts(kubeconfig string) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	rules.WarnIfAllMissing = false
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // load merges kubeconfigs as kubectl does.
