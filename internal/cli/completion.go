@@ -66,6 +66,21 @@ func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
 // sandbox: a person waits at the prompt.
 const completionTimeout = 3 * time.Second
 
+// completeFileFlags lets the shell complete the flags that are marked as files of
+// any name: cobra leaves those to the default, which is no files here.
+func completeFileFlags(cmd *cobra.Command) {
+	mark := func(f *flag) {
+		extensions, isFile := f.Annotations[cobra.BashCompFilenameExt]
+		if _, has := cmd.GetFlagCompletionFunc(f.Name); isFile && len(extensions) == 0 && !has {
+			must(cmd.RegisterFlagCompletionFunc(f.Name, completeFiles))
+		}
+	}
+	cmd.LocalFlags().VisitAll(mark)
+	for _, child := range cmd.Commands() {
+		completeFileFlags(child)
+	}
+}
+
 // listed completes a list with commas: what complete offers for the element behind
 // the last comma, without those that the list has already.
 func listed(complete cobra.CompletionFunc) cobra.CompletionFunc {

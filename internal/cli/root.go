@@ -69,6 +69,7 @@ new one does not come up.`,
 	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
+	completeFileFlags(root)
 	root.SetHelpCommandGroupID(groupAround)
 	return root
 }
