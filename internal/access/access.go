@@ -288,6 +288,32 @@ func (e Entry) String() string {
 	return "(" + kind + ";" + flags + ";" + rights + ";;;" + e.Account + ")"
 }
 
+// Access lists of folders that hold what SYSTEM runs, or what it is told by. Every
+// account may read both. In a Programs folder only administrators can change
+// anything, at any depth. A Shared one is such a folder's parent: ordinary accounts
+// cannot change the folder itself, and what is below inherits what Windows Server
+// gives to a folder in the root of a drive.
+const (
+	Programs = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
+	Shared   = Programs + "(A;CIIO;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
+)
+
+// OrdinaryChangers are the changers besides the machine's built-in administrator,
+// whose account number is 500. A list that cannot be read is taken for everybody's.
+func OrdinaryChangers(sddl string) (accounts []string) {
+	list, err := Parse(sddl)
+	if err != nil {
+		return []string{"WD"}
+	}
+	for _, account := range list.Changers() {
+		builtIn := account == "LA" || strings.HasPrefix(account, "S-1-5-21-") && strings.HasSuffix(account, "-500")
+		if !builtIn {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
 // Trusted reports whether an account is the machine itself: SYSTEM, the
 // administrators or Windows' own installer.
 func Trusted(account string) bool {

@@ -9,6 +9,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/layout"
@@ -18,8 +19,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// folders makes the folders that containerd, kubelet and kubeadm expect, and
-// keeps everybody but administrators from those with credentials in them.
+// folders makes the folders that containerd, kubelet and kubeadm expect. Only
+// administrators have access to those with credentials in them, and no ordinary
+// account can change those with what SYSTEM runs.
 type folders struct{ *joining }
 
 // foldersSDDL is for folders with credentials; what is made in them inherits it.
@@ -58,63 +60,123 @@ func (s *folders) secret() []string { return []string{kubernetesConfig, kubeletD
 // of ours has put there.
 func (s *folders) data() []string { return []string{kubernetesConfig, kubeletData} }
 
+// programs are the folders in which ordinary accounts must not change anything:
+// SYSTEM runs what is in them, or does what it says.
+func (s *folders) programs() []string {
+	return []string{
+		v1alpha1.KubernetesFolder, folderOf(containerdBin), s.spec.Containerd.CNI.BinDirectory, s.spec.Containerd.CNI.ConfigDirectory,
+		folderOf(s.spec.Containerd.LogFile), `C:\var\log`, `C:\usr\libexec\kubernetes`, kubeletargs.ConfigFolder,
+	}
+}
+
+// security is what a folder of wanted is made or restricted with.
+func (s *folders) security(path string) string {
+	inside := func(folder string) bool {
+		return strings.HasPrefix(strings.ToLower(path)+`\`, strings.ToLower(folder)+`\`)
+	}
+	switch {
+	case slices.ContainsFunc(s.secret(), inside):
+		return foldersSDDL
+	case slices.ContainsFunc(s.programs(), inside):
+		return access.Programs
+	}
+	return access.Shared
+}
+
 func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	missing, open, err := s.compare(ctx, n)
+	f, err := s.compare(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	var parts []string
 	detail := ""
 	const listed = 2
-	switch made := deepest(missing); {
+	switch made := deepest(f.missing); {
 	case len(made) > listed:
 		parts, detail = append(parts, fmt.Sprintf("make %d folders", len(made))), strings.Join(made, ", ")
 	case len(made) > 0:
 		parts = append(parts, "make "+strings.Join(made, ", "))
 	}
-	if len(open) > 0 {
-		parts = append(parts, "restrict "+strings.Join(open, ", ")+" to Administrators and SYSTEM")
+	if len(f.readable) > 0 {
+		parts = append(parts, "restrict "+strings.Join(f.readable, ", ")+" to Administrators and SYSTEM")
+	}
+	if len(f.changeable) > 0 {
+		parts = append(parts, "let only Administrators and SYSTEM change "+strings.Join(f.changeable, ", "))
 	}
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; "), Detail: detail}, nil
 }
 
-// compare finds the folders that are missing, and those with credentials, there
-// or not, that others may read.
-func (s *folders) compare(ctx context.Context, n *node.Node) (missing, open []string, err error) {
+// folderDifferences are the folders that are not as they have to be.
+type folderDifferences struct {
+	missing    []string
+	readable   []string // by others, with credentials in them; there or not
+	changeable []string // there, by ordinary accounts
+}
+
+func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifferences, err error) {
 	for _, path := range s.wanted() {
 		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 		switch {
 		case errors.Is(err, host.ErrNotExist):
-			missing = append(missing, path)
+			f.missing = append(f.missing, path)
+			continue
 		case err != nil:
-			return nil, nil, fmt.Errorf("look at %s: %w", path, err)
+			return f, fmt.Errorf("look at %s: %w", path, err)
 		case !info.GetFolder() && !info.GetLink():
-			return nil, nil, fmt.Errorf("%s is a file and must be a folder: move it away", path)
+			return f, fmt.Errorf("%s is a file and must be a folder: move it away", path)
+		}
+		by, err := changers(ctx, n, path)
+		if err != nil {
+			return f, err
+		}
+		if len(by) > 0 && !containsFold(s.secret(), path) {
+			f.changeable = append(f.changeable, path)
 		}
 	}
 	for _, path := range s.secret() {
-		if containsFold(missing, path) {
-			open = append(open, path)
+		if containsFold(f.missing, path) {
+			f.readable = append(f.readable, path)
 			continue
 		}
 		restricted, err := smallfile.Restricted(ctx, n, path)
 		if err != nil {
-			return nil, nil, err
+			return f, err
 		}
 		if !restricted {
-			open = append(open, path)
+			f.readable = append(f.readable, path)
 		}
 	}
-	return missing, open, nil
+	return f, nil
+}
+
+// changers are the ordinary accounts that may change a file, or what is in a folder.
+// Wine keeps no access lists.
+func changers(ctx context.Context, n *node.Node, path string) ([]string, error) {
+	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	if err != nil {
+		return nil, fmt.Errorf("read the access list of %s: %w", path, err)
+	}
+	by := access.OrdinaryChangers(acl.GetSddl())
+	if len(by) == 0 {
+		return nil, nil
+	}
+	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("read what kind of machine it is: %w", err)
+	}
+	if facts.GetSimulated() == "wine" {
+		return nil, nil
+	}
+	return by, nil
 }
 
 func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	missing, open, err := s.compare(ctx, n)
+	f, err := s.compare(ctx, n)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	err = update(ctx, n, func(r *record) {
-		for _, path := range missing {
+		for _, path := range f.missing {
 			if !r.folder(path) {
 				r.Folders = append(r.Folders, folderRecord{Path: path, Data: containsFold(s.data(), path)})
 			}
@@ -123,17 +185,64 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	for _, path := range missing {
-		if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path}); err != nil {
+	for _, path := range f.changeable {
+		if err := s.protect(ctx, n, path); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
+	for _, path := range f.missing {
+		if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path, Sddl: s.security(path)}); err != nil {
 			return plan.Outcome{}, fmt.Errorf("make %s: %w", path, err)
 		}
 	}
-	for _, path := range open {
+	for _, path := range f.readable {
 		if err := smallfile.Restrict(ctx, n, path, foldersSDDL); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
 	return plan.Outcome{}, nil
+}
+
+// protect keeps ordinary accounts from changing a folder that is there. One that
+// belongs to such an account is refused, since handles from before keep their
+// rights; and so is a folder of programs with something in it that such an account
+// may change.
+func (s *folders) protect(ctx context.Context, n *node.Node, path string) error {
+	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	if err != nil {
+		return fmt.Errorf("read the access list of %s: %w", path, err)
+	}
+	list, err := access.Parse(acl.GetSddl())
+	if err == nil && len(access.OrdinaryChangers("O:"+list.Owner+"D:P")) > 0 {
+		return fmt.Errorf("%s belongs to the ordinary account %s: move it away, so that `swdt join` makes it", path, list.Owner)
+	}
+	if _, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: path, Sddl: s.security(path)}); err != nil {
+		return fmt.Errorf("let only administrators change %s: %w", path, err)
+	}
+	if s.security(path) == access.Shared {
+		return nil
+	}
+	return nothingPlanted(ctx, n, path)
+}
+
+// nothingPlanted refuses a folder that has something in it which an ordinary account
+// may change.
+func nothingPlanted(ctx context.Context, n *node.Node, path string) error {
+	entries, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: path})
+	if err != nil {
+		return fmt.Errorf("look into %s: %w", path, err)
+	}
+	for _, entry := range entries.GetEntries() {
+		by, err := changers(ctx, n, entry.GetPath())
+		if err != nil {
+			return err
+		}
+		if len(by) > 0 {
+			return fmt.Errorf("the ordinary account %s can change %s, and SYSTEM runs what is in this folder: look at it, then move it away",
+				strings.Join(by, ", "), entry.GetPath())
+		}
+	}
+	return nil
 }
 
 func (s *folders) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {

@@ -61,25 +61,12 @@ func copyNew(files host.Files, from, to string) error {
 	return errors.Join(err, file.Close())
 }
 
-// changers are the accounts besides the administrators that can change a file with
-// this access list; one that cannot be read is taken for everybody's.
-func changers(sddl string, err error) (accounts []string) {
-	list, parseErr := access.Parse(sddl)
-	if err != nil || parseErr != nil {
+// changers are the ordinary accounts that can change a file with this access list.
+func changers(sddl string, err error) []string {
+	if err != nil {
 		return []string{"WD"}
 	}
-	for _, account := range list.Changers() {
-		if !isAdministrator(account) {
-			accounts = append(accounts, account)
-		}
-	}
-	return accounts
-}
-
-// isAdministrator recognises the machine's built-in administrator, whose account
-// number is 500.
-func isAdministrator(account string) bool {
-	return account == "LA" || strings.HasPrefix(account, "S-1-5-21-") && strings.HasSuffix(account, "-500")
+	return access.OrdinaryChangers(sddl)
 }
 
 // dress gives the new binary the access list of the old one, or the safe one if
