@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/windows/svc"
 
 	"github.com/swdt-dev/swdt/internal/agent"
+	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/host/windows"
 	"github.com/swdt-dev/swdt/internal/layout"
 )
@@ -28,7 +29,7 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, "swdt-agent:", err)
 		return 1
 	}
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == handshake.InstallArgument {
 		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	service := &guardian{ctx: ctx, machine: machine, args: args}

@@ -16,6 +16,8 @@ import (
 	"io"
 	"log"
 
+	"github.com/swdt-dev/swdt/internal/custody"
+	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/pktmon"
 	"github.com/swdt-dev/swdt/internal/swap"
@@ -27,6 +29,13 @@ type Machine struct {
 	Executable string      // the agent's own path on the node
 	Hash       string      // SHA-256 of that file, lower-case hex
 	Log        *log.Logger // for what only the node's side can tell; nil: discarded
+}
+
+// inCustody is m with files that believe nothing of swdt's own which another account
+// could have put there.
+func (m Machine) inCustody() Machine {
+	m.Host = custody.Host(m.Host)
+	return m
 }
 
 func (m Machine) logger() *log.Logger {
@@ -45,7 +54,8 @@ const (
 
 // Main is the agent's program. Without arguments it serves one session on stdin
 // and stdout until stdin ends; with `guardian ID` it brings that transaction to
-// its end, with `capture ID` that capture. It returns the exit code. Reads and
+// its end, with `capture ID` that capture; with `install` it puts itself in its place
+// on the node. It returns the exit code. Reads and
 // writes that stdin and stdout do not let go of may still be blocked when it
 // returns: end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -55,12 +65,14 @@ func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout
 	switch {
 	case len(args) == 0:
 		return serveStandardStreams(ctx, m, stdin, stdout)
+	case len(args) == 1 && args[0] == handshake.InstallArgument:
+		return install(ctx, m, stdout)
 	case len(args) == 2 && args[0] == swap.GuardianArgument:
-		return guard(ctx, m, args[1])
+		return guard(ctx, m.inCustody(), args[1])
 	case len(args) == 2 && args[0] == pktmon.Argument:
-		return guardCapture(ctx, m, args[1])
+		return guardCapture(ctx, m.inCustody(), args[1])
 	default:
-		fmt.Fprintln(stderr, "usage: swdt-agent [guardian ID | capture ID]\n"+
+		fmt.Fprintln(stderr, "usage: swdt-agent [install | guardian ID | capture ID]\n"+
 			"swdt starts this program on a node; it is not meant to be run by hand.")
 		return exitUsage
 	}

@@ -37,9 +37,6 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	if err := json.Unmarshal(first.GetData(), &plan); err != nil {
 		return fmt.Errorf("read the capture's plan: %w", err)
 	}
-	if err := protectRoot(s.host.Files, true); err != nil {
-		return err
-	}
 	if plan.Fetch {
 		return s.keep(stream, plan.ID)
 	}

@@ -62,9 +62,6 @@ func (s *machineService) Lock(_ context.Context, request *agentv1.LockRequest) (
 	if s.lock != nil {
 		return &agentv1.LockReply{}, nil // this session has it already
 	}
-	if err := protectRoot(s.host.Files, true); err != nil {
-		return nil, fmt.Errorf("lock the node: %w", err)
-	}
 	holder := request.GetHolder()
 	lock, err := s.host.Files.Lock(layout.LockFile, []byte(holder[:min(len(holder), maxHolder)]))
 	if err != nil {

@@ -52,13 +52,9 @@ func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 		}
 		return err
 	}
+	m = m.inCustody()
 	s := newSession(m)
 	defer s.end()
-	// The folder is protected as soon as somebody is there who can do it. A user
-	// who may not can still look around.
-	if err := protectRoot(m.Host.Files, false); err != nil {
-		s.log.Print(err)
-	}
 	if err := pktmon.Heal(ctx, s.captureMachine()); err != nil {
 		s.log.Print(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
@@ -214,40 +215,49 @@ func TestFirewall(t *testing.T) {
 	}
 }
 
-// The folder with the agent and the journals is closed to others as soon as an
-// agent runs that finds it open, and not written to when it is as it must be.
-func TestTheRootFolderIsProtected(t *testing.T) {
+// A folder that has our name and could be another user's is not written into: it is
+// moved aside, and a new one made. One that is as it must be is only looked at.
+func TestARootThatIsNotOursIsMovedAside(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
-	files := m.Process("setup").Files
-	if err := files.MakeFolder(layout.Agents); err != nil {
+	user := m.SpawnAs("user.exe", simulated.User)
+	if err := user.Host.Files.MakeFolder(layout.Journals); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		connect(t, m.Process("agent")).close(t)
+		c := connect(t, m.Process("agent"))
+		if _, err := c.Lock(t.Context(), &agentv1.LockRequest{Holder: "one"}); err != nil {
+			t.Fatal(err)
+		}
+		c.close(t)
 	}
-	sddl, err := files.ACL(layout.Root)
-	if err != nil || sddl != layout.RootSDDL {
-		t.Errorf("got %s, %v", sddl, err)
+	sddl, err := m.Process("look").Files.ACL(layout.Root)
+	if err != nil {
+		t.Fatal(err)
 	}
-	changes := 0
+	if list, err := access.Parse(sddl); err != nil || list.Owner != access.System || !list.Exclusive() {
+		t.Errorf("the root: %s, %v", sddl, err)
+	}
+	moved, made := 0, 0
 	for _, op := range m.Operations() {
-		if op.Process == "agent" {
-			changes++
+		switch {
+		case op.Kind == simulated.OpRename && op.From == layout.Root:
+			moved++
+		case op.Kind == simulated.OpFolder && op.Target == layout.Root && op.Process == "agent":
+			made++
+		case op.Kind == simulated.OpACL:
+			t.Errorf("an access list was changed: %v", op)
 		}
 	}
-	if changes != 1 {
-		t.Errorf("%d changes: %v", changes, m.Operations())
+	if moved != 1 || made != 1 {
+		t.Errorf("moved aside %d times, made %d times", moved, made)
 	}
 }
 
-// Somebody who may not change the folder can still look around.
-func TestASessionWithoutTheRightToProtect(t *testing.T) {
+// A user who may not make the folder can still look around.
+func TestASessionWithoutTheRightToMakeTheRoot(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
-	if err := m.Process("setup").Files.MakeFolder(layout.Root); err != nil {
-		t.Fatal(err)
-	}
 	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind == simulated.OpACL {
+		if op.Kind == simulated.OpFolder {
 			return simulated.Fail(host.ErrPermission)
 		}
 		return simulated.Continue()
@@ -260,9 +270,6 @@ func TestASessionWithoutTheRightToProtect(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	c.close(t)
-	if c.log.Len() == 0 {
-		t.Fatal("nothing was logged")
-	}
 }
 
 func isInvalid(err error) bool { return status.Code(err) == codes.InvalidArgument }

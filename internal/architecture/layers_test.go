@@ -18,7 +18,7 @@ func floors() map[string]int {
 	levels := [][]string{
 		0: {"api/v1alpha1", "api/agent/v1", "internal/browsertest", "internal/handshake", "internal/layout", "internal/host", "internal/access", "internal/ui",
 			"internal/agentbin", "internal/commandline", "internal/containerdconfig", "internal/logline", "internal/redact", "internal/cri", "internal/cri/simulated", "internal/wine", "internal/architecture", "internal/delta", "internal/localfile", "internal/ssh/sshtest", "internal/stats", "internal/pcapng", "internal/vfp", "internal/wait", "internal/once", "internal/remedy", "e2e"},
-		1: {"internal/packed", "internal/reply", "internal/guard", "internal/host/windows", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/host/hosttest", "internal/rpcerror",
+		1: {"internal/packed", "internal/reply", "internal/custody", "internal/guard", "internal/host/windows", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/host/hosttest", "internal/rpcerror",
 			"internal/finding", "internal/redact/document", "internal/blobs", "internal/wine/winetest", "internal/hashcache", "internal/scm", "internal/settings", "internal/command", "internal/config", "internal/build", "internal/stats/record", "internal/stats/watch", "internal/cri/measure", "internal/kubeletargs", "internal/trace/record"},
 		2: {"internal/host/simulated", "internal/pktmon", "internal/stats/report", "internal/stats/export", "internal/controlplane", "internal/cluster", "internal/cluster/simulated", "internal/swap", "internal/ssh", "internal/source", "internal/powershell"},
 		3: {"internal/stats/source", "internal/agent", "internal/node", "internal/artifact"},
@@ -41,7 +41,7 @@ func floors() map[string]int {
 // both sides share, never anything of the host side.
 func nodeSide() []string {
 	return []string{"internal/agent", "internal/swap", "internal/scm", "internal/settings", "internal/hashcache",
-		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "internal/cri/simulated", "internal/pktmon", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/guard", "cmd/swdt-agent"}
+		"internal/host", "internal/host/windows", "internal/host/simulated", "internal/cri", "internal/cri/simulated", "internal/pktmon", "internal/pktmon/imitation", "internal/vfp/imitation", "internal/guard", "internal/custody", "cmd/swdt-agent"}
 }
 
 func shared() []string {

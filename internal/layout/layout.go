@@ -6,7 +6,9 @@ import "strings"
 const (
 	// Root holds everything; only Administrators and SYSTEM may write there.
 	Root = `C:\ProgramData\swdt`
-	// RootSDDL is Root's owner and protected access list, inherited by all below.
+
+	// RootSDDL is the owner and protected access list of the folders that `swdt join`
+	// makes for Kubernetes. Root has one of its own: see package custody.
 	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
 	// Agents has one folder for each agent, named by its hash.
 	Agents = Root + `\agent`

@@ -3,6 +3,8 @@ package node
 import (
 	"fmt"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/layout"
 )
 
 // UnreachableError is returned when a node could not be reached or trusted, or
@@ -55,8 +57,8 @@ type AgentBlockedError struct {
 
 func (e *AgentBlockedError) Error() string {
 	said := quoted("the node said", e.Output)
-	folder := e.Path[:strings.LastIndex(e.Path, `\`)]
-	folder = folder[:strings.LastIndex(folder, `\`)]
+	// Where it is put, and where it is uploaded to.
+	const folder = layout.Agents + `,"$env:USERPROFILE\` + uploadedPrefix + `*` + uploadedSuffix + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
 			"On the node: Add-MpPreference -ExclusionPath %s", said, folder)
@@ -109,13 +111,12 @@ func (e *NotAdministratorError) Error() string {
 }
 func (e *NotAdministratorError) Unwrap() error { return e.Err }
 
-// LinkError: a folder of ours on the node leads somewhere else, which is not to
-// be trusted.
-type LinkError struct{ Path string }
+// ForeignFolderError: a folder of ours on the node could be another account's, and
+// cannot be moved aside.
+type ForeignFolderError struct{ Err error }
 
-func (e *LinkError) Error() string {
-	return fmt.Sprintf("%s is a link on the node, so others may decide what runs from there; remove it", e.Path)
-}
+func (e *ForeignFolderError) Error() string { return "install the agent: " + e.Err.Error() }
+func (e *ForeignFolderError) Unwrap() error { return e.Err }
 
 // InstallError is any other failure to bring the agent to the node.
 type InstallError struct {

@@ -40,6 +40,8 @@ type fakeNode struct {
 	agent  agentbin.Agent
 	faults faults
 
+	installing sync.Mutex // the installed agent is replaced as a whole
+
 	mu       sync.Mutex
 	commands []string // run on the node, the agent's path as "agent"
 	bootID   string
@@ -56,7 +58,7 @@ type faults struct {
 	unix        bool // has no drive C:
 	blocked     bool // the agent does not start
 	mute        bool // the agent says nothing
-	noAdmin     bool // icacls is refused
+	noAdmin     bool // the agent may not install itself
 	otherAgent  bool // claims to be another one
 	disk        diskFaults
 	lastWords   string
@@ -123,16 +125,17 @@ func (n *fakeNode) run(s server.Session) {
 	command := s.RawCommand()
 	path := layout.Agent(n.agent.Hash)
 	n.mu.Lock()
-	n.commands = append(n.commands, strings.ReplaceAll(command, path, "agent"))
+	if strings.HasPrefix(command, `.\`) {
+		n.commands = append(n.commands, "install")
+	} else {
+		n.commands = append(n.commands, strings.ReplaceAll(command, path, "agent"))
+	}
 	n.mu.Unlock()
 	switch {
 	case n.faults.shell != nil:
 		n.faults.shell(s)
-	case strings.HasPrefix(command, "icacls "):
-		if n.faults.noAdmin {
-			fmt.Fprintln(s.Stderr(), "Access is denied.")
-			s.Exit(5)
-		}
+	case strings.HasPrefix(command, `.\`) && strings.HasSuffix(command, " "+handshake.InstallArgument):
+		n.installAgent(s, strings.TrimSuffix(command[2:], " "+handshake.InstallArgument))
 	case command == "cmd /c ver":
 		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
 	case command == path:
@@ -141,6 +144,33 @@ func (n *fakeNode) run(s server.Session) {
 		n.t.Errorf("unexpected command %q", command)
 		s.Exit(1)
 	}
+}
+
+// installAgent is the uploaded agent that puts itself in its place.
+func (n *fakeNode) installAgent(s server.Session, uploaded string) {
+	content, err := n.read("/" + uploaded)
+	if err != nil || n.faults.blocked {
+		fmt.Fprintln(s.Stderr(), "This program is blocked by group policy.")
+		s.Exit(5)
+		return
+	}
+	path := layout.Agent(n.agent.Hash)
+	result := handshake.Installed{Path: path}
+	root, err := n.files.Lstat(slashed(layout.Root))
+	switch {
+	case n.faults.noAdmin:
+		result.Failure, result.Message = handshake.NotAllowed, "make "+layout.Root+": access is denied"
+	case err == nil && !root.IsDir():
+		result.Failure, result.Message = handshake.Foreign, "refuse to use "+layout.Root
+	default:
+		n.installing.Lock()
+		if there, err := n.read(slashed(path)); err != nil || there != content {
+			n.write(slashed(path), content)
+		}
+		n.installing.Unlock()
+	}
+	fmt.Fprintln(s, "Welcome to win1!")     // some login shells greet
+	_ = handshake.PrintInstalled(s, result) // the client may have gone
 }
 
 func (n *fakeNode) runAgent(s server.Session, path string) {

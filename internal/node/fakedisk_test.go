@@ -6,7 +6,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/pkg/sftp"
 )
@@ -16,6 +18,7 @@ type disk struct {
 	mem    sftp.Handlers
 	faults diskFaults
 	test   bool // the test's own view has no faults
+	ages   map[string]time.Duration
 }
 
 type diskFaults struct {
@@ -49,14 +52,51 @@ func (d *disk) client(t *testing.T) *sftp.Client {
 func (d *disk) Fileread(r *sftp.Request) (io.ReaderAt, error) { return d.mem.FileGet.Fileread(r) }
 
 func (d *disk) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
-	return d.mem.FileList.Filelist(r)
+	list, err := d.mem.FileList.Filelist(r)
+	if err != nil {
+		return nil, err
+	}
+	return agedLister{list, d.ages}, nil
 }
+
+// age makes a file at the root look as if it had been written that long ago.
+func (d *disk) age(name string, by time.Duration) {
+	if d.ages == nil {
+		d.ages = map[string]time.Duration{}
+	}
+	d.ages[strings.TrimPrefix(name, "/")] = by
+}
+
+type agedLister struct {
+	sftp.ListerAt
+	ages map[string]time.Duration
+}
+
+func (l agedLister) ListAt(into []os.FileInfo, offset int64) (int, error) {
+	n, err := l.ListerAt.ListAt(into, offset)
+	for i, info := range into[:n] {
+		if by, aged := l.ages[info.Name()]; aged {
+			into[i] = agedInfo{info, by}
+		}
+	}
+	return n, err
+}
+
+type agedInfo struct {
+	os.FileInfo
+	by time.Duration
+}
+
+func (i agedInfo) ModTime() time.Time { return i.FileInfo.ModTime().Add(-i.by) }
 
 func (d *disk) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	return d.mem.FileList.(sftp.LstatFileLister).Lstat(r)
 }
 
 func (d *disk) Filewrite(r *sftp.Request) (io.WriterAt, error) {
+	if d.faults.denied {
+		return nil, sftp.ErrSSHFxPermissionDenied
+	}
 	w, err := d.mem.FilePut.Filewrite(r)
 	if err != nil {
 		return nil, err
@@ -73,9 +113,6 @@ func (d *disk) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 }
 
 func (d *disk) Filecmd(r *sftp.Request) error {
-	if d.faults.denied && r.Method == "Mkdir" {
-		return sftp.ErrSSHFxPermissionDenied
-	}
 	// Windows has no rename over an existing file.
 	if r.Method == "Rename" {
 		if _, err := d.mem.FileList.Filelist(sftp.NewRequest("Stat", r.Target)); err == nil {

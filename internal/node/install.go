@@ -11,9 +11,11 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/pkg/sftp"
 
+	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -21,8 +23,6 @@ import (
 
 // sftpPath is a Windows path as Win32-OpenSSH's SFTP spells it.
 func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
-
-func parent(windows string) string { return windows[:strings.LastIndex(windows, `\`)] }
 
 // install brings the agent to the node. silent is how its start failed, if it was
 // tried, which may have another cause than that it is missing; known says that
@@ -94,6 +94,9 @@ type installation struct {
 	known  bool   // what stands there is to be trusted
 }
 
+// run uploads the agent into the profile of the user who logs in, where no other user
+// of the node can write, and has it put itself in its place from there: what only
+// native calls can do without a moment in which others have access.
 func (i *installation) run(ctx context.Context) error {
 	if i.known {
 		if there, err := i.alreadyThere(); err != nil || there {
@@ -101,16 +104,85 @@ func (i *installation) run(ctx context.Context) error {
 		}
 	}
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
-	for _, folder := range []string{layout.Root, layout.Agents, parent(i.path)} {
-		if err := i.secureFolder(ctx, folder); err != nil {
-			return err
-		}
-	}
-	temporary, err := i.upload(i.node.opts.Reporter)
-	if err != nil {
+	i.removeStale()
+	uploaded := uploadedPrefix + strings.ToLower(rand.Text()) + uploadedSuffix
+	defer i.files.Remove(uploaded) // best effort: a later installation removes what is left
+	if err := i.upload(uploaded, i.node.opts.Reporter); err != nil {
 		return err
 	}
-	return i.place(ctx, temporary)
+	return i.install(ctx, uploaded)
+}
+
+// An uploaded agent's name has nothing that a shell would read otherwise.
+const (
+	uploadedPrefix = "swdt-agent-"
+	uploadedSuffix = ".exe"
+	// staleAfter is the age at which an uploaded agent is one that a lost connection
+	// has left.
+	staleAfter = 24 * time.Hour
+)
+
+// removeStale removes uploaded agents that were left behind. The node's clock decides
+// by what it gives to new files, so that a wrong one removes nothing too early.
+func (i *installation) removeStale() {
+	entries, err := i.files.ReadDir(".")
+	if err != nil {
+		return
+	}
+	var newest time.Time
+	for _, each := range entries {
+		if each.ModTime().After(newest) {
+			newest = each.ModTime()
+		}
+	}
+	for _, each := range entries {
+		random, ours := strings.CutPrefix(each.Name(), uploadedPrefix)
+		random, exe := strings.CutSuffix(random, uploadedSuffix)
+		if ours && exe && len(random) == len(rand.Text()) && each.Mode().IsRegular() && newest.Sub(each.ModTime()) > staleAfter {
+			i.files.Remove(each.Name())
+		}
+	}
+}
+
+// install runs the uploaded agent once. The command is a path without a folder's name
+// and one plain argument, which cmd and PowerShell read alike, wherever the profile is.
+func (i *installation) install(ctx context.Context, uploaded string) error {
+	const attempt = "install the agent"
+	limited, cancel := context.WithTimeout(ctx, i.node.opts.AgentTimeout)
+	defer cancel()
+	out, err := i.client.Run(limited, `.\`+uploaded+" "+handshake.InstallArgument)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return &NoAnswerError{Path: uploaded, Err: limited.Err()}
+	case err != nil:
+		return &InstallError{Attempt: attempt, Err: err}
+	}
+	result, ok := handshake.FindInstalled(out.Stdout)
+	if !ok {
+		_, err := i.files.Lstat(uploaded)
+		return &AgentBlockedError{
+			Path: i.path, Vanished: errors.Is(err, fs.ErrNotExist), ExitCode: out.ExitCode, Output: out.Stdout + " " + out.Stderr,
+		}
+	}
+	if result.MovedAside != "" {
+		i.node.opts.Reporter.Warn("%s: other users could change %s: moved it to %s, and made a new one. What it says of earlier joins and traces is not believed",
+			i.node.Name, layout.Root, result.MovedAside)
+	}
+	said := errors.New(result.Message)
+	switch result.Failure {
+	case "":
+		return nil
+	case handshake.NotAllowed:
+		return &NotAdministratorError{Attempt: attempt, Err: said}
+	case handshake.DiskFull:
+		return &DiskFullError{Path: i.path, Size: i.node.opts.Agent.Size, Err: said}
+	case handshake.Foreign:
+		return &ForeignFolderError{Err: said}
+	default:
+		return &InstallError{Attempt: attempt, Err: said}
+	}
 }
 
 // alreadyThere reports whether exactly this agent is on the node.
@@ -141,94 +213,23 @@ func (i *installation) hash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// secureFolder makes a folder that only administrators and SYSTEM can write to:
-// what is in it will run with all rights. Everybody may create folders in
-// C:\ProgramData, so a folder that stands there may be a trap: its owner is
-// replaced first, then everything that its access list says.
-func (i *installation) secureFolder(ctx context.Context, folder string) error {
-	existed, err := i.makeFolder(folder)
-	if err != nil {
+// upload writes the agent into the profile and reads it back: with many writes in
+// flight, a failure can leave holes.
+func (i *installation) upload(name string, r ui.Reporter) error {
+	if err := i.write(name, r); err != nil {
 		return err
 	}
-	if !existed && folder != layout.Root {
-		return nil // new, in a folder that is safe
-	}
-	// No quotes and no parentheses: cmd and PowerShell disagree on them. So the
-	// rights are not inheritable yet; the agent sees to that once it runs.
-	commands := []string{`/setowner *S-1-5-32-544`}
-	if existed {
-		commands = append(commands, `/reset`)
-	}
-	commands = append(commands, `/inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F`)
-	return i.icacls(ctx, folder, commands...)
-}
-
-// icacls changes the owner and access list of a file or folder.
-func (i *installation) icacls(ctx context.Context, path string, commands ...string) error {
-	for _, c := range commands {
-		out, err := i.client.Run(ctx, "icacls "+path+" "+c)
-		if err != nil {
-			return &InstallError{Attempt: "restrict " + path + " to administrators", Err: err}
-		}
-		if out.ExitCode != 0 {
-			return &NotAdministratorError{
-				Attempt: fmt.Sprintf("restrict %s to administrators (icacls %s: exit code %d)", path, c, out.ExitCode),
-				Output:  out.Stdout + out.Stderr,
-			}
-		}
-	}
-	return nil
-}
-
-func (i *installation) makeFolder(folder string) (existed bool, err error) {
-	name := sftpPath(folder)
-	info, err := i.files.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = i.files.Mkdir(name); err == nil {
-			return false, nil
-		}
-		info, _ = i.files.Lstat(name) // another swdt may have been faster
-	}
-	attempt := "make the folder " + folder
-	switch {
-	case info != nil && info.Mode()&fs.ModeSymlink != 0:
-		return true, &LinkError{Path: folder}
-	case info != nil && info.IsDir():
-		return true, nil
-	case info != nil:
-		return true, &InstallError{Attempt: attempt, Err: errors.New("a file is in its place; remove it")}
-	case errors.Is(err, fs.ErrPermission):
-		return false, &NotAdministratorError{Attempt: attempt, Err: err}
-	case i.diskFull(err):
-		return false, &DiskFullError{Path: folder, Size: i.node.opts.Agent.Size, Err: err}
-	default:
-		return false, &InstallError{Attempt: attempt, Err: err}
-	}
-}
-
-// upload writes the agent under a name of its own and reads it back: with many
-// writes in flight, a failure can leave holes.
-func (i *installation) upload(r ui.Reporter) (temporary string, err error) {
-	temporary = sftpPath(i.path) + "." + strings.ToLower(rand.Text()[:8]) + ".tmp"
-	if err := i.write(temporary, r); err != nil {
-		i.files.Remove(temporary) // best effort: what failed is worth more than this
-		return "", err
-	}
-	sum, err := i.hash(temporary)
+	sum, err := i.hash(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
+		return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
 	case err != nil:
-		err = &InstallError{Attempt: "read the uploaded agent back", Err: err}
+		return &InstallError{Attempt: "read the uploaded agent back", Err: err}
 	case sum != i.node.opts.Agent.Hash:
-		err = &InstallError{Attempt: "read the uploaded agent back",
+		return &InstallError{Attempt: "read the uploaded agent back",
 			Err: fmt.Errorf("it is not what was sent (SHA-256 %.12s, not %.12s); try again", sum, i.node.opts.Agent.Hash)}
 	}
-	if err != nil {
-		i.files.Remove(temporary)
-		return "", err
-	}
-	return temporary, nil
+	return nil
 }
 
 func (i *installation) write(name string, r ui.Reporter) error {
@@ -272,50 +273,6 @@ func (i *installation) diskFull(err error) bool {
 	}
 	disk, err := i.files.StatVFS("/C:/")
 	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
-}
-
-// place renames the uploaded agent over whatever stands there, again where other
-// swdt do the same at this moment.
-func (i *installation) place(ctx context.Context, temporary string) error {
-	for try := 1; ; try++ {
-		err := i.files.Rename(temporary, sftpPath(i.path))
-		if err == nil {
-			return nil
-		}
-		if _, statErr := i.files.Lstat(temporary); errors.Is(statErr, fs.ErrNotExist) {
-			return &AgentBlockedError{Path: i.path, Vanished: true, ExitCode: -1}
-		}
-		kept, clearErr := i.keepOrRemove(ctx)
-		if kept || clearErr != nil || try == placeTries {
-			i.files.Remove(temporary) // best effort: it goes with this version's folder
-		}
-		switch {
-		case kept:
-			return nil
-		case clearErr != nil:
-			return clearErr
-		case try == placeTries:
-			return &InstallError{Attempt: "put the agent in its place as " + i.path, Err: err}
-		}
-	}
-}
-
-// placeTries bounds the renames that others spoil.
-const placeTries = 10
-
-// keepOrRemove clears the agent's place, unless this very agent stands there and
-// is to be trusted. What cannot be removed runs, in somebody's session, and what
-// runs nobody has open for writing: if it is this agent, it stays, for
-// administrators only.
-func (i *installation) keepOrRemove(ctx context.Context) (kept bool, err error) {
-	there, err := i.alreadyThere()
-	if err != nil || there && i.known {
-		return there, err
-	}
-	if i.files.Remove(sftpPath(i.path)) == nil || !there {
-		return false, nil
-	}
-	return true, i.icacls(ctx, i.path, `/setowner *S-1-5-32-544`, `/reset`)
 }
 
 // blocked says what became of an agent that was just installed and does not start.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/layout"
@@ -18,12 +19,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	if got := bootID(t, c); got != "boot-1" {
 		t.Fatalf("got %q", got)
 	}
-	root := layout.Root
-	want := []string{ // what stood there before must not be run
-		"icacls " + root + " /setowner *S-1-5-32-544",
-		"icacls " + root + " /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F",
-		"agent",
-	}
+	want := []string{"install", "agent"} // what stood there before must not be run
 	if got := f.ran(); !slices.Equal(got, want) {
 		t.Errorf("ran\n%s", strings.Join(got, "\n"))
 	}
@@ -33,6 +29,9 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	}
 	if entries, err := f.files.ReadDir(slashed(layout.Agents + `\` + f.agent.Hash)); err != nil || len(entries) != 1 {
 		t.Errorf("left %v, %v", entries, err)
+	}
+	if left := f.uploaded(); len(left) != 0 {
+		t.Errorf("left in the profile: %v", left)
 	}
 	c.Close()
 
@@ -50,23 +49,34 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	}
 }
 
-func TestFolderThatStoodThereIsTakenOverWholly(t *testing.T) {
-	f := newFakeNode(t, faults{})
-	f.mkdir(slashed(layout.Root), slashed(layout.Agents))
-	f.connect()
-	var got []string
-	for _, c := range f.ran() {
-		if rest, ok := strings.CutPrefix(c, "icacls "); ok {
-			got = append(got, strings.TrimPrefix(rest, layout.Root))
+// uploaded are the agents in the profile.
+func (n *fakeNode) uploaded() (names []string) {
+	n.t.Helper()
+	entries, err := n.files.ReadDir("/")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "swdt-agent-") {
+			names = append(names, entry.Name())
 		}
 	}
-	const grant = " /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F"
-	want := []string{
-		" /setowner *S-1-5-32-544", " /reset", grant,
-		`\agent /setowner *S-1-5-32-544`, `\agent /reset`, `\agent` + grant,
+	return names
+}
+
+func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
+	f := newFakeNode(t, faults{})
+	old, young, theirs := "swdt-agent-"+strings.Repeat("a", 26)+".exe", "swdt-agent-"+strings.Repeat("b", 26)+".exe", "swdt-agent-mine.exe"
+	for _, name := range []string{old, young, theirs} {
+		f.write("/"+name, "MZ")
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	f.disk.age("/"+old, 25*time.Hour)
+	f.disk.age("/"+theirs, 25*time.Hour)
+	f.connect()
+	left := f.uploaded()
+	slices.Sort(left)
+	if !slices.Equal(left, []string{young, theirs}) {
+		t.Errorf("left %q", left)
 	}
 }
 
@@ -126,8 +136,7 @@ func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
 			bootID(t, f.connect())
 
 			commands := f.ran()[before:]
-			restricted := slices.Index(commands, "icacls "+layout.Root+" /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F")
-			if started := slices.Index(commands, "agent"); restricted < 0 || started < restricted {
+			if !slices.Equal(commands, []string{"install", "agent"}) {
 				t.Errorf("ran\n%s", strings.Join(commands, "\n"))
 			}
 		})

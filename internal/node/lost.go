@@ -27,8 +27,8 @@ func IsHopeless(err error) bool {
 		other    *NotWindowsError
 		blocked  *AgentBlockedError
 		user     *NotAdministratorError
-		link     *LinkError
+		foreign  *ForeignFolderError
 	)
 	return isDistrust(err) || errors.As(err, &rejected) || errors.As(err, &other) ||
-		errors.As(err, &blocked) || errors.As(err, &user) || errors.As(err, &link)
+		errors.As(err, &blocked) || errors.As(err, &user) || errors.As(err, &foreign)
 }

@@ -23,6 +23,9 @@ const (
 	shellPowerShell shellKind = "powershell"
 )
 
+// profileFolder is where a session begins.
+const profileFolder = `C:\Users\` + Administrator
+
 func parseShell(s string) (shellKind, error) {
 	switch kind := shellKind(s); kind {
 	case "":
@@ -59,9 +62,9 @@ func (s *shell) run(ctx context.Context) int {
 
 // interact reads lines until exit or the end of the input.
 func (s *shell) interact(ctx context.Context) int {
-	prompt := `C:\Users\Administrator>`
+	prompt := profileFolder + ">"
 	if s.kind == shellPowerShell {
-		prompt = `PS C:\Users\Administrator> `
+		prompt = "PS " + profileFolder + "> "
 	}
 	read := s.plainLines()
 	if s.terminal {
@@ -189,6 +192,10 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 	name, args := words[0], words[1:]
 	if name == "&" && len(args) > 0 { // PowerShell's call operator
 		name, args = args[0], args[1:]
+	}
+	// sshd starts the shell in the user's profile.
+	if rest, relative := strings.CutPrefix(strings.ReplaceAll(name, "/", `\`), `.\`); relative {
+		name = profileFolder + `\` + rest
 	}
 	code, err := s.program(ctx, host.Command{
 		Path: name, Args: args, Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,

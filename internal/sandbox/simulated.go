@@ -31,7 +31,9 @@ func otherAgent(hash string) simulated.Program {
 		Name: "another swdt-agent",
 		Match: func(image *simulated.Image) bool {
 			ours := strings.EqualFold(image.SHA256(), hash)
-			return !ours && strings.HasSuffix(strings.ToLower(image.Path), `\`+strings.ToLower(layout.AgentName))
+			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // uploaded, it has a longer one
+			agent := strings.TrimSuffix(layout.AgentName, ".exe")
+			return !ours && strings.HasPrefix(strings.ToLower(name), agent)
 		},
 		Main: func(_ context.Context, p *simulated.Process) int {
 			fmt.Fprintln(p.Stderr, "this sandbox was started by another build of swdt: end it with swdt sandbox down, and start it anew")
@@ -66,7 +68,7 @@ func (s *simulatedSession) run(ctx context.Context, c command) int {
 	h := s.process.Host
 	shell := &shell{
 		kind: s.shell, disk: h.Files, program: h.Processes.Run, builtin: s.builtin, command: c,
-		about: "a simulated Windows, held in memory; it knows a few commands (echo, ver, icacls, cmd, hostname, whoami)",
+		about: "a simulated Windows, held in memory; it knows a few commands (echo, ver, cmd, hostname, whoami)",
 	}
 	return shell.run(ctx)
 }
@@ -81,8 +83,6 @@ func (s *simulatedSession) builtin(ctx context.Context, sub *shell, words []stri
 		}
 		fmt.Fprintf(sub.stdout, "\r\nMicrosoft Windows [Version 10.0.%s]\r\n", facts.Build)
 		return 0, s.shell == shellCmd
-	case "icacls":
-		return icacls(s.process.Host.Files, words[1:], sub.stdout, sub.stderr), true
 	}
 	return 0, false
 }

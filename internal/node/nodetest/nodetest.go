@@ -22,6 +22,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent"
+	"github.com/swdt-dev/swdt/internal/custody"
 	"github.com/swdt-dev/swdt/internal/handshake"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -67,7 +68,7 @@ func Start(t testing.TB, name string, options simulated.Options) *Node {
 	options.Agent = &simulated.Agent{Hash: n.hash, Main: n.main}
 	n.Machine = simulated.New(options)
 	t.Cleanup(n.Machine.Close)
-	n.Files = n.Machine.Process("test").Files
+	n.Files = custody.Files(n.Machine.Process("test").Files)
 	n.Machine.WriteFile(n.executable, program) // there to stay, also when the power is cut
 	if err := n.begin(t.Context()); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/custody"
+	"github.com/swdt-dev/swdt/internal/handshake"
+	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
+)
+
+// install puts this program in its place on the node, as swdt asks at the first
+// contact: it runs then from the administrator's own profile, where no other user can
+// write. It says how that went in one line on stdout.
+func install(ctx context.Context, m Machine, stdout io.Writer) int {
+	i := &installation{files: custody.Files(m.Host.Files), executable: m.Executable, hash: m.Hash, path: layout.Agent(m.Hash)}
+	result := handshake.Installed{Path: i.path}
+	var err error
+	if result.MovedAside, err = custody.Secure(m.Host.Files); err == nil {
+		result.Kept, err = i.run(ctx)
+	}
+	if err != nil {
+		result.Failure, result.Message = failureKind(err), err.Error()
+	}
+	if printed := handshake.PrintInstalled(stdout, result); printed != nil {
+		m.logger().Print(errors.Join(err, printed))
+		return exitFailed
+	}
+	if err != nil {
+		return exitFailed
+	}
+	return exitDone
+}
+
+func failureKind(err error) handshake.FailureKind {
+	var foreign *custody.ForeignError
+	switch {
+	case errors.As(err, &foreign):
+		return handshake.Foreign
+	case errors.Is(err, host.ErrPermission):
+		return handshake.NotAllowed
+	case errors.Is(err, host.ErrDiskFull):
+		return handshake.DiskFull
+	}
+	return handshake.Failed
+}
+
+// installation copies an agent to its place.
+type installation struct {
+	files      host.Files
+	executable string // this program's own file
+	hash       string
+	path       string
+}
+
+// placeTries bounds the renames that other swdt spoil.
+const placeTries = 10
+
+// run leaves an agent alone that is this one; kept then.
+func (i *installation) run(ctx context.Context) (kept bool, err error) {
+	if kept, err := i.isThere(ctx); kept || err != nil {
+		return kept, err
+	}
+	if err := i.files.MakeFolder(parentFolder(i.path)); err != nil {
+		return false, err
+	}
+	temporary := i.path + "." + strings.ToLower(rand.Text()[:8]) + ".tmp"
+	if err := i.copyTo(ctx, temporary); err != nil {
+		return false, errors.Join(err, i.discard(temporary))
+	}
+	for try := 1; ; try++ {
+		err := i.files.Rename(temporary, i.path, true)
+		if err == nil {
+			return false, nil
+		}
+		// What cannot be replaced runs, in another session: this very agent, then.
+		kept, look := i.isThere(ctx)
+		if kept || look != nil || try == placeTries {
+			if !kept {
+				err = errors.Join(fmt.Errorf("put the agent in its place: %w", err), look)
+			} else {
+				err = nil
+			}
+			return kept, errors.Join(err, i.discard(temporary))
+		}
+	}
+}
+
+// isThere reports whether exactly this agent is in its place. Custody has judged it.
+func (i *installation) isThere(ctx context.Context) (bool, error) {
+	sum, err := i.hashOf(ctx, i.path)
+	if errors.Is(err, host.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the agent that is there: %w", err)
+	}
+	return sum == i.hash, nil
+}
+
+func (i *installation) copyTo(ctx context.Context, path string) error {
+	from, err := i.files.Open(i.executable)
+	if err != nil {
+		return fmt.Errorf("read this agent's own file: %w", err)
+	}
+	defer from.Close()
+	to, err := i.files.NewFile(path, "")
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(onlyWriter{to}, struct{ io.Reader }{from}, make([]byte, readChunk))
+	if err == nil {
+		err = to.Sync()
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("copy the agent to %s: %w", path, err)
+	}
+	sum, err := i.hashOf(ctx, path)
+	if err == nil && sum != i.hash {
+		err = fmt.Errorf("it has the SHA-256 %.12s, not %.12s; try again", sum, i.hash)
+	}
+	if err != nil {
+		return fmt.Errorf("read the copied agent back: %w", err)
+	}
+	return nil
+}
+
+func (i *installation) hashOf(ctx context.Context, path string) (string, error) {
+	file, err := i.files.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	buffer := make([]byte, readChunk)
+	for {
+		n, err := file.Read(buffer)
+		sum.Write(buffer[:n])
+		if err == io.EOF {
+			return hex.EncodeToString(sum.Sum(nil)), nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (i *installation) discard(path string) error {
+	if err := i.files.Remove(path); err != nil && !errors.Is(err, host.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}
