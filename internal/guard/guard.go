@@ -37,26 +37,60 @@ type Guardian struct {
 	Poll     time.Duration // between two looks at it
 }
 
-// Start registers the guardian of id and starts it, once an older one has ended.
-// A start that is said to have failed is believed only if the guardian is not at
-// work and, which hasRun tells, was not.
-func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) error {
-	if err := g.AwaitRemoved(ctx); err != nil {
-		return err
+// startTries bounds how often a registration is made anew that another session takes
+// away meanwhile.
+const startTries = 10
+
+// Start registers the guardian of id and starts it, once one of another id has ended.
+// Several sessions may call it for one id at once: the registration that one has made
+// serves all, and one guardian is at work when the first of them returns. A start that
+// is said to have failed is believed only if the guardian is not at work and, which
+// hasRun tells, was not.
+func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err error) {
+	for range startTries {
+		var again bool
+		if again, err = g.start(ctx, id, hasRun); !again {
+			return err
+		}
+		if late := wait.For(ctx, g.Poll); late != nil {
+			return errors.Join(err, late)
+		}
 	}
-	if err := g.register(ctx, id); err != nil {
-		err = fmt.Errorf("register the service that guards %s: %w", g.Guards, err)
-		return errors.Join(err, g.unregister(context.WithoutCancel(ctx)))
+	return err
+}
+
+// start is one attempt; again says that another session was in its way.
+func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (again bool, err error) {
+	config, err := g.Services.Config(ctx, g.Service)
+	registered := err == nil && config.CommandLine == g.commandLine(id)
+	if !registered {
+		if err := g.AwaitRemoved(ctx); err != nil {
+			return false, err
+		}
+		if err := g.register(ctx, id); err != nil {
+			err = fmt.Errorf("register the service that guards %s: %w", g.Guards, err)
+			if errors.Is(err, host.ErrServiceExists) || errors.Is(err, host.ErrServiceDeleting) {
+				return true, err
+			}
+			return false, errors.Join(err, g.Remove(ctx))
+		}
 	}
-	err := g.Services.Start(ctx, g.Service)
-	if err == nil {
-		return nil
+	err = g.Services.Start(ctx, g.Service)
+	if err == nil || errors.Is(err, host.ErrServiceRunning) {
+		return false, nil
 	}
 	if atWork, look := g.AtWork(ctx); look == nil && atWork || hasRun() {
-		return nil
+		return false, nil
 	}
 	err = fmt.Errorf("start the service that guards %s: %w", g.Guards, err)
-	return errors.Join(err, g.unregister(context.WithoutCancel(ctx)))
+	if errors.Is(err, host.ErrNoService) || errors.Is(err, host.ErrServiceDeleting) {
+		return true, err
+	}
+	return false, errors.Join(err, g.Remove(ctx))
+}
+
+func (g Guardian) commandLine(id string) string {
+	return fmt.Sprintf(`"%s" %s %s`, g.Executable, g.Argument, id)
 }
 
 func (g Guardian) register(ctx context.Context, id string) error {
@@ -64,7 +98,7 @@ func (g Guardian) register(ctx context.Context, id string) error {
 		Name:        g.Service,
 		DisplayName: g.DisplayName,
 		Description: g.Description,
-		CommandLine: fmt.Sprintf(`"%s" %s %s`, g.Executable, g.Argument, id),
+		CommandLine: g.commandLine(id),
 		StartType:   host.StartAuto,
 		Recovery:    g.Recovery,
 	})
@@ -118,8 +152,9 @@ func (g Guardian) RemoveEnded(ctx context.Context) error {
 	return g.unregister(ctx)
 }
 
-// Remove is the guardian's last act: it takes its own registration away, also
-// while the machine shuts down. The process ends by itself.
+// Remove takes the registration away, also while the machine shuts down, and goes on
+// until the SCM has let it. It is the guardian's last act, whose process then ends by
+// itself, and follows a start that failed.
 func (g Guardian) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gone)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func inLab(t *testing.T, test func(t *testing.T, l *lab)) {
 }
 
 func (l *lab) work(ctx context.Context, h *host.Host, _ string, args []string, _ io.Reader, _, _ io.Writer) int {
-	if strings.Join(args, " ") != "test one" {
+	if len(args) != 2 || args[0] != "test" {
 		return 2
 	}
 	select {
@@ -154,6 +155,78 @@ func TestAFailureToStart(t *testing.T) {
 	}
 }
 
+// A registration that cannot be taken away at once does not stay: at the next boot the
+// SCM would start it.
+func TestAFailureToStartIsClearedAwayAfterFurtherFailures(t *testing.T) {
+	for _, kind := range []simulated.Kind{simulated.OpServiceCreate, simulated.OpServiceStart} {
+		t.Run(string(kind), func(t *testing.T) {
+			inLab(t, func(t *testing.T, l *lab) {
+				failed, kept := false, 3
+				l.OnOperation(func(op simulated.Operation) simulated.Verdict {
+					switch {
+					case op.Target != service:
+					case op.Kind == simulated.OpServiceCreate && kind == op.Kind && op.Phase == simulated.After && !failed,
+						op.Kind == simulated.OpServiceStart && kind == op.Kind && op.Phase == simulated.Before && !failed:
+						failed = true
+						return simulated.Fail(host.ErrPermission)
+					case op.Kind == simulated.OpServiceDelete && op.Phase == simulated.Before && kept > 0:
+						kept--
+						return simulated.Fail(host.ErrInUse)
+					}
+					return simulated.Continue()
+				})
+				if err := l.Start(t.Context(), "one", never); !errors.Is(err, host.ErrPermission) || l.isRegistered(t) {
+					t.Errorf("registered: %v, %v", l.isRegistered(t), err)
+				}
+			})
+		})
+	}
+}
+
+// Two sessions find one guardian dead and heal it: before any operation of one, the
+// other does all of its own.
+func TestTwoHealersDoNotTakeEachOthersRegistrationAway(t *testing.T) {
+	const operations = 12
+	for _, left := range []bool{false, true} { // a registration of the dead one
+		for at := range operations {
+			t.Run(fmt.Sprint(left, at), func(t *testing.T) {
+				inLab(t, func(t *testing.T, l *lab) {
+					if left {
+						l.removes = false
+						l.mustStart(t)
+						l.end <- struct{}{}
+						synctest.Wait()
+						l.removes = true
+					}
+					other := l.Guardian
+					other.Services = l.Process("other session").Services
+					seen, healed := 0, false
+					var second error
+					l.OnOperation(func(op simulated.Operation) simulated.Verdict {
+						if op.Process != "session" || healed {
+							return simulated.Continue()
+						}
+						if seen++; seen > at {
+							healed = true
+							second = other.Start(t.Context(), "one", never)
+						}
+						return simulated.Continue()
+					})
+					first := l.Start(t.Context(), "one", never)
+					if first != nil || second != nil || !l.isAtWork(t) {
+						t.Errorf("one healer: %v; the other: %v; at work: %v", first, second, l.isAtWork(t))
+					}
+					l.OnOperation(nil)
+					l.end <- struct{}{}
+					if err := l.AwaitRemoved(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // What could not start is not left behind by a caller who is gone meanwhile.
 func TestAFailureToStartForACallerWhoIsGone(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab) {
@@ -191,7 +264,7 @@ func TestAnOlderGuardian(t *testing.T) {
 		inLab(t, func(t *testing.T, l *lab) {
 			l.mustStart(t)
 			started := make(chan error)
-			go func() { started <- l.Start(t.Context(), "one", never) }()
+			go func() { started <- l.Start(t.Context(), "two", never) }()
 			if err := l.RemoveEnded(t.Context()); err != nil || !l.isAtWork(t) {
 				t.Errorf("one at work was removed: %v", err)
 			}
