@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/layout"
 )
 
 const (
@@ -233,7 +235,11 @@ func (m *Machine) installMember() {
 // hasNode reports whether the components of a node are installed.
 func (p Preset) hasNode() bool { return p == Node || p == Member }
 
+// putFolder makes a folder with those above it. That of swdt is as swdt makes it.
 func (m *Machine) putFolder(path string) {
+	if strings.HasPrefix(fold(path)+`\`, fold(layout.Root)+`\`) {
+		_ = m.disk.newFolder(system(), layout.Root, access.SafeFolder) // unless it is there
+	}
 	if err := m.disk.makeFolder(system(), path); err != nil {
 		panic("simulated: preset folder " + path + ": " + err.Error())
 	}
