@@ -89,14 +89,21 @@ func (n *monitored) await(t *testing.T, what string, condition func() bool) {
 	})
 }
 
-// awaitClean waits until nothing captures, no filter is left and no guardian runs.
+// awaitClean waits until nothing captures, no filter is left and no guardian has anything
+// to do but to wait until the packets are fetched.
 func (n *monitored) awaitClean(t *testing.T) {
 	t.Helper()
 	n.await(t, "the capture has ended and its filters are removed", func() bool {
 		d := n.driver()
 		return !d.Running && len(d.Filters) == 0
 	})
-	n.await(t, "the guardian has gone", func() bool { return len(processesOf(t, n.info.Prefix, guardianProcess)) == 0 })
+	n.await(t, "the guardian has gone, or waits for the packets to be fetched", func() bool {
+		if len(processesOf(t, n.info.Prefix, guardianProcess)) == 0 {
+			return true
+		}
+		journal, err := os.ReadFile(filepath.Join(n.info.Prefix, "drive_c", "ProgramData", "swdt", "capture", "journal.json"))
+		return err == nil && strings.Contains(string(journal), `"state":"done"`)
+	})
 }
 
 // running is a `swdt capture` under way.
