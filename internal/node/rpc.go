@@ -97,7 +97,11 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 		code == codes.Canceled && ctx.Err() == nil: // our own Close or Reconnect
 		return c.lost(l, err)
 	}
-	return rpcerror.FromStatus(err)
+	err = rpcerror.FromStatus(err)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // the node claims what only we can do
+		return fmt.Errorf("the node ended the call: %s", err)
+	}
+	return err
 }
 
 // errHungUp stands for io.EOF, which whoever reads a stream takes for its good end.
