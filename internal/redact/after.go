@@ -103,8 +103,8 @@ func (s *scan) takeElement(begin, start int, k kind) int {
 		until.over = linesOfText
 	}
 	if start == len(s.text) && until.text == "" { // elements may stand within it
-		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3})
-		s.named = 3
+		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3, kind: password})
+		s.named, s.namedKind = 3, password
 	}
 	end, closed := s.valueEnd(start, until)
 	if start == end && closed || closed && harmless(s.text[start:end], k) {

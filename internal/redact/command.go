@@ -11,13 +11,15 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 	name := s.text[begin:end]
 	option := name[0] == '-'
 	switch {
-	case !option && !(isOneOf(name, "rp", "RP") && s.slashOption(begin)):
+	case !option && (len(name) != len("rp") || !isOneOf(name, "rp", "RP") || !s.slashOption(begin)):
 		return 0
 	case isOneOf(name, "rp", "RP", "-p", "-P", "-a"):
 		return s.shortOption(begin, end, name, b)
 	case option && len(name) > 2 && (name[1] == 'p' || name[1] == 'P') && s.glues(begin, name[1]):
 		s.add(span{from: begin, start: begin + 2, end: s.gluedEnd(begin + 2)})
 		return s.gluedEnd(begin + 2)
+	case option && len(name) > 2 && name[1] == 'u' && s.text[b.at] == ':' && s.runs(begin, "curl", ""):
+		return s.takeOne(begin, b.at+1, b.at+1, password)
 	case isOneOf(name, "--from-literal"):
 		return s.fromLiteral(begin, b)
 	case isOneOf(name, "-u", "--user", "--creds"), len(name) < 8 && name[len(name)-1] == 'u' && s.runs(begin, "curl", ""):
@@ -135,7 +137,7 @@ func (s *scan) userFlag(begin int, b behind) int {
 	}
 	end, closed := s.valueEnd(at, terminator{by: endsPlain})
 	colon := bytes.IndexByte(s.text[at:end], ':')
-	if colon < 1 || colon+1 == end-at || end > at+colon+1 && (s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
+	if colon < 1 || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 || harmless(s.text[at+colon+1:end], password) || end > at+colon+1 && (s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
 		return 0
 	}
 	s.add(span{from: begin, start: at + colon + 1, end: end, open: !closed, until: terminator{by: endsPlain}})
@@ -183,18 +185,16 @@ func (s *scan) netBefore(at int) bool {
 // netUse takes the argument of net use and net user that is neither an option, nor a
 // drive, nor a share; the first so many such are names.
 func (s *scan) netUse(at, names int) int {
-	begin := at
-	for at < len(s.text) {
-		for at < len(s.text) && s.text[at] == ' ' {
-			at++
+	for next := at; next < len(s.text); {
+		for next < len(s.text) && s.text[next] == ' ' {
+			next++
 		}
-		end := at
-		for end < len(s.text) && !isSpace(s.text[end]) && !isQuote(s.text[end]) {
-			end++
-		}
-		word := s.text[at:end]
+		start, end, after := s.argument(next)
+		word := s.text[start:end]
 		switch {
 		case len(word) == 0:
+			return 0
+		case word[0] == '`':
 			return 0
 		case word[0] == '/' || word[0] == '\\' || word[0] == '*' || len(word) == 2 && word[1] == ':':
 		case names > 0:
@@ -202,12 +202,28 @@ func (s *scan) netUse(at, names int) int {
 		case harmless(word, password):
 			return 0
 		default:
-			s.add(span{from: begin, start: at, end: end, open: end == len(s.text), until: terminator{by: endsPlain}})
+			s.add(span{from: at, start: start, end: end, open: end == len(s.text), until: terminator{by: endsPlain}})
 			return end
 		}
-		at = end
+		next = after
 	}
 	return 0
+}
+
+// argument is the next word of a command, or text in quotes, and what follows it.
+func (s *scan) argument(at int) (begin, end, next int) {
+	if quoted, slashes := s.quote(at); quoted != 0 {
+		begin = at + slashes + 1
+		end, closed := s.valueEnd(begin, terminator{quote: quoted, slashes: slashes})
+		if closed {
+			return begin, end, min(len(s.text), end+slashes+1)
+		}
+	}
+	end = at
+	for end < len(s.text) && !isSpace(s.text[end]) && !isQuote(s.text[end]) {
+		end++
+	}
+	return at, end, end
 }
 
 // secureString takes the text that ConvertTo-SecureString makes a secret of: behind

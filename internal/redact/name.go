@@ -10,7 +10,9 @@ const (
 	password      // a secret, whatever the value looks like
 	key           // no secret if it is a path: of the file that has the key
 	token         // no secret if it is a path or a Kubernetes name
+	several       // as token, but numbers count them: "tokens: 5"
 	weak          // a secret only if it looks like one: names such as SORT_KEY and tokens
+	folder        // PWD: no secret if it is any path
 	auth          // Docker's: base64 of user and password
 	header        // Authorization: the rest of the line
 )
@@ -114,8 +116,11 @@ func qualifies(part []byte) bool {
 
 // kindOf reads a name.
 func kindOf(name string) kind {
+	if !secretLetters(name) {
+		return plain
+	}
 	p := partsOf(name)
-	if p.count == 0 || !p.secretLetters() {
+	if p.count == 0 {
 		return plain
 	}
 	if k, ok := wholeName(string(p.text[:p.length])); ok {
@@ -136,9 +141,9 @@ func kindOf(name string) kind {
 
 // secretLetters spares most names a closer look: each that is a secret's has one
 // of these pairs of letters.
-func (p *parts) secretLetters() bool {
-	for i := 1; i < p.length; i++ {
-		switch a, b := p.text[i-1], p.text[i]; a {
+func secretLetters(name string) bool {
+	for i := 1; i < len(name); i++ {
+		switch a, b := lower(name[i-1]), lower(name[i]); a {
 		case 'p':
 			if b == 'a' || b == 'w' {
 				return true
@@ -148,7 +153,11 @@ func (p *parts) secretLetters() bool {
 				return true
 			}
 		case 'c':
-			if b == 'r' || b == 'o' || b == 'f' {
+			if b == 'r' || b == 'f' {
+				return true
+			}
+		case 'o':
+			if b == 'k' {
 				return true
 			}
 		case 'a':
@@ -173,9 +182,15 @@ func wholeName(name string) (kind, bool) {
 		return plain, true
 	case "auth":
 		return auth, true
-	case "sig", "pw", "pass":
+	case "sig", "pw":
 		return token, true
-	case "dockerconfigjson", "privatemac":
+	case "pass":
+		return weak, true
+	case "pwd", "oldpwd":
+		return folder, true
+	case "masterauth":
+		return token, true
+	case "dockerconfigjson":
 		return key, true
 	}
 	return plain, false
@@ -184,10 +199,8 @@ func wholeName(name string) (kind, bool) {
 // kind is that of a name without its plural and its qualifiers.
 func (p *parts) kind(plural bool) kind {
 	text := p.text[:p.length]
-	for _, e := range endings(text[p.length-1]) {
-		if bytes.HasSuffix(text, []byte(e.text)) {
-			return e.of(plural)
-		}
+	if k := endingOf(text, plural); k != plain {
+		return k
 	}
 	last := p.part(0)
 	switch string(last) {
@@ -206,8 +219,8 @@ func (p *parts) kind(plural bool) kind {
 	case "cred":
 		return weak
 	}
-	if bytes.HasSuffix(last, []byte("pass")) && !passing(last) {
-		return weak
+	if bytes.HasSuffix(last, []byte("pass")) && len(last) > len("pass") && !passing(last) {
+		return token
 	}
 	return plain
 }
@@ -239,42 +252,53 @@ func (e ending) of(plural bool) kind {
 		return plain
 	case e.kind == password:
 		return key
+	case e.kind == weak:
+		return weak
 	}
-	return weak
+	return several
 }
 
-// endings are what names end in that have a secret behind them; to add one, add
-// a line. A name is compared in lower case and without its separators.
-func endings(last byte) []ending {
-	switch last {
+// endingOf is the kind of a name by its ending; to add an ending, add it to those of
+// its last letter. The name is in lower case and without its separators.
+func endingOf(name []byte, plural bool) kind {
+	switch name[len(name)-1] {
 	case 'd':
-		return []ending{{"password", password}, {"passwd", password}, {"pwd", key}, {"passwordd", password}}
+		return firstOf(name, plural, ending{"password", password}, ending{"passwd", password}, ending{"pwd", key}, ending{"passwordd", password})
 	case 'e':
-		return []ending{{"passphrase", password}, {"passcode", password}, {"sharedaccesssignature", key}, {"cookie", header}}
+		return firstOf(name, plural, ending{"passphrase", password}, ending{"passcode", password}, ending{"sharedaccesssignature", key}, ending{"cookie", header})
 	case 'w':
-		return []ending{{"userpw", password}}
+		return firstOf(name, plural, ending{"userpw", password}, ending{"bindpw", token}, ending{"rootpw", token})
 	case 't':
-		return []ending{{"passwort", password}, {"secret", token}}
+		return firstOf(name, plural, ending{"passwort", password}, ending{"secret", token})
 	case 'n':
-		return []ending{{"token", token}, {"authorization", header}}
+		return firstOf(name, plural, ending{"token", token}, ending{"authorization", header})
 	case 'a':
-		return []ending{{"clientkeydata", key}}
+		return firstOf(name, plural, ending{"clientkeydata", key})
 	case 'h':
-		return []ending{{"registryauth", auth}}
+		return firstOf(name, plural, ending{"registryauth", auth})
 	case 'l':
-		return []ending{{"credential", weak}}
+		return firstOf(name, plural, ending{"credential", weak}, ending{"keymaterial", key})
 	case 'y':
-		return []ending{
-			{"secretkey", key}, {"secretaccesskey", key}, {"accesskey", key}, {"apikey", key}, {"accountkey", key},
-			{"storagekey", key}, {"privatekey", key}, {"encryptionkey", key}, {"signingkey", key}, {"sessionkey", key},
-			{"masterkey", key}, {"certificatekey", key}, {"subscriptionkey", key}, {"sharedkey", key}, {"appkey", weak},
-			{"unsealkey", key}, {"licensekey", weak}, {"authkey", key}, {"deploykey", key}, {"hmackey", key}, {"cryptokey", key},
-			{"sshkey", key}, {"decryptionkey", key}, {"functionkey", weak}, {"productkey", weak},
-		}
+		return firstOf(name, plural,
+			ending{"secretkey", key}, ending{"secretaccesskey", key}, ending{"accesskey", key}, ending{"apikey", key}, ending{"accountkey", key},
+			ending{"storagekey", key}, ending{"privatekey", key}, ending{"encryptionkey", key}, ending{"signingkey", key}, ending{"sessionkey", key},
+			ending{"masterkey", key}, ending{"certificatekey", key}, ending{"subscriptionkey", key}, ending{"sharedkey", key}, ending{"appkey", weak},
+			ending{"unsealkey", key}, ending{"licensekey", weak}, ending{"authkey", key}, ending{"deploykey", key}, ending{"hmackey", key}, ending{"cryptokey", key},
+			ending{"sshkey", key}, ending{"decryptionkey", key}, ending{"functionkey", weak}, ending{"productkey", weak},
+		)
 	case 'g':
-		return []ending{{"dockercfg", key}}
+		return firstOf(name, plural, ending{"dockercfg", key})
 	}
-	return nil
+	return plain
+}
+
+func firstOf(name []byte, plural bool, endings ...ending) kind {
+	for _, e := range endings {
+		if bytes.HasSuffix(name, []byte(e.text)) {
+			return e.of(plural)
+		}
+	}
+	return plain
 }
 
 // harmless reports whether a value is none, or says where the secret is.
@@ -293,9 +317,13 @@ func harmless(value []byte, k kind) bool {
 	}
 	switch k {
 	case key:
-		return isPath(value)
+		return isPath(value) || len(value) == 1
+	case folder:
+		return isPath(value) || value[0] == '/'
 	case token:
 		return isPath(value) || isKubernetesName(value)
+	case several:
+		return isPath(value) || isKubernetesName(value) || isNumber(value)
 	case weak:
 		return isPath(value) || isKubernetesName(value) || !random(value, leastWeak)
 	case auth:
@@ -313,7 +341,7 @@ func isNoValue(value []byte) bool {
 		text[i] = lower(c)
 	}
 	switch string(text[:len(value)]) {
-	case "true", "false", "yes", "no", "null", "nil", "none", "(none)", "<nil>", "<none>", "enabled", "disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
+	case "true", "false", "yes", "no", "null", "nil", "none", "read", "write", "(none)", "<nil>", "<none>", "enabled", "disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
 		return true
 	}
 	return false
@@ -380,7 +408,7 @@ func refers(value []byte) bool {
 	}
 	switch value[0] {
 	case '$':
-		return value[1] == '{' || value[1] == '('
+		return value[1] == '{' || value[1] == '(' || isVariable(value[1:])
 	case '%':
 		return value[1] == '%' || value[n-1] == '%'
 	case '<':
@@ -389,11 +417,21 @@ func refers(value []byte) bool {
 	return false
 }
 
+// isVariable reports whether a text is the name of an environment variable.
+func isVariable(text []byte) bool {
+	for _, c := range text {
+		if c != '_' && !isUpper(c) {
+			return false
+		}
+	}
+	return !isDigit(text[0])
+}
+
 func isPath(value []byte) bool {
 	if len(value) > 2 && isLetter(value[0]) && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
 		return true
 	}
-	for _, folder := range []string{"/var/", "/etc/", "/run/", "/opt/", "file:", `\\`, "%systemdrive%", "/home/", "/usr/", "hklm", "hkey_", "hkcu"} {
+	for _, folder := range []string{"/var/", "/etc/", "/run/", "/opt/", "file:", `\\`, "%systemdrive%", "/home/", "/usr/", "~/", "./", "../", "$home", "hklm", "hkey_", "hkcu"} {
 		if len(value) > len(folder) && bytes.EqualFold(value[:len(folder)], []byte(folder)) {
 			return true
 		}

@@ -213,6 +213,19 @@ DB_PASSWORD=${DB_PASSWORD}
   password: ""
   token: /var/run/secrets/kubernetes.io/serviceaccount/token
 basic training, bearer bonds
+--- PASS: TestContainerList (0.00s)
+  id-token: write
+PWD=/data/build
+SORT_KEY=name
+{"secrets":["db-creds-1","web-creds-2"],"tokens":5}
+x.exe -repotoken $COVERALLS_TOKEN
+using secret "kube-system/coredns-token-abc12" for pod 0b52781f-b24d-5685-ddf6-69830ed40ec3
+bypass: x1y2z3
+net use
+https://registry.example:5000/path@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+  privateKey: ~/.ssh/id_ed25519
+key container 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 removed
+type=io.containerd.token.v1 pods=["default/web-1"] map[token:[]]
 -----BEGIN CERTIFICATE-----
 MIIDITCCAgmgAwIBAgIIE4bXv5R1bF8wDQYJKoZIhvcNAQELBQAwFTETMBEGA1UE
 AxMKa3ViZXJuZXRlczAeFw0yNjExMjAxNDI5NTlaFw0yNzExMjAxNDI5NTlaMBUx

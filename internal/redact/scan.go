@@ -27,7 +27,10 @@ type terminator struct {
 type place struct{ begin, end int }
 
 // nameMark says that from there on the value of a secret name may come.
-type nameMark struct{ at, lines int }
+type nameMark struct {
+	at, lines int
+	kind      kind
+}
 
 // pem is what a line says of a PEM block.
 type pem int
@@ -49,7 +52,8 @@ type scan struct {
 
 	spans     []span
 	names     []nameMark
-	named     int    // see Stream
+	named     int // see Stream
+	namedKind kind
 	pem       pem    // what the next lines are of
 	block     int    // the next lines, if they are deeper, are a secret's
 	after     after  // what the next line is because of this one

@@ -27,10 +27,11 @@ type Stream struct {
 	out      []byte
 	midway   bool // the beginning of the text is within a line, which is left out
 
-	before byte // the last character that was passed on, of the same line
-	inLine bool // held is not the beginning of its line
-	inside terminator
-	named  int // lines in which the value of a secret name may still come
+	before    byte // the last character that was passed on, of the same line
+	inLine    bool // held is not the beginning of its line
+	inside    terminator
+	named     int // lines in which the value of a secret name may still come
+	namedKind kind
 
 	key    int // lines left of a private key that has begun; 0: in none
 	stray  int
@@ -97,9 +98,10 @@ func (s *Stream) End() []byte {
 // whether the next one has its name.
 func (s *Stream) wholeText(text []byte) {
 	if len(s.delayed) > 0 {
-		named := s.named == 0 && namesSecret(text)
+		k := namesSecret(text)
+		named := s.named == 0 && k != plain
 		if named {
-			s.named = 1
+			s.named, s.namedKind = 1, k
 		}
 		s.flush()
 		if named {
@@ -137,12 +139,12 @@ func lowerFive(text []byte) []byte {
 	return five[:]
 }
 
-// namesSecret reports whether a line is a field called name or key whose value is
-// the name of a secret.
-func namesSecret(line []byte) bool {
+// namesSecret is the kind of the name that is the value of a field called name or
+// key; plain if a line is no such field.
+func namesSecret(line []byte) kind {
 	rest := bytes.TrimLeft(line, " \t<\"'")
 	if len(rest) < 5 {
-		return false
+		return plain
 	}
 	switch first := lower(rest[0]); {
 	case (first == 'n' && string(rest[1:4]) == "ame"):
@@ -150,14 +152,17 @@ func namesSecret(line []byte) bool {
 	case (first == 'k' && string(rest[1:3]) == "ey"):
 		rest = rest[3:]
 	default:
-		return false
+		return plain
 	}
 	name := bytes.TrimLeft(rest, " \t\"':=>")
 	end := 0
 	for end < len(name) && (isToken(name[end]) || name[end] == '.') {
 		end++
 	}
-	return len(name) < len(rest) && kindOf(string(name[:end])) != plain
+	if len(name) == len(rest) {
+		return plain
+	}
+	return kindOf(string(name[:end]))
 }
 
 // line takes a line to its end, or the rest of one.
@@ -201,7 +206,7 @@ func (s *Stream) piece(text []byte, ends bool) int {
 	if !ends {
 		s.after = after{}
 	}
-	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named, block: -1}
+	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named, namedKind: s.namedKind, block: -1}
 	c.all(s.inside, list)
 	done, viewed := len(text), len(view)
 	if !ends {
@@ -230,7 +235,7 @@ func (s *Stream) carry(c *scan, viewed, length int, ends bool) {
 	}
 	for _, m := range c.names {
 		if m.at < viewed {
-			s.named = m.lines
+			s.named, s.namedKind = m.lines, m.kind
 		}
 	}
 	switch c.pem {

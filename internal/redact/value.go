@@ -43,6 +43,9 @@ func (s *scan) nameKind(begin, end int) kind {
 	name := s.text[begin:end]
 	k := kindOf(string(name))
 	if k != plain {
+		if isOneOf(name, "PASS") && s.before(begin) == ' ' { // of a test
+			return plain
+		}
 		if isOneOf(name, "sig") && !s.inQuery(begin) || isOneOf(name, "X-Amz-Credential") {
 			return plain
 		}
@@ -52,7 +55,7 @@ func (s *scan) nameKind(begin, end int) kind {
 	case isOneOf(name, "key", "Key", "KEY"):
 		return kindOf(string(s.text[s.wordBefore(begin):end]))
 	case s.isNamed(name):
-		return password
+		return s.namedKind
 	case s.inQuery(begin) && isSignature(name):
 		return key
 	case isOneOf(name, "MAC") && bytes.HasSuffix(s.text[:begin], []byte("Private-")):
@@ -86,7 +89,7 @@ func (s *scan) mayName(at int, b behind) bool {
 	case '/', '<':
 		return b.spaces > 0
 	}
-	return b.spaces > 1 && at == 0 && s.begins || b.spaces == 1 && (s.sets(at) || b.quoted)
+	return b.spaces > 0 && at == 0 && s.begins || b.spaces == 1 && (s.sets(at) || b.quoted)
 }
 
 // sets reports whether the word at a place is the variable of a command that sets
@@ -187,6 +190,8 @@ func (s *scan) separator(begin, end int, b behind) (int, bool) {
 		return b.at, !bytes.HasPrefix(s.text[b.at:], []byte("HTTP/"))
 	case b.spaces == 1 && s.sets(begin), b.quoted && b.spaces == 1 && isQuote(c) && s.optionText(begin):
 		return b.at, true
+	case b.spaces > 0 && begin == 0 && isDirective(s.text[:end]):
+		return b.at, true
 	case b.spaces > 1 && begin == 0 && s.begins && !b.quoted:
 		return b.at, s.isColumn(end, b.at)
 	}
@@ -208,6 +213,12 @@ func (s *scan) optionText(begin int) bool {
 func (s *scan) calls(begin int) bool {
 	before := bytes.TrimRight(s.text[max(0, begin-32):begin], "'\" \\")
 	return bytes.HasSuffix(before, []byte("SetEnvironmentVariable("))
+}
+
+// isDirective reports whether a name stands before its value without any sign
+// between them, in the configuration of Redis and LDAP.
+func isDirective(name []byte) bool {
+	return isOneOf(name, "requirepass", "masterauth", "bindpw", "rootpw")
 }
 
 // isColumn reports whether a name with its value are a line of a table of two
@@ -258,8 +269,8 @@ func (s *scan) take(begin, start int, k kind) int {
 		return 0
 	}
 	switch c := s.text[start]; {
-	case c == '{':
-		return 0 // no value but more names
+	case c == '{', c == '(' && s.text[begin] == '-':
+		return 0 // no value but more names, or a command
 	case c == '[':
 		if next, ok := s.takeList(begin, spaced, start, k); ok {
 			return next
@@ -681,15 +692,15 @@ func (s *scan) reference(begin int, name []byte, b behind) int {
 		until = terminator{quote: quoted, slashes: slashes}
 	}
 	end, _ := s.valueEnd(start, until)
-	lines := 0
-	if kindOf(string(s.text[start:end])) != plain {
+	lines, k := 0, kindOf(string(s.text[start:end]))
+	if k != plain {
 		lines = 3
-		if s.takeLastValue() {
+		if s.takeLastValue(k) {
 			lines = 0
 		}
 	}
-	s.names = append(s.names, nameMark{at: start, lines: lines})
-	s.named = lines
+	s.names = append(s.names, nameMark{at: start, lines: lines, kind: k})
+	s.named, s.namedKind = lines, k
 	for at := start; lines > 0 && at < end; { // the name itself may fit a pattern
 		if at = max(at+1, s.pattern(at)); at > end {
 			return at
@@ -722,7 +733,7 @@ func (s *scan) referred(begin int, name []byte, b behind) (start int, ok bool) {
 
 // takeLastValue takes the value that came before its name, and reports whether there
 // was one.
-func (s *scan) takeLastValue() (taken bool) {
+func (s *scan) takeLastValue(k kind) (taken bool) {
 	value := s.lastValue
 	s.lastValue = place{}
 	if value.end == 0 {
@@ -743,7 +754,7 @@ func (s *scan) takeLastValue() (taken bool) {
 	later := append([]span(nil), s.spans[before:]...)
 	s.spans = s.spans[:before]
 	marks, after, block := len(s.names), s.after, s.block
-	end := s.take(value.begin, start, password)
+	end := s.take(value.begin, start, k)
 	s.names, s.after, s.block = s.names[:marks], after, block
 	for _, sp := range later {
 		if sp.start >= end {
@@ -772,6 +783,9 @@ func (s *scan) isNamed(name []byte) bool {
 }
 
 func isValueName(name []byte) bool {
+	if len(name) > len("-Value") {
+		return false
+	}
 	return isOneOf(name, "value", "Value", "-Value", "-value", "d", "D")
 }
 
