@@ -41,7 +41,7 @@ func (s *scan) follows(begin, separated int, k kind) {
 		return
 	}
 	quoted := separated > 1 && s.text[separated-2] == '"'
-	s.after = after{form: afterName, indent: indentation(s.text), kind: k, quoted: quoted}
+	s.after = after{form: afterName, indent: s.lineIndent(begin), kind: k, quoted: quoted}
 }
 
 // takeBinary takes the bytes of a value in a .reg file, which may go on in the next
@@ -73,15 +73,12 @@ func (s *scan) takeLong(begin, start int) (next int, ok bool) {
 		if !bytes.HasPrefix(s.text[start:], []byte(quote.opens)) {
 			continue
 		}
-		until := terminator{text: quote.closes, deeper: -1}
-		if s.opensLine(begin) && bytes.IndexByte(s.text[:begin], '-') < 0 {
-			until.over = linesOfText
-		}
 		value := start + len(quote.opens)
-		end, closed := s.valueEnd(value, until)
-		if !closed && until.over == 0 {
+		if !s.opensLine(begin) || bytes.IndexByte(s.text[:begin], '-') >= 0 || string(s.text[value:]) == quote.closes[:1] {
 			return 0, false
 		}
+		until := terminator{text: quote.closes, over: linesOfText, deeper: -1}
+		end, closed := s.valueEnd(value, until)
 		if end > value || !closed {
 			s.add(span{from: begin, start: value, end: end, open: !closed, until: until, silent: end == value})
 		}
@@ -106,15 +103,32 @@ func (s *scan) takeElement(begin, start int, k kind) int {
 		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3, kind: password})
 		s.named, s.namedKind = 3, password
 	}
+	if start < len(s.text) && isQuote(s.text[start]) && tag > 0 && s.text[tag-1] == s.text[start] {
+		return 0 // "<password>" stands for one
+	}
 	end, closed := s.valueEnd(start, until)
 	if start == end && closed || closed && harmless(s.text[start:end], k) {
 		return 0
 	}
-	if start == end && until.over == 0 {
-		return 0
+	if until.over == 0 && !closed || end == len(s.text) && until.over == 0 { // it may be within quotes
+		end, closed = s.valueEnd(start, terminator{by: endsEscapedOrQuoted})
+		if !hasText(s.text[start:end]) {
+			return 0
+		}
 	}
 	s.add(span{from: begin, start: start, end: end, open: !closed, until: until, silent: start == end})
 	return end
+}
+
+func endsEscapedOrQuoted(c byte) bool { return c == '<' || isQuote(c) }
+
+func hasText(text []byte) bool {
+	for _, c := range text {
+		if isWord(c) || c >= 0x80 {
+			return true
+		}
+	}
+	return false
 }
 
 // afterLine handles a line that is a secret's because of the one before it, and

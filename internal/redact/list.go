@@ -15,7 +15,10 @@ func (s *scan) takeList(begin, spaced, start int, k kind) (next int, ok bool) {
 		return 0, false // a value that begins with a bracket
 	}
 	s.listQuote = nil
-	if at := spaced - 1; at > 0 && at < len(s.text) && s.text[at] == ':' && s.text[at-1] == '"' {
+	if s.text[spaced-1] == '=' && s.opensLine(begin) { // TOML has no bare words
+		s.listQuote = []byte{'"'}
+	}
+	if at := spaced - 1; at > 0 && at < len(s.text) && (s.text[at] == ':' || s.text[at] == ',') && s.text[at-1] == '"' {
 		quote := at - 1
 		for quote > 0 && s.text[quote-1] == '\\' {
 			quote--
@@ -49,7 +52,7 @@ func (s *scan) list(begin, at, depth int, k kind) int {
 			at = next
 		}
 	}
-	if s.ends {
+	if s.ends && s.opensLine(begin) {
 		s.after = after{form: afterList, kind: k, depth: depth, quote: append([]byte(nil), s.listQuote...)}
 	}
 	return at
@@ -63,10 +66,15 @@ func (s *scan) listed(begin, at int, k kind) int {
 	quoted, slashes := s.quote(at)
 	entity := s.entity(at)
 	switch {
+	case quoted != 0 && s.withinText(at, quoted, slashes):
+		return 0
 	case quoted != 0:
 		start, until := at+slashes+1, terminator{quote: quoted, slashes: slashes}
 		end, closed := s.valueEnd(start, until)
 		after := end + slashes + 1
+		if end == len(s.text) && s.ends {
+			return 0 // the quote opens nothing
+		}
 		if closed && after < len(s.text) && s.text[after] == ':' {
 			return 0
 		}
@@ -91,6 +99,25 @@ func (s *scan) listed(begin, at int, k kind) int {
 		}
 	}
 	return end
+}
+
+// withinText reports whether the quote at a place ends a text that began before.
+func (s *scan) withinText(at int, quote byte, slashes int) bool {
+	if !s.begins || quote != '"' {
+		return false // the beginning is not here; an apostrophe is often none
+	}
+	odd, before := false, 0
+	for _, c := range s.text[:at] {
+		switch {
+		case c == '\\':
+			before++
+			continue
+		case c == quote && before == slashes:
+			odd = !odd
+		}
+		before = 0
+	}
+	return odd
 }
 
 func endsListed(c byte) bool {

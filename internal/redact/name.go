@@ -34,8 +34,8 @@ type parts struct {
 	upper  bool // the name is written in capitals alone, as environment variables are
 }
 
+// partsOf reads a name of at most maxName bytes.
 func partsOf(name string) (p parts) {
-	name = name[max(0, len(name)-maxName):]
 	p.upper = true
 	next := true
 	for i := range len(name) {
@@ -116,6 +116,7 @@ func qualifies(part []byte) bool {
 
 // kindOf reads a name.
 func kindOf(name string) kind {
+	name = name[max(0, len(name)-maxName):]
 	if !secretLetters(name) {
 		return plain
 	}
@@ -123,11 +124,17 @@ func kindOf(name string) kind {
 	if p.count == 0 {
 		return plain
 	}
+	if p.upper && isOneOf(p.text[:p.length], "pwd", "oldpwd") {
+		return folder
+	}
 	if k, ok := wholeName(string(p.text[:p.length])); ok {
 		return k
 	}
 	for p.trimDigits(); p.count > 1 && qualifies(p.part(0)); p.trimDigits() {
 		p.dropLast()
+	}
+	if p.length == 0 {
+		return plain // a number
 	}
 	if k := p.kind(false); k != plain {
 		return k
@@ -185,9 +192,7 @@ func wholeName(name string) (kind, bool) {
 	case "sig", "pw":
 		return token, true
 	case "pass":
-		return weak, true
-	case "pwd", "oldpwd":
-		return folder, true
+		return token, true
 	case "masterauth":
 		return token, true
 	case "dockerconfigjson":
@@ -299,157 +304,4 @@ func firstOf(name []byte, plural bool, endings ...ending) kind {
 		}
 	}
 	return plain
-}
-
-// harmless reports whether a value is none, or says where the secret is.
-func harmless(value []byte, k kind) bool {
-	if len(value) == 0 {
-		return false
-	}
-	if len(value) > maxName*4 {
-		return false
-	}
-	if covered(value) || refers(value) {
-		return true
-	}
-	if len(value) <= len("undefined") && isNoValue(value) {
-		return true
-	}
-	switch k {
-	case key:
-		return isPath(value) || len(value) == 1
-	case folder:
-		return isPath(value) || value[0] == '/'
-	case token:
-		return isPath(value) || isKubernetesName(value)
-	case several:
-		return isPath(value) || isKubernetesName(value) || isNumber(value)
-	case weak:
-		return isPath(value) || isKubernetesName(value) || !random(value, leastWeak)
-	case auth:
-		return !isBase64(value) || len(value) < 8
-	}
-	return false
-}
-
-// leastWeak is how long a value is at least that is a secret by its look.
-const leastWeak = 6
-
-func isNoValue(value []byte) bool {
-	var text [16]byte
-	for i, c := range value {
-		text[i] = lower(c)
-	}
-	switch string(text[:len(value)]) {
-	case "true", "false", "yes", "no", "null", "nil", "none", "read", "write", "(none)", "<nil>", "<none>", "enabled", "disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
-		return true
-	}
-	return false
-}
-
-// random reports whether a value may be a secret that a machine or a careful person
-// made: it has letters and digits, or letters and signs, and is no number, time,
-// quantity or identifier that logs are full of.
-func random(value []byte, least int) bool {
-	if len(value) < least || isIdentifier(value) {
-		return false
-	}
-	digits, letters, signs, capitals := 0, 0, 0, 0
-	for _, c := range value {
-		switch {
-		case isDigit(c):
-			digits++
-		case isLetter(c):
-			letters++
-			if c <= 'Z' {
-				capitals++
-			}
-		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != ',' && c != '(' && c != ')' && c != '[' && c != ']':
-			signs++
-		}
-	}
-	if letters < 2 && signs == 0 {
-		return false
-	}
-	return digits > 0 && letters > 1 || signs > 0 && letters > 0 && digits > 0
-}
-
-// isIdentifier reports whether a value names something else than a secret: a UUID,
-// a digest, a container's id, an address of memory.
-func isIdentifier(value []byte) bool {
-	switch {
-	case bytes.HasPrefix(value, []byte("sha256:")), bytes.HasPrefix(value, []byte("0x")):
-		return true
-	case len(value) == 36 && value[8] == '-' && value[13] == '-' && value[18] == '-' && value[23] == '-':
-		return true
-	}
-	return false
-}
-
-// covered is a value that was covered before.
-func covered(value []byte) bool {
-	first := value[0]
-	if first != '*' && first != 'x' && first != 'X' && first != '.' {
-		return bytes.HasPrefix(value, []byte(Mark)) && len(value) <= len(Mark)+1
-	}
-	for _, c := range value {
-		if c != first {
-			return false
-		}
-	}
-	return true
-}
-
-// refers is ${NAME}, $(NAME), %NAME%, <placeholder> or an event's %%1842.
-func refers(value []byte) bool {
-	n := len(value)
-	if n < 3 {
-		return false
-	}
-	switch value[0] {
-	case '$':
-		return value[1] == '{' || value[1] == '(' || isVariable(value[1:])
-	case '%':
-		return value[1] == '%' || value[n-1] == '%'
-	case '<':
-		return value[n-1] == '>'
-	}
-	return false
-}
-
-// isVariable reports whether a text is the name of an environment variable.
-func isVariable(text []byte) bool {
-	for _, c := range text {
-		if c != '_' && !isUpper(c) {
-			return false
-		}
-	}
-	return !isDigit(text[0])
-}
-
-func isPath(value []byte) bool {
-	if len(value) > 2 && isLetter(value[0]) && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
-		return true
-	}
-	for _, folder := range []string{"/var/", "/etc/", "/run/", "/opt/", "file:", `\\`, "%systemdrive%", "/home/", "/usr/", "~/", "./", "../", "$home", "hklm", "hkey_", "hkcu"} {
-		if len(value) > len(folder) && bytes.EqualFold(value[:len(folder)], []byte(folder)) {
-			return true
-		}
-	}
-	return string(value) == "/"
-}
-
-// isKubernetesName is namespace/name, of a Secret, as kubelet logs it.
-func isKubernetesName(value []byte) bool {
-	slashes := 0
-	for _, c := range value {
-		switch {
-		case c == '/':
-			slashes++
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '.':
-		default:
-			return false
-		}
-	}
-	return slashes == 1
 }

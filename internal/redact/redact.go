@@ -15,8 +15,11 @@
 //   - token.go: secrets that are known by their own form
 //   - url.go: passwords and tokens in URLs
 //   - value.go: secrets that are known by the name in front of them
+//   - take.go: where their values begin and end
+//   - field.go: secrets whose name is the value of a field called name
 //   - list.go: several of them in brackets
 //   - name.go: which names those are
+//   - harmless.go: which of their values are none
 //   - command.go: secrets that are known by the program they are given to
 //   - beside.go: random words beside one that speaks of secrets
 //   - pattern.go: what a person names

@@ -396,7 +396,7 @@ func (s *Stream) item(body []byte) (start, end int) {
 	follows := len(s.option) > 0 && bytes.Equal(s.option, body[:begin])
 	s.option = s.option[:0]
 	switch {
-	case start >= end || !quoted && !dashed:
+	case start >= end || !quoted && (!dashed || isMapping(body[start:end]) || body[start] == '[' || body[start] == '{'):
 	case body[start] != '-':
 		if follows && !harmless(body[start:end], s.kind) {
 			return start, end

@@ -43,6 +43,9 @@ func endsURL(c byte) bool {
 // password.
 func (s *scan) userinfo(at int) int {
 	start := at + len("://")
+	if next := s.plainUserinfo(at); next > 0 {
+		return next
+	}
 	colon := start
 	for colon < len(s.text) && isUser(s.text[colon]) {
 		colon++
@@ -69,6 +72,27 @@ func (s *scan) userinfo(at int) int {
 	sign := s.signAfter(colon + 1)
 	if sign <= colon+1 || harmless(s.text[colon+1:sign], password) {
 		return start
+	}
+	s.add(span{from: at, start: colon + 1, end: sign})
+	return sign
+}
+
+// plainUserinfo takes a password in which there is no sign of a path; the user may
+// have an @.
+func (s *scan) plainUserinfo(at int) int {
+	colon, sign := -1, -1
+	for i := at + len("://"); i < len(s.text); i++ {
+		switch c := s.text[i]; {
+		case c == '@':
+			sign = i
+		case c == ':' && colon < 0:
+			colon = i
+		case isSpace(c) || c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || c == '<' || c == '>':
+			i = len(s.text)
+		}
+	}
+	if sign < 0 || colon < 0 || colon+1 >= sign {
+		return 0
 	}
 	s.add(span{from: at, start: colon + 1, end: sign})
 	return sign

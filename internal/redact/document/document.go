@@ -9,7 +9,7 @@ import (
 )
 
 // Largest is the largest document that is parsed, bytes.
-const Largest = 8 << 20
+const Largest = 2 << 20
 
 // value is a part of a document: an object with named values, a list, or a text.
 type value struct {
@@ -37,7 +37,7 @@ type format struct {
 
 // Redact takes secrets out of a text: those that redact.Redactor finds, and if the
 // text is a document, those that its structure shows. A document stays one, of which
-// only values change; a text that is none loses what the redactor finds.
+// only values change, but for values that look as if they went on beyond their end.
 func Redact(r *redact.Redactor, text []byte) []byte {
 	clean := r.Bytes(text)
 	if len(text) > Largest {
@@ -58,8 +58,9 @@ func Redact(r *redact.Redactor, text []byte) []byte {
 	return clean
 }
 
-// redactValues redacts each value of a document by itself: where a scan of its lines
-// would take a part of the document for one of a value.
+// redactValues redacts each value of a document by itself, since a scan of its lines
+// took a part of the document for one of a value. If the scan finds more than that,
+// its result stands: to lose a secret is worse than to keep the document.
 func redactValues(r *redact.Redactor, f format, text []byte, root *value, otherwise []byte) []byte {
 	mark(root)
 	each(root, func(v *value) {
@@ -70,7 +71,7 @@ func redactValues(r *redact.Redactor, f format, text []byte, root *value, otherw
 			v.secret, v.clean, v.mark = true, clean, v.encode(clean)
 		}
 	})
-	if redacted, ok := f.write(text, root); ok {
+	if redacted, ok := f.write(text, root); ok && bytes.Equal(r.Bytes(redacted), redacted) {
 		return redacted
 	}
 	return otherwise
