@@ -49,13 +49,13 @@ func TestJoin(t *testing.T) {
 
 	c.pushes(t, server.credentials())
 
-	ok(t, "reset", "-c", file, "--kubeconfig", c.Kubeconfig, "--delete-node")
+	ok(t, "reset", "--yes", "-c", file, "--kubeconfig", c.Kubeconfig, "--delete-node")
 	if nodes := c.kubectl(t, "get", "nodes", "-o", "name"); nodes != "" {
 		t.Errorf("the cluster still has %s", nodes)
 	}
 	after := machineOf(t, c.sandboxInfo, file)
 	before.expectSame(t, after)
-	nothing := ok(t, "reset", "-c", file, "--no-drain")
+	nothing := ok(t, "reset", "--yes", "-c", file, "--no-drain")
 	if !strings.Contains(nothing.stdout, "nothing to do") {
 		t.Error("a second reset finds something to do")
 	}
@@ -155,7 +155,7 @@ func TestInterruptedJoin(t *testing.T) {
 			if again.Summary.Unchanged != 1 {
 				t.Errorf("after an interrupted join and a whole one something is left to change: %v", again.changed())
 			}
-			ok(t, "reset", "-c", file, "--kubeconfig", c.Kubeconfig, "--no-drain", "--delete-node")
+			ok(t, "reset", "--yes", "-c", file, "--kubeconfig", c.Kubeconfig, "--no-drain", "--delete-node")
 		})
 	}
 }

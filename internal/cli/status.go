@@ -45,6 +45,12 @@ func (a *app) runStatus(ctx context.Context) error {
 	if failed != nil && len(results) == 1 && a.inText() {
 		return failed // it says all there is to say
 	}
+	for _, result := range results {
+		for i := range result.Value.Components {
+			c := &result.Value.Components[i]
+			c.Message = a.remedies(result.Name(), c.Message)
+		}
+	}
 	report := deploy.NewStatusReport(results)
 	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p) })
 	if err != nil {

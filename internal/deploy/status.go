@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/remedy"
 	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -155,9 +156,9 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 
 func (c *component) restartHint() string {
 	if c.joined { // nothing in the node file for a push
-		return "its process is older than the file: swdt exec -- powershell -Command Restart-Service -Force " + c.spec.Name
+		return "its process is older than the file: " + remedy.Command("powershell", "--command", "Restart-Service -Force "+c.spec.Name) + " restarts it"
 	}
-	return "its process is older than the file: swdt kubernetes --only " + c.spec.Name + " restarts it"
+	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
 }
 
 // drift compares with the source if that is a local file, or if the node file
