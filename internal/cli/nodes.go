@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -57,7 +60,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 // newStory begins the story of a command on stderr.
 func (a *app) newStory() *ui.Story {
 	return ui.NewStory(a.streams.Err, ui.StoryOptions{
-		Terminal: isTerminal(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
+		Terminal: a.canDraw(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
 		Rewrite: a.remedies,
 	})
 }
@@ -85,14 +88,15 @@ func (q quietReporter) Transfer(string, int64) ui.Progress {
 }
 
 // onNodes connects to every node and does the work there, at most --parallel
-// at a time, within --timeout.
+// at a time, within --timeout. The results are in the order of the nodes' names, n2
+// before n10; the work is begun in the order of the node files.
 func onNodes[T any](ctx context.Context, s *session,
 	work func(ctx context.Context, n *node.Node, document config.Document, r ui.Reporter) (T, error),
 ) []fleet.Result[T] {
 	defer s.story.End()
 	ctx, cancel := s.app.global.bounded(ctx)
 	defer cancel()
-	return fleet.Run(ctx, s.documents, s.app.global.parallel, func(ctx context.Context, document config.Document) (T, error) {
+	results := fleet.Run(ctx, s.documents, s.app.global.parallel, func(ctx context.Context, document config.Document) (T, error) {
 		r := s.reporter(document)
 		defer ui.Done(r)
 		n, err := s.connect(ctx, document, r)
@@ -104,6 +108,8 @@ func onNodes[T any](ctx context.Context, s *session,
 		result, err := work(ctx, n, document, r)
 		return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 	})
+	slices.SortStableFunc(results, func(a, b fleet.Result[T]) int { return natural.Compare(a.Name(), b.Name()) })
+	return results
 }
 
 // connect reaches one node.

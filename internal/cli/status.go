@@ -52,7 +52,7 @@ func (a *app) runStatus(ctx context.Context) error {
 		}
 	}
 	report := deploy.NewStatusReport(results)
-	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p) })
+	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, p.Wide) })
 	if err != nil {
 		return err
 	}

@@ -167,37 +167,96 @@ func (r Report) writeSummary(w io.Writer) error {
 	return ui.Lines(w, rows)
 }
 
-// WriteText writes the states for people: facts above one table of components.
-func (r StatusReport) WriteText(w io.Writer) error {
-	for i, n := range r.Nodes {
-		if i > 0 {
-			fmt.Fprintln(w)
+// WriteText writes the states for people: of one node its facts above a table of its
+// components, of several one table of all. Wide adds columns.
+func (r StatusReport) WriteText(w io.Writer, wide bool) error {
+	if len(r.Nodes) != 1 {
+		return r.writeTable(w, wide)
+	}
+	return r.Nodes[0].writeText(w, wide)
+}
+
+// writeTable writes one table of all nodes, and below it what it does not show.
+func (r StatusReport) writeTable(w io.Writer, wide bool) error {
+	header := append([]string{"NODE"}, statusHeader(wide)...)
+	if wide {
+		header = append(header, "WINDOWS")
+	}
+	var rows [][]string
+	var notes []string
+	for _, n := range r.Nodes {
+		for _, c := range n.Components {
+			row := append([]string{n.Name}, c.row(wide)...)
+			if wide {
+				row = append(row, n.OS.Product+" "+n.OS.Build)
+			}
+			rows = append(rows, row)
 		}
-		if err := n.writeText(w); err != nil {
+		for _, note := range n.notes() {
+			notes = append(notes, n.Name+": "+note)
+		}
+	}
+	if len(rows) > 0 {
+		if err := ui.Table(w, header, rows); err != nil {
+			return err
+		}
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s NodeStatus) writeText(w io.Writer) error {
+// noComponents is what a node has of which the table has no row.
+const noComponents = "neither containerd nor kubelet is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run"
+
+// notes are what the table of several nodes does not show of this one.
+func (s NodeStatus) notes() (all []string) {
+	if s.Error != "" {
+		return []string{strings.TrimPrefix(s.Error, s.Name+": ")}
+	}
+	all = s.warnings()
+	if len(s.Components) == 0 {
+		all = append(all, noComponents)
+	}
+	return all
+}
+
+func (s NodeStatus) warnings() (all []string) {
+	if len(s.PendingReboot) > 0 {
+		all = append(all, "a reboot is pending: "+strings.Join(s.PendingReboot, ", "))
+	}
+	for _, t := range s.Transactions {
+		all = append(all, fmt.Sprintf("transaction %s by %s: %s", t.ID, t.Holder, t.text()))
+	}
+	return all
+}
+
+func statusHeader(wide bool) []string {
+	header := []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}
+	if wide {
+		header = append(header, "PREVIOUS", "DESTINATION")
+	}
+	return header
+}
+
+func (s NodeStatus) writeText(w io.Writer, wide bool) error {
 	if s.Error != "" {
 		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, strings.TrimPrefix(s.Error, s.Name+": "))
 		return err
 	}
 	fmt.Fprintf(w, "%s: %s %s %s, up %s\n", s.Name, s.OS.Product, s.OS.Build, s.Architecture,
 		ui.Age(time.Duration(s.UptimeSeconds*float64(time.Second))))
-	if len(s.PendingReboot) > 0 {
-		fmt.Fprintf(w, "  a reboot is pending: %s\n", strings.Join(s.PendingReboot, ", "))
-	}
-	for _, t := range s.Transactions {
-		fmt.Fprintf(w, "  transaction %s by %s: %s\n", t.ID, t.Holder, t.text())
+	for _, warning := range s.warnings() {
+		fmt.Fprintf(w, "  %s\n", warning)
 	}
 	rows := make([][]string, len(s.Components))
 	for i, c := range s.Components {
-		rows[i] = c.row()
+		rows[i] = c.row(wide)
 	}
-	return ui.TableOr(w, "  neither containerd nor kubelet is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run", []string{"COMPONENT", "VERSION", "HASH", "SERVICE", "PID", "UPTIME", "DRIFT", "MESSAGE"}, rows)
+	return ui.TableOr(w, "  "+noComponents, statusHeader(wide), rows)
 }
 
 func (r Recovered) text() string {
@@ -210,7 +269,7 @@ func (r Recovered) text() string {
 	return ui.Words(r.Result) + ": " + r.Message
 }
 
-func (c ComponentStatus) row() []string {
+func (c ComponentStatus) row(wide bool) []string {
 	state, pid, uptime := "no such service", "", ""
 	if c.Service != nil {
 		state = ui.Words(c.Service.State)
@@ -221,5 +280,9 @@ func (c ComponentStatus) row() []string {
 			uptime = ui.Age(time.Duration(c.UptimeSeconds * float64(time.Second)))
 		}
 	}
-	return []string{c.Name, ui.Version(c.Version), ui.Hash(c.SHA256), state, pid, uptime, string(c.Drift), c.Message}
+	row := []string{c.Name, ui.Version(c.Version), ui.Hash(c.SHA256), state, pid, uptime, string(c.Drift), c.Message}
+	if wide {
+		row = append(row, ui.Hash(c.PreviousSHA256), c.Destination)
+	}
+	return row
 }

@@ -130,21 +130,40 @@ func TestTextOfStatus(t *testing.T) {
 		}},
 		{Value: NodeStatus{Name: "w2"}, Err: errors.New("refused")},
 	}
-	var out strings.Builder
-	if err := NewStatusReport(results).WriteText(&out); err != nil {
-		t.Fatal(err)
-	}
-	want := `
+	for _, test := range []struct {
+		nodes int
+		wide  bool
+		want  string
+	}{
+		{1, false, `
 w1: Windows Server 2022 20348.2700 amd64, up 2h
   a reboot is pending: servicing
   transaction t1 by ann: unfinished (starting)
 COMPONENT  VERSION  HASH    SERVICE          PID  UPTIME  DRIFT    MESSAGE
 kubelet    v1.29.0  a1b2c3  running          7    1m      none     -
 tool       -        -       no such service  -    -       missing  -
-
+`}, {2, false, `
+NODE  COMPONENT  VERSION  HASH    SERVICE          PID  UPTIME  DRIFT    MESSAGE
+w1    kubelet    v1.29.0  a1b2c3  running          7    1m      none     -
+w1    tool       -        -       no such service  -    -       missing  -
+w1: a reboot is pending: servicing
+w1: transaction t1 by ann: unfinished (starting)
 w2: refused
-`
-	if out.String() != want[1:] {
-		t.Errorf("got\n%s", out.String())
+`}, {2, true, `
+NODE  COMPONENT  VERSION  HASH    SERVICE          PID  UPTIME  DRIFT    MESSAGE  PREVIOUS  DESTINATION  WINDOWS
+w1    kubelet    v1.29.0  a1b2c3  running          7    1m      none     -        -         -            Windows Server 2022 20348.2700
+w1    tool       -        -       no such service  -    -       missing  -        -         -            Windows Server 2022 20348.2700
+w1: a reboot is pending: servicing
+w1: transaction t1 by ann: unfinished (starting)
+w2: refused
+`},
+	} {
+		var out strings.Builder
+		if err := NewStatusReport(results[:test.nodes]).WriteText(&out, test.wide); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != test.want[1:] {
+			t.Errorf("%d nodes, wide %v: got\n%s", test.nodes, test.wide, out.String())
+		}
 	}
 }

@@ -33,6 +33,7 @@ type Story struct {
 
 	mutex sync.Mutex
 	w     io.Writer
+	ended bool // no step is waited for any more
 }
 
 // NewStory begins a story on w; End must be called before w is used again.
@@ -59,6 +60,9 @@ func (s *Story) Node(name string) Reporter {
 
 // End takes live lines away. A line reported later is still written.
 func (s *Story) End() {
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
 	if s.live != nil {
 		s.live.end()
 	}
@@ -135,14 +139,56 @@ func (s *Story) write(line []byte) {
 	_, _ = s.w.Write(line) // stderr is gone: there is nobody to tell
 }
 
-// reporter writes every line as it comes.
+// reporter writes every line as it comes, and while a step goes on says so every
+// sayEvery: a log that stands still looks like a program that does.
 type reporter struct {
 	story *Story
 	node  string
+
+	mutex sync.Mutex
+	step  string
+	begun time.Time
+	beat  *time.Timer // nil: no step goes on
 }
 
 func (r *reporter) Step(format string, args ...any) {
-	r.story.line(levelInfo, r.node, fmt.Sprintf(format, args...))
+	step := fmt.Sprintf(format, args...)
+	r.story.line(levelInfo, r.node, step)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.step, r.begun = step, r.story.options.Now()
+	if r.beat == nil {
+		r.beat = time.AfterFunc(sayEvery, r.still)
+	} else {
+		r.beat.Reset(sayEvery)
+	}
+}
+
+// still says that the step goes on.
+func (r *reporter) still() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.beat == nil || r.story.hasEnded() {
+		return
+	}
+	r.story.line(levelInfo, r.node, fmt.Sprintf("still %s, for %s", r.step, Age(r.story.options.Now().Sub(r.begun))))
+	r.beat.Reset(sayEvery)
+}
+
+// Done ends the step.
+func (r *reporter) Done() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.beat != nil {
+		r.beat.Stop()
+		r.beat = nil
+	}
+}
+
+func (s *Story) hasEnded() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.ended
 }
 
 func (r *reporter) Info(format string, args ...any) {

@@ -158,3 +158,23 @@ func TestLiveLinesComeAndGo(t *testing.T) {
 		t.Errorf("live lines are left:\n%q", text)
 	}
 }
+
+func TestAStepThatGoesOnIsHeardOfOffATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		story := ui.NewStory(&out, ui.StoryOptions{})
+		r := story.Node("n1")
+		r.Step("waiting for kubelet")
+		time.Sleep(25 * time.Second)
+		ui.Done(r)
+		time.Sleep(time.Minute)
+		r.Step("starting")
+		story.End()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want := "n1: waiting for kubelet\nn1: still waiting for kubelet, for 10s\nn1: still waiting for kubelet, for 20s\nn1: starting\n"
+		if out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+}
