@@ -2,7 +2,8 @@
 // "is kubelet.exe what I built?" does not read 80 MB each time. An entry holds
 // for as long as the file's id, size and time of change are what they were; it
 // survives a rename. The cache is an optimisation and never a truth: a damaged
-// cache file is an empty cache.
+// cache file is an empty cache. Of a file that an ordinary user may change nothing is
+// remembered: he can give it the size and the time that it had.
 //
 // It is kept in memory and written by Save alone, since a session that changes
 // nothing on a node writes nothing there.
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
@@ -54,8 +56,10 @@ func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, 
 	if err != nil {
 		return "", 0, err
 	}
-	if sha, ok := c.lookup(path, info); ok {
-		return sha, info.Size, nil
+	if c.onlyAdministratorsChange(path) {
+		if sha, ok := c.lookup(path, info); ok {
+			return sha, info.Size, nil
+		}
 	}
 	return c.compute(ctx, path, info)
 }
@@ -68,9 +72,10 @@ func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	if err != nil {
 		return // then there is nothing to look up either
 	}
+	ours := c.onlyAdministratorsChange(path)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := info.Size == size && info.Modified.Equal(modified.Truncate(tick)) && !info.Link
+	same := ours && info.Size == size && info.Modified.Equal(modified.Truncate(tick)) && !info.Link
 	if !same || c.now().Sub(info.Modified) < settled {
 		delete(c.entries, info.ID)
 		return
@@ -95,6 +100,20 @@ func (c *Cache) stat(path string) (host.FileInfo, error) {
 		return info, fmt.Errorf("hash %s: %w", path, host.ErrIsDirectory)
 	}
 	return info, nil
+}
+
+// onlyAdministratorsChange reports whether no other account may change a file, as far
+// as the machine keeps access lists.
+func (c *Cache) onlyAdministratorsChange(path string) bool {
+	if !c.files.KeepsACL() {
+		return true
+	}
+	sddl, err := c.files.ACL(path)
+	if err != nil {
+		return false
+	}
+	list, err := access.Parse(sddl)
+	return err == nil && len(list.Changers()) == 0
 }
 
 func (c *Cache) lookup(path string, info host.FileInfo) (sha string, ok bool) {
@@ -124,7 +143,7 @@ func (c *Cache) compute(ctx context.Context, path string, before host.FileInfo) 
 		return "", 0, fmt.Errorf("hash %s: %w", path, err)
 	}
 	steady := after.ID == before.ID && after.Size == size && before.Size == size &&
-		after.Modified.Equal(before.Modified) && !after.Link
+		after.Modified.Equal(before.Modified) && !after.Link && c.onlyAdministratorsChange(path)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !steady || begun.Sub(after.Modified) < settled {
