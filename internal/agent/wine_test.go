@@ -57,14 +57,28 @@ func installUnderWine(t *testing.T) installed {
 	}
 	sum := sha256.Sum256(exe)
 	a := installed{prefix, hex.EncodeToString(sum[:])}
-	path, err := prefix.Path(layout.Agent(a.hash))
+	a.install(t, exe)
+	return a
+}
+
+// install has an uploaded agent put itself in its place, twice: then it is there.
+func (a installed) install(t *testing.T, exe []byte) {
+	t.Helper()
+	const uploaded = `C:\Users\Administrator\swdt-agent-upload.exe`
+	path, err := a.prefix.Path(uploaded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, exe, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	return a
+	for _, kept := range []bool{false, true} {
+		out, err := a.prefix.Command(t.Context(), uploaded, handshake.InstallArgument).Output()
+		result, ok := handshake.FindInstalled(string(out))
+		if err != nil || !ok || result.Failure != "" || result.Kept != kept || result.Path != layout.Agent(a.hash) {
+			t.Fatalf("install: %+v, %q, %v", result, out, err)
+		}
+	}
 }
 
 // agentProcess is a running agent and the client of its session.
