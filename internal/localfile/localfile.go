@@ -64,12 +64,3 @@ const Private fs.FileMode = 0o600
 func Create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, Private)
 }
-
-// ModeAt returns the mode for a file that is about to replace path by a rename: that
-// of the file there, else Private.
-func ModeAt(path string) fs.FileMode {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		return info.Mode().Perm()
-	}
-	return Private
-}
