@@ -33,6 +33,11 @@ type intruder struct {
 
 func newIntruder(b *bench) *intruder {
 	b.t.Helper()
+	// As Windows gives it to a folder in the root of a drive.
+	const open = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CI;DC;;;BU)(A;OICIIO;FA;;;CO)"
+	if err := b.node.Machine.Process("setup").Files.SetACL(`C:\k`, open); err != nil {
+		b.t.Fatal(err)
+	}
 	binary, err := os.ReadFile(filepath.Join(b.folder, "kubelet.exe"))
 	if err != nil {
 		b.t.Fatal(err)

@@ -88,13 +88,14 @@ type Facts struct {
 	Swaps      Fact[[]Swap]                       `json:"transactions"`
 
 	// Of kubelet.
-	Programs     Fact[map[string]Program]  `json:"programs"` // by kubelet, containerd, kube-proxy
-	KubeletFlags Fact[map[string]string]   `json:"kubeletFlags"`
-	Kubelet      Fact[KubeletConfig]       `json:"kubeletConfig"`
-	Health       Fact[Health]              `json:"kubeletHealth"`
-	Kubeconfig   Fact[Kubeconfig]          `json:"kubeconfig"`
-	Certificates Fact[[]Certificate]       `json:"certificates"`
-	Reached      Fact[[]preflight.Reached] `json:"apiServerAddresses"`
+	Programs     Fact[map[string]Program]     `json:"programs"`           // by kubelet, containerd, kube-proxy
+	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // by ordinary accounts
+	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
+	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`
+	Health       Fact[Health]                 `json:"kubeletHealth"`
+	Kubeconfig   Fact[Kubeconfig]             `json:"kubeconfig"`
+	Certificates Fact[[]Certificate]          `json:"certificates"`
+	Reached      Fact[[]preflight.Reached]    `json:"apiServerAddresses"`
 
 	// Of the container runtime.
 	Containerd Fact[ContainerdConfig] `json:"containerdConfig"`

@@ -76,6 +76,7 @@ func addServices(f *doctor.Facts) {
 		{Address: "[::]:10250", Port: 10250, PID: 204, Process: "kubelet.exe", Image: `C:\k\kubelet.exe`},
 		{Address: "0.0.0.0:22", Port: 22, PID: 400, Process: "sshd.exe"},
 	})
+	f.Changeable = doctor.Known([]preflight.Changeable{})
 	f.Programs = doctor.Known(map[string]doctor.Program{
 		"kubelet":    {Path: `C:\k\kubelet.exe`, Exists: true, Version: "v1.35.2"},
 		"containerd": {Path: `C:\Program Files\containerd\bin\containerd.exe`, Exists: true, Version: "v2.2.0"},

@@ -71,14 +71,17 @@ func (f *Facts) flag(name string) string {
 // programs asks for the versions of the programs that services run.
 func (g *gatherer) programs(ctx context.Context) error {
 	request := &agentv1.InspectRequest{}
+	var paths []string
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
 		path := programOf(g.facts.service(name), name+".exe")
 		if path != "" {
+			paths = append(paths, path[:strings.LastIndex(path, `\`)], path)
 			request.Components = append(request.Components, &agentv1.InspectComponent{
 				Name: name, Destination: path, Service: name, VersionArgs: []string{"--version"},
 			})
 		}
 	}
+	g.facts.Changeable = learn(g.look.Changeable(ctx, paths...))
 	reply, err := g.Node.Swap.Inspect(ctx, request)
 	programs, swaps := map[string]Program{}, []Swap{}
 	for _, c := range reply.GetComponents() {

@@ -161,6 +161,12 @@ func pushRules() []Rule {
 			Means:  "swdt was replacing binaries when it was cut off, and nobody has finished or undone it.",
 			Remedy: "`swdt kubernetes` finishes or undoes it, then does what it is asked for", look: lookAtSwaps,
 		},
+		asBeforeJoin(Rule{
+			ID: "program-folders", Title: "only administrators can change the programs of services", Severity: Warning, Needs: []string{"machine", "changeablePrograms"}, Link: docsPush,
+			Means: "SYSTEM runs what is there: who can replace a program, or put a DLL beside it, owns the node.",
+		}, func(f *Facts) preflight.Seen {
+			return preflight.Seen{Machine: f.Machine.Value.host(), Changeable: *f.Changeable.Value}
+		}),
 		{
 			ID: "outdated-process", Title: "the services run the programs that are on the disk", Severity: Warning, Needs: []string{"programs"}, Link: docsPush,
 			Means:  "A program was replaced and its service was not restarted: what runs is not what the file's version says, until the next restart or crash.",

@@ -73,6 +73,9 @@ func machineFaults() []fault {
 		{"time-service", doctor.Info, onService("w32time", func(s *preflight.Service) { s.State, s.StartType = "stopped", "manual" }), "at the moment"},
 		{"automatic-updates", doctor.Info, func(f *doctor.Facts) { f.Updates.Value.Automatic = true }, "by itself"},
 		{"defender", doctor.Warning, func(f *doctor.Facts) { f.Defender.Value.Exclusions = nil }, "scans every file"},
+		{"program-folders", doctor.Warning, func(f *doctor.Facts) {
+			f.Changeable.Value = &[]preflight.Changeable{{Path: `C:\k`, By: []string{"BU"}}}
+		}, "Users"},
 		{"proxy", doctor.Warning, func(f *doctor.Facts) { f.Proxy.Value.No = ".svc" }, "API server cp.example"},
 		{"proxy", doctor.Info, func(f *doctor.Facts) { f.Proxy.Value.No = "*.example" }, "cluster's services"},
 		{"service-crashes", doctor.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) }, "kubelet ended unexpectedly 3 times"},

@@ -48,6 +48,7 @@ func nodeChecks() []Check {
 		{"container-runtime", OnNode, "container runtimes", needServices, lookAtRuntimes},
 		{"control-plane-name", OnNode, "the control plane's name", nil, lookAtNames},
 		{"control-plane-reachable", OnNode, "the way to the API server", nil, lookAtReach},
+		{"program-folders", OnNode, "who may change programs", needChangeable, lookAtChangeable},
 		{"defender", OnNode, "Microsoft Defender", needDefender, lookAtDefender},
 	}
 }

@@ -178,7 +178,14 @@ func plantedOnNode() map[string]planted {
 		"containerd by hand": {func(f *facts) { f.node.runtime = learn("containerd v1.7.12", nil) }, []string{"container-runtime error: containerd v1.7.12"}},
 		"docker":             {func(f *facts) { put(f, Service{Name: "docker", State: "running", CommandLine: docker}) }, []string{"container-runtime warning: docker, which is running"}},
 		"rke2":               {func(f *facts) { put(f, Service{Name: "rke2", State: "running"}) }, []string{"container-runtime error: distribution of Kubernetes: service rke2"}},
-		"defender":           {func(f *facts) { f.node.defender.value.Protects = true }, []string{"defender warning: scans every file"}},
+		"a folder that users can change": {func(f *facts) {
+			f.node.changeable.value = []Changeable{{Path: `C:\k`, By: []string{"BU"}}}
+		}, []string{"program-folders warning: ordinary accounts can change"}},
+		"no access lists": {func(f *facts) {
+			f.node.machine.Simulated = "wine"
+			f.node.changeable.value = []Changeable{{Path: `C:\k`, By: []string{"BU"}}}
+		}, nil},
+		"defender": {func(f *facts) { f.node.defender.value.Protects = true }, []string{"defender warning: scans every file"}},
 		"defender excludes the process": {func(f *facts) {
 			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}}
 		}, nil},

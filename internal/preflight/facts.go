@@ -42,9 +42,12 @@ type nodeFacts struct {
 	listeners known[[]Listener]
 	files     known[[]string] // those of leftovers() that exist
 	defender  known[Defender]
-	runtime   known[string] // who answers CRI on containerd's pipe; ErrNotExist: nobody
-	uuid      string        // of the machine, as kubelet reports it; empty: unknown
-	targets   []reached
+
+	changeable known[[]Changeable]
+
+	runtime known[string] // who answers CRI on containerd's pipe; ErrNotExist: nobody
+	uuid    string        // of the machine, as kubelet reports it; empty: unknown
+	targets []reached
 }
 
 // Clock is how much one clock is ahead of ours, give or take.

@@ -15,6 +15,8 @@ type Seen struct {
 	Machine  host.Facts
 	Services map[string]Service // by their name in lower case
 	Defender Defender
+	// Changeable are programs and folders that ordinary accounts may change.
+	Changeable []Changeable
 	// Node and Server are the clocks of the two, against ours.
 	Node, Server Clock
 	Reached      []Reached
@@ -41,7 +43,8 @@ func Judge(check string, s Seen) ([]Problem, error) {
 		node: &nodeFacts{
 			machine: s.Machine, clock: s.Node,
 			services: learn(s.Services, nil), defender: learn(s.Defender, nil),
-			runtime: known[string]{err: host.ErrNotExist},
+			changeable: learn(s.Changeable, nil),
+			runtime:    known[string]{err: host.ErrNotExist},
 		},
 		cluster: &clusterFacts{
 			version: learn(s.APIServer, nil), clock: learn(s.Server, nil), cni: learn(s.CNI, nil),

@@ -58,6 +58,10 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 	look(func(ctx context.Context) error { f.processes = learn(l.processes(ctx)); return f.processes.err })
 	look(func(ctx context.Context) error { f.listeners = learn(l.Listeners(ctx)); return f.listeners.err })
 	look(func(ctx context.Context) error { f.files = learn(l.Existing(ctx, leftovers()...)); return f.files.err })
+	look(func(ctx context.Context) error {
+		f.changeable = learn(l.Changeable(ctx, programFolders(in.Spec)...))
+		return f.changeable.err
+	})
 	look(func(ctx context.Context) error { f.defender = learn(l.Defender(ctx)); return f.defender.err })
 	look(func(ctx context.Context) error { f.runtime = learn(l.Runtime(ctx)); return f.runtime.err })
 	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })

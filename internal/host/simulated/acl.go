@@ -32,6 +32,9 @@ func ordinary(sid string) *account {
 	return &account{sid: sid, groups: []string{sid, "BU", "AU", "WD"}}
 }
 
+// nodeFolder has kubelet on a node, and is not there on a fresh machine.
+const nodeFolder = `C:\k`
+
 // The access lists of a fresh Windows Server, by folder. What is below inherits.
 func presetAccess() map[string]string {
 	const (
@@ -47,6 +50,7 @@ func presetAccess() map[string]string {
 		`C:\ProgramData`:         "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;DCLCRPCR;;;BU)",
 		`C:\ProgramData\ssh`:     "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
 		profileFolder:            private,
+		nodeFolder:               access.Programs, // as a join leaves it
 	}
 }
 

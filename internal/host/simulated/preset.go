@@ -55,6 +55,9 @@ func (m *Machine) install() {
 
 func (m *Machine) installFiles() {
 	for _, folder := range sortedKeys(presetAccess()) {
+		if folder == nodeFolder && m.options.Preset != Node {
+			continue
+		}
 		m.putFolder(folder)
 		f, err := m.disk.find(folder, false)
 		if err == nil {
