@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
 // Changeable is a program, or the folder of one, that ordinary accounts may change.
@@ -61,7 +62,8 @@ func lookAtChangeable(f *facts) (all []Problem) {
 			Severity: Warning, What: fmt.Sprintf("ordinary accounts can change %s, from which SYSTEM runs programs", c.Path),
 			Evidence: "may change it: " + strings.Join(accountNames(c.By), ", "),
 			Remedy: "let only administrators change it: `swdt join` does so for its own folders; " +
-				"for any folder: `swdt exec -- icacls " + c.Path + " /inheritance:r /grant *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F *S-1-5-32-545:(OI)(CI)RX`",
+				"for any folder: " + remedy.Command("exec", "--", "icacls", c.Path, "/inheritance:r", "/grant",
+				"*S-1-5-18:(OI)(CI)F", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-32-545:(OI)(CI)RX"),
 		})
 	}
 	return all

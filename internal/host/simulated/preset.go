@@ -55,7 +55,7 @@ func (m *Machine) install() {
 
 func (m *Machine) installFiles() {
 	for _, folder := range sortedKeys(presetAccess()) {
-		if folder == nodeFolder && m.options.Preset != Node {
+		if folder == nodeFolder && m.options.Preset == Minimal {
 			continue
 		}
 		m.putFolder(folder)
