@@ -78,9 +78,6 @@ func TestEventFilesOfALostRunAreRemoved(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	files := machines["win"].Process("test").Files
 	for _, name := range []string{"old", "new"} {
-		if err := files.MakeFolder(layout.Scratch + `\` + name); err != nil {
-			t.Fatal(err)
-		}
 		machines["win"].WriteFile(fmt.Sprintf(`%s\%s\System.evtx`, layout.Scratch, name), []byte("x"))
 	}
 	if err := files.SetModified(layout.Scratch+`\old`, time.Now().Add(-2*time.Hour)); err != nil {
