@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
@@ -44,6 +45,9 @@ firewall, clock, disk and memory, crashes of the last day. Nothing is changed.
 
 Each finding says what was seen and what to do. A rule whose facts cannot be had is
 said not to have looked, and why: that is not the same as nothing found.
+
+Of several nodes each finding is listed once, with the nodes that have it, and its
+commands are for exactly those; -o wide lists all of them by name.
 
 --save-facts keeps what the rules looked at, and --facts lets them look again,
 anywhere, without the node. There are no keys, tokens or passwords in it.
@@ -179,7 +183,7 @@ type doctorNode struct {
 	Skipped  []doctor.Skipped `json:"skipped"`
 	Findings []doctor.Finding `json:"findings"` // the worst first
 
-	report doctor.Report
+	report doctor.Report // its remedies name no node
 }
 
 func newDoctorNode(name, result string, r doctor.Report, err error) doctorNode {
@@ -196,11 +200,14 @@ func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) 
 		if len(report.Findings) > 0 {
 			result = "findings"
 		}
-		for i := range report.Findings {
-			report.Findings[i].Remedy = a.remedies(facts.Node, report.Findings[i].Remedy)
+		node := newDoctorNode(facts.Node, result, report, err)
+		node.Findings = slices.Clone(node.Findings) // those of the report go into groups
+		for i, f := range node.Findings {
+			node.Findings[i].Remedy = a.remedies(facts.Node, f.Remedy)
 		}
-		nodes = append(nodes, newDoctorNode(facts.Node, result, report, err))
+		nodes = append(nodes, node)
 	}
+	slices.SortStableFunc(nodes, func(a, b doctorNode) int { return natural.Compare(a.Name, b.Name) })
 	return nodes
 }
 
@@ -208,15 +215,13 @@ func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) 
 // wants.
 func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
 	err := a.print(doctorReport{orNone(nodes)}, func(p *ui.Page) error {
+		var reports []doctor.Report
 		for _, n := range nodes {
-			if n.Error != "" {
-				continue // told on stderr
-			}
-			if err := n.report.WriteText(p); err != nil {
-				return err
+			if n.Error == "" { // else stderr has it
+				reports = append(reports, n.report)
 			}
 		}
-		return nil
+		return doctor.WriteText(p, reports, doctor.TextOptions{Remedies: a.remediesOn, Wide: p.Wide})
 	})
 	if err != nil {
 		return err

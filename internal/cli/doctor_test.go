@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, again := w.swdt(t.Context(), &lines{}, "doctor", "--fail-on", "never", "--facts", path)
+	again = strings.ReplaceAll(again, " -n win`", "`") // facts are not in the node files: commands name the node
 	if want := strings.ReplaceAll(live, "planted-2", "REDACTED"); code != 0 || again != want {
 		t.Errorf("exit code %d\n%s\nwant\n%s", code, again, want)
 	}
@@ -51,5 +53,45 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, facts) {
 		t.Errorf("%v, the facts are now\n%.300s", err, kept)
+	}
+}
+
+// Several nodes with the same finding are listed with it once, in natural order, and
+// its command is for exactly those; JSON has each node's own.
+func TestDoctorGroupsFindingsOfNodes(t *testing.T) {
+	w, _, _ := diagnosed(t, "n10", "n2", "n1")
+	w.write("kubelet.conf", []byte("apiVersion: v1\nkind: Config\n"))
+	if code, out := w.swdt(t.Context(), &lines{}, "cp", filepath.Join(w.folder, "kubelet.conf"), `node:C:\etc\kubernetes\kubelet.conf`, "-n", "n2"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	code, out := w.swdt(t.Context(), &lines{}, "doctor", "--rule", "joined", "--fail-on", "never")
+	want := regexp.MustCompile(`(?s)^n1, n10 \(ltsc2022\): 1 note in 1 rule
+n2 \(ltsc2022\): nothing wrong in 1 rule
+· joined  [^\n]+
+ +on n1, n10
+.* +→ ` + "`swdt join --kubeconfig FILE " + `-c \S+ -n n1,n10` + "`")
+	if code != 0 || !want.MatchString(out) || strings.Count(out, "· joined") != 1 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	code, out = w.swdt(t.Context(), &lines{}, "doctor", "--rule", "joined", "--fail-on", "never", "-o", "json")
+	var report struct {
+		Nodes []struct {
+			Name     string
+			Findings []doctor.Finding
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || len(report.Nodes) != 3 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, out)
+	}
+	for i, name := range []string{"n1", "n2", "n10"} {
+		n := report.Nodes[i]
+		if n.Name != name || (name != "n2") != (len(n.Findings) == 1) {
+			t.Errorf("node %d is %+v", i, n)
+		}
+		for _, f := range n.Findings {
+			if !strings.Contains(f.Remedy, " -n "+name+"`") {
+				t.Errorf("%s: %s", name, f.Remedy)
+			}
+		}
 	}
 }

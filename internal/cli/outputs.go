@@ -60,7 +60,7 @@ func outputs() map[string]output {
 		"trace on":       steps,
 		"trace off":      steps,
 		"trace status":   {document: traceReport{}},
-		"doctor":         {document: doctorReport{}, modes: []mode{{flags: "--list-rules", document: ruleList{}}}},
+		"doctor":         {document: doctorReport{}, wide: true, modes: []mode{{flags: "--list-rules", document: ruleList{}}}},
 		"diag":           {document: diagReport{}},
 		"diag show": {document: diag.Manifest{}, modes: []mode{
 			{flags: "BUNDLE NODE", document: diagNode{}}, {flags: "BUNDLE NODE TABLE", document: diagTable{}},

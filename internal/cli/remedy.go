@@ -13,8 +13,9 @@ import (
 )
 
 // remedies returns text with its commands as this person can paste them: with the
-// flags that were used for this invocation, and for this node alone. An empty node
-// stands for those that the invocation is about.
+// flags that were used for this invocation, and for this node alone, or for several
+// with commas between them. An empty node stands for those that the invocation is
+// about.
 func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }
@@ -24,6 +25,11 @@ func (a *app) remedies(node, text string) string {
 func (a *app) remediesFor(node, text string) string {
 	elsewhere := &app{env: a.env, root: a.root}
 	return elsewhere.remedies(node, text)
+}
+
+// remediesOn is remedies for a text that is about several nodes.
+func (a *app) remediesOn(nodes []string, text string) string {
+	return a.remedies(strings.Join(listValues(nodes), ","), text)
 }
 
 // commandLine is one command of swdt, quoted for the user's shell.

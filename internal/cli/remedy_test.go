@@ -178,6 +178,21 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 	}
 }
 
+// Names of nodes may come from a file of facts: a comma in one does not make two.
+func TestRemediesForSeveralNodes(t *testing.T) {
+	a := &app{env: Environment{Getenv: func(string) string { return "" }}}
+	a.root, a.loaded = a.rootCommand(), 3
+	for want, nodes := range map[string][]string{
+		"`swdt exec -n n1,n10 -- net stop hns`":               {"n1", "n10"},
+		"`swdt exec -n 'n1," + `"a,b"` + "' -- net stop hns`": {"n1", "a,b"},
+		"`swdt exec -n 'n1,$(touch x)' -- net stop hns`":      {"n1", "$(touch x)"},
+	} {
+		if got := a.remediesOn(nodes, "`swdt exec -- net stop hns`"); got != want {
+			t.Errorf("%q: got %s, want %s", nodes, got, want)
+		}
+	}
+}
+
 func allCommands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, child := range cmd.Commands() {

@@ -4,23 +4,76 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/finding"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// WriteText writes the report for people: a line on the whole, each finding with
-// what was seen and what to do about it, and what was not looked at.
-func (r Report) WriteText(w io.Writer) error {
-	var all []finding.Told
-	for _, f := range r.Findings {
-		all = append(all, finding.Told{Severity: f.Severity, By: f.Rule, What: f.What, Evidence: f.Evidence, Remedy: f.Remedy})
+// TextOptions of WriteText.
+type TextOptions struct {
+	// Remedies returns a remedy with its commands for exactly these nodes.
+	Remedies func(nodes []string, remedy string) string
+	// Wide writes all names of nodes and all that was seen, however many there are.
+	Wide bool
+}
+
+// What a list of several nodes shows unless it is wide.
+const (
+	maxNames    = 5
+	maxEvidence = 3
+)
+
+// WriteText writes the reports of one or more nodes for people: a line on the whole
+// of each node, each finding once with the nodes that have it, what was seen and what
+// to do about it, and which rules did not look. Reports are listed in their order.
+func WriteText(p *ui.Page, reports []Report, o TextOptions) error {
+	for _, line := range headlines(reports, o) {
+		if _, err := fmt.Fprintln(p, line); err != nil {
+			return err
+		}
 	}
-	if err := finding.Write(w, r.Node, r.Windows, r.Summary(), all); err != nil {
+	var all []finding.Told
+	for _, g := range groupFindings(reports) {
+		all = append(all, g.told(len(reports), o))
+	}
+	if err := finding.WriteList(p, all); err != nil {
 		return err
 	}
-	for _, reason := range r.reasons() {
-		if _, err := fmt.Fprintln(w, reason); err != nil {
+	return writeReasons(p, reports, o)
+}
+
+// headlines are the nodes with their summaries; nodes with the same one share a line.
+func headlines(reports []Report, o TextOptions) (lines []string) {
+	var nodes grouping
+	for _, r := range reports {
+		text := ": " + r.Summary()
+		if r.Windows != "" {
+			text = " (" + r.Windows + ")" + text
+		}
+		nodes.add(text, r.Node)
+	}
+	for _, text := range nodes.order {
+		lines = append(lines, o.list(nodes.names[text])+text)
+	}
+	return lines
+}
+
+// writeReasons writes why rules did not look, each reason once.
+func writeReasons(w io.Writer, reports []Report, o TextOptions) error {
+	var nodes grouping
+	for _, r := range reports {
+		for _, reason := range r.reasons() {
+			nodes.add(reason, r.Node)
+		}
+	}
+	for _, reason := range nodes.order {
+		on := ""
+		if of := nodes.names[reason]; len(of) < len(reports) {
+			on = " on " + o.list(of)
+		}
+		if _, err := fmt.Fprintln(w, "not looked at"+on+": "+reason); err != nil {
 			return err
 		}
 	}
@@ -29,18 +82,108 @@ func (r Report) WriteText(w io.Writer) error {
 
 // reasons are why rules were not looked at, each once.
 func (r Report) reasons() (all []string) {
-	rules := map[string][]string{}
-	var order []string
+	var rules grouping
 	for _, s := range r.Skipped {
-		if rules[s.Why] == nil {
-			order = append(order, s.Why)
-		}
-		rules[s.Why] = append(rules[s.Why], s.Rule)
+		rules.add(s.Why, s.Rule)
 	}
-	for _, why := range order {
-		all = append(all, "not looked at: "+strings.Join(rules[why], ", ")+": "+why)
+	for _, why := range rules.order {
+		all = append(all, strings.Join(rules.names[why], ", ")+": "+why)
 	}
 	return all
+}
+
+// grouped is a finding that one or more nodes have.
+type grouped struct {
+	Finding  // its Evidence is not used
+	nodes    []string
+	evidence grouping
+}
+
+// groupFindings joins the findings of several nodes that say and propose the same.
+// The worst are first, then they are in the order of the rules.
+func groupFindings(reports []Report) (all []*grouped) {
+	index := map[Finding]*grouped{}
+	for _, r := range reports {
+		for _, f := range r.Findings {
+			key := f
+			key.Evidence = ""
+			g := index[key]
+			if g == nil {
+				g = &grouped{Finding: key}
+				index[key] = g
+				all = append(all, g)
+			}
+			if !slices.Contains(g.nodes, r.Node) {
+				g.nodes = append(g.nodes, r.Node)
+			}
+			g.evidence.add(f.Evidence, r.Node)
+		}
+	}
+	if len(reports) > 1 {
+		rank := map[string]int{}
+		for i, rule := range Rules() {
+			rank[rule.ID] = i
+		}
+		slices.SortStableFunc(all, func(a, b *grouped) int {
+			return cmp.Or(a.Severity.Compare(b.Severity), cmp.Compare(rank[a.Rule], rank[b.Rule]))
+		})
+	}
+	return all
+}
+
+// told is the finding for people, among the reports of so many nodes.
+func (g *grouped) told(reports int, o TextOptions) finding.Told {
+	t := finding.Told{Severity: g.Severity, By: g.Rule, What: g.What}
+	switch {
+	case reports == 1:
+	case len(g.nodes) == reports:
+		t.On = fmt.Sprintf("all %d nodes", reports)
+	default:
+		t.On = o.list(g.nodes)
+	}
+	for _, seen := range g.evidence.order {
+		of := g.evidence.names[seen]
+		switch {
+		case seen == "":
+			continue
+		case len(of) < len(g.nodes):
+			seen = o.list(of) + ": " + seen
+		}
+		t.Evidence = append(t.Evidence, seen)
+	}
+	if more := len(t.Evidence) - maxEvidence; more > 0 && !o.Wide {
+		t.Evidence = append(t.Evidence[:maxEvidence], fmt.Sprintf("and %d more, which -o wide shows", more))
+	}
+	if g.Remedy != "" {
+		t.Remedy = o.Remedies(g.nodes, g.Remedy)
+	}
+	return t
+}
+
+// list writes names of nodes, shortened if there are many.
+func (o TextOptions) list(nodes []string) string {
+	if more := len(nodes) - maxNames; more > 1 && !o.Wide {
+		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNames], ", "), more)
+	}
+	return strings.Join(nodes, ", ")
+}
+
+// grouping lists names by a key, in the order in which the keys came.
+type grouping struct {
+	order []string
+	names map[string][]string
+}
+
+func (g *grouping) add(key, name string) {
+	if g.names == nil {
+		g.names = map[string][]string{}
+	}
+	if g.names[key] == nil {
+		g.order = append(g.order, key)
+	}
+	if !slices.Contains(g.names[key], name) {
+		g.names[key] = append(g.names[key], name)
+	}
 }
 
 // Summary is the report in a few words: 2 errors, 1 warning in 57 rules, 12 not

@@ -5,7 +5,6 @@ package finding
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -50,35 +49,56 @@ func (s Severity) mark() string {
 	return "·"
 }
 
+// coloured marks text in the colour of the severity.
+func (s Severity) coloured(text string) string {
+	switch s {
+	case Error:
+		return ui.Bad(text)
+	case Warning:
+		return ui.Warn(text)
+	}
+	return text
+}
+
 // Told is one thing that was found.
 type Told struct {
 	Severity Severity
 	By       string // the check or rule
 	What     string
-	Evidence string
+	On       string   // the nodes that have it, if there are several nodes
+	Evidence []string // what was seen
 	Remedy   string
 }
 
 // Write writes a line on the whole of a node, then each thing with what was seen
 // and what to do about it. Windows is ltsc2022, or empty.
-func Write(w io.Writer, node, windows, summary string, all []Told) error {
+func Write(p *ui.Page, node, windows, summary string, all []Told) error {
 	if windows != "" {
 		node += " (" + windows + ")"
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", node, summary); err != nil {
+	if _, err := fmt.Fprintf(p, "%s: %s\n", node, summary); err != nil {
 		return err
 	}
+	return WriteList(p, all)
+}
+
+// WriteList writes each thing with the nodes that have it, what was seen and what to
+// do about it.
+func WriteList(p *ui.Page, all []Told) error {
 	var rows [][]string
 	for _, t := range all {
-		rows = append(rows, []string{t.Severity.mark() + " " + t.By, t.What})
-		if t.Evidence != "" {
-			rows = append(rows, []string{"", "seen: " + t.Evidence})
+		rows = append(rows, []string{t.Severity.coloured(t.Severity.mark() + " " + t.By), t.What})
+		if t.On != "" {
+			rows = append(rows, []string{"", "on " + t.On})
+		}
+		for _, seen := range t.Evidence {
+			rows = append(rows, []string{"", "seen: " + seen})
 		}
 		if t.Remedy != "" {
 			rows = append(rows, []string{"", "→ " + t.Remedy})
 		}
 	}
-	return ui.Lines(w, rows)
+	return ui.Lines(p, rows)
 }
 
 // Counts returns how many findings there are in words, such as "2 errors, 1

@@ -23,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/node/nodetest"
 	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -365,7 +366,7 @@ func TestReport(t *testing.T) {
 	p.input.Spec.Join.IgnorePreflightErrors = []string{"elevated"}
 	r := p.run(t)
 	var text bytes.Buffer
-	if err := r.WriteText(&text, "sample"); err != nil {
+	if err := r.WriteText(ui.NewPage(&text, false), "sample"); err != nil {
 		t.Fatal(err)
 	}
 	document, err := json.Marshal(r)

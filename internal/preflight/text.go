@@ -3,23 +3,27 @@ package preflight
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"github.com/swdt-dev/swdt/internal/finding"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // WriteText writes the report for people: a line on the whole, then each problem
 // with what was seen and what to do about it.
-func (r Report) WriteText(w io.Writer, name string) error {
+func (r Report) WriteText(page *ui.Page, name string) error {
 	var all []finding.Told
 	for _, p := range r.Problems {
 		what := p.What
 		if p.Ignored {
 			what += " (ignored)"
 		}
-		all = append(all, finding.Told{Severity: p.Severity, By: p.Check, What: what, Evidence: p.Evidence, Remedy: p.Remedy})
+		told := finding.Told{Severity: p.Severity, By: p.Check, What: what, Remedy: p.Remedy}
+		if p.Evidence != "" {
+			told.Evidence = []string{p.Evidence}
+		}
+		all = append(all, told)
 	}
-	return finding.Write(w, name, r.Windows, r.Summary(), all)
+	return finding.Write(page, name, r.Windows, r.Summary(), all)
 }
 
 // Summary is the report in a few words: 2 errors, 1 warning in 27 checks.
