@@ -52,8 +52,7 @@ func (a *app) runStatus(ctx context.Context) error {
 		}
 	}
 	report := deploy.NewStatusReport(results)
-	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, p.Wide) })
-	if err != nil {
+	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
 	return failed

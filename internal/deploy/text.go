@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -168,12 +169,12 @@ func (r Report) writeSummary(w io.Writer) error {
 }
 
 // WriteText writes the states for people: of one node its facts above a table of its
-// components, of several one table of all. Wide adds columns.
-func (r StatusReport) WriteText(w io.Writer, wide bool) error {
+// components, of several one table of all. A wide page has more columns.
+func (r StatusReport) WriteText(p *ui.Page) error {
 	if len(r.Nodes) != 1 {
-		return r.writeTable(w, wide)
+		return r.writeTable(p, p.Wide)
 	}
-	return r.Nodes[0].writeText(w, wide)
+	return r.Nodes[0].writeText(p, p.Wide)
 }
 
 // writeTable writes one table of all nodes, and below it what it does not show.
@@ -212,10 +213,13 @@ func (r StatusReport) writeTable(w io.Writer, wide bool) error {
 // noComponents is what a node has of which the table has no row.
 const noComponents = "neither containerd nor kubelet is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run"
 
+// failure is why nothing is known of the node, without its name.
+func (s NodeStatus) failure() string { return ui.Bad(strings.TrimPrefix(s.Error, s.Name+": ")) }
+
 // notes are what the table of several nodes does not show of this one.
 func (s NodeStatus) notes() (all []string) {
 	if s.Error != "" {
-		return []string{strings.TrimPrefix(s.Error, s.Name+": ")}
+		return []string{s.failure()}
 	}
 	all = s.warnings()
 	if len(s.Components) == 0 {
@@ -226,7 +230,7 @@ func (s NodeStatus) notes() (all []string) {
 
 func (s NodeStatus) warnings() (all []string) {
 	if len(s.PendingReboot) > 0 {
-		all = append(all, "a reboot is pending: "+strings.Join(s.PendingReboot, ", "))
+		all = append(all, ui.Warn("a reboot is pending")+": "+strings.Join(s.PendingReboot, ", "))
 	}
 	for _, t := range s.Transactions {
 		all = append(all, fmt.Sprintf("transaction %s by %s: %s", t.ID, t.Holder, t.text()))
@@ -244,7 +248,7 @@ func statusHeader(wide bool) []string {
 
 func (s NodeStatus) writeText(w io.Writer, wide bool) error {
 	if s.Error != "" {
-		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, strings.TrimPrefix(s.Error, s.Name+": "))
+		_, err := fmt.Fprintf(w, "%s: %s\n", s.Name, s.failure())
 		return err
 	}
 	fmt.Fprintf(w, "%s: %s %s %s, up %s\n", s.Name, s.OS.Product, s.OS.Build, s.Architecture,
@@ -269,10 +273,30 @@ func (r Recovered) text() string {
 	return ui.Words(r.Result) + ": " + r.Message
 }
 
+// serviceState is a service's state in words, coloured unless it is running.
+func serviceState(state string) string {
+	switch words := ui.Words(state); host.ServiceState(state) {
+	case host.Running:
+		return words
+	case host.Stopped:
+		return ui.Bad(words)
+	default: // it is on its way
+		return ui.Warn(words)
+	}
+}
+
+// coloured is the drift, coloured unless there is none.
+func (d Drift) coloured() string {
+	if d == DriftNone {
+		return string(d)
+	}
+	return ui.Warn(string(d))
+}
+
 func (c ComponentStatus) row(wide bool) []string {
 	state, pid, uptime := "no such service", "", ""
 	if c.Service != nil {
-		state = ui.Words(c.Service.State)
+		state = serviceState(c.Service.State)
 		if c.Service.PID != 0 {
 			pid = fmt.Sprint(c.Service.PID)
 		}
@@ -280,7 +304,7 @@ func (c ComponentStatus) row(wide bool) []string {
 			uptime = ui.Age(time.Duration(c.UptimeSeconds * float64(time.Second)))
 		}
 	}
-	row := []string{c.Name, ui.Version(c.Version), ui.Hash(c.SHA256), state, pid, uptime, string(c.Drift), c.Message}
+	row := []string{c.Name, ui.Version(c.Version), ui.Hash(c.SHA256), state, pid, uptime, c.Drift.coloured(), c.Message}
 	if wide {
 		row = append(row, ui.Hash(c.PreviousSHA256), c.Destination)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func result(name string, value NodeResult, err error) fleet.Result[NodeResult] {
@@ -159,11 +161,39 @@ w2: refused
 `},
 	} {
 		var out strings.Builder
-		if err := NewStatusReport(results[:test.nodes]).WriteText(&out, test.wide); err != nil {
+		page := ui.NewPage(&out, false)
+		page.Wide = test.wide
+		if err := NewStatusReport(results[:test.nodes]).WriteText(page); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != test.want[1:] {
 			t.Errorf("%d nodes, wide %v: got\n%s", test.nodes, test.wide, out.String())
 		}
+	}
+}
+
+// What needs attention has a colour; what is as it should be has none.
+func TestColoursOfStatus(t *testing.T) {
+	component := func(name, state string, drift Drift) ComponentStatus {
+		return ComponentStatus{Name: name, Service: &Service{State: state}, Drift: drift}
+	}
+	results := []fleet.Result[NodeStatus]{
+		{Value: NodeStatus{Name: "w1", Components: []ComponentStatus{
+			component("a", string(host.Running), DriftNone), component("b", string(host.Stopped), DriftBinary),
+			component("c", string(host.StartPending), DriftNone),
+		}}},
+		{Value: NodeStatus{Name: "w2"}, Err: errors.New("w2: refused")},
+	}
+	var out strings.Builder
+	if err := NewStatusReport(results).WriteText(ui.NewPage(&out, true)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "NODE  COMPONENT  VERSION  HASH  SERVICE        PID  UPTIME  DRIFT   MESSAGE\n" +
+		"w1    a          -        -     running        -    -       none    -\n" +
+		"w1    b          -        -     \x1b[31mstopped\x1b[0m        -    -       \x1b[33mbinary\x1b[0m  -\n" +
+		"w1    c          -        -     \x1b[33mstart pending\x1b[0m  -    -       none    -\n" +
+		"w2: \x1b[31mrefused\x1b[0m\n"
+	if out.String() != want {
+		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
 	}
 }
