@@ -201,9 +201,16 @@ func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, node)
 	}
 	code, document := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win", "services", "-o", "json")
-	var services []struct{ Name, State string }
-	if err := json.Unmarshal([]byte(document), &services); err != nil || code != 0 || len(services) < 5 || services[0].State == "" {
-		t.Errorf("exit code %d, %v\n%s", code, err, document)
+	var shown struct {
+		Nodes []struct {
+			Document []struct{ Name, State string }
+		}
+	}
+	if err := json.Unmarshal([]byte(document), &shown); err != nil || code != 0 || len(shown.Nodes) != 1 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, document)
+	}
+	if services := shown.Nodes[0].Document; len(services) < 5 || services[0].State == "" {
+		t.Errorf("the services are %+v", services)
 	}
 }
 

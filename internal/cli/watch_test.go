@@ -285,7 +285,7 @@ func TestWatchUsage(t *testing.T) {
 	w := newWorkplace(t)
 	w.build("1.0.0")
 	for _, args := range [][]string{
-		{"push", "--watch", "--dry-run"}, {"push", "--watch", "-o", "yaml"}, {"push", "--build"},
+		{"push", "--watch", "--dry-run"}, {"push", "--watch", "-o", "svg"}, {"push", "--build"},
 	} {
 		story := &lines{}
 		if code, _ := w.swdt(t.Context(), story, args...); code != 2 {

@@ -95,6 +95,8 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"TailPlace.volume":       anything,
 		"TailPlace.index":        anything,
 		"TailPlace.offset":       between(0, largestFile),
+		"TailPlace.head_size":    between(0, 1<<20),
+		"TailPlace.head":         anything,
 		"WriteReply.size":        between(0, largestFile),
 		"WriteReply.sha256":      optional(sha256),
 		"PatchReply.size":        between(0, largestFile),
