@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -37,7 +38,7 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document, as
 	}) {
 		all = append(all, result.Value...)
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, natural.Compare)
 	return slices.Compact(all)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/diag"
 	"github.com/swdt-dev/swdt/internal/doctor"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -93,5 +94,21 @@ n2 \(ltsc2022\): nothing wrong in 1 rule
 				t.Errorf("%s: %s", name, f.Remedy)
 			}
 		}
+	}
+}
+
+func TestDiagListsNodesInNaturalOrder(t *testing.T) {
+	w, _, unplugs := diagnosed(t, "n10", "n2", "n1")
+	unplugs["n2"]()
+	_, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle(), "-o", "jsonpath={.nodes[*].name}")
+	if out != "n1 n2 n10" {
+		t.Errorf("nodes %q", out)
+	}
+	var manifest diag.Manifest
+	if err := json.Unmarshal(unpacked(t, w.bundle())["manifest.json"], &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if n := manifest.Nodes; len(n) != 3 || n[0].Name != "n1" || n[1].Name != "n2" || n[2].Name != "n10" {
+		t.Errorf("the manifest has %+v", n)
 	}
 }

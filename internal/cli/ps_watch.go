@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+
+	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -36,8 +39,11 @@ func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
 	}
 	numbers := map[string]int{}
 	for i, document := range s.documents {
-		numbers[document.Node.Metadata.Name] = i
 		w.nodes[i].Name = document.Node.Metadata.Name
+	}
+	slices.SortFunc(w.nodes, func(a, b psNode) int { return natural.Compare(a.Name, b.Name) })
+	for i, n := range w.nodes {
+		numbers[n.Name] = i
 	}
 	a.global.parallel = max(a.global.parallel, len(s.documents)) // none waits for another's end
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{}, error) {

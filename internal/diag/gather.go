@@ -12,9 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -83,6 +86,7 @@ func Gather(ctx context.Context, documents []config.Document, path string, o Opt
 		}
 		manifest.Nodes = append(manifest.Nodes, record)
 	}
+	slices.SortStableFunc(manifest.Nodes, func(a, b NodeRecord) int { return natural.Compare(a.Name, b.Name) })
 	if err := pack(ctx, root, path, manifest); err != nil {
 		return manifest, fmt.Errorf("write the bundle: %w", err)
 	}

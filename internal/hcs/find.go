@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/maruel/natural"
 )
 
 // NotFoundError is a name that nothing has.
@@ -71,7 +73,7 @@ func one[T any](found []T, name string, tell func(T) string) (only T, err error)
 	for _, f := range found {
 		names = append(names, tell(f))
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, natural.Compare)
 	return only, &AmbiguousError{Name: name, Found: names}
 }
 

@@ -231,6 +231,13 @@ func TestSparseObjects(t *testing.T) {
 	}
 }
 
+func TestNetworksAreInNaturalOrder(t *testing.T) {
+	state, err := hns.Parse(map[host.NetworkKind][][]byte{host.HNSNetworks: {[]byte(`{"Name":"vlan10"}`), []byte(`{"Name":"vlan2"}`)}})
+	if err != nil || len(state.Networks) != 2 || state.Networks[0].Name != "vlan2" {
+		t.Errorf("%+v, %v", state.Networks, err)
+	}
+}
+
 func TestGraphs(t *testing.T) {
 	g := calico(t).Graph("win-1")
 	var svg, dot bytes.Buffer

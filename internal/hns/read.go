@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/maruel/natural"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/host"
 )
@@ -214,7 +216,7 @@ func protocol(number uint32) string {
 
 // sort gives everything the order in which people look for it.
 func (s *State) sort() {
-	slices.SortFunc(s.Networks, func(a, b Network) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Networks, func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(s.Endpoints, func(a, b Endpoint) int { return cmp.Or(compareIPs(a.IP(), b.IP()), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(s.LoadBalancers, func(a, b LoadBalancer) int {
 		return cmp.Or(compareIPs(first(a.VIPs), first(b.VIPs)), comparePorts(a.Ports, b.Ports), cmp.Compare(a.ID, b.ID))

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maruel/natural"
+
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
@@ -302,7 +304,7 @@ func sandboxesIn(stateDir string) ([]string, error) {
 			names = append(names, entry.Name())
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, natural.Compare)
 	return names, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maruel/natural"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -151,7 +152,7 @@ func (a *assignment) pods() []Pod {
 		pods = append(pods, a.pod(sandbox))
 	}
 	slices.SortStableFunc(pods, func(x, y Pod) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), x.Created.Compare(y.Created))
+		return cmp.Or(natural.Compare(x.Namespace, y.Namespace), natural.Compare(x.Name, y.Name), x.Created.Compare(y.Created))
 	})
 	return pods
 }
@@ -171,7 +172,7 @@ func (a *assignment) pod(sandbox *runtimev1.PodSandbox) Pod {
 		pod.Containers = append(pod.Containers, a.container(c))
 	}
 	slices.SortStableFunc(pod.Containers, func(x, y Container) int {
-		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Attempt, y.Attempt))
+		return cmp.Or(natural.Compare(x.Name, y.Name), cmp.Compare(x.Attempt, y.Attempt))
 	})
 	if pid, ok := a.task(pod.ID, sandbox.GetCreatedAt()); ok && !a.given[pid] {
 		pod.Sandbox = a.ofTask(pid)

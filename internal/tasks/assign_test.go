@@ -104,6 +104,15 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+func TestPodsAreInNaturalOrder(t *testing.T) {
+	f := factsOf(proc(10, 0, "a.exe", 100, 0), proc(20, 0, "b.exe", 100, 0))
+	f.runs("web-10", 10, 101)
+	f.runs("web-2", 20, 101)
+	if pods := f.table().Pods; len(pods) != 2 || pods[0].Name != "pod-of-web-2" || pods[1].Name != "pod-of-web-10" {
+		t.Errorf("%+v", pods)
+	}
+}
+
 // The number of a process in a virtual machine is some other process's here.
 func TestANumberThatIsNotOfThisMachine(t *testing.T) {
 	f := factsOf(proc(1234, 0, "lsass.exe", 1000, 0))
