@@ -26,7 +26,7 @@ type psOptions struct {
 
 	namespace string
 	pod       string
-	sort      string
+	choice    rowOptions
 	all       bool
 	orphans   bool
 	failOn    string
@@ -36,12 +36,8 @@ type psOptions struct {
 	podName *regexp.Regexp
 }
 
-// What ps sorts by and fails on.
-const (
-	sortCPU      = "cpu"
-	sortMemory   = "memory"
-	failOnOrphan = "orphan"
-)
+// failOnOrphan is what ps fails on.
+const failOnOrphan = "orphan"
 
 func (a *app) psCommand() *cobra.Command {
 	o := &psOptions{remedies: a.remedies}
@@ -70,6 +66,7 @@ With --fail-on orphan it ends with exit code 5 where there is one.`,
 			"ps --pod '^web' --sort memory", "",
 			"ps --orphans --fail-on orphan", "a check",
 			"ps --all --sort cpu --watch", "every process, as top shows them",
+			"ps --filter calico", "what has calico in its owner, part, program or image",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPs(cmd.Context(), o) },
@@ -77,13 +74,12 @@ With --fail-on orphan it ends with exit code 5 where there is one.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.namespace, "namespace", "", "only pods of this `namespace`")
 	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this regular `expression`")
-	flags.StringVar(&o.sort, "sort", "", "the most first: `cpu|memory` (default by owner)")
+	o.choice.addFlags(cmd, "owner, part, number, program or image", columnNames(psColumns()))
 	flags.BoolVar(&o.all, "all", false, "every process, and containers that have ended")
 	flags.BoolVar(&o.orphans, "orphans", false, "only what belongs to nobody")
 	flags.StringVar(&o.failOn, "fail-on", "", "`orphan`: exit code 5 where a process belongs to nobody")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "look again and again, until Ctrl-C")
 	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two looks of --watch")
-	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{sortCPU, sortMemory}, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
@@ -92,10 +88,11 @@ func (o *psOptions) complete() (err error) {
 	if o.podName, err = regexp.Compile(o.pod); err != nil {
 		return usagef("--pod: %v", err)
 	}
+	if err := o.choice.complete(columnNames(psColumns())); err != nil {
+		return err
+	}
 	ofPods := o.namespace != "" || o.pod != ""
 	switch {
-	case !slices.Contains([]string{"", sortCPU, sortMemory}, o.sort):
-		return usagef("--sort %s: use cpu or memory", o.sort)
 	case o.failOn != "" && o.failOn != failOnOrphan:
 		return usagef("--fail-on %s: use orphan", o.failOn)
 	case o.orphans && (ofPods || o.all):
@@ -210,7 +207,7 @@ func (o *psOptions) shown(t tasks.Table) tasks.Table {
 			return o.namespace != "" && p.Namespace != o.namespace || !o.podName.MatchString(p.Name)
 		})
 	}
-	return t
+	return o.choice.filtered(t)
 }
 
 func (l psList) text(w *ui.Page) error {

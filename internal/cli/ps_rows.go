@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
+
+	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/tasks"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -28,23 +30,99 @@ func (l psList) rows() []psRow {
 		}
 		rows = append(rows, of...)
 	}
-	if l.options.sort != "" {
-		slices.SortStableFunc(rows, func(a, b psRow) int { return cmp.Compare(l.options.weight(b), l.options.weight(a)) })
-	}
+	sortRows(rows, psColumns(), l.options.choice.sort)
 	return rows
 }
 
-// weight is what rows are sorted by; what has no process weighs nothing.
-func (o *psOptions) weight(r psRow) float64 {
-	switch {
-	case r.process == nil:
-		return -1
-	case o.sort == sortMemory:
-		return float64(r.process.MemoryBytes)
-	case r.process.Cores == nil:
-		return 0
+// psColumns are what ps sorts by. What has no process is last.
+func psColumns() []column[psRow] {
+	number := func(of func(*tasks.Process) float64) func(a, b psRow) int {
+		weight := func(r psRow) float64 {
+			if r.process == nil {
+				return -1
+			}
+			return of(r.process)
+		}
+		return func(a, b psRow) int { return cmp.Compare(weight(b), weight(a)) }
 	}
-	return *r.process.Cores
+	return []column[psRow]{
+		{"owner", nil}, // the order in which they are listed
+		{"cpu", number(func(p *tasks.Process) float64 {
+			if p.Cores == nil {
+				return 0
+			}
+			return *p.Cores
+		})},
+		{"memory", number(func(p *tasks.Process) float64 { return float64(p.MemoryBytes) })},
+		{"handles", number(func(p *tasks.Process) float64 { return float64(p.Handles) })},
+		{"uptime", number(func(p *tasks.Process) float64 { return p.UptimeSeconds })},
+		{"program", func(a, b psRow) int { return natural.Compare(a.program(), b.program()) }},
+	}
+}
+
+// program is the process's name, and of a row without one a word that sorts last.
+func (r psRow) program() string {
+	if r.process == nil {
+		return "~"
+	}
+	return strings.ToLower(r.process.Name)
+}
+
+// filtered is the part of a table that the filter leaves, the same for every format.
+func (o *rowOptions) filtered(t tasks.Table) tasks.Table {
+	if o.filter == "" {
+		return t
+	}
+	t.Pods = chosen(t.Pods, func(p *tasks.Pod) bool { return o.filterPod(p) })
+	t.Services = chosen(t.Services, func(s *tasks.Service) bool {
+		if !o.matches("service "+s.Name, s.State) {
+			s.Processes = o.processes(s.Processes)
+		}
+		return o.matches("service "+s.Name, s.State) || len(s.Processes) > 0
+	})
+	t.Orphans = chosen(t.Orphans, func(p *tasks.Orphan) bool { return o.matches("nobody", partOf(*p)) || o.process(p.Process) })
+	t.Unsettled = chosen(t.Unsettled, func(p *tasks.Orphan) bool { return o.matches("not known yet", partOf(*p)) || o.process(p.Process) })
+	t.Others = o.processes(t.Others)
+	return t
+}
+
+// filterPod drops what the filter does not leave of a pod, and reports whether
+// something is left.
+func (o *rowOptions) filterPod(p *tasks.Pod) bool {
+	if o.matches(p.Path()) {
+		return true
+	}
+	if !o.matches("shim") {
+		p.Shims = o.processes(p.Shims)
+	}
+	if !o.matches("sandbox") {
+		p.Sandbox = o.processes(p.Sandbox)
+	}
+	p.Containers = chosen(p.Containers, func(c *tasks.Container) bool {
+		if o.matches(c.Name, c.Image) {
+			return true
+		}
+		c.Processes = o.processes(c.Processes)
+		return len(c.Processes) > 0
+	})
+	return len(p.Shims)+len(p.Sandbox)+len(p.Containers) > 0
+}
+
+func (o *rowOptions) processes(all []tasks.Process) []tasks.Process {
+	return chosen(all, func(p *tasks.Process) bool { return o.process(*p) })
+}
+
+func (o *rowOptions) process(p tasks.Process) bool { return o.matches(p.Name, fmt.Sprint(p.PID)) }
+
+// chosen returns copies of those that keep wants; keep may change its copy.
+func chosen[T any](all []T, keep func(*T) bool) []T {
+	kept := []T{}
+	for _, one := range all {
+		if keep(&one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }
 
 func (o *psOptions) rows(t tasks.Table) (rows []psRow) {

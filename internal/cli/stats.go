@@ -57,6 +57,7 @@ type statsOptions struct {
 
 	wanted  []stats.Source
 	podName *regexp.Regexp
+	choice  rowOptions // of stats watch
 }
 
 func (o *statsOptions) addFlags(cmd *cobra.Command) {
@@ -93,7 +94,7 @@ func (o *statsOptions) complete() (err error) {
 }
 
 func (o *statsOptions) keep(c stats.Container) bool {
-	return (o.namespace == "" || c.Namespace == o.namespace) && o.podName.MatchString(c.Pod)
+	return (o.namespace == "" || c.Namespace == o.namespace) && o.podName.MatchString(c.Pod) && o.choice.matches(c.Path())
 }
 
 func (o *statsOptions) meta() record.Meta {

@@ -40,7 +40,7 @@ func TestCoresOfANode(t *testing.T) {
 // A table beside one's work does not fill up with what has long ended.
 func TestTheTableForgetsWhatHasEnded(t *testing.T) {
 	var out bytes.Buffer
-	table, follower := newStatsTable(&out), stats.NewFollower(stats.DefaultTolerance)
+	table, follower := newStatsTable(&out, "faults"), stats.NewFollower(stats.DefaultTolerance)
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	show := func(second int, err string, pods ...string) {
 		t.Helper()

@@ -25,7 +25,7 @@ func (a *app) statsPrinter(o statsWatchOptions) statsPrinter {
 	case !a.inText():
 		return &recordRows{a.records(a.streams.Out)}
 	case a.canDraw(a.streams.Out):
-		return newStatsTable(a.streams.Out)
+		return newStatsTable(a.streams.Out, o.choice.sort)
 	}
 	return &textRows{out: a.page(), callers: o.callers > 0}
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/stats"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -25,6 +28,7 @@ const (
 // how often anybody got a fault.
 type statsTable struct {
 	screen *screen
+	sort   string // the column
 	series map[string]*tableRow
 	at     time.Time
 }
@@ -36,8 +40,8 @@ type tableRow struct {
 	total  int
 }
 
-func newStatsTable(out io.Writer) *statsTable {
-	return &statsTable{screen: newScreen(out), series: map[string]*tableRow{}}
+func newStatsTable(out io.Writer, sort string) *statsTable {
+	return &statsTable{screen: newScreen(out), sort: sort, series: map[string]*tableRow{}}
 }
 
 func (t *statsTable) rows(r stats.Reading, rows []stats.Row) error {
@@ -94,16 +98,57 @@ func (t *statsTable) draw() error {
 	return t.screen.draw(table.String())
 }
 
-// lines are the containers, those with faults first.
+// statsColumns are what the table is sorted by. Rows that are equal have those with
+// faults first.
+func statsColumns() []column[*tableRow] {
+	number := func(of func(stats.Row) float64) func(a, b *tableRow) int {
+		return func(a, b *tableRow) int { return cmp.Compare(of(b.last), of(a.last)) }
+	}
+	return []column[*tableRow]{
+		{"faults", nil},
+		{"container", func(a, b *tableRow) int {
+			return natural.Compare(a.last.Key.Container.Path(), b.last.Key.Container.Path())
+		}},
+		{"reported", number(func(r stats.Row) float64 {
+			if r.Point.Reported == nil {
+				return -1
+			}
+			return stats.Cores(*r.Point.Reported)
+		})},
+		{"computed", number(func(r stats.Row) float64 {
+			if r.Computed == nil {
+				return -1
+			}
+			return *r.Computed
+		})},
+		{"diff", number(func(r stats.Row) float64 {
+			d, ok := r.Difference()
+			if !ok {
+				return -1
+			}
+			return math.Abs(d)
+		})},
+		{"memory", number(func(r stats.Row) float64 {
+			if r.Point.Memory == nil {
+				return -1
+			}
+			return float64(*r.Point.Memory)
+		})},
+		{"age", number(func(r stats.Row) float64 { return r.Age.Seconds() })},
+	}
+}
+
+// lines are the containers, sorted.
 func (t *statsTable) lines() [][]string {
 	rows := make([]*tableRow, 0, len(t.series))
 	for _, row := range t.series {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b *tableRow) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.last.Key.Container.Path(), b.last.Key.Container.Path()),
+		return cmp.Or(cmp.Compare(b.total, a.total), natural.Compare(a.last.Key.Container.Path(), b.last.Key.Container.Path()),
 			cmp.Compare(a.last.Key.Source, b.last.Key.Source))
 	})
+	sortRows(rows, statsColumns(), t.sort)
 	var lines [][]string
 	for _, row := range rows {
 		lines = append(lines, []string{

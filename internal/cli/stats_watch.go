@@ -37,7 +37,8 @@ func (a *app) statsWatchCommand() *cobra.Command {
 		Long: `Asks for statistics every second and shows, for each container, the cores that
 are reported (usageNanoCores), those computed from its counter of CPU time
 (usageCoreNanoSeconds) over at least 10 s, and a verdict where what is reported
-cannot be. On a terminal it is a live table, otherwise a line for each sample.
+cannot be. On a terminal it is a live table, which --sort sorts, otherwise a line
+for each sample.
 
 Sources (--source):
 
@@ -60,12 +61,14 @@ got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A shorte
 			"stats watch", "",
 			"stats watch --callers 2 --for 1m --fail-on zero", "is this containerd one of those?",
 			"stats watch --source cri,summary --pod '^cpulimit'", "and what the kubelet makes of it",
+			"stats watch --sort memory --filter calico", "",
 			"stats watch --for 5m --record before.swdt", "for stats compare and stats report",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatsWatch(cmd.Context(), o) },
 	})
 	o.addFlags(cmd)
+	o.choice.addFlags(cmd, "NAMESPACE/POD/CONTAINER", columnNames(statsColumns()))
 	cmd.Flags().DurationVar(&o.duration, "for", 0, "watch for this `time`, such as 2m (default until Ctrl-C)")
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` to record to, behind what it holds")
@@ -92,6 +95,9 @@ func verdictsHelp() string {
 
 func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error) {
 	if err := o.complete(); err != nil {
+		return err
+	}
+	if err := o.choice.complete(columnNames(statsColumns())); err != nil {
 		return err
 	}
 	if o.fatal, err = stats.ParseVerdicts(o.failOn); err != nil {
