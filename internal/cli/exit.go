@@ -170,7 +170,7 @@ func (a *app) messages(errs []error) string {
 	return strings.Join(texts, "\n")
 }
 
-// failures names every node that failed and why, each name once.
+// failures names every node that failed and why.
 func (a *app) failures(several *fleet.Error) string {
 	if several.Total == 1 {
 		return a.named(several.Failed[0])
@@ -184,11 +184,7 @@ func (a *app) failures(several *fleet.Error) string {
 }
 
 func (a *app) named(failure fleet.Failure) string {
-	text := a.remedied(failure.Name, failure.Err).Error()
-	if strings.HasPrefix(text, failure.Name+": ") {
-		return text
-	}
-	return failure.Name + ": " + text
+	return failure.Name + ": " + a.remedied(failure.Name, failure.Err).Error()
 }
 
 // timeoutError is why the context ended when --timeout passed.

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -80,10 +81,23 @@ func TestInterruptedWinsOverWhatItCaused(t *testing.T) {
 }
 
 func TestANodeIsNamedOnce(t *testing.T) {
-	text := new(app).message(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}, errors.New("disk full\nsecond line")))
-	want := "2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line"
-	if text != want {
-		t.Errorf("got %q, want %q", text, want)
+	refused := func(name string) error { return &node.UnreachableError{Node: name, Err: errors.New("refused")} }
+	lost := &node.LostError{Node: "n1", Err: errors.New("reset")}
+	for want, err := range map[string]error{
+		"2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line": nodes(refused("n0"), errors.New("disk full\nsecond line")),
+		"2 of 2 nodes failed:\n  n0: kubelet: refused\n  n1: kubelet: send: lost the connection to the node's agent: reset": nodes(
+			fmt.Errorf("kubelet: %w", refused("n0")), fmt.Errorf("kubelet: send: %w", lost)),
+		"2 of 2 nodes failed:\n  n0: look at the node: refused\n  n1: containerd log: refused": nodes(
+			fmt.Errorf("look at the node: %w", refused("n0")),
+			&plan.FailedError{Steps: []string{"containerd log"}, Errs: []error{refused("n1")}}),
+		"2 of 2 nodes failed:\n  n0: kubelet crashed; the node is back to the previous binaries\n  n1: refused: " +
+			"the node finishes the transaction by itself; `swdt status` shows how it ended": nodes(
+			rolledBack("rolledBack"), &deploy.InterruptedError{Err: refused("n1")}),
+		"n0: kubelet: refused": nodes(fmt.Errorf("kubelet: %w", refused("n0"))),
+	} {
+		if text := new(app).message(err); text != want {
+			t.Errorf("got %q, want %q", text, want)
+		}
 	}
 }
 

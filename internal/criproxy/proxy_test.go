@@ -321,7 +321,7 @@ func TestNoHopeEndsTheProxy(t *testing.T) {
 	keeper := &criproxy.Keeper{Node: b, Reporter: ui.Discard{}}
 	go func() { served <- criproxy.Serve(t.Context(), listener, keeper.Dial) }()
 	c, _ := client(t, listener.Addr().String())
-	if _, err := version(t.Context(), c); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "win1") {
+	if _, err := version(t.Context(), c); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "log in") {
 		t.Errorf("the client heard %v", err)
 	}
 	var unreachable *node.UnreachableError

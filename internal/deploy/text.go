@@ -161,7 +161,7 @@ func (r Report) writeSummary(w io.Writer) error {
 	var rows [][]string
 	for _, n := range r.Nodes {
 		if n.Result == Failed || n.Result == RolledBack {
-			first, _, _ := strings.Cut(strings.TrimPrefix(n.Error, n.Name+": "), "\n")
+			first, _, _ := strings.Cut(n.Error, "\n")
 			rows = append(rows, []string{"  " + n.Name, n.headline(), first})
 		}
 	}
@@ -214,7 +214,7 @@ func (r StatusReport) writeTable(w io.Writer, wide bool) error {
 const noComponents = "neither containerd nor kubelet is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run"
 
 // failure is why nothing is known of the node, without its name.
-func (s NodeStatus) failure() string { return ui.Bad(strings.TrimPrefix(s.Error, s.Name+": ")) }
+func (s NodeStatus) failure() string { return ui.Bad(s.Error) }
 
 // notes are what the table of several nodes does not show of this one.
 func (s NodeStatus) notes() (all []string) {

@@ -76,7 +76,7 @@ func TestSummaryOfTwentyNodes(t *testing.T) {
 		n.Name = fmt.Sprintf("w%02d", i)
 		results[i] = result(n.Name, n, nil)
 	}
-	results[3] = result("w03", NodeResult{}, errors.New("w03: connection refused: is sshd running?"))
+	results[3] = result("w03", NodeResult{}, errors.New("connection refused: is sshd running?"))
 	results[7] = result("w07", NodeResult{Name: "w07", Result: RolledBack, Error: "kubelet: not healthy\nlog"}, errors.New("kubelet: not healthy\nlog"))
 	results[9] = result("w09", NodeResult{Name: "w09", Result: Failed, Error: "disk full"}, errors.New("disk full"))
 	report := NewReport(results)
@@ -182,7 +182,7 @@ func TestColoursOfStatus(t *testing.T) {
 			component("a", string(host.Running), DriftNone), component("b", string(host.Stopped), DriftBinary),
 			component("c", string(host.StartPending), DriftNone),
 		}}},
-		{Value: NodeStatus{Name: "w2"}, Err: errors.New("w2: refused")},
+		{Value: NodeStatus{Name: "w2"}, Err: errors.New("refused")},
 	}
 	var out strings.Builder
 	if err := NewStatusReport(results).WriteText(ui.NewPage(&out, true)); err != nil {

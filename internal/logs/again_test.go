@@ -158,7 +158,7 @@ func TestNoHopeIsToldOfOnce(t *testing.T) {
 		if err == nil {
 			continue // the merger's: all its inputs have ended
 		}
-		if count := strings.Count(err.Error(), "win1:"); count != 1 {
+		if count := strings.Count(err.Error(), "log in"); count != 1 {
 			t.Errorf("it is said %d times: %v", count, err)
 		}
 	}

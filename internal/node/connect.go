@@ -61,7 +61,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	}
 	l, fresh, err := n.connect(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return fmt.Errorf("%s: connect: %w", n.Name, ctx.Err())
+		return fmt.Errorf("connect: %w", ctx.Err())
 	}
 	if err != nil {
 		return &UnreachableError{Node: n.Name, Err: err}

@@ -9,13 +9,14 @@ import (
 
 // UnreachableError is returned when a node could not be reached or trusted, or
 // its agent could not be started. Err says why, and what helps: one of the types
-// of this package or of package ssh.
+// of this package or of package ssh. The text of an error of this package does not
+// name the node: the layer that works on several nodes does that, once.
 type UnreachableError struct {
 	Node string
 	Err  error
 }
 
-func (e *UnreachableError) Error() string { return e.Node + ": " + e.Err.Error() }
+func (e *UnreachableError) Error() string { return e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // LostError is returned by calls to a node whose connection has broken, or
@@ -27,7 +28,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	text := e.Node + ": lost the connection to the node's agent"
+	text := "lost the connection to the node's agent"
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}

@@ -66,7 +66,7 @@ func TestCutConnection(t *testing.T) {
 	_, later := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
 	for name, err := range map[string]error{"stream": streamErr, "call": <-waiting, "later call": later} {
 		var lost *node.LostError
-		if !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "win1: lost the connection") || errors.Is(err, io.EOF) {
+		if !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "lost the connection") || errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %T %v", name, err, err)
 		}
 	}

@@ -22,10 +22,7 @@ const (
 // given, and leaves n connected to it. ctx should have a deadline; the error
 // says what was seen last.
 func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error {
-	if err := awaitBoot(ctx, oldBootID, n.bootID); err != nil {
-		return fmt.Errorf("%s: %w", n.Name, err)
-	}
-	return nil
+	return awaitBoot(ctx, oldBootID, n.bootID)
 }
 
 // bootID asks the agent, over a new connection if the old one has broken.
