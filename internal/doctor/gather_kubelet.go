@@ -71,17 +71,17 @@ func (f *Facts) flag(name string) string {
 // programs asks for the versions of the programs that services run.
 func (g *gatherer) programs(ctx context.Context) error {
 	request := &agentv1.InspectRequest{}
-	var paths []string
+	var running []preflight.Program
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
 		path := programOf(g.facts.service(name), name+".exe")
 		if path != "" {
-			paths = append(paths, path[:strings.LastIndex(path, `\`)], path)
+			running = append(running, preflight.Program{Name: name, Path: path})
 			request.Components = append(request.Components, &agentv1.InspectComponent{
 				Name: name, Destination: path, Service: name, VersionArgs: []string{"--version"},
 			})
 		}
 	}
-	g.facts.Changeable = learn(g.look.Changeable(ctx, paths...))
+	g.facts.Changeable = learn(g.look.Changeable(ctx, running...))
 	reply, err := g.Node.Swap.Inspect(ctx, request)
 	programs, swaps := map[string]Program{}, []Swap{}
 	for _, c := range reply.GetComponents() {

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,40 +15,95 @@ import (
 	"github.com/swdt-dev/swdt/internal/remedy"
 )
 
-// Changeable is a program, or the folder of one, that ordinary accounts may change.
+// Changeable is a program, or the folder of some, that ordinary accounts may change.
 type Changeable struct {
 	Path string   `json:"path"`
 	By   []string `json:"by"` // SIDs, or SDDL's abbreviations of them
+	// Programs are the components that SYSTEM runs from there.
+	Programs []string `json:"programs,omitempty"`
+	// File reports that the path is the program itself.
+	File bool `json:"file,omitempty"`
 }
 
-// programFolders are the folders of the programs that a push or a join brings.
-func programFolders(spec v1alpha1.Kubernetes) []string {
-	folders := []string{v1alpha1.KubernetesFolder}
+// Program is what SYSTEM runs, or is going to run.
+type Program struct {
+	Name   string // of the component
+	Path   string // of the file, or of its folder where that is all that is known
+	Folder bool   // the path is the folder
+}
+
+// programsOf are the programs that a push or a join brings. Only their folders
+// matter: the files are going to be other ones.
+func programsOf(spec v1alpha1.Kubernetes) []Program {
+	all := []Program{{Name: "kubelet", Path: v1alpha1.KubernetesFolder, Folder: true}}
 	for _, p := range spec.Provisioners {
-		folder := p.Destination[:max(strings.LastIndex(p.Destination, `\`), 0)]
-		if folder != "" && !slices.ContainsFunc(folders, func(other string) bool { return clean(other) == clean(folder) }) {
-			folders = append(folders, folder)
+		if folder := folderOf(p.Destination); folder != "" {
+			all = append(all, Program{Name: p.Name, Path: folder, Folder: true})
 		}
 	}
-	return folders
+	return all
 }
 
-// Changeable lists those of the paths that ordinary accounts may change.
-func (l Looker) Changeable(ctx context.Context, paths ...string) ([]Changeable, error) {
+func folderOf(path string) string {
+	path = strings.ReplaceAll(path, "/", `\`)
+	return path[:max(strings.LastIndex(path, `\`), 0)]
+}
+
+// Changeable lists the programs, and the folders of programs, that ordinary
+// accounts may change: each once, and a file only if more accounts may change it
+// than its folder.
+func (l Looker) Changeable(ctx context.Context, programs ...Program) ([]Changeable, error) {
 	all := []Changeable{}
-	for _, path := range paths {
-		acl, err := l.Node.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	for _, place := range placesOf(programs) {
+		acl, err := l.Node.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: place.Path})
 		if errors.Is(err, host.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if by := access.OrdinaryChangers(acl.GetSddl()); len(by) > 0 {
-			all = append(all, Changeable{Path: path, By: by})
+		place.By = access.OrdinaryChangers(acl.GetSddl())
+		if len(place.By) > 0 && !(place.File && saysFolder(all, place)) {
+			all = append(all, place)
 		}
 	}
 	return all, nil
+}
+
+// placesOf are the folders of programs and then their files, each once, with the
+// names of what runs from there.
+func placesOf(programs []Program) (places []Changeable) {
+	add := func(path, name string, file bool) {
+		at := slices.IndexFunc(places, func(c Changeable) bool { return clean(c.Path) == clean(path) })
+		if at < 0 {
+			at, places = len(places), append(places, Changeable{Path: path, File: file})
+		}
+		if !slices.Contains(places[at].Programs, name) {
+			places[at].Programs = append(places[at].Programs, name)
+		}
+	}
+	for _, p := range programs {
+		if p.Folder {
+			add(p.Path, p.Name, false)
+		} else {
+			add(folderOf(p.Path), p.Name, false)
+		}
+	}
+	for _, p := range programs {
+		if !p.Folder {
+			add(p.Path, p.Name, true)
+		}
+	}
+	return places
+}
+
+// saysFolder reports whether the finding about a file's folder says what one about
+// the file would.
+func saysFolder(found []Changeable, file Changeable) bool {
+	return slices.ContainsFunc(found, func(c Changeable) bool {
+		return clean(c.Path) == clean(folderOf(file.Path)) &&
+			!slices.ContainsFunc(file.By, func(sid string) bool { return !slices.Contains(c.By, sid) })
+	})
 }
 
 func needChangeable(f *facts) error { return f.node.changeable.err }
@@ -58,15 +114,26 @@ func lookAtChangeable(f *facts) (all []Problem) {
 		return nil
 	}
 	for _, c := range f.node.changeable.value {
-		all = append(all, Problem{
-			Severity: Warning, What: fmt.Sprintf("ordinary accounts can change %s, from which SYSTEM runs programs", c.Path),
-			Evidence: "may change it: " + strings.Join(accountNames(c.By), ", "),
-			Remedy: "let only administrators change it: `swdt join` does so for its own folders; " +
-				"for any folder: " + remedy.Command("exec", "--", "icacls", c.Path, "/inheritance:r", "/grant",
-				"*S-1-5-18:(OI)(CI)F", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-32-545:(OI)(CI)RX"),
-		})
+		all = append(all, c.problem())
 	}
 	return all
+}
+
+func (c Changeable) problem() Problem {
+	use, inherited := "from which SYSTEM runs "+cmp.Or(strings.Join(c.Programs, ", "), "programs"), "(OI)(CI)"
+	if c.File {
+		use, inherited = "which SYSTEM runs", ""
+	}
+	args := []string{"exec", "--", "icacls", c.Path, "/inheritance:r", "/grant"}
+	for _, right := range []struct{ sid, may string }{{"S-1-5-18", "F"}, {"S-1-5-32-544", "F"}, {"S-1-5-32-545", "RX"}} {
+		args = append(args, "*"+right.sid+":"+inherited+right.may)
+	}
+	return Problem{
+		Severity: Warning,
+		What:     fmt.Sprintf("ordinary accounts can change %s, %s", c.Path, use),
+		Evidence: "may change it: " + strings.Join(accountNames(c.By), ", "),
+		Remedy:   "let only administrators change it: `swdt join` does so for its own folders; for any other: " + remedy.Command(args...),
+	}
 }
 
 // accountNames spells out the accounts that every Windows has.

@@ -59,7 +59,7 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 	look(func(ctx context.Context) error { f.listeners = learn(l.Listeners(ctx)); return f.listeners.err })
 	look(func(ctx context.Context) error { f.files = learn(l.Existing(ctx, leftovers()...)); return f.files.err })
 	look(func(ctx context.Context) error {
-		f.changeable = learn(l.Changeable(ctx, programFolders(in.Spec)...))
+		f.changeable = learn(l.Changeable(ctx, programsOf(in.Spec)...))
 		return f.changeable.err
 	})
 	look(func(ctx context.Context) error { f.defender = learn(l.Defender(ctx)); return f.defender.err })
