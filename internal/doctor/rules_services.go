@@ -170,7 +170,7 @@ func pushRules() []Rule {
 		{
 			ID: "outdated-process", Title: "the services run the programs that are on the disk", Severity: Warning, Needs: []string{"programs"}, Link: docsPush,
 			Means:  "A program was replaced and its service was not restarted: what runs is not what the file's version says, until the next restart or crash.",
-			Remedy: "swdt kubernetes --only NAME restarts it", look: lookAtOutdated,
+			Remedy: "restart it: `swdt kubernetes --only NAME`", look: lookAtOutdated,
 		},
 		{
 			ID: "push-leftovers", Title: "no push has left files", Severity: Info, Needs: []string{"programs"}, Link: docsPush,
@@ -204,8 +204,8 @@ func lookAtSwaps(f *Facts) (all []Finding) {
 func lookAtOutdated(f *Facts) (all []Finding) {
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
 		if program := (*f.Programs.Value)[name]; program.Outdated {
-			all = append(all, found(program.Path+" "+program.Version, "the process of service %s is older than its file", name).
-				remedied("swdt kubernetes --only %s; or swdt exec -- powershell -Command Restart-Service -Force %s", name, name))
+			all = append(all, found(program.Path+" "+program.Version, "service %s runs another file than the one on the disk", name).
+				remedied("restart it: %s", remedy.Command("kubernetes", "--only", name)))
 		}
 	}
 	return all

@@ -130,7 +130,7 @@ func serviceFaults() []fault {
 		{"unfinished-push", doctor.Info, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Result = "rolledBack" }, "rolledBack"},
 		{"outdated-process", doctor.Warning, func(f *doctor.Facts) {
 			(*f.Programs.Value)["kubelet"] = doctor.Program{Path: `C:\k\kubelet.exe`, Version: "v1.36.0", Outdated: true}
-		}, "kubelet is older than its file"},
+		}, "kubelet runs another file"},
 		{"push-leftovers", doctor.Info, func(f *doctor.Facts) {
 			(*f.Programs.Value)["kubelet"] = doctor.Program{Leftovers: []string{`C:\k\kubelet.exe.swdt-1234`}}
 		}, "swdt-1234"},

@@ -11,9 +11,10 @@ type FileInfo struct {
 	Path     string // as asked for, cleaned: C:\k\kubelet.exe
 	Size     int64  // bytes; 0 for a folder
 	Modified time.Time
-	// Changed is when the content, the name or the access list was last changed,
-	// by the machine's clock. Unlike Modified it cannot be set.
-	Changed  time.Time
+	// Created is when the file came to be, by the machine's clock. A new access
+	// list, name or attribute leaves it as it is. NTFS gives a new file the time of
+	// one that had its name up to 15 seconds before.
+	Created  time.Time
 	Folder   bool
 	ReadOnly bool
 	Link     bool   // a reparse point: symbolic link or junction; never followed

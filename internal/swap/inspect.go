@@ -39,7 +39,7 @@ type Answer struct {
 	// there; none while a transaction is under way is anybody's to remove.
 	Leftovers     []string
 	ServiceExists bool
-	// Outdated reports that the service's process is older than the file.
+	// Outdated reports that the service runs another file than this one.
 	Outdated bool
 	// RunBy are services of other names that run the file; looked for only if
 	// the service does not exist.
@@ -69,7 +69,7 @@ func Inspect(ctx context.Context, h *host.Host, hashes *hashcache.Cache, q Quest
 			return a, fmt.Errorf("hash %s: %w", q.Destination, err)
 		}
 		a.Version = versionOf(ctx, h, q.Destination, q.VersionArgs)
-		a.Outdated = a.outdated(q, info.Changed)
+		a.Outdated = a.outdated(h.Files, q, info)
 	}
 	if q.Service != "" && !a.ServiceExists {
 		a.RunBy = runBy(ctx, h.Services, q.Destination)

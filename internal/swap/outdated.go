@@ -2,31 +2,55 @@ package swap
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/host"
 )
 
-// outdated reports whether the service still runs an older file than the one at
-// the destination, which got its name at changed. The process may be one below
-// the service's own, as under kube-log-runner. A file whose time is in the
-// future says nothing: the clock was set back.
-func (a *Answer) outdated(q Question, changed time.Time) bool {
-	if a.Service.State != host.Running || a.Service.PID == 0 || a.Service.SharedProcess || changed.After(time.Now()) {
+// outdated reports whether the service runs another file than the one at the
+// destination, whose info is given. The process may be one below the service's own,
+// as under kube-log-runner.
+//
+// Windows lets an executable that runs be renamed, but not be written, replaced or
+// removed. So a file that took its place is another file, and the one that runs has
+// another name: Windows names a process by where its file is now (Wine and a file
+// system that does not follow the rename by where it was). Files are compared by
+// their ids, since a junction or a short name gives one file two paths.
+//
+// Where the process is still named by the destination, it is older than a file that
+// was made or written after it began. NTFS's time of the last change is no sign: an
+// archive bit that a backup clears or a new access list moves it. Neither is a file
+// whose time is in the future: the clock was set back.
+func (a *Answer) outdated(files host.Files, q Question, info host.FileInfo) bool {
+	if a.Service.State != host.Running || a.Service.PID == 0 || a.Service.SharedProcess {
 		return false
 	}
+	made := info.Created
+	if info.Modified.After(made) {
+		made = info.Modified
+	}
 	below := descendants(q.Processes, a.Service.PID)
-	for _, p := range q.Processes {
+	return slices.ContainsFunc(q.Processes, func(p host.Process) bool {
 		switch {
 		case !below[p.PID] || p.Image == "":
-		case isBeside(q.Destination, p.Image): // Windows names a process by where its file is now
-			return true
-		case samePath(q.Destination, p.Image) && !p.Started.IsZero() && p.Started.Before(changed):
-			return true
+			return false
+		case samePath(q.Destination, p.Image):
+			return !p.Started.IsZero() && p.Started.Before(made) && !made.After(time.Now())
+		case isBeside(q.Destination, p.Image) || startedAs(p, q.Destination):
+			running, err := files.Stat(p.Image)
+			return err == nil && running.ID != info.ID
 		}
-	}
-	return false
+		return false
+	})
+}
+
+// startedAs reports whether a process's command line begins with a path.
+func startedAs(p host.Process, path string) bool {
+	args := commandline.Split(p.CommandLine)
+	return len(args) > 0 && samePath(path, args[0])
 }
 
 // isBeside reports whether path is one that a transaction gives the destination's

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
@@ -202,24 +203,30 @@ func TestInspect(t *testing.T) {
 	})
 }
 
+// inspectRunning looks at what stands at a path, and at what its service runs.
+func (n *node) inspectRunning(t *testing.T, path, service string) swap.Answer {
+	t.Helper()
+	m, p := n.session()
+	defer p.Exit()
+	processes, err := m.Host.Processes.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{
+		Name: service, Destination: path, Service: service, Processes: processes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		inspect := func(service string) swap.Answer {
 			t.Helper()
-			m, p := n.session()
-			defer p.Exit()
-			processes, err := m.Host.Processes.List(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := swap.Inspect(t.Context(), m.Host, hashcache.Load(m.Host.Files), swap.Question{
-				Name: service, Destination: `c:/k/Kubelet.exe`, Service: service, Processes: processes,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
+			return n.inspectRunning(t, `c:/k/Kubelet.exe`, service)
 		}
 		if inspect("kubelet").Outdated {
 			t.Error("outdated on a fresh machine")
@@ -239,6 +246,43 @@ func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})
 		if inspect("kubelet").Outdated {
 			t.Error("outdated after a restart")
+		}
+	})
+}
+
+// A backup that clears the archive bit, and a join that tightens an access list,
+// change a file's record and not the file.
+func TestAnAccessListIsNoNewProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		time.Sleep(time.Minute)
+		files := n.Process("admin").Files
+		if err := files.SetACL(kubeletExe, access.SafeFile); err != nil {
+			t.Fatal(err)
+		}
+		if n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+			t.Error("outdated after a change of the access list")
+		}
+	})
+}
+
+// A person who replaces a program by hand gives the old one any name, and the new
+// one may be as old as it likes.
+func TestInspectSeesAProgramReplacedByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		long := time.Now().Add(-24 * time.Hour)
+		files := n.Process("admin").Files
+		content := n.read(t, kubeletExe)
+		if err := files.Rename(kubeletExe, `C:\k\old kubelet.exe`, false); err != nil {
+			t.Fatal(err)
+		}
+		n.place(t, kubeletExe, content)
+		if err := files.SetModified(kubeletExe, long); err != nil {
+			t.Fatal(err)
+		}
+		if !n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+			t.Error("not outdated, though it runs another file")
 		}
 	})
 }

@@ -32,7 +32,7 @@ type file struct {
 	link     string           // target of a symbolic link
 	readOnly bool
 	modified time.Time
-	changed  time.Time
+	created  time.Time
 	security access.List
 
 	content content
@@ -56,7 +56,7 @@ func newDisk(capacity int64) *disk {
 
 func (d *disk) newFile(name string, folder bool) *file {
 	d.lastIndex++
-	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
+	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), created: now(), handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
 	if folder {
 		f.children = map[string]*file{}
 	}
@@ -137,7 +137,7 @@ func (d *disk) create(by *account, folder *file, name string, isFolder bool, sdd
 }
 
 func (d *disk) add(folder *file, f *file, name string) {
-	f.parent, f.name, f.changed = folder, name, now()
+	f.parent, f.name = folder, name
 	folder.children[fold(name)] = f
 	folder.modified = now()
 }
@@ -319,7 +319,7 @@ func (f *file) writers() int {
 
 func (f *file) info(path string) host.FileInfo {
 	return host.FileInfo{
-		Path: path, Size: f.content.size, Modified: f.modified, Changed: f.changed, Folder: f.folder,
+		Path: path, Size: f.content.size, Modified: f.modified, Created: f.created, Folder: f.folder,
 		ReadOnly: f.readOnly, Link: f.link != "",
 		ID: host.FileID{Volume: volumeSerial, Index: f.index},
 	}
@@ -345,7 +345,7 @@ func (d *disk) write(f *file, data []byte) (int, error) {
 	if !f.removed {
 		d.used += int64(n)
 	}
-	f.modified, f.changed, f.image = now(), now(), nil
+	f.modified, f.image = now(), nil
 	if n < len(data) {
 		return n, host.ErrDiskFull
 	}
@@ -366,7 +366,7 @@ func (d *disk) writeAt(f *file, data []byte, offset int64) (int, error) {
 		d.used += more
 	}
 	f.synced = min(f.synced, offset)
-	f.modified, f.changed, f.image = now(), now(), nil
+	f.modified, f.image = now(), nil
 	return len(data), nil
 }
 
@@ -374,7 +374,7 @@ func (d *disk) truncate(f *file, size int64) {
 	d.used -= f.content.size - size
 	f.content.truncate(size)
 	f.synced = min(f.synced, size)
-	f.modified, f.changed, f.image = now(), now(), nil
+	f.modified, f.image = now(), nil
 }
 
 // each calls visit for every file on the disk.

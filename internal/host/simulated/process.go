@@ -267,12 +267,20 @@ func (v processesView) List(ctx context.Context) ([]host.Process, error) {
 	for _, pid := range sortedKeys(m.processes) {
 		p := m.processes[pid]
 		list = append(list, host.Process{
-			PID: p.pid, ParentPID: p.parent, Name: p.name, Image: p.image,
+			PID: p.pid, ParentPID: p.parent, Name: p.name, Image: p.imagePath(),
 			Started: p.started, CPU: time.Duration(p.cores * float64(time.Since(p.started))), Memory: p.memory,
 			Handles: usualHandles + p.pid%32, Threads: usualThreads, Session: p.session, CommandLine: p.commandLine,
 		})
 	}
 	return list, nil
+}
+
+// imagePath is where the executable is now: as Windows does, it follows renames.
+func (p *process) imagePath() string {
+	if p.file == nil || p.file.removed {
+		return p.image
+	}
+	return p.file.path()
 }
 
 func (v processesView) Open(pid uint32) (host.ProcessHandle, error) {

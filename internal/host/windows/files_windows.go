@@ -9,7 +9,6 @@ import (
 	"sort"
 	"strings"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/windows"
 
@@ -42,20 +41,7 @@ func (files) Stat(path string) (host.FileInfo, error) {
 	if err := windows.GetFileInformationByHandle(handle, &raw); err != nil {
 		return host.FileInfo{}, failed(err, "look at %s", path)
 	}
-	info := infoOf(path, raw)
-	var times basicInfo
-	if err := windows.GetFileInformationByHandleEx(handle, windows.FileBasicInfo, (*byte)(unsafe.Pointer(&times)), uint32(unsafe.Sizeof(times))); err != nil {
-		return host.FileInfo{}, failed(err, "look at %s", path)
-	}
-	info.Changed = timeOf(times.ChangeTime)
-	return info, nil
-}
-
-// basicInfo is FILE_BASIC_INFO; its times count 100 ns since 1601.
-type basicInfo struct {
-	CreationTime, LastAccessTime, LastWriteTime, ChangeTime int64
-	FileAttributes                                          uint32
-	_                                                       uint32
+	return infoOf(path, raw), nil
 }
 
 func infoOf(path string, raw windows.ByHandleFileInformation) host.FileInfo {
@@ -63,6 +49,7 @@ func infoOf(path string, raw windows.ByHandleFileInformation) host.FileInfo {
 		Path:     path,
 		Size:     int64(raw.FileSizeHigh)<<32 | int64(raw.FileSizeLow),
 		Modified: time.Unix(0, raw.LastWriteTime.Nanoseconds()),
+		Created:  time.Unix(0, raw.CreationTime.Nanoseconds()),
 		Folder:   raw.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0,
 		ReadOnly: raw.FileAttributes&windows.FILE_ATTRIBUTE_READONLY != 0,
 		Link:     raw.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0,
@@ -139,6 +126,7 @@ func (f files) entry(path string, found windows.Win32finddata) (host.FileInfo, e
 		return host.FileInfo{}, err
 	}
 	return infoOf(path, windows.ByHandleFileInformation{
+		CreationTime:   found.CreationTime,
 		FileAttributes: found.FileAttributes, LastWriteTime: found.LastWriteTime,
 		FileSizeHigh: found.FileSizeHigh, FileSizeLow: found.FileSizeLow,
 	}), nil
