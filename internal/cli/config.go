@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -47,7 +48,11 @@ func (a *app) configValidateCommand() *cobra.Command {
 		Short: "Check node files: all problems at once, with file and line",
 		Long: `Checks node files, those named or those that --config or its defaults name. Every
 problem is listed as file:line: field: what is wrong; what to do. No node is
-contacted. The exit code is 2 if there is a problem.`,
+contacted. The exit code is 2 if there is a problem.
+
+A sourceURL that names a file of this machine which is not there is a warning:
+the node file is valid, and the exit code stays 0. A missing file that the
+component's build: makes is none. Downloads are not looked at.`,
 		Example: examples(
 			"config validate", "",
 			"config validate nodes/ extra.yaml", "",
@@ -101,7 +106,7 @@ func (a *app) runConfigValidate() error {
 	for _, d := range documents {
 		valid := newFrame(d.Node.Metadata.Name, "valid", nil)
 		result.Nodes = append(result.Nodes, validatedNode{frame: valid, File: d.File, Line: d.Line})
-		result.Warnings = append(append(result.Warnings, d.Warnings...), d.OtherMeanings...)
+		result.Warnings = append(append(append(result.Warnings, d.Warnings...), d.OtherMeanings...), missingSources(d)...)
 	}
 	for _, warning := range result.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning: "+warning)
@@ -114,6 +119,16 @@ func (a *app) runConfigValidate() error {
 		}
 		return nil
 	})
+}
+
+// missingSources are the local binaries that are not there and that no build makes.
+func missingSources(d config.Document) (warnings []string) {
+	for _, problem := range deploy.LookAtSources(d, nil) {
+		if !problem.Builds {
+			warnings = append(warnings, problem.String())
+		}
+	}
+	return warnings
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

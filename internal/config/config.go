@@ -40,7 +40,13 @@ type Document struct {
 	// understood differently.
 	OtherMeanings []string
 
-	nameLine int // where its name is
+	nameLine int            // where its name is
+	lines    map[string]int // by field path
+}
+
+// Problem is one about a field of this node, found beside the file's own text.
+func (d Document) Problem(field, what, remedy string) Problem {
+	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
 }
 
 // RuntimePipe is where the node's container runtime serves CRI.

@@ -123,7 +123,7 @@ func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem
 	d.decode(root, &document.Node)
 	problems, warnings := check(file, &document.Node, d.lines)
 	document.Warnings = append(d.warnings, warnings...)
-	document.nameLine = lineOf("metadata.name", d.lines)
+	document.nameLine, document.lines = lineOf("metadata.name", d.lines), d.lines
 	document.OtherMeanings = otherMeanings(file, c, root)
 	return &document, merge(d.problems, problems)
 }

@@ -88,6 +88,9 @@ func (w *work) obtainAndInspect(ctx context.Context) (*agentv1.InspectReply, err
 }
 
 func (w *work) obtain(ctx context.Context) error {
+	if err := w.lookAtSources(); err != nil {
+		return err
+	}
 	for _, c := range w.components {
 		begun := time.Now()
 		binary, err := w.options.Sources.Obtain(ctx, w.request(c), w.reporter)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/layout"
@@ -80,6 +81,34 @@ func (b *bench) whole(t *testing.T, err error, wantRun bool) {
 		t.Errorf("a transaction ran before: %v", err)
 	}
 	b.unlocked()
+}
+
+// One missing binary does not hide the next: each is named with its field and path.
+func TestEveryMissingBinaryIsNamed(t *testing.T) {
+	b := twoPrograms(t)
+	for _, name := range []string{"containerd.exe", "kubelet.exe"} {
+		if err := os.Remove(filepath.Join(b.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Build = &v1alpha1.Build{}
+	result, err := b.push(t.Context(), Options{})
+	var missing *SourcesError
+	if !errors.As(err, &missing) || len(missing.Problems) != 2 || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("got %v", err)
+	}
+	for i, want := range []string{
+		"spec.kubernetes.provisioners[0].sourceURL: " + filepath.Join(b.folder, "containerd.exe") + " does not exist; build it first, or correct sourceURL",
+		"spec.kubernetes.provisioners[1].sourceURL: " + filepath.Join(b.folder, "kubelet.exe") + " does not exist; run its build with --build, or correct sourceURL",
+	} {
+		c := result.Components[i]
+		if !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want) || c.Action != ActionFailed || !strings.HasSuffix(c.Message, want) {
+			t.Errorf("%+v is not said to miss %q: %v", c, want, err)
+		}
+	}
+	if _, err := b.push(t.Context(), Options{Only: []string{"KUBELET"}}); !errors.As(err, &missing) || len(missing.Problems) != 1 {
+		t.Errorf("of kubelet alone: %v", err)
+	}
 }
 
 func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {

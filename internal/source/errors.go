@@ -6,6 +6,17 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
+// FileError is returned for a local path at which there is no file to read.
+type FileError struct {
+	Path   string
+	What   string // does not exist, is a folder, …
+	Remedy string
+	Err    error // may be nil
+}
+
+func (e *FileError) Error() string { return e.Path + " " + e.What + ": " + e.Remedy }
+func (e *FileError) Unwrap() error { return e.Err }
+
 // ChangingError is returned for a file that is being written just now.
 type ChangingError struct{ Path string }
 

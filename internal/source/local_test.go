@@ -52,7 +52,7 @@ func TestBadSources(t *testing.T) {
 		"https://user:secret@ho st/x":  "not a valid URL",
 		"file://":                      "the path is missing",
 		"file:///%zz":                  "write % as %25",
-		folder:                         "is a folder: sourceURL must name the file in it",
+		folder:                         "is a folder: name the file in it as sourceURL",
 		filepath.Join(folder, "none"):  "does not exist: build it first",
 		filepath.Join(folder, "$NONE"): "set the variable in it",
 	} {

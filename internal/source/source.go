@@ -159,19 +159,33 @@ func (s *Set) remember(key fileKey, binary Binary) {
 // regular is os.Stat for what must be a file.
 func regular(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
+	var pathError *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.Contains(path, "$"):
-		return nil, fmt.Errorf("%s does not exist: set the variable in it, or correct sourceURL: %w", path, fs.ErrNotExist)
+		return nil, &FileError{Path: path, What: "does not exist", Remedy: "set the variable in it, or correct sourceURL", Err: err}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s does not exist: build it first, or correct sourceURL: %w", path, fs.ErrNotExist)
+		return nil, &FileError{Path: path, What: "does not exist", Remedy: "build it first, or correct sourceURL", Err: err}
+	case errors.As(err, &pathError):
+		return nil, &FileError{Path: path, What: fmt.Sprintf("cannot be looked at (%v)", pathError.Err), Remedy: "check the path and its permissions", Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("look at %s: %w", path, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder: sourceURL must name the file in it", path)
+		return nil, &FileError{Path: path, What: "is a folder", Remedy: "name the file in it as sourceURL"}
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
+		return nil, &FileError{Path: path, What: fmt.Sprintf("is not a regular file (%s)", info.Mode().Type()), Remedy: "correct sourceURL"}
 	}
 	return info, nil
+}
+
+// Look checks that a requested local file is there, and does not read it. The error
+// is a *FileError, or about the URL itself. A download is not looked at.
+func (r Request) Look() error {
+	where, err := locate(r)
+	if err != nil || where.url != nil {
+		return err
+	}
+	_, err = regular(where.path)
+	return err
 }
 
 func read(ctx context.Context, path string, before fs.FileInfo, executable bool, name string) (Binary, error) {
