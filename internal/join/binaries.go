@@ -104,8 +104,11 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 		_, err := s.push(ctx, n, false, r)
 		return err
 	}
-	if older(found) {
+	switch {
+	case older(found):
 		return plan.Outcome{}, s.stepBack(ctx, n, push)
+	case replacesContainerd(found):
+		return plan.Outcome{}, s.configureAhead(ctx, n, r, push)
 	}
 	return plan.Outcome{}, push()
 }
