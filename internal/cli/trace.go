@@ -43,9 +43,9 @@ a containerd 1.6 or 1.7 also sends its spans to an OpenTelemetry collector that
 the node reaches.
 
 What was there before is kept on the node, byte for byte, for ` + "`swdt trace off`" + `.
-Each service is changed and restarted as one transaction, with those that depend
-on it: if it does not get healthy, the change is taken back (exit code 4), and a
-connection that breaks does no harm. A second run finds nothing to do; another
+Both are changed in one transaction, which restarts each once, with those that
+depend on it: if one does not get healthy, its change is taken back (exit code 4)
+and the other is changed alone. A connection that breaks does no harm. A second run finds nothing to do; another
 level changes what is on. Without a name both are switched, where they are there.`,
 		Example: examples(
 			"trace on", "both",

@@ -18,6 +18,7 @@ import (
 type off struct {
 	*subject
 	options Options
+	next    *off // the step after it, if any
 }
 
 func (s *off) Name() string { return s.name + " log" }
@@ -86,11 +87,63 @@ func (s *off) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outc
 	if s.options.NoRestart {
 		return plan.Outcome{}, s.putBack(ctx, n, *entry, *is, was)
 	}
-	change := change{subject: s.subject, from: *is, to: was, options: s.options}
-	if err := change.run(ctx, n, r); err != nil {
-		return plan.Outcome{}, err
+	own := comeback{off: s, entry: *entry, change: s.change(*is, was)}
+	if other := s.companion(ctx, n); other != nil {
+		err := switchOff(ctx, n, []comeback{own, *other}, r)
+		if !blames(err, other.name()) {
+			return plan.Outcome{}, err
+		}
+		r.Debug("%v; changing %s alone", err, s.name)
 	}
-	return plan.Outcome{}, s.forget(ctx, n, *entry)
+	return plan.Outcome{}, switchOff(ctx, n, []comeback{own}, r)
+}
+
+func (s *off) change(is seen, was standing) change {
+	return change{subject: s.subject, from: is, to: was, options: s.options}
+}
+
+// comeback is a service that gets back what was there before.
+type comeback struct {
+	off    *off
+	entry  record.Service
+	change change
+}
+
+func (c comeback) name() string { return c.off.name }
+
+// companion is the next step's comeback where its service is to be restarted too:
+// one transaction then restarts each once. What cannot be compared is left to its
+// own step, which reports why.
+func (s *off) companion(ctx context.Context, n *node.Node) *comeback {
+	if s.next == nil {
+		return nil
+	}
+	entry, is, at, err := s.next.state(ctx, n)
+	if err != nil || entry == nil || is == nil || at == without || !running(*is) {
+		return nil
+	}
+	was, err := before(ctx, n, *entry)
+	if err != nil {
+		return nil
+	}
+	return &comeback{off: s.next, entry: *entry, change: s.next.change(*is, was)}
+}
+
+// switchOff puts back what was there before, in one transaction.
+func switchOff(ctx context.Context, n *node.Node, comebacks []comeback, r ui.Reporter) error {
+	var changes []change
+	for _, c := range comebacks {
+		changes = append(changes, c.change)
+	}
+	if err := run(ctx, n, changes, r); err != nil {
+		return err
+	}
+	for _, c := range comebacks {
+		if err := c.off.forget(ctx, n, c.entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putBack puts the file and the command line back and leaves the service as it

@@ -21,6 +21,7 @@ import (
 type on struct {
 	*subject
 	options Options
+	next    *on // the step after it, if any
 }
 
 func (s *on) Name() string { return s.name + " log" }
@@ -134,27 +135,72 @@ func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
 
 func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	d, err := s.decide(ctx, n)
-	if err != nil {
+	if err != nil || d.done(s.options.wish(s.name)) { // with the step before
 		return plan.Outcome{}, err
 	}
-	if err := makeLogFolder(ctx, n, d.talks.CommandLine); err != nil {
-		return plan.Outcome{}, err
+	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.talks) {
+		err := switchOn(ctx, n, []*turn{{on: s, decision: d}, other}, r)
+		if !blames(err, other.name) {
+			return plan.Outcome{}, err
+		}
+		r.Debug("%v; changing %s alone", err, s.name)
 	}
-	entry, err := s.write(ctx, n, d)
-	if err != nil {
-		return plan.Outcome{}, err
+	return plan.Outcome{}, switchOn(ctx, n, []*turn{{on: s, decision: d}}, r)
+}
+
+// turn is a service that is switched on.
+type turn struct {
+	*on
+	decision
+	written record.Service
+}
+
+// companion is the next step's turn where its service is to be restarted too: one
+// transaction then restarts each once. What cannot be compared is left to its own
+// step, which reports why.
+func (s *on) companion(ctx context.Context, n *node.Node) *turn {
+	if s.next == nil {
+		return nil
 	}
-	if !d.is.equal(d.talks) {
-		change := change{subject: s.subject, from: d.is, to: d.talks, options: s.options}
-		if err := change.run(ctx, n, r); err != nil {
-			return plan.Outcome{}, s.takeBack(ctx, n, d, entry, err)
+	d, err := s.next.decide(ctx, n)
+	if err != nil || d.is.equal(d.talks) || !running(d.is) {
+		return nil
+	}
+	return &turn{on: s.next, decision: d}
+}
+
+// switchOn makes services log as wished, those that are to change in one
+// transaction.
+func switchOn(ctx context.Context, n *node.Node, turns []*turn, r ui.Reporter) error {
+	var changes []change
+	for _, t := range turns {
+		if err := makeLogFolder(ctx, n, t.talks.CommandLine); err != nil {
+			return err
+		}
+		var err error
+		if t.written, err = t.write(ctx, n, t.decision); err != nil {
+			return err
+		}
+		if !t.is.equal(t.talks) {
+			changes = append(changes, change{subject: t.subject, from: t.is, to: t.talks, options: t.options})
 		}
 	}
-	if err := tidy(ctx, n, entry); err != nil {
-		return plan.Outcome{}, err
+	if err := run(ctx, n, changes, r); err != nil {
+		for _, t := range turns {
+			err = t.takeBack(ctx, n, t.decision, t.written, err)
+		}
+		return err
 	}
-	entry.On, entry.Earlier = true, nil
-	return plan.Outcome{}, update(ctx, n, func(r record.Record) { r.Services[s.name] = entry })
+	for _, t := range turns {
+		if err := tidy(ctx, n, t.written); err != nil {
+			return err
+		}
+		t.written.On, t.written.Earlier = true, nil
+		if err := update(ctx, n, func(r record.Record) { r.Services[t.name] = t.written }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write keeps what is to come back, and writes down what is about to change.

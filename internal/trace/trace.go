@@ -6,9 +6,10 @@
 //     other; state.go: what an earlier run left
 //   - status.go: what is on
 //
-// A service's change is one transaction of package swap: its configuration file
-// and its command line change together while it is stopped, it must be healthy
-// afterwards, and else both are put back. The guardian on the node sees to that,
+// A change is one transaction of package swap, also that of both services: the
+// configuration file and the command lines change together while the services are
+// stopped; they must be healthy afterwards, and else all is put back. Where one of
+// two services does not come up, the other is changed alone. The guardian on the node sees to that,
 // whatever becomes of the connection. What was there before is copied and written
 // down (trace/record) before the transaction begins; therefore what stands on the
 // node is always what is written down as before or as after, and whoever comes
@@ -67,21 +68,32 @@ func (o Options) wish(service string) record.Wish {
 	return record.Wish{Level: orElse(o.ContainerdLevel, "debug"), OTLP: o.OTLP}
 }
 
-// On is the plan that makes services log more. Each step is a transaction of its
-// own and needs none of the others.
+// On is the plan that makes services log more. No step needs another; where two
+// services change, the first step changes both in one transaction, so that each is
+// restarted once although one depends on the other.
 func On(o Options) []plan.Step {
 	var steps []plan.Step
+	var last *on
 	for _, s := range o.subjects() {
-		steps = append(steps, &on{subject: s, options: o})
+		step := &on{subject: s, options: o}
+		if last != nil {
+			last.next = step
+		}
+		steps, last = append(steps, step), step
 	}
 	return steps
 }
 
-// Off is the plan that puts back what was there before.
+// Off is the plan that puts back what was there before, in one transaction as On.
 func Off(o Options) []plan.Step {
 	var steps []plan.Step
+	var last *off
 	for _, s := range o.subjects() {
-		steps = append(steps, &off{subject: s, options: o})
+		step := &off{subject: s, options: o}
+		if last != nil {
+			last.next = step
+		}
+		steps, last = append(steps, step), step
 	}
 	return steps
 }

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -55,6 +58,71 @@ func TestOnAndOffAgain(t *testing.T) {
 	}
 	results, err = l.off(options())
 	nothing(t, results, err)
+}
+
+// starts counts how often each service was started.
+func (l *lab) starts(command func()) map[string]int {
+	l.t.Helper()
+	l.Machine.ForgetOperations()
+	command()
+	counts := map[string]int{}
+	for _, op := range l.Machine.Operations() {
+		if op.Kind == simulated.OpServiceStart && (op.Target == "containerd" || op.Target == "kubelet") {
+			counts[op.Target]++
+		}
+	}
+	return counts
+}
+
+// Where both services change, each is restarted once, although kubelet stops with
+// containerd; where one changes, none is restarted that need not be.
+func TestEachServiceIsRestartedOnce(t *testing.T) {
+	l := newLab(t)
+	before := l.state()
+	louder := options()
+	louder.KubeletVerbosity = "6"
+	both := map[string]int{"containerd": 1, "kubelet": 1}
+	for _, c := range []struct {
+		what    string
+		command func()
+		want    map[string]int
+	}{
+		{"on", func() { l.mustOn(options()) }, both},
+		{"on again", func() { l.mustOn(options()) }, map[string]int{}},
+		{"kubelet louder", func() { l.mustOn(louder) }, map[string]int{"kubelet": 1}},
+		{"off", func() { l.mustOff(options()) }, both},
+		{"off again", func() { l.mustOff(options()) }, map[string]int{}},
+	} {
+		if diff := cmp.Diff(c.want, l.starts(c.command)); diff != "" {
+			t.Errorf("%s: starts, -want +got:\n%s", c.what, diff)
+		}
+	}
+	l.isAsBefore(before)
+}
+
+// A kubelet that does not come up with its change leaves containerd its own.
+func TestOneOfBothFails(t *testing.T) {
+	l := newLab(t)
+	line := l.commandLine("kubelet")
+	var starts atomic.Int32
+	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind != simulated.OpServiceStart || op.Target != "kubelet" || op.Phase != simulated.Before {
+			return simulated.Continue()
+		}
+		switch starts.Add(1) {
+		case 1, 4: // with its change; the others are without it
+			return simulated.Fail(host.ErrStartFailed)
+		}
+		return simulated.Continue()
+	})
+	results, err := l.on(options())
+	var back *trace.RolledBackError
+	if !errors.As(err, &back) || back.Service != "kubelet" || results[0].State != plan.Changed || results[1].State != plan.Failed {
+		t.Fatalf("%v after %d starts\n%s", err, starts.Load(), table(results))
+	}
+	if s := l.status(); s["containerd"].State != trace.IsOn || s["kubelet"].State != trace.IsOff || l.commandLine("kubelet") != line {
+		t.Errorf("%+v", s)
+	}
 }
 
 func TestADryRunChangesNothing(t *testing.T) {

@@ -28,19 +28,39 @@ type change struct {
 	options Options
 }
 
-// run has the node make the change, as one transaction.
-func (c change) run(ctx context.Context, n *node.Node, r ui.Reporter) error {
-	component, err := c.stage(ctx, n)
-	if err != nil {
-		return err
+// run has the node make changes, as one transaction in which each service is
+// restarted once.
+func run(ctx context.Context, n *node.Node, changes []change, r ui.Reporter) error {
+	if len(changes) == 0 {
+		return nil
 	}
-	r.Step("restarting %s", c.name)
-	swap := &agentv1.SwapPlan{Holder: c.options.Holder, Components: []*agentv1.SwapComponent{component}}
+	swap := &agentv1.SwapPlan{Holder: changes[0].options.Holder}
+	var names []string
+	for _, c := range changes {
+		component, err := c.stage(ctx, n)
+		if err != nil {
+			return errors.Join(err, unstage(ctx, n, swap))
+		}
+		swap.Components = append(swap.Components, component)
+		names = append(names, c.name)
+	}
+	r.Step("restarting %s", strings.Join(names, " and "))
 	_, began, err := deploy.Transact(ctx, n, swap, r)
-	if err != nil && !began && component.GetStaged() != "" {
-		err = errors.Join(&notBegunError{err}, smallfile.Remove(ctx, n, component.GetStaged()))
+	if err != nil && !began {
+		err = errors.Join(&notBegunError{err}, unstage(ctx, n, swap))
 	}
-	return c.explain(err)
+	return explain(strings.Join(names, " and "), err)
+}
+
+// unstage removes what a transaction that did not begin would have put in place.
+func unstage(ctx context.Context, n *node.Node, swap *agentv1.SwapPlan) error {
+	var errs []error
+	for _, component := range swap.GetComponents() {
+		if component.GetStaged() != "" {
+			errs = append(errs, smallfile.Remove(ctx, n, component.GetStaged()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // stage puts the new configuration beside the old one.
@@ -142,12 +162,21 @@ type notBegunError struct{ err error }
 func (e *notBegunError) Error() string { return e.err.Error() }
 func (e *notBegunError) Unwrap() error { return e.err }
 
-func (c change) explain(err error) error {
+// explain names the service that a transaction was taken back for, all of it where
+// none is to blame.
+func explain(names string, err error) error {
 	var back *deploy.RolledBackError
 	if errors.As(err, &back) {
-		return &RolledBackError{Service: c.name, Err: back}
+		return &RolledBackError{Service: orElse(back.Outcome.GetFailedComponent(), names), Err: back}
 	}
 	return err
+}
+
+// blames is whether a transaction was taken back, whole, because of that service:
+// then another's change can be tried without it.
+func blames(err error, service string) bool {
+	var back *RolledBackError
+	return errors.As(err, &back) && back.Service == service && back.Err.Complete()
 }
 
 // unchanged is whether the node is known to be as it was.
