@@ -45,8 +45,9 @@ the node reaches.
 What was there before is kept on the node, byte for byte, for ` + "`swdt trace off`" + `.
 Both are changed in one transaction, which restarts each once, with those that
 depend on it: if one does not get healthy, its change is taken back (exit code 4)
-and the other is changed alone. A connection that breaks does no harm. A second run finds nothing to do; another
-level changes what is on. Without a name both are switched, where they are there.`,
+and the other is changed alone. A connection that breaks does no harm. A second
+run finds nothing to do; another level changes what is on. Without a name both
+are switched, where they are there.`,
 		Example: examples(
 			"trace on", "both",
 			"trace on kubelet --v 6", "",
