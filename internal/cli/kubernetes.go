@@ -148,6 +148,11 @@ func (a *app) printDeploy(results []fleet.Result[deploy.NodeResult]) error {
 	if err != nil {
 		return err
 	}
+	if a.inText() { // stdout has the reasons
+		for i, result := range results {
+			results[i].Err = deploy.Told(result.Value, result.Err)
+		}
+	}
 	return fleet.Failures(results)
 }
 

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,11 +29,17 @@ func (e *RolledBackError) Error() string {
 	if name := e.Outcome.GetFailedComponent(); name != "" {
 		text.WriteString(name + ": ")
 	}
-	text.WriteString(e.Outcome.GetMessage())
+	text.WriteString(e.Outcome.GetMessage() + "; " + e.aftermath())
+	return text.String()
+}
+
+// aftermath is what came of the failure, without its reason.
+func (e *RolledBackError) aftermath() string {
+	var text strings.Builder
 	if e.Complete() {
-		text.WriteString("; the node is back to the previous binaries")
+		text.WriteString("the node is back to the previous binaries")
 	} else {
-		text.WriteString("; the previous binaries are back, but not everything runs that ran before: see `swdt status`")
+		text.WriteString("the previous binaries are back, but not everything runs that ran before: see `swdt status`")
 	}
 	for _, c := range e.Outcome.GetComponents() {
 		if c.GetName() == e.Outcome.GetFailedComponent() && len(c.GetLogLines()) > 0 {
@@ -41,6 +48,34 @@ func (e *RolledBackError) Error() string {
 	}
 	return text.String()
 }
+
+// ToldError is a failure whose reason stands on a component's line of the printed
+// result: its text is only what came of it.
+type ToldError struct {
+	Component string
+	Err       error
+}
+
+// Told returns the error of a node whose result is printed as text: a *ToldError if
+// the result has the whole reason.
+func Told(n NodeResult, err error) error {
+	for _, c := range n.Components {
+		if err != nil && c.cause && c.Message != "" && !strings.Contains(c.Message, "\n") {
+			return &ToldError{Component: c.Name, Err: err}
+		}
+	}
+	return err
+}
+
+func (e *ToldError) Error() string {
+	var back *RolledBackError
+	if errors.As(e.Err, &back) {
+		return e.Component + " failed; " + back.aftermath()
+	}
+	return e.Component + " failed, as its line says"
+}
+
+func (e *ToldError) Unwrap() error { return e.Err }
 
 // Complete is whether everything that ran before runs again.
 func (e *RolledBackError) Complete() bool { return e.Outcome.GetResult() == outcomeRolledBack }

@@ -79,7 +79,7 @@ type ComponentResult struct {
 	Message        string           `json:"message"`
 	LogLines       []string         `json:"logLines"`
 
-	cause bool // Message is why the node failed, which its error says too
+	cause bool // Message is why the node failed
 }
 
 // Version is what the node file wants and what the binaries report.

@@ -76,9 +76,7 @@ func (n NodeResult) hasMessages() bool {
 //	kubelet  v1.28.4 → v1.29.0  a1b2c3 → d4e5f6  83.6 MB (sent 0.5 MB)  push 0.9s  down 0.6s  healthy 1.8s
 func (c *ComponentResult) row(dryRun bool) []string {
 	row, message := []string{c.Name, c.versions(), c.hashes()}, c.Message
-	if c.cause {
-		message = ""
-	}
+	message, _, _ = strings.Cut(message, "\n") // the error has all of it then, see Told
 	if dryRun {
 		return append(row, dryRunText(c.Action), message)
 	}
