@@ -162,10 +162,18 @@ func TestVFP(t *testing.T) {
 	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.HasPrefix(text, "PORT ") || !strings.Contains(text, "ExternalPort") || !strings.Contains(text, "DroppedAcl: 2") {
 		t.Errorf("%s", text)
 	}
-	ports := decoded[[]struct {
-		Port, Label, Endpoint string
-		Counters              []struct{ Counts map[string]uint64 }
+	report := decoded[struct {
+		Nodes []struct {
+			Answer []struct {
+				Port, Label, Endpoint string
+				Counters              []struct{ Counts map[string]uint64 }
+			}
+		}
 	}](t, ok(t, "capture", "vfp", "-c", n.config, "-o", "json"))
+	if len(report.Nodes) != 1 {
+		t.Fatalf("%d nodes in the report", len(report.Nodes))
+	}
+	ports := report.Nodes[0].Answer
 	owned := map[string]bool{}
 	for _, p := range ports {
 		if len(p.Counters) != 2 || p.Counters[0].Counts["TotalPackets"] == 0 {

@@ -27,7 +27,8 @@ func TestMetricsOfRealPods(t *testing.T) {
 		p := n.runPod(t, "burner", true, "--cores", "0.5")
 		seen := n.watch(t, recording("1.6.27"))
 		seen.expectExact(t)
-		if seen.verdicts["zero"] > 0 || seen.verdicts["missing"] == 0 || seen.code != exitDone {
+		// No number, so that there is nothing to check for zeros.
+		if seen.verdicts["zero"] > 0 || seen.verdicts["missing"] == 0 || seen.code != exitFinding {
 			t.Errorf("1.6.27 leaves the rate out: %v, exit code %d", seen.verdicts, seen.code)
 		}
 		n.removePod(t, p)
@@ -65,6 +66,7 @@ func TestMetricsOfRealPods(t *testing.T) {
 
 const (
 	exitDone    = 0
+	exitUsage   = 2
 	exitFinding = 5
 )
 
@@ -177,7 +179,11 @@ func TestNodesOwnCounters(t *testing.T) {
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.5")
 	n.runPod(t, "idle", true, "--cores", "0") // its process is not mixed up with the other
-	seen := n.watchWith(t, "--source", "node", "--pod", "^burner$", "--fail-on", "zero,missing,stale")
+	refused := swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--fail-on", "zero,missing,stale", "--for", "25s")
+	if refused.code != exitUsage || !strings.Contains(refused.stderr, "reports no rate") {
+		t.Errorf("verdicts on a source that reports no rate: exit code %d, %s", refused.code, refused.stderr)
+	}
+	seen := n.watchWith(t, "--source", "node", "--pod", "^burner$")
 	seen.expectExact(t)
 	if seen.code != exitDone || len(seen.verdicts) > 0 {
 		t.Errorf("verdicts %v, exit code %d", seen.verdicts, seen.code)
