@@ -84,6 +84,9 @@ func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, err
 // Lock waits until this swdt alone has the lock that a file is, of all that run
 // on this machine. It calls waiting when that takes more than a moment.
 func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
+	if ctx.Err() != nil { // else the file would be made after this has returned
+		return nil, context.Cause(ctx)
+	}
 	type locked struct {
 		release func()
 		err     error
