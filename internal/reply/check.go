@@ -128,7 +128,13 @@ func related(request, reply any) *Error {
 	case *agentv1.ListFilesRequest:
 		return listed(asked, reply.(*agentv1.ListFilesReply))
 	case *agentv1.InspectRequest:
-		return inspected(asked, reply.(*agentv1.InspectReply))
+		return answered("InspectReply.components", asked.GetComponents(), reply.(*agentv1.InspectReply).GetComponents())
+	case *agentv1.GetFeaturesRequest:
+		var wanted []*agentv1.Feature
+		for _, name := range asked.GetNames() {
+			wanted = append(wanted, &agentv1.Feature{Name: name})
+		}
+		return answered("FeaturesReply.features", wanted, reply.(*agentv1.FeaturesReply).GetFeatures())
 	}
 	return nil
 }
@@ -151,15 +157,17 @@ func listed(asked *agentv1.ListFilesRequest, reply *agentv1.ListFilesReply) *Err
 	return nil
 }
 
-// inspected: there is an answer for each component, in the order asked.
-func inspected(asked *agentv1.InspectRequest, reply *agentv1.InspectReply) *Error {
-	const field = "InspectReply.components"
-	if len(reply.GetComponents()) != len(asked.GetComponents()) {
-		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were asked for", len(reply.GetComponents()), len(asked.GetComponents()))}
+// named is an element of a request or of a reply.
+type named interface{ GetName() string }
+
+// answered: there is an answer for each element, in the order asked.
+func answered[Q, A named](field string, asked []Q, answers []A) *Error {
+	if len(answers) != len(asked) {
+		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were asked for", len(answers), len(asked))}
 	}
-	for i, c := range reply.GetComponents() {
-		if want := asked.GetComponents()[i].GetName(); c.GetName() != want {
-			return &Error{Field: field, Problem: "has " + quote(c.GetName()) + " in place of " + quote(want)}
+	for i, answer := range answers {
+		if want := asked[i].GetName(); answer.GetName() != want {
+			return &Error{Field: field, Problem: "has " + quote(answer.GetName()) + " in place of " + quote(want)}
 		}
 	}
 	return nil

@@ -196,6 +196,14 @@ func TestRepliesBelongToTheirRequests(t *testing.T) {
 		}
 		return reply
 	}
+	features := func(names ...string) *agentv1.FeaturesReply {
+		reply := &agentv1.FeaturesReply{}
+		for _, name := range names {
+			reply.Features = append(reply.Features, &agentv1.Feature{Name: name})
+		}
+		return reply
+	}
+	containers := &agentv1.GetFeaturesRequest{Names: []string{"Containers"}}
 	asked := &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{{Name: "a"}, {Name: "b"}}}
 	for name, c := range map[string]struct {
 		request, reply any
@@ -212,6 +220,9 @@ func TestRepliesBelongToTheirRequests(t *testing.T) {
 		"too few":                {asked, inspect("a"), true},
 		"too many":               {asked, inspect("a", "b", "c"), true},
 		"in another order":       {asked, inspect("b", "a"), true},
+		"a feature":              {containers, features("Containers"), false},
+		"no feature":             {containers, features(), true},
+		"another feature":        {containers, features("Hyper-V"), true},
 	} {
 		if got := related(c.request, c.reply); (got != nil) != c.refused {
 			t.Errorf("%s: got %v", name, got)
