@@ -173,7 +173,7 @@ func (f *following) resume(ctx context.Context) (*agentv1.SwapOutcome, error) {
 		f.begun = false
 		return nil, errors.New("the connection broke before the node began to replace anything: push again")
 	case t == nil:
-		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see `swdt status`", f.id)
+		return nil, f.collected()
 	case t.GetOutcome() != nil:
 		return t.GetOutcome(), nil
 	}
@@ -197,7 +197,7 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 		case t != nil && t.GetHolder() == "": // the power was cut before its first record was on the disk
 			return &agentv1.SwapOutcome{Result: outcomeRolledBack, Message: "interrupted before it began"}, nil
 		}
-		return nil, fmt.Errorf("transaction %s has ended and somebody else was told how: see `swdt status`", f.id)
+		return nil, f.collected()
 	}
 	return outcome, err
 }
@@ -282,4 +282,9 @@ func (c *component) accept(o *agentv1.ComponentOutcome) {
 	if o.GetMessage() != "" {
 		c.say(o.GetMessage())
 	}
+}
+
+// collected is the error for a transaction whose result the node has no more.
+func (f *following) collected() error {
+	return fmt.Errorf("transaction %s has ended; its result was already collected by another swdt: see `swdt status`", f.id)
 }
