@@ -85,6 +85,10 @@ func TestClosest(t *testing.T) {
 			t.Errorf("%s: %q, want %q", typed, got, want)
 		}
 	}
+	// Both are one slip away: one has a letter more, the other another letter.
+	if got := closest("staus", []string{"stats", "status"}); got != "status" {
+		t.Errorf("of two that are as close: %q", got)
+	}
 }
 
 func TestEditsIsADistance(t *testing.T) {

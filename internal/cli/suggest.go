@@ -2,14 +2,16 @@ package cli
 
 import "strings"
 
-// closest is the candidate that a person most probably meant, or nothing.
+// closest is the candidate that a person most probably meant, or nothing. Of several
+// it is the longest: a letter that was left out is the most common slip.
 func closest(typed string, candidates []string) string {
 	best, distance := "", 2 // one slip; two, such as swapped letters, in what is not short
 	if len(typed) > 3 {
 		distance = max(3, len(typed)/3+1)
 	}
 	for _, candidate := range candidates {
-		if d := edits(strings.ToLower(typed), candidate); d < distance {
+		d := edits(strings.ToLower(typed), candidate)
+		if d < distance || d == distance && best != "" && len(candidate) > len(best) {
 			best, distance = candidate, d
 		}
 	}
