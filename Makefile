@@ -1,6 +1,5 @@
-# All targets work on a fresh clone with Go, git and make. What tests need beyond
-# that, scripts/install-test-deps.sh installs (as root on Debian or Ubuntu) or
-# names.
+# All targets work on a fresh clone with Go, git and make. Tests need more:
+# scripts/install-test-deps.sh installs it (as root on Debian or Ubuntu) or lists it.
 
 SHELL := bash
 .DEFAULT_GOAL := build
@@ -8,24 +7,23 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-AGENT   := internal/agentbin/swdt-agent.exe.zst
-# No version in the agent: its hash is its identity, and changes with its source
-# alone.
-# It travels to every node: without inlining (but where bytes are decompressed)
-# it is half a megabyte smaller, with functions that stand closer together 0.2 more,
-# and nobody waits for its own code.
+AGENT   := internal/node/agentbin/swdt-agent.exe.zst
+# The agent has no version: its hash is its identity, and changes with its source
+# alone. It is sent to every node, so it is built for size: without inlining (except
+# in the decompressor) it is half a megabyte smaller, and with less padding between
+# functions another 0.2. Its own code is fast enough without either.
 AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8" \
 	-gcflags=all=-l -gcflags=github.com/klauspost/compress/...=
 SWDT_FLAGS  := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 .PHONY: build
-build: ## bin/swdt with the agent inside, and bin/swdt-agent.exe
+build: ## build bin/swdt with the agent inside, and bin/swdt-agent.exe
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(AGENT_FLAGS) -o bin/swdt-agent.exe ./cmd/swdt-agent
-	go run ./internal/agentbin/pack bin/swdt-agent.exe $(AGENT)
+	go run ./internal/node/agentbin/pack bin/swdt-agent.exe $(AGENT)
 	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/ ./cmd/swdt
 
 .PHONY: dist
-dist: build ## dist/: swdt for linux, macOS and Windows
+dist: build ## build dist/: swdt for Linux, macOS and Windows
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 		out=dist/swdt-$${target/\//-}; [[ $$target == windows/* ]] && out+=.exe; \
 		echo "$$out"; \
@@ -33,36 +31,42 @@ dist: build ## dist/: swdt for linux, macOS and Windows
 	done
 
 .PHONY: demo
-demo: build ## what swdt does, on a simulated node, in under a minute
+demo: build ## show swdt on a simulated node, in under a minute
 	scripts/demo.sh
 
 .PHONY: test
-test: ## everything: unit tests with -race, the Windows side under Wine, end to end
+test: ## run all tests: unit tests with -race, the Windows side under Wine, end to end
 	scripts/test.sh
 
 .PHONY: unit
-unit: ## the quick part of test: no Wine, no race detector
+unit: ## run the quick tests: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
 .PHONY: e2e
-e2e: build lab ## the end-to-end tests alone, with a real control plane and a node that joins it
+e2e: build lab ## run the end-to-end tests, with a real control plane and a node that joins it
 	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required \
-		go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/controlplane/... ./internal/cluster/... ./internal/preflight/...
+		go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/join/preflight/...
 
 .PHONY: bench
-bench: ## swdt beside its peers, into docs/benchmarks.md; takes half an hour
+bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an hour
 	scripts/bench.sh
 
 .PHONY: verify
-verify: ## formatting, vet for three systems, lint, layers, generated files, go.mod
+verify: ## check formatting, vet for three systems, lint, imports, generated files, go.mod, shell scripts, language
 	scripts/verify.sh
 
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: lint
+lint: ## run golangci-lint, which verify leaves out; the first time builds it in minutes
+	go run $(GOLANGCI_LINT) run ./...
+
 .PHONY: generate
-generate: ## generated files
+generate: ## write the generated files
 	scripts/generate.sh
 
 .PHONY: lab
-lab: ## all that tests and the demo push, a node to join and a control plane; the first time takes a quarter of an hour
+lab: ## build the programs for tests, the demo, a node and a control plane; the first time takes a quarter of an hour
 	lab/build.sh
 	@echo "lab: next, kubelet.exe, kubeadm.exe and containerd.exe for a node (minutes, the first time)"
 	lab/build.sh node
@@ -70,9 +74,9 @@ lab: ## all that tests and the demo push, a node to join and a control plane; th
 	lab/build.sh cluster
 
 .PHONY: clean
-clean: ## what was built here; the caches in ~/.cache/swdt stay
+clean: ## remove build outputs; the caches in ~/.cache/swdt stay
 	rm -rf bin dist $(AGENT)
 
 .PHONY: help
-help: ## this list
+help: ## print this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):[^#]*## /  \1\t/' | expand -t 12

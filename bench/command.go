@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// limit bounds any one command, unless it has its own.
+// limit is the time after which a command without its own limit is ended.
 const limit = 4 * time.Minute
 
-// command is what to run.
+// command describes a command to run.
 type command struct {
 	name  string
 	args  []string
-	env   []string // beside this process's own
+	env   []string // added to this process's own
 	limit time.Duration
 }
 
@@ -33,15 +33,16 @@ func words(name string, args ...string) command { return command{name: name, arg
 
 func (c command) String() string { return c.name + " " + strings.Join(c.args, " ") }
 
-// taken is what a command took.
+// taken holds the time and memory that a command used.
 type taken struct {
 	seconds float64
 	cpu     float64 // seconds of all processors together
-	memory  int64   // at most, of the largest process
+	memory  int64   // the maximum of the largest process
 	stdout  []byte
 }
 
-// run runs a command to its end, or ends it and all it started at the limit.
+// run runs a command to its end. At the limit it ends the command and every process
+// that the command started.
 func (c command) run(ctx context.Context) (taken, error) {
 	most := cmp.Or(c.limit, limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, most, &tooLongError{most})
@@ -69,7 +70,7 @@ func (c command) run(ctx context.Context) (taken, error) {
 	return t, nil
 }
 
-// tooLongError is a command that was ended at its limit.
+// tooLongError reports that a command was ended at its limit.
 type tooLongError struct{ limit time.Duration }
 
 func (e *tooLongError) Error() string { return fmt.Sprintf("more than %.0f s", e.limit.Seconds()) }
@@ -80,7 +81,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(t.stdout)), err
 }
 
-// slow is from when on something is measured only once.
+// slow is the time above which a command is measured only once.
 const slow = 15.0
 
 func median(values []float64) float64 {
@@ -91,8 +92,8 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// hashFile never has the file in memory: a process inherits what its parent had
-// there as its own peak.
+// hashFile returns the hash of a file, without reading it into memory: the peak of this
+// process's memory would count as that of the commands it starts.
 func hashFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -106,7 +107,7 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// expectSame is the check that a tool did its work.
+// expectSame returns an error if two files differ: a tool did not do its work.
 func expectSame(got, want string) error {
 	a, err := hashFile(got)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"path/filepath"
 )
 
-// pushesPerSize of the third part.
+// pushesPerSize is the number of pushes of each binary in the third part.
 const pushesPerSize = 9
 
-// tinyService is a service whose binary is small, or as large as one wants.
+// tinyService is a service with a small binary, or the same binary padded to a size.
 type tinyService struct {
 	name, suffix string
 }
 
 func (s tinyService) destination() string { return `C:\t\` + s.name + `.exe` }
 
-// downtime alternates between a small and a large binary of one and the same
-// service, so that whatever else the machine does hits both.
+// downtime alternates between a small and a large binary of the same service, so that
+// other load on the machine affects both.
 func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	node, err := b.startWineNode(ctx, filepath.Join(b.work, "downtime"))
 	defer node.end(ctx)
@@ -62,7 +62,7 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	return result, nil
 }
 
-// install makes a running service of a binary and returns the binary's size.
+// install registers and starts a binary as a service, and returns the binary's size.
 func (n *wineNode) install(ctx context.Context, nodeFile string, s tinyService) (int64, error) {
 	if _, _, err := n.push(ctx, nodeFile, s.name); err != nil {
 		return 0, err

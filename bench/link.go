@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Link is how much and how late a connection lets through.
+// Link is the rate and the delay of a connection.
 type Link struct {
 	Name string `json:"name"`
 	// Rate in bytes a second, each way, shared by all connections; 0: unlimited.
 	Rate float64 `json:"bytesPerSecond"`
-	// RoundTrip is what the link adds to the time there and back.
+	// RoundTrip is the time that the link adds to a round trip.
 	RoundTrip time.Duration `json:"roundTripNanoseconds"`
 }
 
-// links are those of the measurements, slowest last.
+// links returns the links of the measurements, slowest last.
 func links() []Link {
 	return []Link{
 		{Name: "unshaped"},
@@ -60,11 +60,11 @@ func newProxy(ctx context.Context, link Link, target string) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) port() string {
-	_, port, _ := net.SplitHostPort(p.address()) // it is a listener's
+	_, port, _ := net.SplitHostPort(p.address()) // a listener's address has a port
 	return port
 }
 
-// Close ends the connections too.
+// Close closes the listener and the connections.
 func (p *proxy) Close() error {
 	p.end()
 	err := p.listener.Close()
@@ -101,7 +101,7 @@ func (p *proxy) connection(client net.Conn) {
 }
 
 const (
-	// packet is what is carried at once: small, so that a slow link is smooth.
+	// packet is the number of bytes in a packet: small, so that a slow link is smooth.
 	packet = 16 << 10
 	// inFlight bounds the packets that have left and not yet arrived: 16 MB.
 	inFlight = 1024
@@ -113,9 +113,9 @@ type carried struct {
 	arrives time.Time
 }
 
-// carry moves one direction of a connection: each packet waits for its turn on the
-// lane, and arrives half a round trip later. Nothing more is read meanwhile, so
-// that the sender feels the link.
+// carry moves the bytes of one direction of a connection: each packet waits for its
+// turn on the lane, and arrives half a round trip later. Nothing is read meanwhile, so
+// the sender is slowed down as by a real link.
 func (p *proxy) carry(to, from net.Conn, lane *lane) {
 	onTheWay := make(chan carried, inFlight)
 	var delivering sync.WaitGroup
@@ -138,8 +138,8 @@ func (p *proxy) carry(to, from net.Conn, lane *lane) {
 	delivering.Wait()
 }
 
-// deliver writes packets when they arrive, and passes the end on. It takes all of
-// them even where nobody wants them any more.
+// deliver writes packets when they arrive, and then closes the receiver's side. It
+// drains all of them even after the receiver has closed the connection.
 func deliver(ctx context.Context, to net.Conn, packets <-chan carried) {
 	gone := false
 	for p := range packets {
@@ -157,7 +157,7 @@ func deliver(ctx context.Context, to net.Conn, packets <-chan carried) {
 	}
 }
 
-// waitUntil is false where ctx ended first.
+// waitUntil waits for a time, and reports whether it came before the end of ctx.
 func waitUntil(ctx context.Context, t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {
@@ -173,24 +173,24 @@ func waitUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// lane is one direction of a link: a clock that runs ahead by the time that bytes
-// take.
+// lane is one direction of a link: a clock that runs ahead by the time that the bytes
+// need.
 type lane struct {
 	mu   sync.Mutex
 	rate float64
 	now  func() time.Time
-	free time.Time // when all that was booked has left
+	free time.Time // when all booked bytes have left
 }
 
 func newLane(rate float64, now func() time.Time) *lane {
 	return &lane{rate: rate, now: now, free: now()}
 }
 
-// late is how much of a lost time a lane makes up for: timers fire late, and
-// without this every one would slow the link down.
+// late is how much lost time a lane makes up for: timers fire late, and without this
+// each of them would slow the link down.
 const late = 2 * time.Millisecond
 
-// book returns when n bytes will have left.
+// book books n bytes and returns the time at which they will have left.
 func (l *lane) book(n int) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

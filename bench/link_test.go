@@ -20,7 +20,7 @@ func TestLaneLetsThroughItsRate(t *testing.T) {
 	if took := now.Sub(time.Unix(0, 0)); took != time.Second {
 		t.Errorf("1 MB at 1 MB/s took %s", took)
 	}
-	// A timer that fires late costs nothing; an idle lane saves nothing up.
+	// A timer that fires late costs nothing; an idle lane accumulates no credit.
 	now = now.Add(time.Millisecond)
 	if left := lane.book(10_000).Sub(now); left != 9*time.Millisecond {
 		t.Errorf("after 1 ms late: %s", left)

@@ -23,11 +23,12 @@ import (
 const (
 	logLines = 10_000_000
 	needle   = "needle"
-	// While a log is followed it grows by so much, so often.
+	// While a log is followed it grows by growth bytes, growthRate times a second.
 	growth     = 20_000_000
 	growthRate = 10 // a second
 	growths    = 50
-	// wholeLimit is for Wine's cmd, which types a few megabytes a second.
+	// wholeLimit bounds the reading of the whole log: Wine's cmd types only a few
+	// megabytes a second.
 	wholeLimit = 20 * time.Minute
 )
 
@@ -78,7 +79,7 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 	if result.Bytes, err = writeLog(node.drive("bench.log")); err != nil {
 		return result, err
 	}
-	if _, err := node.swdt(ctx, "exec", "-c", file, "--", "hostname"); err != nil { // the agent is there from now on
+	if _, err := node.swdt(ctx, "exec", "-c", file, "--", "hostname"); err != nil { // installs the agent
 		return result, err
 	}
 	for _, way := range node.waysToRead(file, wire) {
@@ -94,7 +95,7 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 	return result, err
 }
 
-// writeLog writes lines of klog, one of which has the needle.
+// writeLog writes lines of klog, of which one has the needle.
 func writeLog(path string) (int64, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -116,7 +117,7 @@ func writeLog(path string) (int64, error) {
 	return sizeOf(path)
 }
 
-// writeLine writes one line as kubelet does, unlike any other one.
+// writeLine writes a line as kubelet does, different from every other line.
 func writeLine(out io.Writer, begun time.Time, i int, word string) {
 	stamp := begun.Add(time.Duration(i) * 300 * time.Microsecond).Format("0102 15:04:05.000000")
 	fmt.Fprintf(out, "I%s    4242 kubelet.go:%4d] \"SyncLoop (PLEG): event for %s\" pod=\"default/web-%07d\"\n", stamp, i%10_000, word, i)
@@ -135,7 +136,7 @@ func (n *wineNode) waysToRead(file string, wire *wire) []wayToRead {
 		c.env = []string{"XDG_CACHE_HOME=" + n.cache}
 		return wayToRead{name, c, lines}
 	}
-	_, port, _ := net.SplitHostPort(wire.listener.Addr().String()) // of a listener it has one
+	_, port, _ := net.SplitHostPort(wire.listener.Addr().String()) // a listener's address has a port
 	ssh := words("ssh", append(n.keys.clientOptions(), "-p", port, "root@127.0.0.1", `cmd /c type C:\bench.log`)...)
 	ssh.limit = wholeLimit
 	return []wayToRead{
@@ -170,7 +171,7 @@ func (w wayToRead) measure(ctx context.Context, repeat int, wire *wire) (LogRead
 	return read, nil
 }
 
-// into is run for a command whose output is too much to be kept.
+// into runs a command and writes its output to a writer, since it is too large to keep.
 func (c command) into(ctx context.Context, out io.Writer) (taken, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.limit, limit))
 	defer cancel()
@@ -193,7 +194,7 @@ func peak(cmd *exec.Cmd) int64 {
 	return usage.Maxrss << 10
 }
 
-// counter counts what is written to it.
+// counter counts the bytes and lines written to it.
 type counter struct{ bytes, lines atomic.Int64 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -202,7 +203,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// follow follows a log that grows.
+// follow follows a log while it grows.
 func (n *wineNode) follow(ctx context.Context, file string) (Followed, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -254,7 +255,7 @@ func (n *wineNode) grow(ctx context.Context, path string, out *awaited) (Followe
 	return f, err
 }
 
-// awaited is output of which a number of bytes is waited for.
+// awaited is output that can be awaited up to a number of bytes.
 type awaited struct {
 	*counter
 	reached chan struct{}
@@ -264,7 +265,7 @@ func (a *awaited) Write(p []byte) (int, error) {
 	n, err := a.counter.Write(p)
 	select {
 	case a.reached <- struct{}{}:
-	default: // it is looked at anyway
+	default: // a notification is pending
 	}
 	return n, err
 }
@@ -280,7 +281,7 @@ func (a *awaited) await(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// wire passes connections on and counts what comes back.
+// wire forwards connections and counts the bytes that come back.
 type wire struct {
 	listener net.Listener
 	target   string
@@ -329,7 +330,7 @@ func (c *wireCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends once the clients have.
+// Close closes the listener and waits until the clients have disconnected.
 func (w *wire) Close() {
 	w.listener.Close()
 	w.running.Wait()

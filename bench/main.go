@@ -1,16 +1,16 @@
 //go:build linux
 
-// Command bench measures swdt side by side with what else brings a rebuilt
-// binary to a node, on this machine, in one run:
+// Command bench compares swdt with other ways to send a rebuilt binary to a node, on
+// this machine, in one run:
 //
 //   - sizes: patches of real pairs of builds: bytes, seconds, memory
 //   - pushes: whole pushes through OpenSSH over shaped links
-//   - downtime: how long a service is away, for a small and a large binary
+//   - downtime: how long a service is down, for a small and a large binary
 //   - logs: a log of a gigabyte, its end, a search, all of it, and as it grows
-//   - stats: what watching 200 pods costs, here and on the node
-//   - relay: what the way to a node's container runtime adds to a call
+//   - stats: the cost of watching 200 pods, here and on the node
+//   - relay: the time that the relay to a node's container runtime adds to a call
 //
-// `make bench` builds and installs what it needs and runs all of it. Results go to
+// `make bench` builds and installs its requirements and runs all parts. Results go to
 // bench/results.json, from which the tables and plots of docs/benchmarks.md are
 // drawn.
 //
@@ -19,7 +19,7 @@
 //   - downtime.go: the third
 //   - logs.go: the fourth
 //   - wineruntime.go, stats.go, relay.go: the fifth and the sixth
-//   - results.go, page.go, plot.go: what is kept and shown of it
+//   - results.go, page.go, plot.go: the stored results, the tables and the plots
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// parts in the order in which they run.
+// parts returns the parts in the order in which they run.
 func parts() []string { return []string{"sizes", "pushes", "downtime", "logs", "stats", "relay"} }
 
 type options struct {
@@ -65,11 +65,11 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.swdt, "swdt", "bin/swdt", "the swdt to measure")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often to measure; the median counts")
 	flags.BoolVar(&o.render, "render", false, "only write docs/benchmarks.md again, from the results that are there")
-	flags.DurationVar(&o.watchFor, "watch", statsFor, "how long to watch; another time is only told, not kept")
+	flags.DurationVar(&o.watchFor, "watch", statsFor, "how long to watch; with another time the results are printed, not stored")
 	var chosen, pairs, links string
 	flags.StringVar(&chosen, "parts", strings.Join(parts(), ","), "which parts to run")
-	flags.StringVar(&pairs, "pairs", "", "which pairs of files to take; fewer than all are only told, not kept")
-	flags.StringVar(&links, "links", "", "which links to push over; fewer than all are only told, not kept")
+	flags.StringVar(&pairs, "pairs", "", "the pairs of files; with fewer than all the results are printed, not stored")
+	flags.StringVar(&links, "links", "", "the links to push over; with fewer than all the results are printed, not stored")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string) error {
 	return writePages(filepath.Join(o.root, "docs"), results)
 }
 
-// measure runs the parts. What a part found is kept as soon as it ends.
+// measure runs the parts, and stores the results of each as soon as it ends.
 func (o options) measure(ctx context.Context, store string, results *Results) error {
 	work, err := os.MkdirTemp("", "swdt-bench-")
 	if err != nil {
@@ -161,17 +161,17 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 	return nil
 }
 
-// partial is a run that is only looked at: a page with half of the tables from
-// another run would compare what cannot be compared.
+// partial reports whether the results are only printed: a page with half of the tables
+// from another run would compare results that are not comparable.
 func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 || o.watchFor != statsFor }
 
 // bench is one run.
 type bench struct {
 	options
-	work string // a folder of its own, gone in the end
+	work string // a folder for this run, removed at its end
 }
 
-// say tells on stderr what goes on.
+// say prints progress on stderr.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

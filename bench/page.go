@@ -13,7 +13,7 @@ import (
 )
 
 // writePages fills the tables of docs/benchmarks.md, between their markers, and
-// draws the plots. What stands around the tables is written by hand.
+// draws the plots. The text around the tables is written by hand.
 func writePages(docs string, r Results) error {
 	path := filepath.Join(docs, "benchmarks.md")
 	page, err := os.ReadFile(path)
@@ -102,7 +102,7 @@ func sizesTables(s Sizes) string {
 	return b.String()
 }
 
-// patchTable puts bsdiff's bytes and seconds beside everybody's.
+// patchTable compares the bytes and seconds of each tool with bsdiff's.
 func patchTable(p PairResult) string {
 	var bsdiff Patch
 	for _, patch := range p.Patches {
@@ -136,14 +136,14 @@ func pushesTables(p Pushes) string {
 		header = append(header, link.Name)
 	}
 	b.WriteString(table(header, pushRows(p)))
-	b.WriteString("\nHow many times as long as swdt: whole command by whole command / each without the time to connect, up to the file that is there (with swdt: and verified):\n\n")
+	b.WriteString("\nTime relative to swdt's: of the whole command / without the time to connect, until the file is there (with swdt: and verified):\n\n")
 	b.WriteString(table(header, ratioRows(p)))
-	b.WriteString("\nWhat swdt sent:\n\n")
+	b.WriteString("\nBytes that swdt sent:\n\n")
 	b.WriteString(table(header, sentRows(p)))
 	return b.String()
 }
 
-// staged is the row of swdt's own part.
+// staged is the suffix of the rows of swdt's own part.
 const staged = ", to the verified file"
 
 func pushRows(p Pushes) [][]string {
@@ -226,7 +226,7 @@ func downtimeTable(d Downtime) string {
 func machineLine(m Machine, repeat int) string {
 	line := fmt.Sprintf("%s, %d cores, %s; load before: %s; %s.", m.Processor, m.Cores, m.System, cmp.Or(m.Load, "unknown"), strings.Join(m.Versions, ", "))
 	if repeat > 0 {
-		line += fmt.Sprintf(" Medians of %d; what takes more than %.0f s was run once.", repeat, slow)
+		line += fmt.Sprintf(" Medians of %d; measurements of more than %.0f s were made once.", repeat, slow)
 	}
 	return m.When + ": " + line
 }

@@ -23,10 +23,10 @@ type Pair struct {
 	old, new string
 }
 
-// kubeletPair is the one that is pushed whole in the second part.
+// kubeletPair is the pair of the second part.
 const kubeletPair = "kubelet"
 
-// pairs are the files to work on, the first of them the most important.
+// pairs returns the files to work on, the most important first.
 func (b *bench) allPairs(ctx context.Context) ([]Pair, error) {
 	inLab := func(name string) string { return filepath.Join(b.lab, name+".exe") }
 	pairs := []Pair{
@@ -72,7 +72,7 @@ func (b *bench) wanted(pair string) bool {
 	return len(b.pairs) == 0 || slices.Contains(b.pairs, pair)
 }
 
-// randomPair is two files of random bytes.
+// randomPair returns two files of random bytes.
 func (b *bench) randomPair() (Pair, error) {
 	p := Pair{Name: "random", What: "32 MB of random bytes → others",
 		old: filepath.Join(b.work, "random-old"), new: filepath.Join(b.work, "random-new")}
@@ -96,7 +96,7 @@ func (b *bench) randomPair() (Pair, error) {
 // time: the release's, and that with the latest security fixes.
 const cppPackage, cppFile = "libnode108", "libnode.so.108"
 
-// cppPair takes the two newest builds that apt knows of.
+// cppPair returns the two newest builds that apt lists.
 func (b *bench) cppPair(ctx context.Context) (Pair, error) {
 	list, err := output(ctx, "apt-cache", "madison", cppPackage)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// svg is a drawing. Colours are such that it reads on light and on dark pages.
+// svg is a drawing, in colours that are readable on light and on dark pages.
 type svg struct {
 	width, height float64
 	body          strings.Builder
@@ -51,7 +51,7 @@ func (s *svg) bytes(title string) []byte {
 // scale maps values to pixels by their logarithm.
 type scale struct{ least, most, from, to float64 }
 
-// newScale has whole powers of ten at both ends.
+// newScale returns a scale with whole powers of ten at both ends.
 func newScale(least, most, from, to float64) scale {
 	return scale{math.Pow(10, math.Floor(math.Log10(least))), math.Pow(10, math.Ceil(math.Log10(most))), from, to}
 }
@@ -61,7 +61,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (s.to-s.from)*math.Log10(v/s.least)/math.Log10(s.most/s.least)
 }
 
-// ticks are the powers of ten.
+// ticks returns the powers of ten.
 func (s scale) ticks() []float64 {
 	var t []float64
 	for v := s.least; v <= s.most*1.001; v *= 10 {
@@ -70,7 +70,7 @@ func (s scale) ticks() []float64 {
 	return t
 }
 
-// pushesPlot is a bar for each way and link, on one scale of time.
+// pushesPlot draws a bar for each way and link, on one scale of time.
 func pushesPlot(p Pushes) []byte {
 	const label, bar, gap, right = 230.0, 18.0, 30.0, 80.0
 	s := &svg{width: 860}
@@ -123,14 +123,14 @@ func bars(link LinkResult) []plotBar {
 	return all
 }
 
-// label is where a text stands; it moves down until it is in nobody's way.
+// label is the place of a text; it moves down until it overlaps no other.
 type label struct{ x, y, width float64 }
 
 func (l label) overlaps(other label) bool {
 	return math.Abs(l.y-other.y) < 12 && l.x < other.x+other.width && other.x < l.x+l.width
 }
 
-// patchesPlot has a point for every tool: time across, bytes up.
+// patchesPlot draws a point for every tool: time on the x axis, bytes on the y axis.
 func patchesPlot(p PairResult) []byte {
 	s := &svg{width: 860, height: 460}
 	var points []Patch

@@ -13,22 +13,22 @@ import (
 	"strings"
 )
 
-// way is one way of bringing the new kubelet to the far end.
+// way is one way to send the new kubelet to the far end.
 type way struct {
 	name string
-	// prepare brings the far end to where it was before; it is not measured.
+	// prepare restores the far end's state of before; it is not measured.
 	prepare func(ctx context.Context) error
 	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
 }
 
 // farEnds are the far ends behind one link: this machine itself for the tools
-// that need one of their kind there, and the Windows node.
+// that need one of their own kind there, and the Windows node.
 type farEnds struct {
 	itself, node *proxy
 	nodeFile     string
 }
 
-// pushes brings the rebuilt kubelet to a far end over each link, in each way.
+// pushes sends the rebuilt kubelet to a far end over each link, in each way.
 func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 	pair, err := b.kubelets()
 	if err != nil {
@@ -65,25 +65,26 @@ func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 func (b *bench) kubelets() (Pair, error) {
 	c := *b
 	c.pairs = []string{kubeletPair}
-	pairs, err := c.allPairs(context.Background()) // nothing of this pair is made
+	pairs, err := c.allPairs(context.Background()) // this pair exists already
 	if err != nil {
 		return Pair{}, err
 	}
 	return pairs[0], nil
 }
 
-// pusher is the second part's state.
+// pusher holds the state of the second part.
 type pusher struct {
 	*bench
 	pair    Pair
 	node    *wineNode
-	far     string // the folder of the far ends that are no Windows
+	far     string // the folder of the far ends that are not the Windows node
 	oldFile string // a node file that pushes the old binary, over no proxy
 }
 
 const component, destination = "bench-kubelet", `C:\k\kubelet.exe`
 
-// begin puts the old binary on the node, with swdt: so it is known there and here.
+// begin pushes the old binary to the node with swdt, so both the node and swdt's cache
+// have it.
 func (p *pusher) begin(ctx context.Context) error {
 	if err := os.MkdirAll(p.far, 0o700); err != nil {
 		return err
@@ -117,8 +118,8 @@ func (p *pusher) over(ctx context.Context, link Link, itself *sshd) (LinkResult,
 	return result, err
 }
 
-// measure lets each way have its turn, round by round: what else the machine does
-// meanwhile then hits all of them.
+// measure runs the ways by turns, round by round, so that other load on the machine
+// affects all of them.
 func (p *pusher) measure(ctx context.Context, link Link, ends *farEnds) ([]Push, error) {
 	ways := p.ways()
 	rounds := make([][]Push, len(ways))
@@ -157,7 +158,7 @@ func (p *pusher) once(ctx context.Context, w way, ends *farEnds) Push {
 	return cell
 }
 
-// medianPush is the median of both times, of the last of the rounds.
+// medianPush returns the last round with the medians of both times.
 func medianPush(rounds []Push) Push {
 	cell := rounds[len(rounds)-1]
 	var all, transfer []float64
@@ -168,7 +169,7 @@ func medianPush(rounds []Push) Push {
 	return cell
 }
 
-// Names of the ways, as tables and plots have them.
+// Names of the ways in tables and plots.
 const (
 	wayConnect    = "ssh true"
 	wayScp        = "scp"
@@ -202,7 +203,7 @@ func (p *pusher) oldFar(ctx context.Context) error {
 	return errors.Join(p.emptyFar(ctx), copyFile(p.pair.old, p.farFile()))
 }
 
-// arrived is that the peer did its work; it is not part of its time.
+// arrived checks that the peer did its work; the check is not part of its time.
 func (p *pusher) arrived(t taken, err error) (taken, Push, error) {
 	if err == nil {
 		err = expectSame(p.farFile(), p.pair.new)
@@ -210,7 +211,7 @@ func (p *pusher) arrived(t taken, err error) (taken, Push, error) {
 	return t, Push{}, err
 }
 
-// connect is the time that every other way has in its own: a new connection.
+// connect measures a new connection, which is part of every other way's time.
 func (p *pusher) connect(ctx context.Context, l *farEnds) (taken, Push, error) {
 	t, err := words("ssh", append(p.sshOptions(l), "root@127.0.0.1", "true")...).run(ctx)
 	return t, Push{}, err
@@ -233,7 +234,7 @@ func (p *pusher) rsync(ctx context.Context, l *farEnds) (taken, Push, error) {
 	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+p.farFile()).run(ctx))
 }
 
-// zstdScp is what a short script would do: make a patch, copy it, apply it.
+// zstdScp does the work of a short script: make a patch, copy it, apply it.
 func (p *pusher) zstdScp(ctx context.Context, l *farEnds) (taken, Push, error) {
 	patch := filepath.Join(p.work, "push.zst")
 	script := fmt.Sprintf(`zstd -q -f -1 --long=27 --patch-from=%[1]s %[2]s -o %[3]s &&
@@ -243,8 +244,8 @@ ssh %[6]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[5]s %[5]s.zst -
 	return p.arrived(words("sh", "-c", script).run(ctx))
 }
 
-// zstdStream is a better one: making, sending and applying side by side, on one
-// connection.
+// zstdStream does the work of a better script: it makes, sends and applies the patch at the same
+// time, on one connection.
 func (p *pusher) zstdStream(ctx context.Context, l *farEnds) (taken, Push, error) {
 	script := fmt.Sprintf(`set -o pipefail; zstd -q -1 --long=27 --patch-from=%[1]s %[2]s -c |
 ssh %[3]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[4]s -o %[4]s.new && mv %[4]s.new %[4]s'`,
@@ -252,8 +253,8 @@ ssh %[3]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[4]s -o %[4]s.ne
 	return p.arrived(words("bash", "-c", script).run(ctx))
 }
 
-// oldNode pushes the old binary, and forgets the new one, which the node keeps
-// for a rollback and could be had for nothing.
+// oldNode pushes the old binary, and removes the new one, which the node keeps for a
+// rollback and which would need no transfer.
 func (p *pusher) oldNode(ctx context.Context) error {
 	if _, _, err := p.node.push(ctx, p.oldFile, component); err != nil {
 		return err
@@ -261,7 +262,7 @@ func (p *pusher) oldNode(ctx context.Context) error {
 	return p.forget(".swdt-old")
 }
 
-// emptyNode is a node that never had the file.
+// emptyNode restores the state of a node that never had the file.
 func (p *pusher) emptyNode(ctx context.Context) error {
 	return p.forget("", ".swdt-old")
 }

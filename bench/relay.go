@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/cri/measure"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
 
 const (
@@ -33,7 +33,7 @@ type Relay struct {
 	Machine Machine     `json:"machine"`
 	Pods    int         `json:"pods"`
 	Calls   []RelayCall `json:"calls"`
-	// InProcess is what the benchmarks of internal/criproxy found, by name and unit.
+	// InProcess has the results of the benchmarks of internal/node/criproxy, by name and unit.
 	InProcess map[string][]float64 `json:"inProcess"`
 }
 
@@ -44,7 +44,7 @@ type RelayCall struct {
 	Proxy  []float64 `json:"throughTheProxySeconds"`
 }
 
-// relay asks a runtime on a Wine node, on the node itself and through `swdt cri
+// relay calls a runtime on a Wine node, on the node itself and through `swdt cri
 // proxy`, by turns.
 func (b *bench) relay(ctx context.Context) (Relay, error) {
 	result := Relay{Pods: statsPods}
@@ -66,13 +66,13 @@ func (b *bench) relay(ctx context.Context) (Relay, error) {
 }
 
 // relayInProcess runs the benchmarks of the relay against a simulated node in one
-// process, SSH on loopback included: without Wine, whose pipes take longer than all
-// else.
+// process, SSH on loopback included: without Wine, whose pipes take longer than
+// everything else.
 func (b *bench) relayInProcess(ctx context.Context) (map[string][]float64, error) {
 	found := map[string][]float64{}
 	for pattern, times := range map[string]string{"Bulk": "60x", "Unary": "3000x"} {
 		test, err := words("go", "test", "-C", b.root, "-run", "^$", "-bench", pattern, "-benchtime", times,
-			"-count", fmt.Sprint(relayRounds), "./internal/criproxy").run(ctx)
+			"-count", fmt.Sprint(relayRounds), "./internal/node/criproxy").run(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, e
 	}
 	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
-	var result any // that it comes is what is waited for
+	var result any // only its arrival counts
 	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&result); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("swdt cri proxy: %w", err)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Results is what bench/results.json holds. Each part is from one run.
+// Results is the content of bench/results.json. Each part is from one run.
 type Results struct {
 	Sizes    Sizes    `json:"sizes"`
 	Pushes   Pushes   `json:"pushes"`
@@ -24,13 +24,13 @@ type Results struct {
 	Relay    Relay    `json:"relay"`
 }
 
-// Machine is where and when a part ran.
+// Machine describes the machine on which a part ran, and the time.
 type Machine struct {
 	When      string   `json:"when"`
 	Processor string   `json:"processor"`
 	Cores     int      `json:"cores"`
 	System    string   `json:"system"`
-	Load      string   `json:"load"` // before the run: what else kept the machine busy
+	Load      string   `json:"load"` // the machine's load before the run
 	Versions  []string `json:"versions"`
 }
 
@@ -41,14 +41,14 @@ type Sizes struct {
 	Pairs   []PairResult `json:"pairs"`
 }
 
-// PairResult is what the tools made of a pair.
+// PairResult has the patches that the tools made of a pair.
 type PairResult struct {
 	Pair
 	Patches []Patch            `json:"patches"`
 	OneCore map[string]float64 `json:"applyBytesPerSecondOnOneCore"`
 }
 
-// Patch is what one tool made of one pair.
+// Patch is the patch that one tool made of one pair.
 type Patch struct {
 	Tool         string  `json:"tool"`
 	Bytes        int64   `json:"bytes"`
@@ -82,7 +82,7 @@ type Pushes struct {
 	Links   []LinkResult `json:"links"`
 }
 
-// LinkResult is how long the ways of pushing took over one link.
+// LinkResult has the times of all ways over one link.
 type LinkResult struct {
 	Link
 	Ways []Push `json:"ways"`
@@ -92,8 +92,8 @@ type LinkResult struct {
 type Push struct {
 	Way     string  `json:"way"`
 	Seconds float64 `json:"seconds"`
-	// What swdt tells of its own part: obtaining and transferring, up to the
-	// staged and verified file, without connecting and restarting.
+	// The times that swdt reports: obtaining and transferring, up to the staged and
+	// verified file, without connecting and restarting.
 	TransferSeconds float64 `json:"transferSeconds,omitempty"`
 	Method          string  `json:"method,omitempty"`
 	SentBytes       int64   `json:"sentBytes,omitempty"`
@@ -117,7 +117,7 @@ type Downtime struct {
 	Sizes   []DowntimeOfSize `json:"sizes"`
 }
 
-// DowntimeOfSize is how long the service was away, push by push.
+// DowntimeOfSize is how long the service was down, push by push.
 type DowntimeOfSize struct {
 	Bytes   int64     `json:"bytes"`
 	Seconds []float64 `json:"seconds"`
@@ -146,8 +146,8 @@ func (r Results) write(path string) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// describeMachine says what the numbers were measured on. What cannot be found
-// out is left out.
+// describeMachine describes the machine of the measurements. It omits facts that it
+// cannot find.
 func describeMachine(ctx context.Context) Machine {
 	m := Machine{When: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Cores: runtime.NumCPU()}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -22,12 +22,12 @@ type wineNode struct {
 	name   string
 	state  string
 	prefix string
-	cache  string // swdt's, of this run
+	cache  string // swdt's cache of this run
 }
 
 const nodeName = "bench"
 
-// startWineNode needs to be ended, also after an error.
+// startWineNode starts the node. The caller calls end, also after an error.
 func (b *bench) startWineNode(ctx context.Context, folder string) (*wineNode, error) {
 	n := &wineNode{b: b, name: nodeName, state: filepath.Join(folder, "state"), cache: filepath.Join(folder, "cache")}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -62,8 +62,8 @@ esac
 	return n, err
 }
 
-// shareTemplate gives the run a cache of its own, where only Wine's template,
-// which is slow to make, is the user's.
+// shareTemplate gives the run a separate cache, in which only Wine's template, which is
+// slow to make, is the user's.
 func (n *wineNode) shareTemplate() error {
 	own := filepath.Join(n.cache, "swdt")
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -80,7 +80,7 @@ func (n *wineNode) shareTemplate() error {
 	return os.Symlink(template, filepath.Join(own, "wine"))
 }
 
-// end removes the sandbox. It has its own time, since the run's may be over.
+// end removes the sandbox. It has its own deadline, since the run's may have passed.
 func (n *wineNode) end(ctx context.Context) {
 	if n.server != nil {
 		n.server.stop()
@@ -98,12 +98,12 @@ func (n *wineNode) swdt(ctx context.Context, args ...string) (taken, error) {
 	return c.run(ctx)
 }
 
-// drive is drive C: as this machine sees it.
+// drive returns the path of drive C: on this machine.
 func (n *wineNode) drive(path string) string {
 	return filepath.Join(n.prefix, "drive_c", filepath.FromSlash(path))
 }
 
-// nodeFile writes a node file for the node behind an address.
+// nodeFile writes a node file for the node at an address.
 func (n *wineNode) nodeFile(name, address string, provisioners ...string) (string, error) {
 	path := filepath.Join(n.keys.folder, name+".yaml")
 	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
@@ -126,7 +126,7 @@ func provisioner(name, source, destination string) string {
 	return fmt.Sprintf("      - name: %s\n        sourceURL: %s\n        destination: %s\n", name, source, destination)
 }
 
-// pushed is what `swdt kubernetes -o json` tells of one component.
+// pushed is the part of `swdt kubernetes -o json` about one component.
 type pushed struct {
 	Action   string
 	SHA256   string
@@ -150,7 +150,7 @@ func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken,
 		return t, pushed{}, fmt.Errorf("swdt kubernetes: %w", err)
 	}
 	if len(report.Nodes) != 1 || len(report.Nodes[0].Components) != 1 {
-		return t, pushed{}, fmt.Errorf("swdt kubernetes told of something else than one component: %s", t.stdout)
+		return t, pushed{}, fmt.Errorf("swdt kubernetes reports not exactly one component: %s", t.stdout)
 	}
 	return t, report.Nodes[0].Components[0], nil
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// patchLimit is after how long a patch is no use to anybody.
+// patchLimit is the time after which a patch is of no use.
 const patchLimit = 90 * time.Second
 
 // sizes makes and applies a patch of every pair with every tool.
@@ -33,8 +33,8 @@ func (b *bench) sizes(ctx context.Context) (Sizes, error) {
 	return s, nil
 }
 
-// patches lets each tool have its turn, round by round: what else the machine
-// does meanwhile then hits all of them.
+// patches runs the tools by turns, round by round, so that other load on the machine
+// affects all of them.
 func (b *bench) patches(ctx context.Context, p Pair) []Patch {
 	tools := append(b.tools(), tool{name: "rsync -z"})
 	rounds := make([][]Patch, len(tools))
@@ -54,7 +54,7 @@ func (b *bench) patches(ctx context.Context, p Pair) []Patch {
 	return cells
 }
 
-// done is what is not measured again: it failed, or it takes too long.
+// done reports whether a tool is not measured again: it failed, or takes too long.
 func done(rounds []Patch) bool {
 	if len(rounds) == 0 {
 		return false
@@ -77,7 +77,7 @@ func medianPatch(rounds []Patch) Patch {
 	return cell
 }
 
-// patch is made, applied, compared.
+// patch makes a patch, applies it and compares the result.
 func (b *bench) patch(ctx context.Context, p Pair, t tool) Patch {
 	cell := Patch{Tool: t.name}
 	if t.diff == nil {
@@ -108,8 +108,8 @@ func (b *bench) fill(ctx context.Context, p Pair, t tool, cell *Patch) error {
 	return expectSame(out, p.new)
 }
 
-// oneCore is how many bytes a second swdt's patches give when they are applied
-// on one core, verified and written.
+// oneCore returns the new bytes a second when swdt's patches are applied on one core,
+// verified and written.
 func (b *bench) oneCore(ctx context.Context, p Pair) (map[string]float64, error) {
 	rates := map[string]float64{}
 	patch, out := filepath.Join(b.work, "patch"), filepath.Join(b.work, "out")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// sshKeys are what clients and servers of one run know each other by.
+// sshKeys are the keys of the clients and servers of one run.
 type sshKeys struct {
 	folder, host, client, fingerprint string
 }
@@ -44,7 +44,7 @@ func newSSHKeys(ctx context.Context, folder string) (sshKeys, error) {
 	return k, os.WriteFile(filepath.Join(folder, "known_hosts"), known, 0o600)
 }
 
-// clientOptions are those of ssh, scp and rsync's ssh.
+// clientOptions returns the options of ssh, scp and rsync's ssh.
 func (k sshKeys) clientOptions() []string {
 	return []string{"-F", "none", "-i", k.client, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes",
 		"-o", "UserKnownHostsFile=" + filepath.Join(k.folder, "known_hosts"), "-o", "HostKeyAlias=bench",
@@ -58,7 +58,7 @@ type sshd struct {
 	log     logBuffer
 }
 
-// logBuffer is written by the goroutine of exec.Cmd.
+// logBuffer is a buffer that the goroutine of exec.Cmd may write to.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -76,8 +76,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// startSSHD serves this machine itself, or what the extra lines of its
-// configuration make of it.
+// startSSHD starts a server for this machine; extra lines of its configuration can
+// make it serve something else.
 func startSSHD(ctx context.Context, keys sshKeys, extra ...string) (*sshd, error) {
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 		return nil, fmt.Errorf("%w: sshd needs root", err)

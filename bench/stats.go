@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,14 +21,14 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/swdt-dev/swdt/internal/stats"
-	"github.com/swdt-dev/swdt/internal/stats/record"
+	"github.com/swdt-dev/swdt/internal/inspect/stats"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
 )
 
 const (
 	statsPods     = 200
 	statsInterval = time.Second
-	// statsFor is one of the shortest whiles in which what grows with time shows.
+	// statsFor is about the shortest time after which growth is visible.
 	statsFor = 5 * time.Minute
 )
 
@@ -38,14 +39,14 @@ type Stats struct {
 	Watches []Watch `json:"watches"`
 }
 
-// Watch is one `swdt stats watch` and what its other end took.
+// Watch is one `swdt stats watch`, with the cost at its other end.
 type Watch struct {
 	Node    string  `json:"node"`
 	Output  string  `json:"output"`
 	Seconds float64 `json:"seconds"` // on the clock, start and end included
 	CPU     float64 `json:"processorSeconds"`
-	// Resident is the most that the process ever had in memory, the pages of its
-	// own file included; Own the most without those, second by second.
+	// Resident is the maximum of the process's memory, the pages of its own file
+	// included; Own is the maximum without those, sampled every second.
 	Resident int64 `json:"residentBytes"`
 	Own      int64 `json:"ownBytes"`
 	Answers  int   `json:"answers"`
@@ -66,12 +67,12 @@ type Far struct {
 type watched struct {
 	name, config string
 	env          []string
-	// far finds the processes whose cost is counted, by what they are.
+	// far returns the processes whose cost is counted, by their role.
 	far func() map[string][]int
 }
 
-// stats watches three nodes at the same time, so that whatever else the machine
-// does hits all of them: a simulated one on a terminal and into a file, and the
+// stats watches three nodes at the same time, so that other load on the machine
+// affects all of them: a simulated one on a terminal and into a file, and the
 // real agent under Wine.
 func (b *bench) stats(ctx context.Context) (Stats, error) {
 	result := Stats{Pods: statsPods}
@@ -104,8 +105,8 @@ func (b *bench) stats(ctx context.Context) (Stats, error) {
 	return result, errors.Join(failures...)
 }
 
-// startSimulatedNode is swdt's own sandbox, whose process is SSH server, Windows,
-// container runtime and agent in one.
+// startSimulatedNode starts a sandbox of swdt, a single process that is SSH server,
+// Windows, container runtime and agent.
 func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched, func(), error) {
 	state := filepath.Join(folder, "state")
 	w := watched{name: "simulated", env: []string{"XDG_CACHE_HOME=" + filepath.Join(folder, "cache")}}
@@ -134,7 +135,7 @@ func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched,
 	return w, end, nil
 }
 
-// watch runs `swdt stats watch` and looks at all processes every second.
+// watch runs `swdt stats watch` and samples all processes every second.
 func (b *bench) watch(ctx context.Context, node watched, output, name string) (Watch, error) {
 	w := Watch{Node: node.name, Output: output}
 	ctx, cancel := context.WithTimeout(ctx, b.watchFor+limit)
@@ -179,7 +180,7 @@ func (b *bench) watch(ctx context.Context, node watched, output, name string) (W
 }
 
 // show gives the command a terminal of 120 columns, or a pipe, and counts what it
-// prints. What it returns waits for the end of that and frees all.
+// prints. The returned function waits for the end of the output and frees everything.
 func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	if output != "table" {
 		cmd.Stdout = out
@@ -196,7 +197,7 @@ func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	shown := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(out, keyboard)
-		if errors.Is(err, syscall.EIO) { // how a terminal ends
+		if errors.Is(err, syscall.EIO) { // the end of a terminal's output
 			err = nil
 		}
 		shown <- err
@@ -207,8 +208,7 @@ func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	}, nil
 }
 
-// count takes the answers from the recording: that they are there is the check that
-// the watch did its work.
+// count reads the answers from the recording; if they are there, the watch did its work.
 func (w *Watch) count(recording string, ticks int) error {
 	var err error
 	if w.Recorded, err = sizeOf(recording); err != nil {
@@ -232,8 +232,8 @@ func (w *Watch) count(recording string, ticks int) error {
 	return nil
 }
 
-// account is what processes take from now on. Those that were there before are
-// counted from here, others whole.
+// account counts the cost of processes from now on: of processes that run already only
+// the rest, of later ones all.
 type account struct {
 	find   func() map[string][]int
 	before map[int]float64
@@ -279,14 +279,14 @@ func (a *account) sums() []Far {
 	return all
 }
 
-// processorSeconds of a process; false where it has gone.
+// processorSeconds returns the processor time of a process, and false if it has ended.
 func processorSeconds(pid int) (float64, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
 	}
 	// The name, in brackets, may have anything in it.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0, false
 	}
@@ -298,7 +298,7 @@ func processorSeconds(pid int) (float64, bool) {
 	return (user + system) / ticksASecond, true
 }
 
-// statusBytes is a size of a process; 0 where it has gone.
+// statusBytes returns a size of a process, or 0 if it has ended.
 func statusBytes(pid int, name string) int64 {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -308,7 +308,7 @@ func statusBytes(pid int, name string) int64 {
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), name+":"); ok {
 			var kilobytes int64
-			_, _ = fmt.Sscan(value, &kilobytes) // 0 is what is not known
+			_, _ = fmt.Sscan(value, &kilobytes) // 0 if it is not known
 			return kilobytes << 10
 		}
 	}

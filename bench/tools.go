@@ -53,7 +53,7 @@ func (b *bench) swdtTool(name, variant string) tool {
 		}}
 }
 
-// xdelta is given a window of the old file that holds all of it.
+// xdelta runs with a window that holds the whole old file.
 func xdelta(level string) tool {
 	const window = "134217728"
 	return tool{"xdelta3 " + level,
@@ -75,11 +75,11 @@ func zstdPatch(level string) tool {
 		}}
 }
 
-// rsyncLocal has rsync's two halves talk over a pipe, and counts what goes through
-// it both ways. It makes no patch that one could apply later.
+// rsyncLocal connects rsync's two halves by a pipe, and counts the bytes of both
+// directions. It makes no patch that could be applied later.
 func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	shell := filepath.Join(b.work, "here")
-	// In place of ssh: the host's name away, the command run here.
+	// In place of ssh: drop the host's name, and run the command here.
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	return expectSame(target, p.new)
 }
 
-// rsyncBytes reads what --stats prints.
+// rsyncBytes parses the output of --stats.
 func rsyncBytes(stats []byte) (int64, error) {
 	found := regexp.MustCompile(`Total bytes (?:sent|received): ([0-9,.]+)`).FindAllSubmatch(stats, -1)
 	if len(found) != 2 {
-		return 0, fmt.Errorf("rsync --stats says nothing of bytes: %s", bytes.TrimSpace(stats))
+		return 0, fmt.Errorf("rsync --stats prints no bytes: %s", bytes.TrimSpace(stats))
 	}
 	var sum int64
 	for _, match := range found {

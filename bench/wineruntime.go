@@ -15,14 +15,14 @@ import (
 )
 
 // wineRuntime is a Wine node on which a simulated container runtime serves its
-// pipe: all in between is real.
+// pipe; everything in between is real.
 type wineRuntime struct {
 	*wineNode
 	config string
 	served *exec.Cmd
 }
 
-// startWineRuntime needs to be ended, also after an error.
+// startWineRuntime starts the node. The caller calls end, also after an error.
 func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRuntime, func(), error) {
 	r := &wineRuntime{}
 	var err error
@@ -52,7 +52,7 @@ func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRunti
 	return r, end, r.serve(ctx)
 }
 
-// serve runs the runtime in a session of its own.
+// serve runs the runtime in a separate session.
 func (r *wineRuntime) serve(ctx context.Context) error {
 	r.served = exec.CommandContext(ctx, r.b.swdt, "exec", "-c", r.config, "--", `C:\crinode.exe`, "serve", fmt.Sprint(statsPods))
 	r.served.Env = append(os.Environ(), "XDG_CACHE_HOME="+r.cache)
@@ -77,8 +77,7 @@ func (r *wineRuntime) serve(ctx context.Context) error {
 	return nil
 }
 
-// onNode runs the witness on the node and gives the numbers, so many, that it
-// prints.
+// onNode runs the witness on the node and returns the numbers that it prints.
 func (r *wineRuntime) onNode(ctx context.Context, count int, args ...string) ([]float64, error) {
 	t, err := r.swdt(ctx, append([]string{"exec", "-c", r.config, "--", `C:\crinode.exe`}, args...)...)
 	if err != nil {
@@ -98,7 +97,7 @@ func (r *wineRuntime) onNode(ctx context.Context, count int, args ...string) ([]
 	return numbers, nil
 }
 
-// watched tells the agents that are started from now on from those of other
+// watched distinguishes agents that are started from now on from those of other
 // sessions.
 func (r *wineRuntime) watched() watched {
 	others := map[int]bool{}
@@ -122,7 +121,7 @@ func (r *wineRuntime) watched() watched {
 	}
 }
 
-// processes are those of the prefix that matter.
+// processes returns the relevant processes of the prefix.
 func (r *wineRuntime) processes() map[string][]int {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

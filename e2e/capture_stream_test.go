@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/hns"
-	"github.com/swdt-dev/swdt/internal/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
 )
 
-// streaming is a `swdt capture -w -` under way, with tshark at the other end of its
+// streaming is a running `swdt capture -w -`, with tshark at the other end of its
 // pipe.
 type streaming struct {
 	running
@@ -44,7 +44,7 @@ func (n *monitored) stream(t *testing.T) *streaming {
 	}
 	s.lines = bufio.NewReader(shown)
 	n.start(t, &s.running, to, "-w", "-", "--round", "1s")
-	for _, end := range []*os.File{from, to} { // which the two have now
+	for _, end := range []*os.File{from, to} { // both processes have them now
 		if err := end.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func (n *monitored) stream(t *testing.T) *streaming {
 	return s
 }
 
-// next are the lines of the next packets.
+// next returns the lines of the next packets.
 func (s *streaming) next(t *testing.T, count int) (lines []string) {
 	t.Helper()
 	for range count {
@@ -66,8 +66,8 @@ func (s *streaming) next(t *testing.T, count int) (lines []string) {
 }
 
 // TestPacketsWhileTheyAreCaptured: Wireshark's own tool shows packets that swdt
-// writes into its pipe while the node captures. However swdt ends then, the node
-// does not capture any more.
+// writes into its pipe while the node captures. However swdt then ends, the node stops
+// capturing.
 func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)
@@ -190,7 +190,7 @@ func TestVFP(t *testing.T) {
 	if strings.Count(one, ports[0].Port) != 3 || !strings.Contains(one, "TcpConnectionsVerified") {
 		t.Errorf("%s", one)
 	}
-	// An older one prints text.
+	// An older vfpctrl prints text.
 	if err := os.WriteFile(n.path(`C:\windows\temp\vfpctrl-plain.txt`), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// monitored is a Wine node with a stand-in for pktmon, which Wine has not: see
-// internal/pktmon/imitation.
+// monitored is a Wine node with a stand-in for pktmon, which Wine lacks: see
+// internal/platform/imitation/pktmonexe.
 type monitored struct {
 	info   sandboxInfo
 	config string
@@ -42,7 +42,7 @@ func (n *monitored) path(windows string) string {
 	return filepath.Join(n.info.Prefix, "drive_c", strings.ReplaceAll(strings.TrimPrefix(windows, `C:\`), `\`, "/"))
 }
 
-// driver is what the packet monitor's driver would remember.
+// driver is the state that the packet monitor's driver would keep.
 type driver struct {
 	Running bool
 	Log     string
@@ -59,7 +59,7 @@ func (n *monitored) driver() (d driver) {
 	return d
 }
 
-// calls are the command lines that pktmon got, without captures' names.
+// calls returns the command lines that pktmon received, without captures' names.
 func (n *monitored) calls(t *testing.T) (lines []string) {
 	t.Helper()
 	text := ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "type", `C:\windows\temp\pktmon-calls.txt`).stdout
@@ -89,8 +89,8 @@ func (n *monitored) await(t *testing.T, what string, condition func() bool) {
 	})
 }
 
-// awaitClean waits until nothing captures, no filter is left and no guardian has anything
-// to do but to wait until the packets are fetched.
+// awaitClean waits until nothing captures, no filter is left, and every guardian only
+// waits until its packets are fetched.
 func (n *monitored) awaitClean(t *testing.T) {
 	t.Helper()
 	n.await(t, "the capture has ended and its filters are removed", func() bool {
@@ -106,7 +106,7 @@ func (n *monitored) awaitClean(t *testing.T) {
 	})
 }
 
-// running is a `swdt capture` under way.
+// running is a running `swdt capture`.
 type running struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
@@ -121,7 +121,7 @@ func (n *monitored) begin(t *testing.T) *running {
 	return r
 }
 
-// start captures as args say, too.
+// start captures with additional arguments.
 func (n *monitored) start(t *testing.T, r *running, stdout io.Writer, args ...string) {
 	t.Helper()
 	r.cmd = exec.Command(environment(t, "SWDT_BIN"), append([]string{"capture", "-c", n.config, "--ip", "192.168.15.167", "--proto", "udp"}, args...)...)
@@ -143,8 +143,8 @@ func (r *running) end(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// TestCapture captures with the real agent under Wine, and opens what it captured
-// with Wireshark's own tools.
+// TestCapture captures with the real agent under Wine, and opens the packets with
+// Wireshark's own tools.
 func TestCapture(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)
@@ -159,7 +159,7 @@ func TestCapture(t *testing.T) {
 		"pktmon help", "pktmon start help", "pktmon status", "pktmon filter list",
 		"pktmon filter add swdt-ID -i 192.168.15.167 -e",
 		"pktmon start --capture --pkt-size 0 --file-name ID.etl --file-size 512 --log-mode circular",
-		"pktmon status", // whether it is still ours
+		"pktmon status", // checks that the capture is still ours
 		"pktmon status", "pktmon stop", "pktmon status", "pktmon filter list", "pktmon filter remove", "pktmon filter list",
 		"pktmon etl2pcap ID.etl --out ID.etl.packets.pcapng", "pktmon etl2pcap ID.etl --out ID.etl.drops.pcapng --drop-only",
 		"pktmon etl2txt ID.etl --out ID.etl.txt",
@@ -180,9 +180,9 @@ func TestCapture(t *testing.T) {
 	n.awaitClean(t)
 }
 
-// TestACaptureNeverStays strikes a capture in every way that it can end, and each
-// time the node stops capturing and the filters go, with nobody's help unless both
-// who captures and who guards it were killed.
+// TestACaptureNeverStays ends a capture in every possible way. Each time the node stops
+// capturing and its filters are removed, without help unless both the capturing agent
+// and its guardian were killed.
 func TestACaptureNeverStays(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)

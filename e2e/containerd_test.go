@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRealContainerd is the workflow of the tool's first users: containerd
-// 1.7.12 runs as a service, 1.6.27 is pushed, and put back again.
+// TestRealContainerd tests the workflow of the tool's first users: containerd 1.7.12 runs as a
+// service, 1.6.27 is pushed, and rolled back.
 func TestRealContainerd(t *testing.T) {
 	t.Parallel()
 	for name, front := range fronts() {

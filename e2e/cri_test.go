@@ -25,8 +25,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/cri/measure"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
 
 // TestCRIOfRealContainerd: clients that know nothing of SSH or Windows work with
@@ -108,7 +108,7 @@ func (p criProxy) connect(t *testing.T) *grpc.ClientConn {
 	return conn
 }
 
-// grpcurl is fullstorydev's, as it is published.
+// grpcurl runs fullstorydev's published grpcurl.
 func grpcurl(t *testing.T, p criProxy) {
 	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/cri-api"))
 	call := func(method string) string {
@@ -126,8 +126,8 @@ func grpcurl(t *testing.T, p criProxy) {
 	}
 }
 
-// compareMedians tells what the relay costs; how fast this machine is at the
-// moment is nothing to fail for.
+// compareMedians logs the cost of the relay. It does not fail, since the times depend on
+// the machine's load.
 func compareMedians(t *testing.T, p criProxy) {
 	took, err := measure.Median(t.Context(), p.connect(t), cri.MethodVersion, 1000)
 	if err != nil {
@@ -137,7 +137,7 @@ func compareMedians(t *testing.T, p criProxy) {
 	t.Logf("median of a Version call: %s µs on the node, %d µs through the proxy", onNode, took.Microseconds())
 }
 
-// held is what a session's agents and the proxy hold.
+// held counts the handles and threads of a session's agents and of the proxy.
 type held struct {
 	agents map[string][2]int // by PID: threads, handles
 	files  int               // open in the proxy
@@ -166,8 +166,8 @@ func (p criProxy) held(t *testing.T) held {
 	return h
 }
 
-// fiftyClients: ten thousand calls, and then so many connections that a handle
-// left by each would show. Wine counts the places in a process's table of handles,
+// fiftyClients makes ten thousand calls, and then so many connections that a handle
+// leaked by each would be visible. Wine counts the places in a process's table of handles,
 // which doubles when it is full.
 func fiftyClients(t *testing.T, p criProxy) {
 	p.burst(t, 50, 200) // makes threads and pools too
@@ -190,7 +190,7 @@ func fiftyClients(t *testing.T, p criProxy) {
 	for pid, b := range before.agents {
 		a, there := after.agents[pid]
 		if !there {
-			continue // that of the command that looked
+			continue // the agent of the command that counts
 		}
 		compared++
 		t.Logf("agent %s: %d → %d threads, %d → %d places for handles", pid, b[0], a[0], b[1], a[1])
@@ -198,7 +198,7 @@ func fiftyClients(t *testing.T, p criProxy) {
 			t.Errorf("agent %s holds more than before", pid)
 		}
 	}
-	if compared != 2 { // the connection's own, and that of the pipes
+	if compared != 2 { // the connection's agent, and that of the pipes
 		t.Errorf("compared %d agents: %v and %v", compared, before.agents, after.agents)
 	}
 	t.Logf("proxy: %d → %d open files", before.files, after.files)
@@ -225,7 +225,7 @@ func (p criProxy) burst(t *testing.T, clients, calls int) {
 	t.Logf("%d clients, %d calls in %s", clients, clients*calls, time.Since(begun).Round(time.Millisecond))
 }
 
-// killContainerd kills it while a stream of its events is open.
+// killContainerd kills containerd while a stream of its events is open.
 func killContainerd(t *testing.T, p criProxy) {
 	conn := p.connect(t)
 	events := subscribe(t, conn)
@@ -240,7 +240,7 @@ func killContainerd(t *testing.T, p criProxy) {
 	}
 	c := runtimev1.NewRuntimeServiceClient(conn)
 	if _, err := c.Version(t.Context(), &runtimev1.VersionRequest{}); status.Code(err) != codes.Unavailable ||
-		!strings.Contains(status.Convert(err).Message(), "does containerd run?") {
+		!strings.Contains(status.Convert(err).Message(), "is containerd running?") {
 		t.Errorf("without containerd: %v", err)
 	}
 	eventually(t, "containerd starts again", func() error {
@@ -274,7 +274,7 @@ func subscribe(t *testing.T, conn *grpc.ClientConn) grpc.ClientStream {
 	received := make(chan error, 1)
 	go func() { received <- stream.RecvMsg(&event) }()
 	namespaces := 0
-	// What happens before containerd has subscribed, it does not tell.
+	// containerd does not report events from before the subscription.
 	eventually(t, "containerd tells of a new namespace", func() error {
 		namespaces++
 		name := fmt.Appendf(nil, "swdt-e2e-%d", namespaces)
@@ -295,7 +295,7 @@ func subscribe(t *testing.T, conn *grpc.ClientConn) grpc.ClientStream {
 	return stream
 }
 
-// message is a protobuf message of one field.
+// message returns a protobuf message with one field.
 func message(number protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), content)
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestDiag makes a bundle of a Wine node with the real agent: what Wine lacks is
-// in it with its reason, nothing hangs, and what is secret stays on the node.
+// TestDiag makes a bundle of a Wine node with the real agent: it has the reason for
+// everything that Wine lacks, nothing hangs, and secrets stay on the node.
 func TestDiag(t *testing.T) {
 	t.Parallel()
 	info := wineSandbox(t)

@@ -19,7 +19,7 @@ import (
 // commandLimit bounds any one command of a test.
 const commandLimit = 3 * time.Minute
 
-// environment is a path that scripts/test.sh hands over.
+// environment returns a path from an environment variable that scripts/test.sh sets.
 func environment(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -29,7 +29,7 @@ func environment(t *testing.T, name string) string {
 	return value
 }
 
-// lab is a program that lab/build.sh built.
+// lab returns the path of a program that lab/build.sh built.
 func lab(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(environment(t, "SWDT_LAB"), name)
@@ -39,7 +39,7 @@ func lab(t *testing.T, name string) string {
 	return path
 }
 
-// result is what a command did.
+// result is the exit code and the output of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -68,7 +68,8 @@ func swdt(t *testing.T, args ...string) result {
 	return r
 }
 
-// cacheHome keeps the Wine prefix's template, which is slow to make, where it is.
+// cacheHome returns the user's cache, which has the Wine prefix's template that is slow
+// to make.
 func cacheHome(t *testing.T) string {
 	t.Helper()
 	folder, err := os.UserCacheDir()
@@ -78,7 +79,7 @@ func cacheHome(t *testing.T) string {
 	return folder
 }
 
-// ok is swdt for commands that must succeed.
+// ok runs swdt and fails the test if the command fails.
 func ok(t *testing.T, args ...string) result {
 	t.Helper()
 	r := swdt(t, args...)
@@ -98,12 +99,12 @@ func decoded[T any](t *testing.T, r result) T {
 	return value
 }
 
-// sandboxInfo is what `swdt sandbox up -o json` promises.
+// sandboxInfo has the promised fields of `swdt sandbox up -o json`.
 type sandboxInfo struct {
 	Name, Driver, Hostname, Config, Prefix, Kubeconfig string
 }
 
-// report is what `swdt kubernetes -o json` promises.
+// report has the promised fields of `swdt kubernetes -o json`.
 type report struct {
 	Nodes []struct {
 		Name, Result string
@@ -124,7 +125,7 @@ type report struct {
 	Summary struct{ Changed, Unchanged, Failed int }
 }
 
-// wineSandbox is a Wine node behind swdt's own SSH server.
+// wineSandbox starts a Wine node behind swdt's own SSH server.
 func wineSandbox(t *testing.T) sandboxInfo {
 	t.Helper()
 	return wineSandboxNamed(t, "e2e")
@@ -187,13 +188,13 @@ func containerdProvisioner(t *testing.T, version string) string {
 	return provisioner("containerd", version, lab(t, "containerd-"+version+".exe"), containerdExe, "")
 }
 
-// eventually asks until there is no error, for half a minute.
+// eventually retries until there is no error, for half a minute.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	within(t, 30*time.Second, what, ask)
 }
 
-// within asks until there is no error, for so long at the most.
+// within retries until there is no error, for at most the given time.
 func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	t.Helper()
 	over := time.NewTimer(limit)

@@ -15,16 +15,19 @@ import (
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/swdt-dev/swdt/internal/hns"
-	"github.com/swdt-dev/swdt/internal/hns/hnstest"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 )
 
 // TestHNSOfACalicoNode: the real agent reads a Calico node's network from the DLLs
-// that stand for Windows' own, and everything made of it is what is made of the
-// same documents here and on a simulated node. Microsoft's hcsshim reads the same
-// from these DLLs, so that their form is Windows'.
+// that stand in for Windows' own, and every output equals that from the same documents
+// here and on a simulated node. Microsoft's hcsshim reads the same from these DLLs, so
+// their form is that of Windows.
 func TestHNSOfACalicoNode(t *testing.T) {
 	t.Parallel()
 	fixture := hnstest.Calico()
@@ -47,8 +50,9 @@ func TestHNSOfACalicoNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := hnsState(t, info.Config); !reflect.DeepEqual(got, state) {
-		t.Error("what the agent read is not what was planted")
+	// An empty list of a document is [], one that Parse does not find is nil.
+	if diff := cmp.Diff(state, hnsState(t, info.Config), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the agent did not read what was planted (-planted +read):\n%s", diff)
 	}
 	t.Run("tables", func(t *testing.T) { hnsTables(t, info.Config, state) })
 	t.Run("graph", func(t *testing.T) { hnsGraph(t, info.Config, state) })
@@ -57,13 +61,13 @@ func TestHNSOfACalicoNode(t *testing.T) {
 	t.Run("compute systems", func(t *testing.T) { hcsOnWine(t, info.Config, folder) })
 }
 
-// hnsState is a node's, out of the four lists.
+// hnsState returns a node's state, from the four lists.
 func hnsState(t *testing.T, config string) (s hns.State) {
 	t.Helper()
 	for _, kind := range []string{"networks", "endpoints", "loadbalancers", "namespaces"} {
 		var result struct{ Nodes []hns.State }
 		r := ok(t, "hns", kind, "-c", config, "--accept-new-host-key", "-o", "json")
-		var compact bytes.Buffer // in raw, the service's own spelling
+		var compact bytes.Buffer // raw has the service's own spelling
 		if err := json.Compact(&compact, []byte(r.stdout)); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +89,7 @@ func hnsState(t *testing.T, config string) (s hns.State) {
 	return s
 }
 
-// hnsTables are those of the same objects here, whose nobody knows.
+// hnsTables returns the tables of the same objects here, with unknown owners.
 func hnsTables(t *testing.T, config string, state hns.State) {
 	v := hns.View{State: state, All: state}
 	for kind, table := range map[string]hns.Table{
@@ -96,8 +100,8 @@ func hnsTables(t *testing.T, config string, state hns.State) {
 		if lines := strings.Count(r.stdout, "\n"); lines != len(table.Rows)+1 {
 			t.Errorf("%s: %d lines for %d rows", kind, lines, len(table.Rows))
 		}
-		told := strings.Contains(r.stderr, "the container runtime does not tell whose endpoints these are")
-		if told != (kind != "networks") { // containerd does not run
+		warned := strings.Contains(r.stderr, "the owners of endpoints are unknown, since the container runtime does not answer")
+		if warned != (kind != "networks") { // containerd does not run
 			t.Errorf("%s: %s", kind, r.stderr)
 		}
 	}
@@ -113,14 +117,13 @@ func hnsGraph(t *testing.T, config string, state hns.State) {
 	}
 }
 
-// hnsSimulated puts the same files on a simulated node: all that is printed of
-// them is the same.
+// hnsSimulated puts the same files on a simulated node, and expects the same output.
 func hnsSimulated(t *testing.T, config, folder string) {
 	state := t.TempDir()
 	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--name", "e2e", "--state-dir", state, "-o", "json"))
 	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", "e2e", "--state-dir", state) })
 	for _, kind := range []string{"networks", "endpoints", "namespaces"} {
-		// What stood there is of the simulated node's own pod.
+		// The files there are of the simulated node's own pod.
 		ok(t, "exec", "-c", info.Config, "--", "cmd", "/c", `del /q C:\ProgramData\swdt-hns\`+kind+`\*.json`)
 	}
 	ok(t, "cp", "-c", info.Config, folder, `node:C:\ProgramData`)
@@ -129,14 +132,14 @@ func hnsSimulated(t *testing.T, config, folder string) {
 	}
 }
 
-// hnsByHcsshim has Microsoft's own library read the DLLs.
+// hnsByHcsshim reads the DLLs with Microsoft's own library.
 func hnsByHcsshim(t *testing.T, prefix *wine.Prefix, state hns.State) {
 	const exe = `C:\hcnread.exe`
 	local, err := prefix.Path(exe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-C", "../internal/wine/testdata/hcnread", "-o", local, ".")
+	build := exec.Command("go", "build", "-C", "../internal/sandbox/wine/testdata/hcnread", "-o", local, ".")
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build hcnread: %v\n%s", err, out)
@@ -149,9 +152,9 @@ func hnsByHcsshim(t *testing.T, prefix *wine.Prefix, state hns.State) {
 	if err := json.Unmarshal(out, &read); err != nil {
 		t.Fatal(err)
 	}
-	again, err := hns.Parse(map[host.NetworkKind][][]byte{
-		host.HNSNetworks: bytesOf(read.Networks), host.HNSEndpoints: bytesOf(read.Endpoints),
-		host.HNSNamespaces: bytesOf(read.Namespaces), host.HNSLoadBalancers: bytesOf(read.LoadBalancers),
+	again, err := hns.Parse(map[platform.NetworkKind][][]byte{
+		platform.HNSNetworks: bytesOf(read.Networks), platform.HNSEndpoints: bytesOf(read.Endpoints),
+		platform.HNSNamespaces: bytesOf(read.Namespaces), platform.HNSLoadBalancers: bytesOf(read.LoadBalancers),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,11 +171,11 @@ func bytesOf(documents []json.RawMessage) (all [][]byte) {
 	return all
 }
 
-// withoutRaw leaves out what is as somebody has written it.
+// withoutRaw removes the raw documents, since their form depends on their writer.
 func withoutRaw(s hns.State) hns.State {
 	policies := func(list []hns.Policy) (all []hns.Policy) {
 		for _, p := range list {
-			all = append(all, hns.Policy{Type: p.Type}) // hcsshim leaves their settings as they are
+			all = append(all, hns.Policy{Type: p.Type}) // hcsshim does not parse their settings
 		}
 		return all
 	}
@@ -225,8 +228,8 @@ func hcsOnWine(t *testing.T, config, folder string) {
 	}
 }
 
-// TestHNSAndHCSOfARealPod: real containerd tells whose a network namespace is, that
-// it has made itself, and runs commands in the pod's container.
+// TestHNSAndHCSOfARealPod: the real containerd names the pod of a network namespace that
+// it made, and runs commands in the pod's container.
 func TestHNSAndHCSOfARealPod(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -29,8 +29,8 @@ import (
 func TestKilledInEveryState(t *testing.T) {
 	t.Parallel()
 	n := newVictim(t)
-	// In the state prepared, the guardian is about to be registered: only the
-	// session is there to be struck, and the next contact heals.
+	// In the state prepared, the guardian is about to be registered: only the session
+	// can be killed, and the next contact heals.
 	n.strikes(t, "prepared", strike{"agent", []string{agentProcess}, false}, strike{"connection cut", nil, false})
 	for _, state := range []string{"stopping", "swapping", "swapped", "starting", "checking", "committing"} {
 		n.strikes(t, state,
@@ -39,7 +39,7 @@ func TestKilledInEveryState(t *testing.T) {
 			strike{"both", []string{agentProcess, guardianProcess}, false},
 			strike{"connection cut", nil, true})
 	}
-	// A kubelet that crashes: the transaction is struck while it is undone.
+	// A kubelet that crashes: the transaction is interrupted while it is undone.
 	n.wantBroken = true
 	n.strikes(t, "rollingBack",
 		strike{"agent", []string{agentProcess}, true},
@@ -50,7 +50,7 @@ func TestKilledInEveryState(t *testing.T) {
 type strike struct {
 	name    string
 	victims []string // processes to kill; none: the connection is cut
-	// unattended is whether the node must heal before anybody contacts it.
+	// unattended reports whether the node must heal without any contact.
 	unattended bool
 }
 
@@ -69,7 +69,7 @@ type victim struct {
 	hashes  [2][2]string
 	current int    // which set is on the node
 	broken  string // node file of a kubelet that crashes at its start
-	// wantBroken pushes that one: whatever strikes, the node stays as it is.
+	// wantBroken pushes the crashing kubelet: the node must always stay unchanged.
 	wantBroken bool
 }
 
@@ -82,7 +82,7 @@ func newVictim(t *testing.T) *victim {
 		{lab(t, "containerd-v1.7.11.exe"), lab(t, "kubelet-v1.28.0.exe")},
 		{lab(t, "containerd-v1.7.12.exe"), lab(t, "kubelet-v1.29.0.exe")},
 	}
-	// The service program serves no CRI: running and settled is its health.
+	// The service program serves no CRI: it is healthy once it runs and has settled.
 	const quick = "        health: {none: true, settle: 100ms}\n"
 	for i, set := range sets {
 		n.configs[i] = nodeFile(t, credentials,
@@ -123,8 +123,8 @@ func slowAgent(t *testing.T) agentbin.Agent {
 	return agentbin.FromBytes(executable)
 }
 
-// interrupt pushes the other set of versions and strikes when the journal says
-// that the transaction is in the state.
+// interrupt pushes the other set of versions, and interrupts the push when the journal
+// has the state.
 func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	wanted, config := 1-n.current, n.configs[1-n.current]
 	if n.wantBroken {
@@ -144,7 +144,7 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 		n.kill(t, name)
 	}
 	if s.unattended {
-		struck.cancel() // whoever pushed has gone, too
+		struck.cancel() // the pushing swdt ends too
 	}
 	t.Logf("the push that was struck: %s", <-struck.ended)
 	if s.unattended {
@@ -165,9 +165,9 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	n.checkLeftovers(t)
 }
 
-// awaitStruck waits for the state of the transaction that a push is to begin. A push
-// that ends before it is a failure; one that hangs for a minute is shown with what
-// runs on the node.
+// awaitStruck waits for the state of the transaction that a push begins. A push that
+// ends before it is a failure; if a push hangs for a minute, the failure lists the
+// processes of the node.
 func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string, ok bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -180,7 +180,7 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 		select {
 		case <-tick.C:
 		case ended := <-p.ended:
-			p.ended <- ended // for whoever asks for it
+			p.ended <- ended // for the next reader
 			if journal, ok := n.inState("", state); ok {
 				return journal, true
 			}
@@ -193,7 +193,7 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 	}
 }
 
-// push is one push under way.
+// push is one running push.
 type push struct {
 	cancel func()
 	ended  chan result
@@ -237,7 +237,7 @@ func (n *victim) awaitState(journal, state string) (string, bool) {
 	}
 }
 
-// inState is whether that journal, or else any, has a record of this state.
+// inState reports whether that journal, or else any, has a record of this state.
 func (n *victim) inState(journal, state string) (string, bool) {
 	for _, path := range n.journals() {
 		text, err := os.ReadFile(path)
@@ -249,11 +249,11 @@ func (n *victim) inState(journal, state string) (string, bool) {
 }
 
 func (n *victim) journals() []string {
-	paths, _ := filepath.Glob(n.path(`C:\ProgramData\swdt\journal\*.jsonl`)) // the pattern is a good one
+	paths, _ := filepath.Glob(n.path(`C:\ProgramData\swdt\journal\*.jsonl`)) // the pattern is valid
 	return paths
 }
 
-// kill ends the prefix's processes of that kind as kill -9 does.
+// kill kills the prefix's processes of that kind, as kill -9 does.
 func (n *victim) kill(t *testing.T, kind string) {
 	t.Helper()
 	killed := 0

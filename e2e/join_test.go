@@ -4,16 +4,17 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestJoin is day 0 and day 2 of a node: a bare machine joins a real control
-// plane through Debian's sshd, is given another containerd and kubelet, and
-// leaves again.
+// TestJoin covers the life of a node: a bare machine joins a real control plane through Debian's
+// sshd, receives another containerd and kubelet, and leaves the cluster.
 func TestJoin(t *testing.T) {
 	c := clusterSandbox(t)
 	server := opensshFor(t, c.sandboxInfo)
@@ -47,6 +48,8 @@ func TestJoin(t *testing.T) {
 		t.Errorf("for one more label these steps changed something: %v", steps.changed())
 	}
 
+	c.exchanges(t, c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}", runtime: "2.4.2"}), "2.4.2")
+	c.exchanges(t, changed, "1.7.12") // it does not start with the configuration of the other
 	c.pushes(t, server.credentials())
 
 	ok(t, "reset", "--yes", "-c", file, "--kubeconfig", c.Kubeconfig, "--delete-node")
@@ -61,6 +64,32 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// exchanges joins with a containerd of another generation; one restart replaces it and
+// its configuration.
+func (c cluster) exchanges(t *testing.T, file, version string) {
+	t.Helper()
+	before := c.containerdStarts(t)
+	steps := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
+	t.Logf("containerd %s: %v", version, steps.changed())
+	c.expectNode(t, "wine-1", "Ready", "containerd://"+version)
+	if slices.Contains(steps.changed(), "containerd config") || slices.Contains(steps.changed(), "containerd service") {
+		t.Errorf("containerd %s: its configuration came by itself: %v", version, steps.changed())
+	}
+	if started := c.containerdStarts(t) - before; started != 1 {
+		t.Errorf("containerd was started %d times to be %s", started, version)
+	}
+}
+
+// containerdStarts counts the starts in containerd's log.
+func (c cluster) containerdStarts(t *testing.T) int {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(c.Prefix, "drive_c", "var", "log", "containerd", "containerd.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(log), `msg="starting containerd"`)
+}
+
 // pushes replaces containerd and kubelet of a node that serves a cluster.
 func (c cluster) pushes(t *testing.T, credentials string) {
 	t.Helper()
@@ -68,10 +97,10 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 		provisioner("kubelet", "v1.36.3-edited", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
 	push = withNodeName(t, push, "wine-1")
 
-	// A budget that lets no pod leave: nothing is changed, in time.
+	// With a budget that lets no pod leave, nothing is changed, and swdt ends in time.
 	// Its pod would be Pending for ever, as no container runs in Wine, and a pending
-	// pod may always be evicted: so kubelet is told nothing, and the API server that
-	// it runs.
+	// pod may always be evicted. So the test stops kubelet, and reports the pod as
+	// running to the API server.
 	ok(t, "exec", "-c", push, "--", "net", "stop", "kubelet")
 	c.apply(t, stubbornPod)
 	pod := c.awaitPod(t, "stubborn")
@@ -124,7 +153,7 @@ spec:
   selector: {matchLabels: {app: stubborn}}
 `
 
-// TestTwoNodesJoinAtOnce has two machines join one cluster in one command.
+// TestTwoNodesJoinAtOnce joins two machines to one cluster with one command.
 func TestTwoNodesJoinAtOnce(t *testing.T) {
 	c := clusterSandbox(t)
 	second := wineSandboxNamed(t, "second")
@@ -187,7 +216,7 @@ func (c cluster) joinUntil(t *testing.T, file, step string) {
 	}
 }
 
-// watchedStory tells when a text has come by.
+// watchedStory is a writer that reports when a text has been written.
 type watchedStory struct {
 	text    string
 	reached chan struct{}

@@ -16,8 +16,8 @@ type cluster struct {
 	sandboxInfo
 }
 
-// clusterSandbox needs the lab's control plane, which takes minutes to build, and
-// kubelet's own ports: its tests are those of `make e2e`.
+// clusterSandbox starts a cluster. It needs the lab's control plane, which takes minutes
+// to build, and kubelet's own ports, so its tests run in `make e2e`.
 func clusterSandbox(t *testing.T) cluster {
 	t.Helper()
 	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
@@ -29,19 +29,23 @@ func clusterSandbox(t *testing.T) cluster {
 	return cluster{wineSandboxNamed(t, "e2e", "--cluster")}
 }
 
-// joinWith is what is another in one join than in most; empty: as in most.
+// joinWith has the settings of one join that differ from the usual; empty: as usual.
 type joinWith struct {
 	name, labels, patch string
+	runtime             string // containerd's version
 	containerd          string // lines of spec.kubernetes.containerd
-	more                string // of spec.kubernetes
+	more                string // lines of spec.kubernetes
 }
 
-// joinFile is a node file for a join with the lab's programs.
+// joinFile writes a node file for a join with the lab's programs.
 func (c cluster) joinFile(t *testing.T, credentials string, with joinWith) string {
 	t.Helper()
 	name := with.name
 	if name == "" {
 		name = "wine-1"
+	}
+	if with.runtime == "" {
+		with.runtime = "1.7.12"
 	}
 	if with.more == "" {
 		with.more = "    join: {nodeName: " + name + "}\n"
@@ -64,7 +68,7 @@ spec:
 %s  kubernetes:
     version: 1.36.3
     containerd:
-      version: 1.7.12
+      version: %s
       source: %s
 %s    kubelet:
       source: %s
@@ -74,7 +78,7 @@ spec:
       configPatch: %s
       nodeLabels: %s
       registerWithTaints: ["os=windows:NoSchedule"]
-%s`, name, credentials, lab(t, "containerd-1.7.12.exe"), with.containerd, lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
+%s`, name, credentials, with.runtime, lab(t, "containerd-"+with.runtime+".exe"), with.containerd, lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
 		lab(t, "node/kube-log-runner-1.36.3.exe"), with.patch, with.labels, with.more)
 	path := filepath.Join(t.TempDir(), "node.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -83,7 +87,7 @@ spec:
 	return path
 }
 
-// withNodeName says in a node file of provisioners what the Node is called.
+// withNodeName adds the Node's name to a node file of provisioners.
 func withNodeName(t *testing.T, file, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -97,7 +101,7 @@ func withNodeName(t *testing.T, file, name string) string {
 	return file
 }
 
-// kubectl is the lab's.
+// kubectl runs the lab's kubectl.
 func (c cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, lab(t, "linux/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
@@ -112,7 +116,7 @@ func (c cluster) apply(t *testing.T, manifest string) {
 	c.kubectl(t, "apply", "-f", file)
 }
 
-// awaitPod waits for a pod whose name begins so, and returns it as kubectl names it.
+// awaitPod waits for a pod whose name begins with prefix, and returns its name for kubectl.
 func (c cluster) awaitPod(t *testing.T, prefix string) (pod string) {
 	t.Helper()
 	eventually(t, "a pod "+prefix, func() error {
@@ -147,8 +151,8 @@ func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 	t.Log(c.kubectl(t, "get", "nodes", name, "-o", "wide"))
 }
 
-// needsAddress fails where the API server could not reach the kubelet: nothing
-// else would be learned, and a test that was required would count as passed.
+// needsAddress fails if the API server could not reach the kubelet: the test would
+// check nothing, and a required test would count as passed.
 func (c cluster) needsAddress(t *testing.T) {
 	t.Helper()
 	if c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.addresses}") == "" {
@@ -163,7 +167,7 @@ func (c cluster) expectNoTokens(t *testing.T) {
 	}
 }
 
-// stepsReport is what `swdt join -o json` promises.
+// stepsReport has the promised fields of `swdt join -o json`.
 type stepsReport struct {
 	Nodes []struct {
 		Name, Result, Message string

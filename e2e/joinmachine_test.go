@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// machine is what stands on a Wine node: files by their size, the registry's
-// text, the services.
+// machine is the content of a Wine node: files by their size, the registry's text, the
+// services.
 type machine struct {
 	files    map[string]string
 	services []string
@@ -53,7 +53,7 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// stays is what docs/guides/join.md says that a reset leaves.
+// stays reports whether a reset leaves the path in place, as docs/guides/join.md lists.
 func stays(path string) bool {
 	for _, kept := range []string{"/ProgramData/swdt", "/var/log", "/var"} {
 		if path == kept || strings.HasPrefix(path, kept+"/") && kept != "/var" {

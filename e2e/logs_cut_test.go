@@ -35,7 +35,7 @@ func TestFollowThroughCutConnections(t *testing.T) {
 	for round := range rounds {
 		first := fmt.Sprintf("round %d begins", round)
 		log.add(first + "\n")
-		f.await(t, first) // over a connection that is there
+		f.await(t, first) // so a connection exists
 		var lines strings.Builder
 		for i := range each {
 			fmt.Fprintf(&lines, "line %d of round %d\n", i, round)
@@ -67,7 +67,7 @@ func TestFollowThroughCutConnections(t *testing.T) {
 		t.Errorf("%d lines were shown of %d; they differ at %d: %q, want %q\n%s", len(shown), len(want), at,
 			shown[at:min(at+3, len(shown))], want[at:min(at+3, len(want))], f.stderr.String())
 	}
-	if lost := strings.Count(f.stderr.String(), "connecting again"); lost < rounds {
+	if lost := strings.Count(f.stderr.String(), "reconnecting"); lost < rounds {
 		t.Errorf("the connection was lost %d times in %d rounds", lost, rounds)
 	}
 }
@@ -94,7 +94,7 @@ func (g *growing) add(text string) {
 	g.written.WriteString(text)
 }
 
-// rotate gives the log another name beside it.
+// rotate renames the log to another name beside it.
 func (g *growing) rotate(name string) {
 	g.t.Helper()
 	if err := os.Rename(g.path, filepath.Join(filepath.Dir(g.path), name)); err != nil {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestLogs reads what a real kubelet and containerd log: through both ways to the
-// node, and across a restart of the two and the rotation of a log.
+// TestLogs reads the logs of a real kubelet and containerd: through both ways to the
+// node, and across a restart of both and the rotation of a log.
 func TestLogs(t *testing.T) {
 	c := clusterSandbox(t)
 	file := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
@@ -31,7 +31,7 @@ func TestLogs(t *testing.T) {
 	c.followsRestart(t, file)
 }
 
-// log is a file of the node's, as it is on the disk.
+// log returns a file of the node, as it is on the disk.
 func (c cluster) log(name string) string {
 	return filepath.Join(c.Prefix, "drive_c/var/log", name)
 }
@@ -60,7 +60,7 @@ func (c cluster) expectListed(t *testing.T, file string) {
 	}
 }
 
-// writeLarge makes a log that nobody writes to, larger than what may wait to be
+// writeLarge makes a log that does not grow, larger than the lines that may wait to be
 // merged.
 func (c cluster) writeLarge(t *testing.T) {
 	t.Helper()
@@ -77,7 +77,7 @@ func (c cluster) writeLarge(t *testing.T) {
 func (c cluster) expectSameLines(t *testing.T, file string) {
 	t.Helper()
 	c.needsAddress(t)
-	now := time.Now().UTC().Format(time.RFC3339) // what comes later is in one answer alone
+	now := time.Now().UTC().Format(time.RFC3339) // later lines might be in one answer only
 	for _, args := range [][]string{
 		{`file:C:\var\log\large.log`, "--tail", "-1"},
 		{`file:C:\var\log\large.log`, "--grep", "n=9{4}$"},
@@ -97,7 +97,7 @@ func (c cluster) expectSameLines(t *testing.T, file string) {
 }
 
 // followsRestart follows two logs while their services are restarted, and a third
-// that is rotated: no line is lost, none comes twice.
+// that is rotated: no line is lost, none is printed twice.
 func (c cluster) followsRestart(t *testing.T, file string) {
 	t.Helper()
 	push := withNodeName(t, nodeFile(t, credentialsOf(t, c.sandboxInfo), containerdProvisioner(t, "1.7.12")+
@@ -136,7 +136,7 @@ func (c cluster) followsRestart(t *testing.T, file string) {
 	}
 }
 
-// logLine is what `swdt logs -o json` promises.
+// logLine has the promised fields of `swdt logs -o json`.
 type logLine struct{ Source, Text string }
 
 // follower is a swdt that follows logs.
@@ -159,7 +159,7 @@ func follow(t *testing.T, args ...string) *follower {
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.cmd.Process.Kill() }) // it has ended, if all went well
+	t.Cleanup(func() { _ = f.cmd.Process.Kill() }) // it has already ended if the test passed
 	go func() {
 		defer close(f.lines)
 		decoder := json.NewDecoder(out)
@@ -202,7 +202,7 @@ func (f *follower) await(t *testing.T, text string) {
 	}
 }
 
-// end interrupts it, as a person does, and gives all lines.
+// end interrupts it, as Ctrl-C does, and returns all lines.
 func (f *follower) end(t *testing.T) []logLine {
 	t.Helper()
 	if err := f.cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/tasks"
+	"github.com/swdt-dev/swdt/internal/inspect/owners"
 )
 
 // podCluster is a real control plane and a Wine node that has joined it, whose
@@ -32,8 +32,7 @@ func newPodCluster(t *testing.T) podCluster {
 	return podCluster{c, n}
 }
 
-// labContainerd is what a node file wishes of a containerd 1.7 that is to run the
-// lab's pods.
+// labContainerd returns the part of a node file for a containerd 1.7 that runs the lab's pods.
 func labContainerd(registry string) string {
 	return `      pauseImage: ` + registry + `/pause:1
       cni: {binDirectory: 'C:\lab\cni', configDirectory: 'C:\lab\net.d'}
@@ -54,9 +53,9 @@ func labContainerd(registry string) string {
 `
 }
 
-// TestScheduledPod: a pod of a Deployment that the real scheduler gives to the
-// node, the real kubelet has made and the real containerd runs, as each command
-// sees it.
+// TestScheduledPod shows one pod through each command: a pod of a Deployment that the
+// real scheduler assigned to the node, that the real kubelet made and that the real
+// containerd runs.
 func TestScheduledPod(t *testing.T) {
 	c := newPodCluster(t)
 	c.needsAddress(t)
@@ -76,7 +75,7 @@ func TestScheduledPod(t *testing.T) {
 		}
 		return nil
 	})
-	// The runtime knows its sandbox until kubelet collects what has ended.
+	// The runtime lists its sandbox until kubelet removes ended ones.
 	for _, pod := range c.ps(t, exitDone).Pods {
 		if pod.State != "notready" || len(pod.Shims)+len(pod.Sandbox)+len(pod.Containers) > 0 {
 			t.Errorf("after its removal the pod is %+v", pod)
@@ -84,8 +83,8 @@ func TestScheduledPod(t *testing.T) {
 	}
 }
 
-// burnerDeployment has no token: to put one into a volume takes symbolic links,
-// which Wine has not.
+// burnerDeployment has no token: a volume with one needs symbolic links, which Wine
+// lacks.
 const burnerDeployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -108,7 +107,7 @@ spec:
         args: ["--cores", "0.5"]
 `
 
-// awaitRunningPod waits for the pod of a Deployment, and gives its name.
+// awaitRunningPod waits for the pod of a Deployment, and returns its name.
 func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) {
 	t.Helper()
 	within(t, commandLimit, "a running pod of "+deployment, func() error {
@@ -139,13 +138,12 @@ func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) 
 	return name
 }
 
-// expectProcesses: the pod of the API server is the one that `swdt ps` finds the
-// processes of.
+// expectProcesses checks that `swdt ps` finds the processes of the API server's pod.
 func (c podCluster) expectProcesses(t *testing.T, pod string) {
 	t.Helper()
 	table := c.ps(t, exitDone)
 	t.Logf("\n%s", ok(t, "ps", "-c", c.config).stdout)
-	i := slices.IndexFunc(table.Pods, func(p tasks.Pod) bool { return p.Path() == "default/"+pod })
+	i := slices.IndexFunc(table.Pods, func(p owners.Pod) bool { return p.Path() == "default/"+pod })
 	if i < 0 || len(table.Pods) != 1 || len(table.Orphans) > 0 || len(table.Gaps) > 0 {
 		t.Fatalf("%+v", table)
 	}
@@ -154,15 +152,15 @@ func (c podCluster) expectProcesses(t *testing.T, pod string) {
 		t.Errorf("%+v", found)
 	}
 	for _, name := range []string{"kubelet", "containerd"} {
-		i := slices.IndexFunc(table.Services, func(s tasks.Service) bool { return s.Name == name })
+		i := slices.IndexFunc(table.Services, func(s owners.Service) bool { return s.Name == name })
 		if i < 0 || len(table.Services[i].Processes) == 0 {
 			t.Errorf("services %+v", table.Services)
 		}
 	}
 }
 
-// expectLog: what the container says is read through both ways to the node, and
-// is what kubectl shows.
+// expectLog reads the container's log through both ways to the node, and compares it
+// with kubectl's.
 func (c podCluster) expectLog(t *testing.T, pod string) {
 	t.Helper()
 	source := "pod/default/" + pod
@@ -177,7 +175,7 @@ func (c podCluster) expectLog(t *testing.T, pod string) {
 	}
 }
 
-// expectSources: what the three sources count of the same container is the same.
+// expectSources checks that the three sources count the same for the same container.
 func (c podCluster) expectSources(t *testing.T, pod string) {
 	t.Helper()
 	rows := rowsOf(t, swdt(t, "stats", "watch", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig, "--source", "cri,summary,node", "--for", "40s", "-o", "json"))
@@ -199,8 +197,8 @@ func (c podCluster) expectSources(t *testing.T, pod string) {
 	}
 }
 
-// expectZeros: what the kubelet's summary has through the API server is a 0 for a
-// busy container, now and then, with containerd 1.7.12.
+// expectZeros checks that with containerd 1.7.12 the kubelet's summary, through the API
+// server, has a 0 for a busy container now and then.
 func (c podCluster) expectZeros(t *testing.T, pod string) {
 	t.Helper()
 	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", c.cluster.Kubeconfig, "-n", "wine-1", "--callers", "1", "--for", "40s", "--fail-on", "zero")

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// processesNamed are those of a prefix that run the program with this argument.
+// processesNamed returns a prefix's processes that run the program with this argument.
 func processesNamed(t *testing.T, prefix, program, argument string) (pids []int) {
 	t.Helper()
 	folders, err := filepath.Glob("/proc/[0-9]*")
@@ -42,7 +42,7 @@ func processesNamed(t *testing.T, prefix, program, argument string) (pids []int)
 	return pids
 }
 
-// cpuTime is what this machine's kernel counted for a process, over time.
+// cpuTime records the CPU time that this machine's kernel counts for a process, over time.
 type cpuTime struct {
 	end  chan struct{}
 	done sync.WaitGroup
@@ -100,14 +100,14 @@ func (c *cpuTime) look(pid int) error {
 	return nil
 }
 
-// between is the rate in cores, if it was counted all the time.
+// between returns the rate in cores, if the process was counted all the time.
 func (c *cpuTime) between(from, to time.Time) (float64, bool) {
 	first, ok := c.until(from)
 	last, okLast := c.until(to)
 	return float64(last-first) / float64(to.Sub(from)), ok && okLast
 }
 
-// until is the time used at a moment, on the line between two looks.
+// until returns the time used up to a moment, interpolated between two samples.
 func (c *cpuTime) until(moment time.Time) (time.Duration, bool) {
 	i := sort.Search(len(c.at), func(i int) bool { return c.at[i].After(moment) })
 	if i == 0 || i == len(c.at) {

@@ -18,9 +18,9 @@ import (
 	"testing"
 )
 
-// TestSummaryOfRealKubelet: what the runtime reports is what the kubelet's
-// summary has, zeros included. The kubelet runs without a cluster, its pod comes
-// from a file; an API server that does nothing but hand on stands before it.
+// TestSummaryOfRealKubelet: the kubelet's summary has the values that the runtime
+// reports, zeros included. The kubelet runs without a cluster, with a pod from a file,
+// behind an API server that only forwards requests.
 func TestSummaryOfRealKubelet(t *testing.T) {
 	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
 		t.Skip("needs the lab's kubelet, and kubelet's own ports: run make e2e")
@@ -34,7 +34,7 @@ func TestSummaryOfRealKubelet(t *testing.T) {
 	}
 }
 
-// summaryPort is kubelet's for reading, without TLS.
+// summaryPort is kubelet's read-only port, without TLS.
 const summaryPort = "10255"
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -62,7 +62,7 @@ spec:
     args: ["--cores", "0.5"]
 `
 
-// startKubelet runs it until the test ends, and waits for its pod.
+// startKubelet runs kubelet until the test ends, and waits for its pod.
 func (n podNode) startKubelet(t *testing.T) {
 	t.Helper()
 	for from, to := range map[string]string{
@@ -105,8 +105,7 @@ func hasBurner() error {
 	return nil
 }
 
-// apiServer has one node, hands on what is asked of its kubelet, and is named by
-// the kubeconfig.
+// apiServer has one node and forwards requests to its kubelet; the kubeconfig names it.
 func apiServer(t *testing.T, node, port string) (kubeconfig string) {
 	t.Helper()
 	kubelet := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})

@@ -18,9 +18,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// podNode is a Wine node whose containerd, as it is published, runs pods: with a
-// shim, a snapshotter and a network plugin of the lab, and images from a registry
-// on this machine.
+// podNode is a Wine node whose containerd, in its published form, runs pods with a shim, a
+// snapshotter and a network plugin of the lab, and with images from a registry on this machine.
 type podNode struct {
 	sandboxInfo
 	config   string // node file
@@ -51,8 +50,8 @@ func newPodNode(t *testing.T, version string) podNode {
 	return n
 }
 
-// installLab puts onto the node what containerd runs pods with, and starts what of
-// it is a service.
+// installLab installs the programs with which containerd runs pods, and starts those
+// that are services.
 func (n podNode) installLab(t *testing.T) {
 	t.Helper()
 	for from, to := range map[string]string{
@@ -118,8 +117,8 @@ func textFile(t *testing.T, text string) string {
 const networkConfig = `{"cniVersion": "0.3.1", "name": "lab", "plugins": [{"type": "lab-network"}]}`
 
 // containerdConfig names the lab's shim, snapshotter and differ, as each version
-// spells it. containerd 1.6 knows no differs of others: its own of files unpacks
-// a layer into a folder that it throws away, which does as well.
+// spells it. containerd 1.6 supports no proxy differs: its own differ for files unpacks
+// a layer into a folder that it discards, which works too.
 func containerdConfig(version, registry string) string {
 	const snapshotter = `
 [proxy_plugins.lab]
@@ -173,10 +172,10 @@ state = 'C:\ProgramData\containerd\state'
 `, registry, differ) + plugins
 }
 
-// pod is one with one container in it.
+// pod is a pod with one container.
 type pod struct {
 	name, sandbox, container string
-	logs                     string // where its container's log is, on the node
+	logs                     string // path of its container's log on the node
 }
 
 // runPod runs the burning image with these arguments.
@@ -227,7 +226,7 @@ func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...str
 	return p
 }
 
-// removePod stops it and expects nothing to be left of it.
+// removePod stops and removes the pod, and checks that nothing of it is left.
 func (n podNode) removePod(t *testing.T, p pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
@@ -253,8 +252,8 @@ func (n podNode) removePod(t *testing.T, p pod) {
 	}
 }
 
-// awaitRunning waits for containerd to be there, and for the pod's container to
-// run as far as that knows.
+// awaitRunning waits until containerd answers and reports the pod's container as
+// running.
 func (n podNode) awaitRunning(t *testing.T, p pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

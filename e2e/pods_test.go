@@ -17,8 +17,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// TestMetricsOfRealPods is the story of the seed: a container is busy, and one
-// version of containerd reports 0 for it now and then, depending on who asks.
+// TestMetricsOfRealPods reproduces the bug for which `swdt stats watch` exists: a container is
+// busy, but one version of containerd sometimes reports 0 for it, depending on the caller.
 func TestMetricsOfRealPods(t *testing.T) {
 	recordings := t.TempDir()
 	recording := func(version string) string { return filepath.Join(recordings, version+".swdt") }
@@ -27,7 +27,7 @@ func TestMetricsOfRealPods(t *testing.T) {
 		p := n.runPod(t, "burner", true, "--cores", "0.5")
 		seen := n.watch(t, recording("1.6.27"))
 		seen.expectExact(t)
-		// No number, so that there is nothing to check for zeros.
+		// This version reports no rate, so there is nothing to check for zeros.
 		if seen.verdicts["zero"] > 0 || seen.verdicts["missing"] == 0 || seen.code != exitFinding {
 			t.Errorf("1.6.27 leaves the rate out: %v, exit code %d", seen.verdicts, seen.code)
 		}
@@ -70,7 +70,7 @@ const (
 	exitFinding = 5
 )
 
-// watched is what `swdt stats watch` saw and said.
+// watched has the samples and the output of `swdt stats watch`.
 type watched struct {
 	code     int
 	verdicts map[string]int
@@ -78,7 +78,7 @@ type watched struct {
 	kernel   *cpuTime
 }
 
-// statsRow is what `swdt stats watch -o json` promises.
+// statsRow has the promised fields of `swdt stats watch -o json`.
 type statsRow struct {
 	Source   string
 	Caller   int
@@ -90,7 +90,7 @@ type statsRow struct {
 	Verdicts []string
 }
 
-// watch asks the runtime with two more callers.
+// watch watches the runtime with two more callers.
 func (n podNode) watch(t *testing.T, recording string) watched {
 	t.Helper()
 	return n.watchWith(t, "--source", "cri", "--callers", "2", "--fail-on", "zero", "--record", recording)
@@ -130,8 +130,8 @@ func rowsOf(t *testing.T, r result) (rows []statsRow) {
 	return rows
 }
 
-// expectExact: what swdt computes from a counter is, within 3 %, what the kernel
-// counted for the same process in the same time.
+// expectExact checks that the rates that swdt computes from a counter are within 3 % of
+// the kernel's for the same process and time.
 func (w watched) expectExact(t *testing.T) {
 	t.Helper()
 	compared, worst := 0, 0.0
@@ -160,8 +160,8 @@ func (w watched) expectExact(t *testing.T) {
 	t.Logf("%d computed rates, at most %.2f %% from the kernel's count; verdicts %v in %d rows", compared, 100*worst, w.verdicts, len(w.rows))
 }
 
-// windowOf is where the window of a computed rate begins: the latest sample of the
-// same source and caller at least 10 s before.
+// windowOf returns the sample at which the window of a computed rate begins: the latest
+// one of the same source and caller at least 10 s before.
 func (w watched) windowOf(i int) (time.Time, bool) {
 	for j := i - 1; j >= 0; j-- {
 		before := w.rows[j]
@@ -172,13 +172,13 @@ func (w watched) windowOf(i int) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// TestNodesOwnCounters: the node's own counter of the container's process is a
-// third one, which no runtime has had a hand in. It reports no rate, and computed
-// from it is what the runtime's counter and the kernel say.
+// TestNodesOwnCounters: the node's own counter of the container's process is a third source,
+// independent of any runtime. It reports no rate, and the rate computed from it agrees with the
+// runtime's counter and the kernel.
 func TestNodesOwnCounters(t *testing.T) {
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.5")
-	n.runPod(t, "idle", true, "--cores", "0") // its process is not mixed up with the other
+	n.runPod(t, "idle", true, "--cores", "0") // its process must not be confused with the other one
 	refused := swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--fail-on", "zero,missing,stale", "--for", "25s")
 	if refused.code != exitUsage || !strings.Contains(refused.stderr, "reports no rate") {
 		t.Errorf("verdicts on a source that reports no rate: exit code %d, %s", refused.code, refused.stderr)
@@ -202,8 +202,8 @@ func TestNodesOwnCounters(t *testing.T) {
 	n.removePod(t, p)
 }
 
-// TestPodOutlivesContainerd: containerd is killed under a running pod, and finds
-// it again.
+// TestPodOutlivesContainerd kills containerd under a running pod; after its restart
+// containerd finds the pod again.
 func TestPodOutlivesContainerd(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")
@@ -239,8 +239,8 @@ func TestPodOutlivesContainerd(t *testing.T) {
 	n.removePod(t, p)
 }
 
-// TestOrdinaryPod has a network namespace and an address, which a HostProcess pod
-// has not.
+// TestOrdinaryPod runs a pod with a network namespace and an address, which a
+// HostProcess pod lacks.
 func TestOrdinaryPod(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")

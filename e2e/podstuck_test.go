@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestStuckPod: a pod cannot start because the program of the pod network is not
-// there. The doctor says so while the pod is still waiting; with the program back,
-// it runs.
+// TestStuckPod: a pod cannot start because the program of the pod network is missing.
+// Doctor reports that while the pod still waits; once the program is back, the pod
+// runs.
 func TestStuckPod(t *testing.T) {
 	c := newPodCluster(t)
 	const program, away = `C:\lab\cni\lab-network.exe`, `C:\lab\lab-network.exe`
@@ -43,7 +43,7 @@ func TestStuckPod(t *testing.T) {
 	ok(t, "doctor", "--rule", "cni-binaries", "-c", c.config)
 }
 
-// ordinaryDeployment has a pod with a network of its own.
+// ordinaryDeployment has a pod that does not share the node's network.
 const ordinaryDeployment = `
 apiVersion: apps/v1
 kind: Deployment

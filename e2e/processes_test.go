@@ -17,7 +17,7 @@ const (
 	guardianProcess = "guardian"
 )
 
-// processesOf a prefix that are of this kind.
+// processesOf returns a prefix's processes of this kind.
 func processesOf(t *testing.T, prefix, kind string) (pids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

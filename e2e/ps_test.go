@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/tasks"
+	"github.com/swdt-dev/swdt/internal/inspect/owners"
 )
 
 // TestPsOfRealPods: pod, container, task and process of the real containerd, with
-// processes of Windows programs, and a shim that nobody knows.
+// processes of Windows programs, and a shim that the runtime does not know.
 func TestPsOfRealPods(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")
@@ -28,7 +28,7 @@ func TestPsOfRealPods(t *testing.T) {
 		t.Fatalf("%+v", table)
 	}
 	pod := table.Pods[0]
-	// The lab's shim is one for the sandbox and one for each container.
+	// The lab has one shim for the sandbox and one for each container.
 	if pod.ID != p.sandbox || pod.Path() != "default/burner" || len(pod.Shims) != 2 ||
 		!strings.Contains(pod.Shims[0].CommandLine, p.sandbox) || !strings.Contains(pod.Shims[1].CommandLine, p.container) {
 		t.Errorf("pod %+v", pod)
@@ -41,7 +41,7 @@ func TestPsOfRealPods(t *testing.T) {
 		burn.Handles == 0 || burn.Threads == 0 || burn.MemoryBytes == 0 {
 		t.Errorf("the container's process: %+v", burn)
 	}
-	i := slices.IndexFunc(table.Services, func(s tasks.Service) bool { return s.Name == "containerd" })
+	i := slices.IndexFunc(table.Services, func(s owners.Service) bool { return s.Name == "containerd" })
 	if i < 0 || len(table.Services[i].Processes) == 0 || table.Services[i].Processes[0].Name != "containerd.exe" {
 		t.Errorf("services %+v", table.Services)
 	}
@@ -58,14 +58,14 @@ func TestPsOfRealPods(t *testing.T) {
 	}
 }
 
-// ps is `swdt ps` as a check.
-func (n podNode) ps(t *testing.T, want int) tasks.Table {
+// ps runs `swdt ps` as a check.
+func (n podNode) ps(t *testing.T, want int) owners.Table {
 	t.Helper()
 	r := swdt(t, "ps", "-c", n.config, "-o", "json", "--fail-on", "orphan")
 	if r.code != want {
 		t.Fatalf("exit code %d, want %d: %s", r.code, want, r)
 	}
-	var list struct{ Nodes []tasks.Table }
+	var list struct{ Nodes []owners.Table }
 	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list.Nodes) != 1 {
 		t.Fatalf("%v: %s", err, r)
 	}
@@ -85,14 +85,14 @@ func (n podNode) plantOrphan(t *testing.T) (name string) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it is ended
+		_ = cmd.Wait() // it was killed
 	})
 	return name
 }
 
-// awaitOrphan waits until the planted shim is old enough not to be of a pod that
-// is being made.
-func (n podNode) awaitOrphan(t *testing.T) tasks.Table {
+// awaitOrphan waits until the planted shim is too old to belong to a pod that is being
+// made.
+func (n podNode) awaitOrphan(t *testing.T) owners.Table {
 	t.Helper()
 	limit := time.Now().Add(commandLimit)
 	for {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// fronts are the SSH servers in front of the Wine node, each giving the
-// credentials of a node file.
+// fronts returns the SSH servers in front of the Wine node. Each function starts one and returns
+// the credentials for a node file.
 func fronts() map[string]func(t *testing.T) string {
 	return map[string]func(t *testing.T) string{
 		"sandbox":          func(t *testing.T) string { return credentialsOf(t, wineSandbox(t)) },
@@ -28,7 +28,7 @@ func opensshKey(t *testing.T) string {
 	return openssh(t).credentials()
 }
 
-// credentials are those of root, by key.
+// credentials returns root's credentials, with a key.
 func (s opensshServer) credentials() string {
 	return fmt.Sprintf("    username: root\n    hostname: %s\n    privateKey: %s\n    hostKey: %s\n",
 		s.address, s.clientKey, s.fingerprint)
@@ -50,8 +50,8 @@ type opensshServer struct {
 	address, clientKey, fingerprint, folder string
 }
 
-// openssh runs Debian's sshd in front of a sandbox's prefix: every command goes
-// through `swdt sandbox shell`, the SFTP subsystem is `swdt sandbox sftp`.
+// openssh runs Debian's sshd in front of a sandbox's prefix: `swdt sandbox shell` runs every
+// command, and the SFTP subsystem is `swdt sandbox sftp`.
 func openssh(t *testing.T) opensshServer {
 	t.Helper()
 	return opensshFor(t, wineSandbox(t))
@@ -126,8 +126,8 @@ esac
 	return opensshServer{address, clientKey, fingerprint, folder}
 }
 
-// addUser makes an account that can log in with a password, for the test only.
-// It is another name of root: Wine serves a prefix to its owner alone.
+// addUser creates an account that can log in with a password, for the test only. It is another name
+// for root: Wine serves a prefix to its owner alone.
 func addUser(t *testing.T, user, password, home string) {
 	t.Helper()
 	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home", "--shell", "/bin/sh", user)

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// writtenByHand is a configuration that no encoder would write so.
+// writtenByHand is a configuration in a form that no encoder would write.
 const writtenByHand = "# ours: comments, Windows' ends of lines, none at the last\r\n" +
 	"version = 2\r\n\r\n[debug]   # quiet\r\n  level   = 'info'\r\n[plugins.\"io.containerd.gc.v1.scheduler\"]\r\n  pause_threshold = 0.020"
 
-// TestTraceOfRealContainerd switches the debug log of real containerds on and off
-// again: what they log changes both times, and their configuration is byte for
-// byte what it was. Those that can also send spans.
+// TestTraceOfRealContainerd switches the debug log of real containerds on and off again: their logs
+// change both times, and their configuration is restored byte for byte. Versions that support
+// tracing also send spans.
 func TestTraceOfRealContainerd(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1.6.27", "1.7.12", "2.4.2"} {
@@ -40,7 +40,7 @@ func TestTraceOfRealContainerd(t *testing.T) {
 				t.Errorf("again: %s", again.stdout)
 			}
 			ok(t, "trace", "off", "-c", n.config)
-			n.newLog() // it said good-bye at debug
+			n.newLog() // it logged its end at level debug
 			n.isAsBefore()
 			ok(t, "exec", "-c", n.config, "--", `C:\criversion.exe`)
 			if log := n.newLog(); strings.Contains(log, "level=debug") {
@@ -56,7 +56,7 @@ type tracedNodeAt struct {
 	t           *testing.T
 	config      string
 	commandLine string
-	read        int // bytes of the log
+	read        int // bytes of the log that were read
 }
 
 func tracedNode(t *testing.T, version string) *tracedNodeAt {
@@ -77,7 +77,7 @@ func tracedNode(t *testing.T, version string) *tracedNodeAt {
 	return n
 }
 
-// get is a file of the node.
+// get returns a file of the node.
 func (n *tracedNodeAt) get(path string) string {
 	n.t.Helper()
 	local := filepath.Join(n.t.TempDir(), "file")
@@ -92,7 +92,7 @@ func (n *tracedNodeAt) get(path string) string {
 func (n *tracedNodeAt) toml() string { return n.get(`C:\Program Files\containerd\config.toml`) }
 func (n *tracedNodeAt) log() string  { return n.get(`C:\containerd.log`) }
 
-// newLog is what was logged since the last time.
+// newLog returns the lines logged since its last call.
 func (n *tracedNodeAt) newLog() string {
 	n.t.Helper()
 	log := n.log()
@@ -121,7 +121,7 @@ func (n *tracedNodeAt) isAsBefore() {
 	}
 }
 
-// spans has containerd send its spans to a collector of the test's.
+// spans makes containerd send its spans to a collector of the test.
 func (n *tracedNodeAt) spans(t *testing.T, version string) {
 	arrived := make(chan string, 64)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func (n *tracedNodeAt) spans(t *testing.T, version string) {
 	if on.code != 0 {
 		t.Fatal("the spans cannot be switched on")
 	}
-	ok(t, "exec", "-c", n.config, "--", `C:\criversion.exe`) // which is a span
+	ok(t, "exec", "-c", n.config, "--", `C:\criversion.exe`) // the call causes a span
 	select {
 	case got := <-arrived:
 		if got != "POST /v1/traces" {
@@ -156,8 +156,8 @@ func (n *tracedNodeAt) spans(t *testing.T, version string) {
 }
 
 // TestTraceOfRealKubelet switches the verbosity of a kubelet that serves a cluster
-// on and off again: what it logs changes both times, the node is Ready both times,
-// and its service's command line is letter for letter what the join made.
+// on and off again: its log changes both times, the node is Ready both times,
+// and its service's command line is exactly the one that the join made.
 func TestTraceOfRealKubelet(t *testing.T) {
 	c := clusterSandbox(t)
 	file := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
@@ -173,7 +173,7 @@ func TestTraceOfRealKubelet(t *testing.T) {
 	before := service()
 
 	ok(t, "trace", "on", "kubelet", "-c", file, "--v", "5")
-	log.await(`FLAG: --v="5"`, "SyncLoop (housekeeping)") // the latter is of verbosity 4
+	log.await(`FLAG: --v="5"`, "SyncLoop (housekeeping)") // the second line has verbosity 4
 	c.expectNode(t, "wine-1", "Ready")
 	if talks := service(); talks == before || !strings.Contains(talks, "--v=5") {
 		t.Errorf("the command line while it is on: %s", talks)
@@ -200,7 +200,7 @@ func TestTraceOfRealKubelet(t *testing.T) {
 	}
 }
 
-// logOf is a log file of a node, from a moment on.
+// logOf reads a log file of a node from an offset on.
 type logOf struct {
 	t    *testing.T
 	path string
@@ -222,16 +222,16 @@ func (l *logOf) content() string {
 	return string(content)
 }
 
-// forget what was logged up to now.
+// forget skips everything that was logged so far.
 func (l *logOf) forget() { l.read = len(l.content()) }
 
-// fresh is what was logged since.
+// fresh returns everything logged since the last forget.
 func (l *logOf) fresh() string {
 	content := l.content()
 	return content[min(l.read, len(content)):]
 }
 
-// await waits until all of these were logged.
+// await waits until all of these texts are logged.
 func (l *logOf) await(texts ...string) {
 	l.t.Helper()
 	eventually(l.t, "the log", func() error {

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 )
 
-// TestWineNodeJoinsByHand is what a Wine node promises to whatever joins it: the
-// steps of a join by hand, with real containerd, kubeadm and kubelet, end in a
-// node that is Ready, tells its statistics and is Ready again after a reboot.
-// Where this fails, no other test of a join can succeed.
+// TestWineNodeJoinsByHand checks the Wine node itself: a join by hand, with the real
+// containerd, kubeadm and kubelet, ends in a node that is Ready, reports its statistics
+// and is Ready again after a reboot. If this fails, no other test of a join can
+// succeed.
 func TestWineNodeJoinsByHand(t *testing.T) {
 	c := clusterSandbox(t)
 	c.installByHand(t)
@@ -54,7 +54,7 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 	if err := prefix.Reboot(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// From here on it is another kubelet that renews the lease.
+	// From here on, another kubelet renews the lease.
 	var renewed string
 	eventually(t, "the node's lease", func() error {
 		if renewed = c.leaseRenewed(t, "by-hand"); renewed == "" {
@@ -71,7 +71,7 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 	c.expectNode(t, "by-hand", "Ready")
 }
 
-// installByHand is what sig-windows' scripts do on a node before it joins.
+// installByHand does the work of sig-windows' scripts on a node before it joins.
 func (c cluster) installByHand(t *testing.T) {
 	t.Helper()
 	for source, destination := range map[string]string{
@@ -87,7 +87,7 @@ func (c cluster) installByHand(t *testing.T) {
 		`C:\\Program Files\\containerd\\cni\\bin`, "C:/opt/cni/bin",
 		`C:\\Program Files\\containerd\\cni\\conf`, "C:/etc/cni/net.d")
 	c.put(t, folders.Replace(config), `C:\Program Files\containerd\config.toml`)
-	// Neither containerd nor kube-log-runner makes the folder of its log.
+	// Neither containerd nor kube-log-runner creates the folder of its log.
 	for _, folder := range []string{`C:\etc\kubernetes\manifests`, `C:\var\log\containerd`, `C:\var\log\kubelet`} {
 		c.put(t, "", folder+`\.keep`)
 	}

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
 # Builds the Windows programs that tests and the demo push, into a cache outside
-# of git, and prints the folder. What is there and up to date is not built again.
+# of git, and prints the folder. Programs that are up to date are not built again.
 #
 #   lab/build.sh               everything
 #   lab/build.sh services      the service program in all its versions and faults
 #   lab/build.sh containerd    the real containerd.exe of two versions
-#   lab/build.sh pods          what runs pods under Wine: containerd.exe of three versions, a shim, …
+#   lab/build.sh pods          programs that run pods under Wine: containerd.exe of three versions, a shim, …
 #   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
-#   lab/build.sh bench         kubelet, and all else that benchmarks push
-#   lab/build.sh node          what a Windows node joins a cluster with: kubelet, kubeadm, …
+#   lab/build.sh bench         kubelet, and everything else that benchmarks push
+#   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #
-# "Everything" is without kubelet, bench, node and cluster: their first builds take
-# minutes (cluster: about ten on two cores; what is built is not built again).
+# "Everything" leaves out kubelet, bench, node and cluster: their first builds take
+# minutes (cluster: about ten on two cores).
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
 cd "$(dirname "$0")"
 
 lab=${SWDT_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/swdt/lab}
-# No -trimpath: with it, Go does not record -ldflags in the executable, where the
-# simulated host reads version and fault.
+# No -trimpath: with it, Go does not record -ldflags in the executable, from which
+# the simulated Windows reads version and fault.
 export GOOS=windows GOARCH=amd64 CGO_ENABLED=0 GOFLAGS=-buildvcs=false
 
-# build OUTPUT KEY COMMAND… runs the command with the output's path as $OUT,
-# unless the output was made with the same key before.
+# build OUTPUT KEY COMMAND… runs the command with the output's path as $OUT, unless
+# an earlier run made the output with the same key.
 build() {
 	local output=$lab/$1 key=$2
 	shift 2
@@ -42,10 +42,10 @@ go_build() { # FOLDER PACKAGE LDFLAGS
 	(cd "$1" && go build -ldflags "-s -w $3" -o "$OUT" "$2")
 }
 
-# What removes folders under Wine is built with one more case in Go's os package:
-# Windows' newer way of deleting is not implemented in Wine 8, whose word for that
-# is none of those on which Go falls back to the older one. Prints the file for
-# go build -overlay, which it makes in the folder.
+# wine_overlay writes the file for go build -overlay into the folder, and prints its
+# path. Programs that remove folders under Wine are built with one more case in Go's
+# os package: Wine 8 does not implement Windows' newer way of deleting, and returns
+# a status on which Go does not fall back to the older way.
 wine_overlay() { # FOLDER
 	local file
 	file=$(go env GOROOT)/src/internal/syscall/windows/at_windows.go
@@ -54,11 +54,7 @@ wine_overlay() { # FOLDER
 	echo "$1/overlay.json"
 }
 
-# containerd asks golang.org/x/sys whether it is a service: 1.7 whether its parent
-# is services.exe in session 0, 1.6 whether its token lacks the group of
-# interactive users. Under Wine 8 neither is so; containerd would run as if in a
-# terminal and never answer the SCM. So it is built with a copy of that module
-# that looks at the parent's name alone; containerd's own code is as published.
+# containerd_module prints the module that a version of containerd belongs to.
 containerd_module() { # VERSION
 	case $1 in
 	1.*) echo github.com/containerd/containerd ;;
@@ -66,6 +62,11 @@ containerd_module() { # VERSION
 	esac
 }
 
+# containerd_build builds containerd with a copy of golang.org/x/sys that checks only
+# the parent's name to detect a service; containerd's own code is as published. The
+# original also checks, for 1.7, that the parent services.exe is in session 0 and, for
+# 1.6, that the token lacks the group of interactive users. Neither holds under Wine
+# 8, so containerd would run as in a terminal and never answer the SCM.
 containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	work=$(mktemp -d)
 	trap 'rm -rf "$work" "$clones"' EXIT
@@ -92,9 +93,9 @@ containerd() { # VERSION [NAME SED-SCRIPT FILE-IN-MODULE]
 		containerd_build "$1" "$flags" "${@:3}"
 }
 
-# clone makes a tree of a module in which one file may be another, and prints the
-# line for go.mod that has it built: what somebody does who works on a clone and
-# changes a line. Its path is always the same, as it is theirs.
+# clone copies a module's tree, with an edit of one file, and prints the line for
+# go.mod that makes Go build the copy: the situation of a developer who changes a line
+# in a clone. Its path is always the same, as that of a developer's clone is.
 clones=$lab/clones
 clone() { # MODULE SED-SCRIPT FILE-IN-MODULE
 	local from to=$clones/$1
@@ -106,7 +107,7 @@ clone() { # MODULE SED-SCRIPT FILE-IN-MODULE
 	echo "replace $1 => $to"
 }
 
-# edit copies a file with an edit, which must fit.
+# edit copies a file with an edit, and fails if the edit changes nothing.
 edit() { # SED-SCRIPT FROM TO
 	rm -f "$3"
 	sed -e "$1" "$2" >"$3"
@@ -136,8 +137,8 @@ kubelets() {
 		pkg/kubelet/kubelet.go
 }
 
-# What Kubernetes' own build says of itself in its executables; kubeadm and the
-# checks of version skew go by it.
+# kubernetes_version prints the flags with which Kubernetes' own build records its
+# version in executables; kubeadm and the checks of version skew read it.
 kubernetes_version() { # VERSION
 	local package
 	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
@@ -165,16 +166,16 @@ kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}
 		fi
 		shift 3
 	done
-	# With -trimpath the path of a clone is not part of what is built from it: what
-	# is not edited comes from Go's cache.
+	# With -trimpath the path of a clone does not change the build's results, so
+	# packages without an edit come from Go's cache.
 	go build -modfile "$work/go.mod" -trimpath -ldflags "$flags" -o "$OUT" "$package"
 )
 
-# The kubelet of a node under Wine is the real one but for two edits:
-# - Wine has no AF_UNIX sockets, which the container manager must have: here it is
+# node_kubelet builds the kubelet of a node under Wine: the real one with two edits.
+# - Wine has no AF_UNIX sockets, which the container manager needs. It is replaced by
 #   the one that kubelet's own tests use.
-# - Wine's CreateSymbolicLink says that it made a link and makes none, so that the
-#   current client certificate is a copy.
+# - Wine's CreateSymbolicLink reports success and makes no link, so the current client
+#   certificate is a copy.
 node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 	local edits=(
 		k8s.io/kubernetes 's/^\(\s*ContainerManager: *\)nil,$/\1cm.NewFakeContainerManager(),/' cmd/kubelet/app/server.go
@@ -192,8 +193,8 @@ node() {
 			kubernetes_build kubernetes "$package" "$version"
 	done
 	node_kubelet "$version" "$version"
-	# What a developer pushes to a node that runs the first: another version, and
-	# a line in the log that tells it.
+	# A developer's build, to push to a node that runs the first: another version, and
+	# a log line by which tests recognise it.
 	node_kubelet "$version-edited" "$version-edited" \
 		k8s.io/kubernetes '/^func (kl \*Kubelet) Run(/a klog.InfoS("This kubelet was edited")' pkg/kubelet/kubelet.go
 	containerd 1.7.11
@@ -201,8 +202,8 @@ node() {
 	containerd 2.4.2
 }
 
-# The control plane runs beside swdt, not on the node: it is for Linux and this
-# machine's processor, in a folder of its own.
+# cluster builds the control plane, which runs beside swdt and not on the node: for
+# Linux and this machine's processor, in a separate folder.
 cluster() {
 	local package version=1.36.3
 	if [[ $(go env GOHOSTOS) != linux ]]; then
@@ -262,7 +263,7 @@ bench() {
 	tiny v1.0.1
 }
 
-# A gRPC client that others made, for this machine.
+# grpcurl builds a published gRPC client for this machine.
 grpcurl() {
 	local -x GOOS GOARCH
 	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
@@ -270,7 +271,7 @@ grpcurl() {
 		go_build grpcurl github.com/fullstorydev/grpcurl/cmd/grpcurl ""
 }
 
-# The programs of lab/pods, which is a module of its own.
+# pods_build builds a program of lab/pods, which is a separate module.
 pods_build() ( # PACKAGE
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
@@ -312,13 +313,13 @@ services() {
 	service containerd v1.7.11
 	service containerd v1.7.12
 	service kube-proxy v1.29.0
-	# For the simulated host alone, which plays them: see internal/host/simulated.
+	# Only for the simulated Windows, which acts as them: see internal/platform/simulated.
 	service kubeadm v1.29.0
 	service kube-log-runner v1.29.0
 }
 
 mkdir -p "$lab"
-# The cluster shares nothing with the others, and takes long.
+# The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
 cluster | node) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;

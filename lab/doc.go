@@ -1,16 +1,16 @@
-// Package lab is a module of its own for what tests, benchmarks and the demo
-// push onto nodes, so that swdt itself never depends on it:
+// Package lab is a separate module with the programs that tests, benchmarks and the
+// demo push to nodes, so that swdt itself never depends on them:
 //
-//   - service: a small Windows service that plays kubelet (or another component)
+//   - service: a small Windows service that acts as kubelet (or another component)
 //     and misbehaves on demand.
 //   - tiny: the smallest such service.
-//   - pad: makes an executable as large as one wants.
+//   - pad: pads an executable to a size.
 //   - containerd/VERSION: modules that build the real containerd.exe.
-//   - pods: a module with what runs pods under Wine, for those: a shim, a
+//   - pods: a module with the programs that run their pods under Wine: a shim, a
 //     snapshotter, a network plugin, images.
 //   - kubelet: a module that builds the real kubelet.exe.
 //   - kubernetes: a module that builds a control plane for Linux, which
-//     internal/controlplane of swdt's module runs.
+//     internal/sandbox/controlplane of swdt's module runs.
 //
 // build.sh builds all of it into a cache outside of git.
 package lab

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measures swdt beside its peers and writes docs/benchmarks.md anew. Arguments go
-# to the program:
+# Compares swdt with its peers and rewrites docs/benchmarks.md. Arguments go to the
+# program:
 #   scripts/bench.sh -parts sizes -pairs kubelet,containerd-version
 #   scripts/bench.sh -parts pushes -links '10 MB/s + 5 ms' -repeat 1
-# Run it where little else runs, as root (sshd), on Debian or Ubuntu.
+# Run it on an idle machine, as root (sshd), on Debian or Ubuntu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-bench-deps.sh

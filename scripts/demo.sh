@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What swdt does, shown on a sandbox: a simulated Windows node that runs swdt's
-# real agent behind real SSH. Needs `make build`; cleans up after itself.
+# Shows swdt on a sandbox: a simulated Windows node that runs swdt's real agent
+# behind real SSH. Needs `make build`; cleans up after itself.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +13,9 @@ cleanup() {
 }
 trap cleanup EXIT
 
-say() { printf '\n# %s\n' "$*"; }
+title() { printf '\n# %s\n' "$*"; }
 
-# run prints a command, runs it, and insists on its exit code.
+# run prints a command, runs it, and fails if the exit code is not the expected one.
 run() { # EXPECTED-EXIT-CODE COMMAND…
 	local expected=$1 code=0
 	shift
@@ -28,13 +28,13 @@ run() { # EXPECTED-EXIT-CODE COMMAND…
 	if ((code != 0)); then printf '(exit code %d)\n' "$code"; fi
 }
 
-say "Two Windows programs that play containerd and kubelet, in several versions (lab/)"
+title "Two Windows programs that act as containerd and kubelet, in several versions (lab/)"
 lab=$(lab/build.sh services)
 cp "$lab/containerd-v1.7.12.exe" "$work/containerd.exe"
 cp "$lab/kubelet-v1.29.0.exe" "$work/kubelet.exe"
 (cd "$work" && ls -l containerd.exe kubelet.exe)
 
-say "A node to try on: Windows Server 2022 with containerd 1.6.27 and kubelet 1.28.4"
+title "A stand-in for a node: Windows Server 2022 with containerd 1.6.27 and kubelet 1.28.4"
 run 0 swdt sandbox up --name demo --state-dir "$work/state"
 
 cd "$work"
@@ -65,27 +65,28 @@ $credentials
         sourceURL: ./kubelet.exe
         destination: C:\\k\\kubelet.exe
 YAML
-say "What we want of it: swdt.yaml"
+title "The wanted state of the node: swdt.yaml"
+# shellcheck disable=SC2016 # sed's last line, no variable
 run 0 sed -n '/^  setup:/,$p' swdt.yaml
 
-say "Set the node up. First only look, then do it, then find that there is nothing to do"
+title "Set the node up: first a preview, then the changes, then nothing left to do"
 run 0 swdt setup --dry-run
 run 0 swdt setup
 run 0 swdt setup
 
-say "Bring both binaries onto the node: one transaction, one restart in the right order"
+title "Push both binaries to the node: one transaction, one restart in the right order"
 run 0 swdt kubernetes
-say "Again: nothing differs, so nothing is written and nothing restarts"
+title "Push again: nothing differs, so nothing is written and nothing restarts"
 run 0 swdt kubernetes
 
-say "Now a kubelet that crashes at its start, as it happens on a Friday"
+title "Push a kubelet that crashes at its start, as happens on a Friday"
 cp "$lab/kubelet-v1.29.1-crash-at-start.exe" kubelet.exe
 run 4 swdt kubernetes
-say "The node runs what ran before"
+title "The node runs the previous kubelet again"
 run 0 swdt status --output text
 
-say "And back one more version, on purpose"
+title "Roll back one more version, on purpose"
 run 0 swdt rollback kubelet
 run 0 swdt status
 
-say "That was it. The same on your node: swdt config init > swdt.yaml"
+title "That is all. To do the same on your node, begin with: swdt config init > swdt.yaml"

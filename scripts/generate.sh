@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the generated files anew: the agent's RPC code from agent.proto, the
-# JSON schema of the node file, the command reference. Needs protoc (Debian:
+# Writes the generated files: the agent's RPC code from the .proto files, the JSON
+# schema of the node file, the reference pages. Needs protoc (Debian:
 # protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."

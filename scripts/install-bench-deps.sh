@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what `make bench` needs: the peers that swdt is measured beside, and
-# what the tests need. Only what is missing, only on Debian and Ubuntu as root;
-# elsewhere it names it.
+# Installs the packages that `make bench` needs: the peers that swdt is compared
+# with, and the packages that the tests need. It installs only missing packages, and
+# only as root on Debian and Ubuntu; elsewhere it lists them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-test-deps.sh
 
 missing=()
-need() { # PACKAGE, then a command that succeeds where it is installed
+need() { # PACKAGE, then a command that succeeds if it is installed
 	local package=$1
 	shift
 	"$@" >/dev/null 2>&1 || missing+=("$package")

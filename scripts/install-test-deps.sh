@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go, git and make: Wine and mingw for the
-# Windows side, OpenSSH's server, protoc for the check of generated files. Only
-# what is missing, only on Debian and Ubuntu as root; elsewhere it names it.
+# Installs the packages that the tests need besides Go, git and make: Wine and mingw
+# for the Windows side, OpenSSH's server, protoc and shellcheck for make verify. It
+# installs only missing packages, and only as root on Debian and Ubuntu; elsewhere it
+# lists them.
 set -euo pipefail
 
 missing=()
-need() { # PACKAGE, then a command that succeeds where it is installed
+need() { # PACKAGE, then a command that succeeds if it is installed
 	local package=$1
 	shift
 	"$@" >/dev/null 2>&1 || missing+=("$package")
@@ -13,16 +14,17 @@ need() { # PACKAGE, then a command that succeeds where it is installed
 need wine command -v wine
 need wine64 test -e /usr/lib/wine/wine64 -o -e /usr/bin/wine64
 need gcc-mingw-w64-x86-64 command -v x86_64-w64-mingw32-gcc
-# Captures are opened with the tools that people open them with.
+# Tests open captures with the tools that users open them with.
 need tshark command -v tshark
 need openssh-server test -x /usr/sbin/sshd
 need openssh-client command -v ssh
 need sshpass command -v sshpass
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
-# The race detector is the one thing here that needs a C compiler.
-# The report of statistics is looked at in a browser.
+need shellcheck command -v shellcheck
+# Tests open the report of statistics in a browser.
 need chromium command -v chromium
+# The race detector needs a C compiler.
 need gcc command -v gcc
 need libc6-dev test -e /usr/include/stdlib.h
 

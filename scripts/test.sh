@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole suite, cheapest first. Ends with 0 when every test passed and none was
-# skipped that should have run here (scripts/expected-skips.txt).
+# Runs all tests, the cheapest first. Exits with 0 if every test passed, and only
+# tests of scripts/expected-skips.txt were skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,8 +9,8 @@ title() { printf '\n== %s\n' "$*"; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# run NAME FOLDER COMMAND… runs a `go test -json` in a folder, prints a line a
-# package and every failure, and records it all for the count of skips.
+# run NAME FOLDER COMMAND… runs a `go test -json` in a folder, prints a line for each
+# package and every failure, and records the events for the check of skips.
 run() {
 	local name=$1 folder=$2
 	shift 2
@@ -18,7 +18,7 @@ run() {
 		--jsonfile "$work/$name.json" --raw-command -- "$@")
 }
 
-title "what the tests need"
+title "packages that the tests need"
 scripts/install-test-deps.sh
 (cd tools && go build -o "$work/" gotest.tools/gotestsum ./skips)
 make --no-print-directory build
@@ -26,10 +26,10 @@ SWDT_LAB=$(lab/build.sh)
 SWDT_BIN=$PWD/bin/swdt
 export SWDT_LAB SWDT_BIN
 
-# Four packages at a time: most of them wait more than they compute.
-title "host side: unit, property and simulated tests, with the race detector"
+# Four packages at a time, since most of them wait longer than they compute.
+title "your machine: unit, property and simulated tests, with the race detector"
 run unit . go test -json -race -p 4 -timeout 30m ./api/... ./cmd/... ./internal/...
-# The race detector's own memory would spoil this one.
+# This test measures memory, so it runs without the race detector.
 run memory . go test -json -run 'TestThirtyNodesInLittleMemory$' ./internal/cli
 
 title "lab and tools"
@@ -37,11 +37,11 @@ run lab lab go test -json ./...
 run pods lab/pods go test -json ./...
 run tools tools go test -json ./...
 
-title "Windows side, under Wine"
-run wine . scripts/wine-test.sh -json ./internal/host/windows/...
+title "the node: Windows code under Wine"
+run wine . scripts/wine-test.sh -json ./internal/platform/windows/...
 
 title "end to end: the real agent, real services, real SSH"
 run e2e . go test -json -tags e2e -timeout 30m ./e2e/...
 
-title "all"
+title "skipped tests"
 "$work/skips" -expected scripts/expected-skips.txt "$work"/*.json

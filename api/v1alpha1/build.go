@@ -5,39 +5,39 @@ import (
 	"strings"
 )
 
-// Build is how a binary is made on this machine. `swdt kubernetes --build` runs
-// it before a push, --watch whenever a source file changes.
+// Build says how your machine makes a binary. `swdt kubernetes --build` runs
+// the command before a push, --watch whenever a source file changes.
 type Build struct {
-	// Dir is the folder that the command is run in and that is watched for
-	// changes; a relative path is relative to this file. Default: this file's
-	// folder.
+	// Dir is the folder in which the command runs and whose files are watched
+	// for changes; a relative path is relative to this file. Default: this
+	// file's folder.
 	Dir string `yaml:"dir,omitempty"`
-	// Command builds the binary at sourceURL: a list is run as it is, a text by
-	// the shell (sh, on Windows cmd).
+	// Command builds the binary at sourceURL: a list is run unchanged, a text
+	// by the shell (sh, on Windows cmd).
 	Command Command `yaml:"command"`
-	// Env are environment variables of the command, beside those of swdt;
+	// Env are environment variables of the command, added to those of swdt;
 	// $VARIABLES are expanded.
 	Env map[string]string `yaml:"env,omitempty"`
-	// Watch are patterns of files under dir whose change starts a build: ** is
-	// any folders, * any part of a name, and ! in front leaves files out.
+	// Watch are patterns of files under dir whose change starts a build: **
+	// matches any folders, * any part of a name, and ! in front excludes files.
 	// .git, vendor and node_modules are never watched. Default **/*.go.
 	Watch []string `yaml:"watch,omitempty"`
 }
 
-// DefaultWatch is what a build watches whose file names nothing.
+// DefaultWatch is the pattern that a build watches if the file has none.
 const DefaultWatch = "**/*.go"
 
-// Command is a command line of this machine; one of its fields is set.
+// Command is a command line for your machine; exactly one of its fields is set.
 type Command struct {
-	Shell string   // for the shell to read
-	Args  []string // a program and its arguments, as they are
+	Shell string   // a line that the shell parses
+	Args  []string // a program and its arguments, unchanged
 }
 
-// SetText takes a text of the node file, SetList a list.
+// SetText sets the command from a text of the node file, SetList from a list.
 func (c *Command) SetText(text string)   { *c = Command{Shell: text} }
 func (c *Command) SetList(args []string) { *c = Command{Args: args} }
 
-// MarshalYAML writes it as it was read.
+// MarshalYAML writes the command in the form in which it was read.
 func (c Command) MarshalYAML() (any, error) {
 	if c.Args != nil {
 		return c.Args, nil
@@ -76,7 +76,7 @@ func validateBuild(p *problems, field, source string, b Build) {
 		validatePattern(p, at(field+".watch", i, ""), pattern)
 	}
 	if scheme, _, ok := strings.Cut(source, "://"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
-		p.add(field, "is set, but sourceURL is not of this machine", "make sourceURL the path that the command writes")
+		p.add(field, "is set, but sourceURL is not a path on your machine", "make sourceURL the path that the command writes")
 	}
 	for name, value := range sorted(b.Env) {
 		item := fmt.Sprintf("%s.env[%s]", field, name)
@@ -89,7 +89,7 @@ func validateBuild(p *problems, field, source string, b Build) {
 	}
 }
 
-// validatePattern refuses what could match nothing under dir.
+// validatePattern rejects patterns that cannot match any file under dir.
 func validatePattern(p *problems, field, pattern string) {
 	const form = "write it relative to dir, such as **/*.go"
 	bare := strings.TrimPrefix(pattern, "!")

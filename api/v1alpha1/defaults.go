@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// What a restarted service is given when its health says nothing.
+// Durations for a restarted service whose health does not set them.
 const (
 	DefaultSettle      = time.Second
 	DefaultTimeout     = 60 * time.Second
 	DefaultStopTimeout = 30 * time.Second
 )
 
-// DefaultPort is where sshd listens when the hostname names no port.
+// DefaultPort is the SSH port if the hostname has none.
 const DefaultPort = 22
 
-// knownService is what swdt knows of a service without being told.
+// knownService has the settings of a service for which the node file need not have
+// any.
 type knownService struct {
 	dependsOn []string
 	health    Health
 }
 
-// knownServices is everything that depends on a service's name, by its name in
-// lower case.
+// knownServices returns everything that depends on a service's name, by its
+// name in lower case.
 func knownServices() map[string]knownService {
 	return map[string]knownService{
 		"containerd": {health: Health{CRIPipe: `\\.\pipe\containerd-containerd`}},
@@ -34,15 +35,15 @@ func knownServices() map[string]knownService {
 	}
 }
 
-// DefaultDependsOn names the services that a service is known to need, beside
-// what the file and the node's Service Control Manager say. They may not exist
-// on the node.
+// DefaultDependsOn returns the services that a service is known to need, in
+// addition to those that the file and the node's Service Control Manager name.
+// They need not exist on the node.
 func DefaultDependsOn(name string) []string {
 	return knownServices()[strings.ToLower(name)].dependsOn
 }
 
-// DefaultHealth is the check for a service whose file names none, with every
-// duration set. For a service that is not known, only the settle time counts.
+// DefaultHealth returns the check for a service whose file has none, with every
+// duration set. For an unknown service, only the settle time matters.
 func DefaultHealth(name string) Health {
 	health := knownServices()[strings.ToLower(name)].health
 	health.Settle = &Duration{DefaultSettle}
@@ -51,9 +52,9 @@ func DefaultHealth(name string) Health {
 	return health
 }
 
-// SetDefaults fills in what a reader of the file expects where it says nothing,
-// and gives Windows paths their usual form: backslashes, none doubled. It may be
-// called on a node that has yet to be validated, and more than once.
+// SetDefaults fills in the fields that the file leaves out, and gives Windows
+// paths their usual form: backslashes, none doubled. It accepts a node that is
+// not validated yet, and may be called more than once.
 func SetDefaults(n *Node) {
 	for i := range n.Spec.Setup.Firewall {
 		defaultFirewallRule(&n.Spec.Setup.Firewall[i])
@@ -78,7 +79,8 @@ func defaultProvisioner(p *Provisioner) {
 		overwrite := true
 		p.Overwrite = &overwrite
 	}
-	// A separator at the end says folder, which validation is to see.
+	// A separator at the end means a folder; keep it, so that validation
+	// rejects it.
 	if clean, err := CleanWindowsPath(p.Destination); err == nil && !endsInSeparator(p.Destination) {
 		p.Destination = clean
 	}
@@ -87,8 +89,8 @@ func defaultProvisioner(p *Provisioner) {
 	defaultBuild(p.Build)
 }
 
-// completeHealth joins what the file says of a service's health with what is
-// known of it.
+// completeHealth merges the health that the file gives with the default health
+// of the service.
 func completeHealth(name string, given *Health) *Health {
 	health := DefaultHealth(name)
 	if given == nil {
@@ -109,8 +111,8 @@ func completeHealth(name string, given *Health) *Health {
 	return &health
 }
 
-// cleanPipe turns the URL and slash forms of a pipe's name, as CRI tools write
-// them (npipe:////./pipe/x), into the form that Windows opens.
+// cleanPipe converts the URL and slash forms of a pipe's name, as CRI tools
+// write them (npipe:////./pipe/x), into the form that Windows opens.
 func cleanPipe(pipe string) string {
 	name := strings.TrimPrefix(pipe, "npipe://")
 	return strings.ReplaceAll(name, "/", `\`)

@@ -8,8 +8,8 @@ import (
 // MarshalText writes the duration as Go does, 1m30s; YAML and JSON use it.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads 90s, 5m or 1m30s. A number without a unit is refused: it
-// could be seconds, milliseconds or a slip.
+// UnmarshalText reads 90s, 5m or 1m30s. It refuses a number without a unit,
+// which could be seconds, milliseconds or a typing error.
 func (d *Duration) UnmarshalText(text []byte) error {
 	span, err := time.ParseDuration(string(text))
 	if err != nil {

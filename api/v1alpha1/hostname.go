@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// HostPort takes a hostname of the node file apart: host, host:port, [::1]:22,
-// ::1. The port is 0 where none is given.
+// HostPort splits a hostname of the node file into host and port: host,
+// host:port, [::1]:22, ::1. The port is 0 if the hostname has none.
 func HostPort(hostname string) (host string, port int, err error) {
 	host, digits, err := cutPort(hostname)
 	if err != nil {
@@ -24,7 +24,8 @@ func HostPort(hostname string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// cutPort finds the colon before the port, which an IPv6 address makes hard.
+// cutPort splits at the colon before the port, which an IPv6 address makes
+// ambiguous.
 func cutPort(hostname string) (host, port string, err error) {
 	if rest, bracketed := strings.CutPrefix(hostname, "["); bracketed {
 		host, after, closed := strings.Cut(rest, "]")
@@ -37,7 +38,7 @@ func cutPort(hostname string) (host, port string, err error) {
 		if port, ok := strings.CutPrefix(after, ":"); ok && port != "" {
 			return host, port, nil
 		}
-		return "", "", fmt.Errorf("after the bracket comes nothing or a port, as in [::1]:22")
+		return "", "", fmt.Errorf("only a port may follow the bracket, as in [::1]:22")
 	}
 	switch strings.Count(hostname, ":") {
 	case 0:
@@ -63,12 +64,12 @@ func checkHost(host string) error {
 		return nil
 	}
 	if len(host) > 253 || strings.HasPrefix(host, "-") {
-		return fmt.Errorf("it is no host name")
+		return fmt.Errorf("it is not a host name")
 	}
 	for _, r := range host {
-		// An underscore is not for DNS, but is seen in ~/.ssh/config.
+		// DNS does not allow an underscore, but ~/.ssh/config may.
 		if !isNameRune(r) && r != '.' && r != '-' && r != '_' {
-			return fmt.Errorf("a host name has no %q", r)
+			return fmt.Errorf("a host name cannot contain %q", r)
 		}
 	}
 	return nil

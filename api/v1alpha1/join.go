@@ -2,30 +2,31 @@ package v1alpha1
 
 import "strings"
 
-// Where `swdt join` puts things on a node, as the published scripts and images
-// of SIG Windows do.
+// The folders in which `swdt join` installs programs on a node, equal to those
+// of SIG Windows' published scripts and images.
 const (
 	ContainerdFolder = `C:\Program Files\containerd`
 	ContainerdPipe   = `\\.\pipe\containerd-containerd`
 	KubernetesFolder = `C:\k`
-	// KubeletConfigFolder has the drop-ins that kubelet merges over its config.
+	// KubeletConfigFolder holds the drop-ins that kubelet merges over its
+	// config.
 	KubeletConfigFolder = `C:\var\lib\kubelet\config.d`
 )
 
 // Containerd is the container runtime of a node.
 type Containerd struct {
-	// Version of containerd, with or without v. Unset with a source: whatever
-	// the source is.
+	// Version of containerd, with or without v. If only a source is set, the
+	// version is not checked.
 	Version string `yaml:"version,omitempty"`
-	// Source is where containerd comes from: the path or URL of an executable,
-	// a folder with executables, or a release's .tar.gz. Default: the project's
-	// published release of this version.
+	// Source of containerd: the path or URL of an executable, a folder with
+	// executables, or a release's .tar.gz. Default: the project's published
+	// release of this version.
 	Source string `yaml:"source,omitempty"`
 	// SHA256 of the file at source, 64 hexadecimal digits. Default for a
 	// published release: its published checksum.
 	SHA256 string `yaml:"sha256,omitempty"`
-	// Config is TOML that is merged over the configuration that this containerd
-	// generates by itself.
+	// Config is TOML that swdt merges over the configuration that this
+	// containerd generates.
 	Config string `yaml:"config,omitempty"`
 	// PauseImage is the image of pod sandboxes. Default: containerd's own.
 	PauseImage string        `yaml:"pauseImage,omitempty"`
@@ -37,15 +38,17 @@ type Containerd struct {
 	LogLevel string `yaml:"logLevel,omitempty"`
 }
 
-// ContainerdCNI is where containerd finds the pod network's plugins.
+// ContainerdCNI names the folders in which containerd looks for the pod
+// network.
 type ContainerdCNI struct {
-	// BinDirectory has the plugins. Default C:\opt\cni\bin.
+	// BinDirectory holds the plugins. Default C:\opt\cni\bin.
 	BinDirectory string `yaml:"binDirectory,omitempty"`
-	// ConfigDirectory has the network configuration. Default C:\etc\cni\net.d.
+	// ConfigDirectory holds the network configuration. Default
+	// C:\etc\cni\net.d.
 	ConfigDirectory string `yaml:"configDirectory,omitempty"`
 }
 
-// Kubelet is the kubelet of a node and what comes with it.
+// Kubelet is the kubelet of a node and the programs installed with it.
 type Kubelet struct {
 	// Source is the path or URL of kubelet.exe. Default: dl.k8s.io, verified by
 	// its published checksum.
@@ -55,14 +58,14 @@ type Kubelet struct {
 	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
 	// kubelet's log file. Default as for source.
 	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
-	// ExtraArgs are flags of kubelet, without the dashes. They win over those
+	// ExtraArgs are flags of kubelet, without the dashes. They override those
 	// that swdt and kubeadm set.
 	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
-	// ConfigPatch are fields of KubeletConfiguration that win over the
+	// ConfigPatch are fields of KubeletConfiguration that override the
 	// cluster's. Needs kubelet 1.30 or newer.
 	ConfigPatch map[string]any `yaml:"configPatch,omitempty"`
-	// RegisterWithTaints are taints that the node is registered with, each
-	// key=value:Effect, key:Effect.
+	// RegisterWithTaints are taints that the node registers with, each
+	// key=value:Effect or key:Effect.
 	RegisterWithTaints []string `yaml:"registerWithTaints,omitempty"`
 	// NodeLabels are labels of the Node object.
 	NodeLabels map[string]string `yaml:"nodeLabels,omitempty"`
@@ -73,38 +76,37 @@ type Join struct {
 	// NodeName is the name of the Node object. Default: the machine's host
 	// name in lower case.
 	NodeName string `yaml:"nodeName,omitempty"`
-	// NodeIP is the address that the node gives itself. Default: kubelet's own
-	// choice.
+	// NodeIP is the address that the node reports. Default: kubelet chooses.
 	NodeIP string `yaml:"nodeIP,omitempty"`
-	// ControlPlaneEndpoint is host or host:port (6443) of the API server, as the
-	// node reaches it. Default: the kubeconfig's server.
+	// ControlPlaneEndpoint is host or host:port (6443) of the API server, as
+	// the node reaches it. Default: the kubeconfig's server.
 	ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint,omitempty"`
 	// ControlPlaneAlias is an entry of the node's hosts file for the API
 	// server's name.
 	ControlPlaneAlias *ControlPlaneAlias `yaml:"controlPlaneAlias,omitempty"`
-	// Token is a bootstrap token in clear text. Unset: swdt makes one that
-	// lives a few minutes, and deletes it after use.
+	// Token is a bootstrap token in clear text. Unset: swdt creates one that
+	// expires after a few minutes, and deletes it after use.
 	Token string `yaml:"token,omitempty"`
-	// TokenFrom says where a bootstrap token comes from.
+	// TokenFrom is the source of a bootstrap token.
 	TokenFrom *SecretSource `yaml:"tokenFrom,omitempty"`
-	// DiscoveryTokenCACertHash pins the cluster's CA, sha256:…. Default: that
-	// of the kubeconfig.
+	// DiscoveryTokenCACertHash pins the cluster's CA, sha256:…. Default: the
+	// hash of the kubeconfig's CA.
 	DiscoveryTokenCACertHash string `yaml:"discoveryTokenCACertHash,omitempty"`
-	// IgnorePreflightErrors are checks (of swdt or kubeadm) whose errors are
-	// only warnings, or all.
+	// IgnorePreflightErrors are checks (of swdt or kubeadm) whose errors become
+	// warnings, or all.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
 }
 
 // ControlPlaneAlias makes a name resolve to the API server's address.
 type ControlPlaneAlias struct {
-	// Name as in the kubeconfig's server or controlPlaneEndpoint.
+	// Name as in the kubeconfig's server or in controlPlaneEndpoint.
 	Name string `yaml:"name"`
-	// IP is the address that the node reaches it at.
+	// IP is the address at which the node reaches the API server.
 	IP string `yaml:"ip"`
 }
 
-// defaultKubernetes fills in what `swdt join` uses; a node file that is not for
-// joining is not touched.
+// defaultKubernetes fills in the defaults that `swdt join` uses; it leaves a
+// node file that is not for joining unchanged.
 func defaultKubernetes(k *Kubernetes) {
 	k.Containerd.SHA256 = strings.ToLower(k.Containerd.SHA256)
 	defaultPath(&k.Containerd.CNI.BinDirectory, `C:\opt\cni\bin`)
@@ -113,7 +115,7 @@ func defaultKubernetes(k *Kubernetes) {
 	orElse(&k.Containerd.LogLevel, "info")
 }
 
-// defaultPath gives a path its usual form, or the default where there is none.
+// defaultPath gives a path its usual form, or sets the fallback if it is empty.
 func defaultPath(path *string, fallback string) {
 	orElse(path, fallback)
 	if clean, err := CleanWindowsPath(*path); err == nil {

@@ -10,6 +10,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Schema is the JSON Schema of the node file, generated from these types and
-// their comments. It refuses what the loader refuses as far as a schema can.
+// Schema returns the JSON Schema of the node file, generated from these types
+// and their comments. It rejects what the loader rejects, as far as a schema
+// can.
 func Schema() []byte { return slices.Clone(schema) }

@@ -25,16 +25,16 @@ type Metadata struct {
 	Labels map[string]string `yaml:"labels,omitempty"`
 }
 
-// NodeSpec is what is wanted of the node.
+// NodeSpec is the wanted state of the node.
 type NodeSpec struct {
 	Credentials Credentials `yaml:"credentials"`
 	Setup       Setup       `yaml:"setup,omitempty"`
 	Kubernetes  Kubernetes  `yaml:"kubernetes,omitempty"`
 }
 
-// Credentials say how the node is reached by SSH. Of privateKey, password and
-// passwordFrom at most one is set; with none, the SSH agent and the usual keys
-// in ~/.ssh are tried.
+// Credentials are how swdt logs in to the node by SSH. At most one of
+// privateKey, password and passwordFrom is set; with none, swdt tries the SSH
+// agent and the usual keys in ~/.ssh.
 type Credentials struct {
 	// Username to log in as; the user must be an administrator of the node.
 	// Default: ~/.ssh/config's User for the host, else Administrator.
@@ -44,12 +44,12 @@ type Credentials struct {
 	Hostname string `yaml:"hostname"`
 	// PrivateKey is the path of a private key; ~ and $VARIABLES are expanded.
 	PrivateKey string `yaml:"privateKey,omitempty"`
-	// PassphraseFrom says where the private key's passphrase comes from.
-	// Unset: a prompt on the terminal.
+	// PassphraseFrom is the source of the private key's passphrase. Unset: swdt
+	// prompts on the terminal.
 	PassphraseFrom *SecretSource `yaml:"passphraseFrom,omitempty"`
 	// Password in clear text. Prefer passwordFrom.
 	Password string `yaml:"password,omitempty"`
-	// PasswordFrom says where the password comes from.
+	// PasswordFrom is the source of the password.
 	PasswordFrom *SecretSource `yaml:"passwordFrom,omitempty"`
 	// HostKey pins the node's host key by its fingerprint, SHA256:….
 	HostKey string `yaml:"hostKey,omitempty"`
@@ -57,16 +57,16 @@ type Credentials struct {
 	ProxyJump string `yaml:"proxyJump,omitempty"`
 }
 
-// SecretSource is where a secret comes from; exactly one field is set.
+// SecretSource is the source of a secret; exactly one field is set.
 type SecretSource struct {
-	// Env names an environment variable of the machine that runs swdt.
+	// Env names an environment variable of your machine.
 	Env string `yaml:"env,omitempty"`
 	// File is a file whose first line is the secret.
 	File string `yaml:"file,omitempty"`
 }
 
-// Setup is the state that `swdt setup` brings the node to. What is not
-// mentioned is left alone.
+// Setup is the state that `swdt setup` gives the node. Fields that are not set
+// leave the node unchanged.
 type Setup struct {
 	// EnableRDP turns Remote Desktop on (true) or off (false).
 	EnableRDP *bool `yaml:"enableRDP,omitempty"`
@@ -90,7 +90,7 @@ type Setup struct {
 type HostsEntry struct {
 	// Address is an IPv4 or IPv6 address.
 	Address string `yaml:"address"`
-	// Names that resolve to it.
+	// Names that resolve to the address.
 	Names []string `yaml:"names"`
 }
 
@@ -104,23 +104,26 @@ type FirewallRule struct {
 	Action string `yaml:"action,omitempty"`
 	// Protocol is tcp (default), udp, icmpv4, icmpv6 or any.
 	Protocol string `yaml:"protocol,omitempty"`
-	// Ports are local ports: 10250, 8000-8100, several with commas. Default any.
+	// Ports are local ports: 10250, 8000-8100, several with commas. Default
+	// any.
 	Ports string `yaml:"ports,omitempty"`
 	// Profiles are any (default) or some of domain,private,public.
 	Profiles string `yaml:"profiles,omitempty"`
-	// Addresses are remote addresses or networks, with commas. Default any.
+	// Addresses are remote addresses or networks, several with commas. Default
+	// any.
 	Addresses string `yaml:"addresses,omitempty"`
 }
 
 // OpenSSH configures the node's SSH server.
 type OpenSSH struct {
 	// AuthorizedKeys are public keys that administrators may log in with, each
-	// a line in authorized_keys format, or the path of a .pub file. They are
-	// added to administrators_authorized_keys; keys that stand there stay.
+	// a line in authorized_keys format, or the path of a .pub file. swdt adds
+	// them to administrators_authorized_keys and keeps the keys that are
+	// already in it.
 	AuthorizedKeys []string `yaml:"authorizedKeys,omitempty"`
 }
 
-// Kubernetes is what the node runs.
+// Kubernetes is the software that the node runs.
 type Kubernetes struct {
 	// Version of Kubernetes that `swdt join` installs, with or without v.
 	Version string `yaml:"version,omitempty"`
@@ -128,60 +131,60 @@ type Kubernetes struct {
 	Containerd Containerd `yaml:"containerd,omitempty"`
 	// Kubelet is the kubelet that `swdt join` installs.
 	Kubelet Kubelet `yaml:"kubelet,omitempty"`
-	// Join says how `swdt join` makes the machine a node of a cluster.
+	// Join describes how `swdt join` makes the machine a node of a cluster.
 	Join Join `yaml:"join,omitempty"`
-	// Provisioners are the binaries that `swdt kubernetes` brings to the node,
+	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
 }
 
 // Provisioner is one binary and the service that runs it.
 type Provisioner struct {
-	// Name is the Windows service to restart. If there is no such service, the
-	// file is placed and nothing is restarted.
+	// Name is the Windows service to restart. If there is no such service, swdt
+	// places the file and restarts nothing.
 	Name string `yaml:"name"`
 	// Version that the binary is expected to report, with or without v. A
 	// mismatch is a warning, with --strict an error.
 	Version string `yaml:"version,omitempty"`
-	// SourceURL is where the binary comes from: a path, file:// or http(s)://.
-	// ~ and $VARIABLES are expanded; a relative path is relative to this file.
+	// SourceURL of the binary: a path, file:// or http(s)://. ~ and $VARIABLES
+	// are expanded; a relative path is relative to this file.
 	SourceURL string `yaml:"sourceURL"`
 	// SHA256 of the binary, 64 hexadecimal digits.
 	SHA256 string `yaml:"sha256,omitempty"`
 	// Destination is the absolute path of the file on the node.
 	Destination string `yaml:"destination"`
-	// Overwrite is whether a different file that stands at the destination is
-	// replaced. Default true.
+	// Overwrite allows swdt to replace a different file at the destination.
+	// Default true.
 	Overwrite *bool `yaml:"overwrite,omitempty"`
-	// Args are the arguments that the service is started with. Unset: they stay
-	// as they are registered.
+	// Args are the arguments that the service is started with. Unset: swdt
+	// keeps those that are registered.
 	Args []string `yaml:"args,omitempty"`
-	// DependsOn names services that must run before this one, beside those that
-	// are known: kubelet and kube-proxy need containerd, and what the service
-	// is registered with.
+	// DependsOn names services that must run before this one, in addition to
+	// the known ones: kubelet and kube-proxy need containerd, and each service
+	// needs those that it is registered with.
 	DependsOn []string `yaml:"dependsOn,omitempty"`
 	Health    *Health  `yaml:"health,omitempty"`
-	// Build is how the binary at sourceURL is made. Unset: it is not swdt that
-	// builds it.
+	// Build describes how the binary at sourceURL is built. Unset: swdt does
+	// not build it.
 	Build *Build `yaml:"build,omitempty"`
 }
 
-// Health says when a restarted service counts as healthy. Default for kubelet:
-// its healthz endpoint; for containerd: CRI answers on its pipe; otherwise: the
-// service runs with a stable process for the settle time.
+// Health decides when a restarted service counts as healthy. Default for
+// kubelet: its healthz endpoint; for containerd: CRI answers on its pipe;
+// otherwise: the service runs with a stable process for the settle time.
 type Health struct {
 	// HTTPGet is a URL that the node itself can reach and that must answer 2xx.
 	HTTPGet string `yaml:"httpGet,omitempty"`
 	// CRIPipe is a named pipe that must answer the CRI Version call.
 	CRIPipe string `yaml:"criPipe,omitempty"`
-	// None turns the default check for this service off.
+	// None turns off the default check for this service.
 	None bool `yaml:"none,omitempty"`
 	// Settle is how long the service must run with the same process. Default 1s.
 	Settle *Duration `yaml:"settle,omitempty"`
 	// Timeout for becoming healthy. Default 60s.
 	Timeout *Duration `yaml:"timeout,omitempty"`
-	// StopTimeout is how long the service may take to stop before its process
-	// is ended. Default 30s.
+	// StopTimeout is how long the service may take to stop before swdt ends its
+	// process. Default 30s.
 	StopTimeout *Duration `yaml:"stopTimeout,omitempty"`
 }
 

@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a node.
+// Problem is one invalid or unwise field of a node.
 type Problem struct {
 	Field  string // spec.kubernetes.provisioners[1].destination
 	What   string // what is wrong, without the value of anything secret
 	Remedy string // what to do
 }
 
-// problems collects them.
+// problems collects the problems of a node.
 type problems []Problem
 
 func (p *problems) add(field, what, remedy string) {
 	*p = append(*p, Problem{Field: field, What: what, Remedy: remedy})
 }
 
-// required reports whether there is a value, and says so if there is none.
+// required reports whether there is a value, and adds a problem if there is
+// none.
 func (p *problems) required(field, value, remedy string) bool {
 	if strings.TrimSpace(value) == "" {
 		p.add(field, "is missing", remedy)
@@ -31,8 +32,8 @@ func (p *problems) required(field, value, remedy string) bool {
 	return true
 }
 
-// Validate returns every problem of a node whose defaults are set (SetDefaults).
-// What can only be known on the node or by looking at files is not checked here.
+// Validate returns every problem of a node whose defaults are set
+// (SetDefaults). It does not check anything that needs the node or files.
 func Validate(n *Node) []Problem {
 	var p problems
 	if n.APIVersion != APIVersion {
@@ -49,7 +50,7 @@ func Validate(n *Node) []Problem {
 	return p
 }
 
-// Warnings are what works but could be better.
+// Warnings returns the problems that do not prevent use.
 func Warnings(n *Node) []Problem {
 	var p problems
 	if n.Spec.Credentials.Password != "" {
@@ -69,7 +70,7 @@ func Warnings(n *Node) []Problem {
 	return p
 }
 
-// Patterns of a label's two halves, as Kubernetes has them.
+// Patterns of the two parts of a label's key or value, as in Kubernetes.
 const (
 	labelKey   = `([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
 	labelValue = `([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`
@@ -121,7 +122,7 @@ func validateHostname(p *problems, field, hostname string) {
 	}
 }
 
-// validateMethods sees to it that there is one way to log in, not two.
+// validateMethods rejects more than one way to log in.
 func validateMethods(p *problems, field string, c Credentials) {
 	var methods []string
 	if c.PrivateKey != "" {
@@ -154,7 +155,7 @@ func validateSecretSource(p *problems, field string, s *SecretSource) {
 	case s.Env != "" && s.File != "":
 		p.add(field+".file", "is set beside env", "keep one of them")
 	case s.Env != "" && !matches(`[A-Za-z_][A-Za-z0-9_]*`, s.Env):
-		// What stands here may be the secret itself.
+		// The value may be the secret itself, so it is not printed.
 		p.add(field+".env", "is not the name of an environment variable", "write the name alone, without $ or %, such as SWDT_PASSWORD")
 	}
 }
@@ -182,7 +183,7 @@ func validateProxyJump(p *problems, field, jumps string) {
 	}
 }
 
-// addPath adds the problem of a Windows path.
+// addPath adds the problem that a *PathError describes.
 func (p *problems) addPath(field string, err error) {
 	if refused := new(PathError); errors.As(err, &refused) {
 		p.add(field, refused.What, refused.Remedy)

@@ -9,7 +9,7 @@ import (
 
 const releaseForm = "write a release such as 1.36.3"
 
-// validateKubernetes is about what `swdt join` uses.
+// validateKubernetes checks the fields that `swdt join` uses.
 func validateKubernetes(p *problems, field string, k Kubernetes) {
 	validateRelease(p, field+".version", k.Version)
 	validateContainerd(p, field+".containerd", k.Containerd)
@@ -111,7 +111,7 @@ func validateAlias(p *problems, field string, alias *ControlPlaneAlias) {
 	}
 }
 
-// validateToken does not show the token: it is a secret.
+// validateToken does not print the token, which is a secret.
 func validateToken(p *problems, field string, j Join) {
 	if j.Token != "" && !matches(`[a-z0-9]{6}\.[a-z0-9]{16}`, j.Token) {
 		p.add(field+".token", "is not a bootstrap token", "write it as kubeadm token create prints it, or leave it out: swdt makes one")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxWait is more than anyone wants to wait for one service.
+// maxWait is the longest accepted wait for one service.
 const maxWait = time.Hour
 
 func validateProvisioners(p *problems, field string, provisioners []Provisioner) {
@@ -86,7 +86,7 @@ func validateSource(p *problems, field, source string) {
 	}
 }
 
-// hasUserInfo is about URLs like https://user:password@host/.
+// hasUserInfo reports whether source is a URL like https://user:password@host/.
 func hasUserInfo(source string) bool {
 	parsed, err := url.Parse(source)
 	if err != nil || parsed.User == nil {
@@ -143,13 +143,13 @@ func validateSpan(p *problems, field string, d *Duration, zero bool) {
 	switch {
 	case d == nil:
 	case d.Duration < 0 || d.Duration == 0 && !zero:
-		p.add(field, fmt.Sprintf("%s is no time to wait", d), "write a duration such as 30s")
+		p.add(field, fmt.Sprintf("%s is not a time to wait", d), "write a duration such as 30s")
 	case d.Duration > maxWait:
 		p.add(field, fmt.Sprintf("%s is too long", d), "write at most "+maxWait.String())
 	}
 }
 
-// validateOrder finds services that wait for each other, the known
+// validateOrder rejects services that wait for each other, the known
 // dependencies included.
 func validateOrder(p *problems, field string, provisioners []Provisioner) {
 	index := map[string]int{}

@@ -115,7 +115,7 @@ func validatePath(p *problems, field string, folders []string) {
 	}
 }
 
-// cutVariable takes %SystemRoot%\x apart.
+// cutVariable splits a path such as %SystemRoot%\x after the variable.
 func cutVariable(path string) (variable, rest string, ok bool) {
 	after, ok := strings.CutPrefix(path, "%")
 	if !ok {
@@ -183,7 +183,7 @@ func validateAddresses(p *problems, field, addresses string) {
 	}
 }
 
-// isAddress is true of an address, a network and a range.
+// isAddress reports whether text is an address, a network or a range.
 func isAddress(text string) bool {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return true
@@ -215,7 +215,7 @@ func validateAuthorizedKeys(p *problems, field string, keys []string) {
 }
 
 // isPublicKey reports whether a line of authorized_keys has a key: a type and,
-// in base64, data that begins with the same type. Options may come first.
+// in base64, data that begins with the same type. Options may precede it.
 func isPublicKey(line string) bool {
 	words := strings.Fields(line)
 	for i := range len(words) - 1 {
@@ -231,7 +231,7 @@ func isPublicKey(line string) bool {
 	return false
 }
 
-// oneOf refuses what is none of the allowed words.
+// oneOf rejects a value that is not one of the allowed words.
 func (p *problems) oneOf(field, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {
 		return
@@ -241,7 +241,7 @@ func (p *problems) oneOf(field, value string, allowed ...string) {
 		"write "+strings.Join(allowed[:last], ", ")+" or "+allowed[last])
 }
 
-// seen finds what is named twice; case does not count on Windows.
+// seen rejects duplicate names; Windows ignores case.
 type seen struct {
 	problems *problems
 	first    map[string]string // by name in lower case: the field
@@ -251,7 +251,7 @@ func newSeen(p *problems) seen { return seen{p, map[string]string{}} }
 
 func (s seen) add(field, name string) { s.addAs(field, name, name) }
 
-// addAs compares by identity and shows the name.
+// addAs compares by identity and prints the name.
 func (s seen) addAs(field, name, identity string) {
 	identity = strings.ToLower(identity)
 	if first, twice := s.first[identity]; twice {
@@ -261,7 +261,8 @@ func (s seen) addAs(field, name, identity string) {
 	s.first[identity] = field
 }
 
-// sorted goes through a map in the order of its keys, so that problems do too.
+// sorted iterates over a map in the order of its keys, so that problems have a
+// fixed order.
 func sorted(m map[string]string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -24,7 +24,8 @@ func validNode() *Node {
 
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJX3oHMrEjw6bfGmzEtHzjBQ4hDgTVfXSjbFUDqlxAfQ me@home"
 
-// Each change makes exactly the problems it names, as field: what.
+// Each change causes exactly the problems that its case lists, as "field:
+// what".
 func TestValidate(t *testing.T) {
 	provisioner := func(change func(p *Provisioner)) func(n *Node) {
 		return func(n *Node) { change(&n.Spec.Kubernetes.Provisioners[1]) }
@@ -48,7 +49,7 @@ func TestValidate(t *testing.T) {
 		"build of URL": {provisioner(func(p *Provisioner) {
 			p.SourceURL = "https://h/k.exe"
 			p.Build = &Build{Command: Command{Shell: "make"}}
-		}), []string{kubelet + ".build: is set, but sourceURL is not of this machine"}},
+		}), []string{kubelet + ".build: is set, but sourceURL is not a path on your machine"}},
 		"build patterns and environment": {provisioner(func(p *Provisioner) {
 			p.Build = &Build{Command: Command{Shell: "make"}, Watch: []string{"", "/a", `a\b`, "a/../../b", "a**.go", "[a]"}, Env: map[string]string{"A=B": ""}}
 		}), []string{kubelet + ".build.watch[0]: is empty", kubelet + `.build.watch[1]: "/a" is not a pattern below dir`, kubelet + `.build.watch[2]: "a\\b" is not a pattern below dir`,

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// Windows takes 259 characters without special measures, and a new binary waits
-// beside its destination under a longer name.
+// Windows accepts 259 characters without special measures, and a new binary is staged beside its destination under a
+// longer name.
 const (
 	maxPath      = 240
 	maxComponent = 235
@@ -30,10 +30,9 @@ func (e *PathError) Error() string {
 	return fmt.Sprintf("path %s %s; %s", quoted, e.What, e.Remedy)
 }
 
-// CleanWindowsPath returns the absolute path of a file or folder on a Windows
-// machine in its usual form: backslashes, none doubled, none at the end except
-// in a drive's root; case and spaces stay. The error, a *PathError, is for what is not absolute and
-// plain: .., network and device paths, reserved names, alternate data streams,
+// CleanWindowsPath returns the absolute path of a file or folder on a Windows machine in its usual form: backslashes,
+// none doubled, none at the end except in a drive's root; case and spaces do not change. It returns a *PathError for
+// a path that is not absolute and plain: .., network and device paths, reserved names, alternate data streams,
 // forbidden characters, and names that Windows would silently change.
 func CleanWindowsPath(path string) (string, error) {
 	refuse := func(what, remedy string) (string, error) {
@@ -65,8 +64,8 @@ func CleanWindowsPath(path string) (string, error) {
 	return clean, nil
 }
 
-// checkCharacters refuses what no Windows path holds. Control characters come
-// from YAML's double quotes, where \n, \b, \t and others are escapes.
+// checkCharacters rejects characters that no Windows path contains. Control characters come from YAML's double
+// quotes, where \n, \b, \t and others are escapes.
 func checkCharacters(path string) (what, remedy string) {
 	for _, r := range path {
 		switch {
@@ -82,7 +81,7 @@ func checkCharacters(path string) (what, remedy string) {
 	return "", ""
 }
 
-// checkRoot sees to it that a path with backslashes begins with a drive.
+// checkRoot rejects a path that does not begin with a drive; its separators must be backslashes.
 func checkRoot(path string) (what, remedy string) {
 	const absolute = `write an absolute path such as C:\k\kubelet.exe`
 	switch {
@@ -102,7 +101,7 @@ func checkRoot(path string) (what, remedy string) {
 	return "", ""
 }
 
-// checkComponent looks at one name between two backslashes.
+// checkComponent checks one name between two backslashes.
 func checkComponent(name string) (what, remedy string) {
 	switch {
 	case name == "." || name == "..":
@@ -119,9 +118,8 @@ func checkComponent(name string) (what, remedy string) {
 	return "", ""
 }
 
-// isDeviceName reports whether Windows opens a device when asked for the file:
-// nul, NUL.exe and "con .txt" all are. See "Naming Files, Paths, and
-// Namespaces" on learn.microsoft.com.
+// isDeviceName reports whether Windows opens a device instead of the file: it does for nul, NUL.exe and "con .txt".
+// See "Naming Files, Paths, and Namespaces" on learn.microsoft.com.
 func isDeviceName(name string) bool {
 	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	base = strings.TrimRight(base, " ")
@@ -149,5 +147,5 @@ func endsInSeparator(path string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// windowsLength counts as Windows does, in UTF-16 units.
+// windowsLength returns the length in UTF-16 units, as Windows counts.
 func windowsLength(s string) int { return len(utf16.Encode([]rune(s))) }

@@ -29,7 +29,7 @@ func TestCleanWindowsPath(t *testing.T) {
 			t.Errorf("CleanWindowsPath(%q) = %q, %v, want %q", path, got, err, want)
 		}
 	}
-	refused := map[string]string{ // to a part of what is wrong
+	refused := map[string]string{ // each to a part of the expected error
 		"":                                      "is empty",
 		`k\kubelet.exe`:                         "is relative",
 		`\k\kubelet.exe`:                        "is relative",
@@ -87,7 +87,7 @@ func TestCleanWindowsPath(t *testing.T) {
 	}
 }
 
-// windowsPath draws what looks like a path, right or wrong.
+// windowsPath generates texts that look like paths, valid or not.
 func windowsPath() *rapid.Generator[string] {
 	part := rapid.OneOf(
 		rapid.SampledFrom([]string{`c:`, `\`, `/`, `..`, `.`, ` `, `:`, `nul`, `COM1`, `k`, `a.exe`, `\\.\`, `?`, "\n", `é`, `%A%`}),
@@ -126,7 +126,7 @@ func TestCleanPathIsPlain(t *testing.T) {
 	})
 }
 
-// The verdict does not depend on case or on which separator is used.
+// The result depends neither on case nor on the separator.
 func TestCleanPathIgnoresCaseAndSeparator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := windowsPath().Draw(t, "path")
@@ -148,8 +148,8 @@ func asciiUpper(text string) string {
 	}, text)
 }
 
-// A path made of ordinary names is accepted, whatever is added to it to make it
-// dangerous is not.
+// A path of ordinary names is accepted; the same path with any dangerous
+// addition is refused.
 func TestDangerousPathsAreRefused(t *testing.T) {
 	name := rapid.StringMatching(`[a-z][a-z0-9 _-]{0,6}[wyz]`) // no device ends in these
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,7 +1,7 @@
 //go:build !windows
 
-// swdt-agent is swdt's half on a Windows node; elsewhere there is nothing for
-// it to do.
+// swdt-agent is the part of swdt that runs on a Windows node; on other systems
+// it only prints an error.
 package main
 
 import (

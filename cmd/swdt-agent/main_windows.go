@@ -1,6 +1,6 @@
-// swdt-agent is swdt's half on a Windows node: swdt uploads it, starts it over
-// SSH and speaks to it on its stdin and stdout. As a one-shot service it is the
-// guardian that brings a transaction to its end.
+// swdt-agent is the part of swdt that runs on a Windows node: swdt uploads it,
+// starts it over SSH and calls it over its stdin and stdout. As a one-shot
+// service it is the guardian that finishes a transaction.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/windows/svc"
 
 	"github.com/swdt-dev/swdt/internal/agent"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host/windows"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/platform/windows"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 func main() { os.Exit(run(context.Background(), os.Args[1:])) }
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) int {
 	service := &guardian{ctx: ctx, machine: machine, args: args}
 	err = svc.Run(layout.GuardianService, service)
 	if errors.Is(err, syswindows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
-		// Nobody's service: a person or a session started it.
+		// Not started by the SCM, but by a user or a session.
 		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func thisMachine() (agent.Machine, error) {
 	if err != nil {
 		return agent.Machine{}, fmt.Errorf("hash this program's own file: %w", err)
 	}
-	return agent.Machine{Host: windows.New(), Executable: path, Hash: hash}, nil
+	return agent.Machine{Platform: windows.New(), Executable: path, Hash: hash}, nil
 }
 
 func hashOf(path string) (string, error) {
@@ -70,8 +70,8 @@ func hashOf(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// guardian is the program as a service: the work is done between Running and
-// Stopped, and Stop and Shutdown end it early.
+// guardian is the program as a service. It works between the states Running and Stopped; the
+// controls Stop and Shutdown end it early.
 type guardian struct {
 	ctx      context.Context
 	machine  agent.Machine
@@ -85,7 +85,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	defer cancel()
 	done := make(chan int, 1)
 	go func() {
-		// A service's standard streams lead nowhere.
+		// A service's standard streams are not connected.
 		done <- agent.Main(ctx, g.machine, g.args, eof{}, io.Discard, os.Stderr)
 	}()
 	current := svc.Status{State: svc.Running, Accepts: accepts}
@@ -93,7 +93,8 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	for {
 		select {
 		case g.exitCode = <-done:
-			// Codes other than 0 are the program's own, not Windows's.
+			// Exit codes other than 0 are the program's own, not Windows error
+			// codes.
 			return g.exitCode != 0, uint32(g.exitCode)
 		case request := <-requests:
 			switch request.Cmd {
@@ -108,7 +109,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	}
 }
 
-// eof is an input with nothing in it.
+// eof is an empty input.
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }

@@ -1,5 +1,6 @@
-// swdt is the inner loop for people who develop Kubernetes on Windows nodes: it
-// pushes rebuilt binaries to them and restarts what runs them, over SSH.
+// swdt is the inner loop for people who develop Kubernetes on Windows nodes:
+// over SSH, it pushes rebuilt binaries to nodes and restarts the services that
+// run them.
 package main
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Set by the linker: -X main.version=… -X main.commit=…
+// The linker sets these: -X main.version=… -X main.commit=…
 var version, commit string
 
 func main() { os.Exit(run()) }

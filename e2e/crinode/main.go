@@ -1,8 +1,8 @@
 //go:build windows
 
-// Command crinode is the tests' and the benchmarks' own witness on the node: what
-// a call of the runtime takes there, what swdt's agents hold; and a simulated
-// runtime for where no real one can run so many pods.
+// Command crinode measures on the node for the tests and benchmarks: the time of a call
+// of the runtime, and the handles and threads of swdt's agents. It also serves a
+// simulated runtime, for more pods than a real one could run there.
 package main
 
 import (
@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/cri/measure"
-	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
+	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
 
 func main() {
@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// median prints the microseconds that the middle one of many calls took, of
-// Version unless another is named.
+// median prints the median duration of many calls in microseconds. It calls Version unless the
+// arguments name another method.
 func median(args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -58,7 +58,7 @@ func median(args []string) error {
 	return nil
 }
 
-// serve is a runtime with so many pods, until it is ended.
+// serve runs a runtime with the given number of pods until it is ended.
 func serve(args []string) error {
 	pods := 1
 	if len(args) > 0 {

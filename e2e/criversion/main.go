@@ -1,7 +1,7 @@
 //go:build windows
 
-// Command criversion prints the version of the runtime that serves CRI on a
-// named pipe, as the tests' own witness beside swdt's health check.
+// Command criversion prints the version of the runtime that serves CRI on a named pipe. The tests
+// use it as a check that is independent of swdt's health check.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 	"github.com/Microsoft/go-winio"
 
-	"github.com/swdt-dev/swdt/internal/cri"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
 func main() {

@@ -1,6 +1,6 @@
 //go:build windows
 
-// Command pktmon stands for Windows' packet monitor on a node that has none: see
+// Command pktmon stands in for Windows' packet monitor on a node that has none: see
 // package imitation.
 package main
 
@@ -8,8 +8,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/swdt-dev/swdt/internal/host/windows"
-	"github.com/swdt-dev/swdt/internal/pktmon/imitation"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/pktmonexe"
+	"github.com/swdt-dev/swdt/internal/platform/windows"
 )
 
-func main() { os.Exit(imitation.Main(context.Background(), windows.New(), os.Args[1:], os.Stdout)) }
+func main() { os.Exit(pktmonexe.Main(context.Background(), windows.New(), os.Args[1:], os.Stdout)) }

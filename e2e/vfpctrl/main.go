@@ -1,6 +1,6 @@
 //go:build windows
 
-// Command vfpctrl stands for the tool of the virtual filtering platform on a node
+// Command vfpctrl stands in for the tool of the virtual filtering platform on a node
 // that has none: see package imitation.
 package main
 
@@ -8,8 +8,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/swdt-dev/swdt/internal/host/windows"
-	"github.com/swdt-dev/swdt/internal/vfp/imitation"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/vfpctrlexe"
+	"github.com/swdt-dev/swdt/internal/platform/windows"
 )
 
-func main() { os.Exit(imitation.Main(context.Background(), windows.New(), os.Args[1:], os.Stdout)) }
+func main() { os.Exit(vfpctrlexe.Main(context.Background(), windows.New(), os.Args[1:], os.Stdout)) }

@@ -1,12 +1,11 @@
-// Package agent is swdt's half on the node: gRPC services, one file each, thin
-// over the interfaces of package host. It is portable: on Windows it runs on
-// host/windows, in tests and in the sandbox on host/simulated, and it is the
-// same code.
+// Package agent is the part of swdt that runs on the node: gRPC services, one file each, thin over the interfaces of
+// package platform. It is portable: the same code runs on platform/windows on Windows, and on platform/simulated in
+// tests and in the sandbox.
 //
-// A session is one stream (the agent's stdin and stdout): it begins with the
-// handshake, goes on with gRPC, and ends with the stream. Whatever the session
-// started ends with it, its locks too. What must outlive it is the guardian's
-// business: see package swap.
+// A session is one stream (the agent's stdin and stdout): it begins with the handshake, continues
+// with gRPC, and ends with the stream. Everything that the session started ends with it, its locks
+// too. Work that must outlive a session belongs to a guardian, a Windows service that runs the
+// agent's executable: see packages swap and pktmon.
 package agent
 
 import (
@@ -16,25 +15,25 @@ import (
 	"io"
 	"log"
 
-	"github.com/swdt-dev/swdt/internal/custody"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/pktmon"
-	"github.com/swdt-dev/swdt/internal/swap"
+	"github.com/swdt-dev/swdt/internal/agent/custody"
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
 
-// Machine is the machine an agent runs on, and the agent itself.
+// Machine is the machine on which an agent runs, and the agent itself.
 type Machine struct {
-	Host       *host.Host
+	Platform   *platform.Platform
 	Executable string      // the agent's own path on the node
 	Hash       string      // SHA-256 of that file, lower-case hex
-	Log        *log.Logger // for what only the node's side can tell; nil: discarded
+	Log        *log.Logger // for events that only the node can observe; nil: discarded
 }
 
-// inCustody is m with files that believe nothing of swdt's own which another account
-// could have put there.
+// inCustody returns m with its files wrapped by package custody, which refuses every file of swdt's
+// that another account could have made or changed.
 func (m Machine) inCustody() Machine {
-	m.Host = custody.Host(m.Host)
+	m.Platform = custody.Platform(m.Platform)
 	return m
 }
 
@@ -52,12 +51,10 @@ const (
 	exitUsage  = 2
 )
 
-// Main is the agent's program. Without arguments it serves one session on stdin
-// and stdout until stdin ends; with `guardian ID` it brings that transaction to
-// its end, with `capture ID` that capture; with `install` it puts itself in its place
-// on the node. It returns the exit code. Reads and
-// writes that stdin and stdout do not let go of may still be blocked when it
-// returns: end the process.
+// Main is the agent's program. Without arguments it serves one session on stdin and stdout until
+// stdin ends. With `guardian ID` it finishes that transaction, with `capture ID` that capture, and
+// with `install` it installs itself on the node. It returns the exit code. A read of stdin or a
+// write to stdout may still be blocked when Main returns, so the caller must then end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if m.Log == nil {
 		m.Log = log.New(stderr, "swdt-agent: ", log.LstdFlags|log.LUTC)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// drainTime is how long the last bytes may take to reach a peer that reads.
+// drainTime limits the time that the last bytes may take to reach a peer that
+// reads.
 const drainTime = time.Second
 
 // A bridge makes a net.Conn of a plain stream. gRPC needs deadlines and a Close
@@ -17,7 +18,7 @@ const drainTime = time.Second
 // between the other end and the stream.
 type bridge struct {
 	stream  io.ReadWriteCloser
-	far     net.Conn      // the end of the pipe that gRPC does not see
+	far     net.Conn      // the end of the pipe that gRPC does not use
 	written chan struct{} // closed when nothing more is written to stream
 	once    sync.Once
 }
@@ -37,8 +38,8 @@ func newBridge(stream io.ReadWriteCloser) (net.Conn, *bridge) {
 	return near, b
 }
 
-// close ends the stream. What gRPC has written before it closed its end gets a
-// moment to arrive, unless ctx has ended.
+// close ends the stream. Bytes that gRPC wrote before it closed its end have up
+// to drainTime to arrive, unless ctx has ended.
 func (b *bridge) close(ctx context.Context) {
 	b.once.Do(func() {
 		timer := time.NewTimer(drainTime)
@@ -53,12 +54,13 @@ func (b *bridge) close(ctx context.Context) {
 	})
 }
 
-// onlyReader and onlyWriter keep io.CopyBuffer to its buffer, whatever else the
-// stream can do.
+// onlyReader and onlyWriter make io.CopyBuffer use its buffer, whatever other
+// methods the stream has.
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// listener gives gRPC the session's one connection, and tells when it is over.
+// listener gives gRPC the session's one connection. Its channel ended is closed when gRPC has
+// closed that connection.
 type listener struct {
 	conn   chan net.Conn
 	ended  chan struct{}
@@ -93,7 +95,7 @@ type standardAddress struct{}
 func (standardAddress) Network() string { return "stdio" }
 func (standardAddress) String() string  { return "stdio" }
 
-// notifyingConn says when gRPC is done with the connection.
+// notifyingConn reports when gRPC has closed the connection.
 type notifyingConn struct {
 	net.Conn
 	ended chan struct{}

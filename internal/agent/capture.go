@@ -10,22 +10,23 @@ import (
 	"google.golang.org/grpc"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/pktmon"
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// captureSilence is how long the caller of a capture may give no sign of life: a
-// cut network shows itself in nothing else.
+// captureSilence is how long a capture continues without a message from its
+// caller. Nothing else reveals a broken network connection.
 const captureSilence = 10 * time.Second
 
-// captureService is package pktmon over RPC.
+// captureService exposes package pktmon over RPC.
 type captureService struct {
 	agentv1.UnimplementedCaptureServer
 	*session
 }
 
 func (s *session) captureMachine() pktmon.Machine {
-	return pktmon.Machine{Host: s.host, Executable: s.machine.Executable}
+	return pktmon.Machine{Platform: s.platform, Executable: s.machine.Executable}
 }
 
 func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
@@ -33,7 +34,7 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	if err != nil {
 		return err
 	}
-	var plan pktmon.Plan
+	var plan captureplan.Plan
 	if err := json.Unmarshal(first.GetData(), &plan); err != nil {
 		return fmt.Errorf("read the capture's plan: %w", err)
 	}
@@ -42,19 +43,19 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	}
 	hold, err := pktmon.Begin(stream.Context(), s.captureMachine(), plan)
 	if errors.Is(err, pktmon.ErrBusy) {
-		return fmt.Errorf("%w: %w", err, host.ErrInUse)
+		return fmt.Errorf("%w: %w", err, fault.ErrInUse)
 	}
 	if err != nil {
 		return err
 	}
 	release := func() {
 		if err := hold.Release(); err != nil {
-			s.log.Printf("let go of a capture: %v", err)
+			s.log.Printf("release a capture: %v", err)
 		}
 	}
 	defer release()
 	s.mu.Lock()
-	s.captured = append(s.captured, hold) // until the session ends: it fetches by other calls
+	s.captured = append(s.captured, hold) // until the session ends, since other calls fetch the packets
 	s.mu.Unlock()
 	go func() {
 		defer release()
@@ -65,7 +66,7 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 			}
 		}
 	}()
-	return pktmon.Follow(stream.Context(), s.captureMachine(), plan.ID, func(e pktmon.Event) error {
+	return pktmon.Follow(stream.Context(), s.captureMachine(), plan.ID, func(e captureplan.Event) error {
 		data, err := json.Marshal(e)
 		if err != nil {
 			return err
@@ -74,9 +75,10 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	})
 }
 
-// keep holds the packets of an earlier capture until the caller has fetched them.
+// keep holds the packets of an earlier capture until the caller has fetched
+// them.
 func (s *captureService) keep(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply], id string) error {
-	kept, err := pktmon.Keep(s.host.Files, id)
+	kept, err := pktmon.Keep(s.platform.Files, id)
 	if err != nil {
 		return err
 	}
@@ -87,9 +89,10 @@ func (s *captureService) keep(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	return errors.Join(err, kept.Unlock())
 }
 
-// guardCapture is the agent as the guardian of a capture; it returns the exit code.
+// guardCapture runs the agent as the guardian of a capture; it returns the exit
+// code.
 func guardCapture(ctx context.Context, m Machine, id string) int {
-	if err := pktmon.Guard(ctx, pktmon.Machine{Host: m.Host, Executable: m.Executable}, id); err != nil {
+	if err := pktmon.Guard(ctx, pktmon.Machine{Platform: m.Platform, Executable: m.Executable}, id); err != nil {
 		m.logger().Printf("capture %s: %v", id, err)
 		return exitFailed
 	}

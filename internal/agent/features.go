@@ -15,9 +15,9 @@ type featuresService struct {
 func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesRequest) (*agentv1.FeaturesReply, error) {
 	reply := &agentv1.FeaturesReply{}
 	for _, name := range request.GetNames() {
-		state, err := s.host.Features.State(ctx, name)
+		state, err := s.platform.Features.State(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("look at Windows feature %s: %w", name, err)
+			return nil, fmt.Errorf("read the state of Windows feature %s: %w", name, err)
 		}
 		reply.Features = append(reply.Features, &agentv1.Feature{Name: name, State: string(state)})
 	}
@@ -25,9 +25,9 @@ func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesR
 }
 
 func (s *featuresService) Set(ctx context.Context, request *agentv1.SetFeatureRequest) (*agentv1.SetFeatureReply, error) {
-	set, verb := s.host.Features.Disable, "disable"
+	set, verb := s.platform.Features.Disable, "disable"
 	if request.GetEnabled() {
-		set, verb = s.host.Features.Enable, "enable"
+		set, verb = s.platform.Features.Enable, "enable"
 	}
 	reboot, err := set(ctx, request.GetName())
 	if err != nil {

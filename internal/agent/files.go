@@ -11,11 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/hashcache"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// readChunk is the size of one message of a file's or a command's bytes.
+// readChunk is the number of bytes of a file or of a command's output in one
+// message.
 const readChunk = 512 << 10
 
 type filesService struct {
@@ -25,7 +26,7 @@ type filesService struct {
 }
 
 func (s *filesService) Stat(_ context.Context, request *agentv1.StatRequest) (*agentv1.FileInfo, error) {
-	info, err := s.host.Files.Stat(request.GetPath())
+	info, err := s.platform.Files.Stat(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (s *filesService) Stat(_ context.Context, request *agentv1.StatRequest) (*a
 }
 
 func (s *filesService) List(_ context.Context, request *agentv1.ListFilesRequest) (*agentv1.ListFilesReply, error) {
-	entries, err := s.host.Files.List(request.GetPath())
+	entries, err := s.platform.Files.List(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (s *filesService) List(_ context.Context, request *agentv1.ListFilesRequest
 	return reply, nil
 }
 
-func fileInfo(info host.FileInfo) *agentv1.FileInfo {
+func fileInfo(info platform.FileInfo) *agentv1.FileInfo {
 	return &agentv1.FileInfo{
 		Path:     info.Path,
 		Size:     info.Size,
@@ -67,7 +68,7 @@ func (s *filesService) Read(request *agentv1.ReadRequest, stream grpc.ServerStre
 	if request.GetOffset() < 0 {
 		return status.Errorf(codes.InvalidArgument, "read %s: negative offset %d", request.GetPath(), request.GetOffset())
 	}
-	file, err := s.host.Files.Open(request.GetPath())
+	file, err := s.platform.Files.Open(request.GetPath())
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *filesService) Read(request *agentv1.ReadRequest, stream grpc.ServerStre
 		n, err := io.ReadFull(file, buffer)
 		if n > 0 {
 			if err := stream.Send(&agentv1.ReadReply{Data: buffer[:n]}); err != nil {
-				return err // also when the client has gone
+				return err // also if the client has disconnected
 			}
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -107,14 +108,14 @@ func seek(file io.Seeker, request *agentv1.ReadRequest) error {
 }
 
 func (s *filesService) Rename(_ context.Context, request *agentv1.RenameRequest) (*agentv1.RenameReply, error) {
-	if err := s.host.Files.Rename(request.GetFrom(), request.GetTo(), request.GetReplace()); err != nil {
+	if err := s.platform.Files.Rename(request.GetFrom(), request.GetTo(), request.GetReplace()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RenameReply{}, nil
 }
 
 func (s *filesService) Remove(ctx context.Context, request *agentv1.RemoveRequest) (*agentv1.RemoveReply, error) {
-	remove := s.host.Files.Remove
+	remove := s.platform.Files.Remove
 	if request.GetRecursive() {
 		remove = func(path string) error { return s.removeTree(ctx, path) }
 	}
@@ -124,18 +125,19 @@ func (s *filesService) Remove(ctx context.Context, request *agentv1.RemoveReques
 	return &agentv1.RemoveReply{}, nil
 }
 
-// removeTree removes a file, or a folder with all below it. Links are removed
-// and never followed. (os.RemoveAll would do on Windows, but not under Wine 8.)
+// removeTree removes a file, or a folder with everything below it. It removes
+// links without following them. (os.RemoveAll would do on Windows, but not
+// under Wine 8.)
 func (s *filesService) removeTree(ctx context.Context, path string) error {
 	if isVolume(path) {
 		return status.Errorf(codes.InvalidArgument, "remove %s: that is a whole volume; name a folder on it", path)
 	}
-	info, err := s.host.Files.Stat(path)
+	info, err := s.platform.Files.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.Folder && !info.Link {
-		entries, err := s.host.Files.List(path)
+		entries, err := s.platform.Files.List(path)
 		if err != nil {
 			return err
 		}
@@ -148,10 +150,11 @@ func (s *filesService) removeTree(ctx context.Context, path string) error {
 			}
 		}
 	}
-	return s.host.Files.Remove(path)
+	return s.platform.Files.Remove(path)
 }
 
-// isVolume recognises C:, C:\ and what only looks longer, like C:\k\..
+// isVolume reports whether path is a volume: C:, C:\ or an equivalent such as
+// C:\k\..
 func isVolume(path string) bool {
 	path = strings.ReplaceAll(path, "/", `\`)
 	rest, drive := path, false
@@ -172,9 +175,9 @@ func isVolume(path string) bool {
 }
 
 func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolderRequest) (*agentv1.MakeFolderReply, error) {
-	make := s.host.Files.MakeFolder
+	make := s.platform.Files.MakeFolder
 	if sddl := request.GetSddl(); sddl != "" {
-		make = func(path string) error { return s.host.Files.NewFolder(path, sddl) }
+		make = func(path string) error { return s.platform.Files.NewFolder(path, sddl) }
 	}
 	if err := make(request.GetPath()); err != nil {
 		return nil, err
@@ -183,7 +186,7 @@ func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolder
 }
 
 func (s *filesService) GetACL(_ context.Context, request *agentv1.GetACLRequest) (*agentv1.GetACLReply, error) {
-	sddl, err := s.host.Files.ACL(request.GetPath())
+	sddl, err := s.platform.Files.ACL(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +194,7 @@ func (s *filesService) GetACL(_ context.Context, request *agentv1.GetACLRequest)
 }
 
 func (s *filesService) SetACL(_ context.Context, request *agentv1.SetACLRequest) (*agentv1.SetACLReply, error) {
-	if err := s.host.Files.SetACL(request.GetPath(), request.GetSddl()); err != nil {
+	if err := s.platform.Files.SetACL(request.GetPath(), request.GetSddl()); err != nil {
 		return nil, err
 	}
 	return &agentv1.SetACLReply{}, nil

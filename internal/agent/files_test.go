@@ -20,20 +20,21 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const target = `C:\k\upload.bin`
 
-// put writes a file from the machine's side.
+// put writes a file as another program of the machine would.
 func put(t testing.TB, m *simulated.Machine, path string, content []byte) {
 	t.Helper()
 	files := m.Process("setup").Files
 	if err := files.MakeFolder(path[:strings.LastIndex(path, `\`)+1]); err != nil {
 		t.Fatal(err)
 	}
-	f, err := files.Create(path, host.CreateTruncate)
+	f, err := files.Create(path, platform.CreateTruncate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +44,12 @@ func put(t testing.TB, m *simulated.Machine, path string, content []byte) {
 	}
 }
 
-// get reads a file from the machine's side; found is false where there is none.
+// get reads a file as another program of the machine would; found is false if
+// there is none.
 func get(t testing.TB, m *simulated.Machine, path string) (content []byte, found bool) {
 	t.Helper()
 	f, err := m.Process("look").Files.Open(path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil, false
 	}
 	if err != nil {
@@ -91,7 +93,7 @@ func sendHeader(t testing.TB, w upload, h *agentv1.WriteHeader) {
 	}
 }
 
-// write sends a whole file in messages of so many bytes.
+// write sends a whole file in messages of chunk bytes.
 func (c *client) write(ctx context.Context, h *agentv1.WriteHeader, body []byte, chunk int) (*agentv1.WriteReply, error) {
 	w, err := c.files.Write(ctx)
 	if err != nil {
@@ -102,13 +104,13 @@ func (c *client) write(ctx context.Context, h *agentv1.WriteHeader, body []byte,
 		n := min(chunk, len(body))
 		request.Data, body = body[:n], body[n:]
 		if err := w.Send(request); err != nil || len(body) == 0 {
-			return w.CloseAndRecv() // after a failed Send it has the reason
+			return w.CloseAndRecv() // which returns the reason of a failed Send
 		}
 		request = &agentv1.WriteRequest{}
 	}
 }
 
-// read collects a file.
+// read returns the contents of a file.
 func (c *client) read(ctx context.Context, path string, offset int64) ([]byte, error) {
 	r, err := c.files.Read(ctx, &agentv1.ReadRequest{Path: path, Offset: offset})
 	if err != nil {
@@ -184,7 +186,8 @@ func TestWriteKeepsTheTimeOfChange(t *testing.T) {
 	}
 }
 
-// What cannot become the announced file is refused, and nothing of it stays.
+// Data that cannot become the announced file is refused, and nothing of it
+// stays.
 func TestWriteLeavesNothingOfAWrongFile(t *testing.T) {
 	content := random(1 << 20)
 	packed := compressed(t, content)
@@ -222,7 +225,7 @@ func TestWriteLeavesNothingOfAWrongFile(t *testing.T) {
 	}
 }
 
-// What makes no sense is refused before anything is touched.
+// Invalid headers are refused before any file is changed.
 func TestWriteRefusesBadHeaders(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	put(t, m, target, []byte("0123456789"))
@@ -247,10 +250,10 @@ func TestWriteRefusesBadHeaders(t *testing.T) {
 	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, Size: 20, Offset: 9, Sha256: hash}, nil, 1); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("continue elsewhere: got %v", err)
 	}
-	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, NewOnly: true}, nil, 1); !is(err, host.ErrExist) {
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, NewOnly: true}, nil, 1); !is(err, fault.ErrExist) {
 		t.Errorf("new_only: got %v", err)
 	}
-	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: `C:\Windows`}, nil, 1); !is(err, host.ErrIsDirectory) {
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: `C:\Windows`}, nil, 1); !is(err, fault.ErrIsDirectory) {
 		t.Errorf("a folder: got %v", err)
 	}
 	if content, _ := get(t, m, target); string(content) != "0123456789" {
@@ -274,7 +277,7 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 		if packed {
 			body = compressed(t, content)
 		}
-		if _, err := c.write(t.Context(), header, body, 1<<20); !is(err, host.ErrDiskFull) {
+		if _, err := c.write(t.Context(), header, body, 1<<20); !is(err, fault.ErrDiskFull) {
 			t.Errorf("zstd %v: got %v", packed, err)
 		}
 		if _, found := get(t, m, header.GetPath()); found {
@@ -283,7 +286,7 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	}
 }
 
-// A cut upload stays, and any number of cuts later the file is whole.
+// A cut upload stays, and the file is complete after any number of cuts.
 func TestACutUploadIsContinued(t *testing.T) {
 	content := random(400 << 10)
 	for _, cuts := range [][]int64{{}, {0}, {0, 0, 100 << 10}, {123, 333_333}, {200 << 10, 200 << 10, 399 << 10}, {400 << 10}} {
@@ -311,7 +314,7 @@ func TestACutUploadIsContinued(t *testing.T) {
 }
 
 // cutUpload sends content from offset on, cuts the stream when the file has
-// `enough` bytes, and returns how many are there.
+// `enough` bytes, and returns the size of the file.
 func cutUpload(t *testing.T, m *simulated.Machine, content []byte, offset, enough int64) int64 {
 	t.Helper()
 	c := connect(t, m.Process("agent"))
@@ -390,7 +393,7 @@ func TestHashIsCachedUntilTheFileChanges(t *testing.T) {
 }
 
 type countingFiles struct {
-	host.Files
+	platform.Files
 	opened int // reads of target
 }
 
@@ -411,7 +414,7 @@ func TestRenameAndFolders(t *testing.T) {
 	put(t, m, `C:\a\one`, []byte("1"))
 	put(t, m, `C:\a\two`, []byte("2"))
 	_, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`})
-	if !is(err, host.ErrExist) {
+	if !is(err, fault.ErrExist) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`, Replace: true}); err != nil {
@@ -441,7 +444,7 @@ func TestRemove(t *testing.T) {
 	if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\a`, Recursive: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: `C:\a`}); !is(err, host.ErrNotExist) {
+	if _, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: `C:\a`}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	for _, volume := range []string{`C:`, `c:\`, `C:/`, `C:\.`, `C:\a\..\`, `C:\..`} {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
 type firewallService struct {
@@ -13,7 +13,7 @@ type firewallService struct {
 }
 
 func (s *firewallService) List(ctx context.Context, _ *agentv1.ListFirewallRulesRequest) (*agentv1.ListFirewallRulesReply, error) {
-	rules, err := s.host.Firewall.Rules(ctx)
+	rules, err := s.platform.Firewall.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *firewallService) List(ctx context.Context, _ *agentv1.ListFirewallRules
 }
 
 func (s *firewallService) Add(ctx context.Context, r *agentv1.FirewallRule) (*agentv1.AddFirewallRuleReply, error) {
-	err := s.host.Firewall.Add(ctx, host.FirewallRule{
+	err := s.platform.Firewall.Add(ctx, platform.FirewallRule{
 		Name: r.GetName(), Group: r.GetGroup(), Enabled: r.GetEnabled(), Inbound: r.GetInbound(), Allow: r.GetAllow(),
 		Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram(), Profiles: r.GetProfiles(), Addresses: r.GetAddresses(),
 	})
@@ -39,14 +39,14 @@ func (s *firewallService) Add(ctx context.Context, r *agentv1.FirewallRule) (*ag
 }
 
 func (s *firewallService) Remove(ctx context.Context, request *agentv1.RemoveFirewallRuleRequest) (*agentv1.RemoveFirewallRuleReply, error) {
-	if err := s.host.Firewall.Remove(ctx, request.GetName()); err != nil {
+	if err := s.platform.Firewall.Remove(ctx, request.GetName()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RemoveFirewallRuleReply{}, nil
 }
 
 func (s *firewallService) EnableGroup(ctx context.Context, request *agentv1.EnableFirewallGroupRequest) (*agentv1.EnableFirewallGroupReply, error) {
-	if err := s.host.Firewall.EnableGroup(ctx, request.GetGroup(), request.GetEnabled()); err != nil {
+	if err := s.platform.Firewall.EnableGroup(ctx, request.GetGroup(), request.GetEnabled()); err != nil {
 		return nil, err
 	}
 	return &agentv1.EnableFirewallGroupReply{}, nil

@@ -4,10 +4,11 @@ import (
 	"context"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// computeService tells of the Host Network Service and the Host Compute Service.
+// computeService lists the objects of the Host Network Service and the Host
+// Compute Service.
 type computeService struct {
 	agentv1.UnimplementedComputeServer
 	*session
@@ -15,8 +16,8 @@ type computeService struct {
 
 func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRequest) (*agentv1.ComputeReply, error) {
 	reply := &agentv1.ComputeReply{}
-	if request.GetKind() == host.HCSSystems {
-		systems, err := s.host.Compute.Systems(ctx)
+	if request.GetKind() == platform.HCSSystems {
+		systems, err := s.platform.Compute.Systems(ctx)
 		for _, system := range systems {
 			reply.Objects = append(reply.Objects, &agentv1.ComputeObject{
 				Id: system.ID, Document: system.Summary, Properties: system.Properties, Failure: system.Failure,
@@ -24,7 +25,7 @@ func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRe
 		}
 		return reply, err
 	}
-	objects, err := s.host.Compute.NetworkObjects(ctx, host.NetworkKind(request.GetKind()))
+	objects, err := s.platform.Compute.NetworkObjects(ctx, platform.NetworkKind(request.GetKind()))
 	for _, object := range objects {
 		reply.Objects = append(reply.Objects, &agentv1.ComputeObject{Document: object})
 	}
@@ -32,5 +33,5 @@ func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRe
 }
 
 func (s *computeService) Terminate(ctx context.Context, request *agentv1.ComputeRequest) (*agentv1.ComputeReply, error) {
-	return &agentv1.ComputeReply{}, s.host.Compute.Terminate(ctx, request.GetId())
+	return &agentv1.ComputeReply{}, s.platform.Compute.Terminate(ctx, request.GetId())
 }

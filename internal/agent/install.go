@@ -10,20 +10,20 @@ import (
 	"io"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/custody"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/agent/custody"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// install puts this program in its place on the node, as swdt asks at the first
-// contact: it runs then from the administrator's own profile, where no other user can
-// write. It says how that went in one line on stdout.
+// install installs this program on the node, as swdt requests at the first contact: the program then runs from the
+// administrator's own profile, where no other user can write. It reports the result in one line on stdout.
 func install(ctx context.Context, m Machine, stdout io.Writer) int {
-	i := &installation{files: custody.Files(m.Host.Files), executable: m.Executable, hash: m.Hash, path: layout.Agent(m.Hash)}
+	i := &installation{files: custody.Files(m.Platform.Files), executable: m.Executable, hash: m.Hash, path: layout.Agent(m.Hash)}
 	result := handshake.Installed{Path: i.path}
 	var err error
-	if result.MovedAside, err = custody.Secure(m.Host.Files); err == nil {
+	if result.MovedAside, err = custody.Secure(m.Platform.Files); err == nil {
 		result.Kept, err = i.run(ctx)
 	}
 	if err != nil {
@@ -44,26 +44,26 @@ func failureKind(err error) handshake.FailureKind {
 	switch {
 	case errors.As(err, &foreign):
 		return handshake.Foreign
-	case errors.Is(err, host.ErrPermission):
+	case errors.Is(err, fault.ErrPermission):
 		return handshake.NotAllowed
-	case errors.Is(err, host.ErrDiskFull):
+	case errors.Is(err, fault.ErrDiskFull):
 		return handshake.DiskFull
 	}
 	return handshake.Failed
 }
 
-// installation copies an agent to its place.
+// installation copies an agent to its place on the node.
 type installation struct {
-	files      host.Files
+	files      platform.Files
 	executable string // this program's own file
 	hash       string
 	path       string
 }
 
-// placeTries bounds the renames that other swdt spoil.
-const placeTries = 10
+// maxRenames limits how often run repeats a rename that another swdt on the node disturbs.
+const maxRenames = 10
 
-// run leaves an agent alone that is this one; kept then.
+// run installs the agent. If this very agent is installed already, it changes nothing and returns kept.
 func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	if kept, err := i.isThere(ctx); kept || err != nil {
 		return kept, err
@@ -80,11 +80,11 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 		if err == nil {
 			return false, nil
 		}
-		// What cannot be replaced runs, in another session: this very agent, then.
+		// A file that cannot be replaced is running in another session, so it is this very agent.
 		kept, look := i.isThere(ctx)
-		if kept || look != nil || try == placeTries {
+		if kept || look != nil || try == maxRenames {
 			if !kept {
-				err = errors.Join(fmt.Errorf("put the agent in its place: %w", err), look)
+				err = errors.Join(fmt.Errorf("install the agent: %w", err), look)
 			} else {
 				err = nil
 			}
@@ -93,14 +93,14 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	}
 }
 
-// isThere reports whether exactly this agent is in its place. Custody has judged it.
+// isThere reports whether exactly this agent is installed. Custody has judged the file.
 func (i *installation) isThere(ctx context.Context) (bool, error) {
 	sum, err := i.hashOf(ctx, i.path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read the agent that is there: %w", err)
+		return false, fmt.Errorf("read the installed agent: %w", err)
 	}
 	return sum == i.hash, nil
 }
@@ -153,7 +153,7 @@ func (i *installation) hashOf(ctx context.Context, path string) (string, error) 
 }
 
 func (i *installation) discard(path string) error {
-	if err := i.files.Remove(path); err != nil && !errors.Is(err, host.ErrNotExist) {
+	if err := i.files.Remove(path); err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	return nil

@@ -12,15 +12,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/access"
 	"github.com/swdt-dev/swdt/internal/agent"
-	"github.com/swdt-dev/swdt/internal/custody"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/pktmon"
-	"github.com/swdt-dev/swdt/internal/swap"
+	"github.com/swdt-dev/swdt/internal/agent/custody"
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 const (
@@ -51,7 +52,7 @@ func (i *installer) path() string { return layout.Agent(i.hash) }
 func (i *installer) install(t *testing.T) handshake.Installed {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	m := agent.Machine{Host: i.Process("install"), Executable: uploaded, Hash: i.hash}
+	m := agent.Machine{Platform: i.Process("install"), Executable: uploaded, Hash: i.hash}
 	code := agent.Main(t.Context(), m, []string{handshake.InstallArgument}, strings.NewReader(""), &stdout, &stderr)
 	result, ok := handshake.FindInstalled("Welcome to win!\r\n" + stdout.String())
 	if !ok || (code == 0) != (result.Failure == "") {
@@ -60,8 +61,7 @@ func (i *installer) install(t *testing.T) handshake.Installed {
 	return result
 }
 
-// isSafe fails unless this very agent stands in its place, and no other user can
-// change it or anything above it.
+// isSafe fails unless this very agent is installed, and no other user can change it or any folder above it.
 func (i *installer) isSafe(t *testing.T) {
 	t.Helper()
 	files := i.Process("look").Files
@@ -97,7 +97,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// At a second user's first contact nothing changes, not even for a moment.
+// The first contact of a second user changes nothing, not even temporarily.
 func TestInstallLeavesAnAgentAloneThatIsThere(t *testing.T) {
 	i := newInstaller(t)
 	i.install(t)
@@ -125,7 +125,7 @@ func TestInstallSaysWhyNot(t *testing.T) {
 		i := newInstaller(t)
 		var stdout bytes.Buffer
 		i.WriteFile(`C:\Windows\Temp\agent.exe`, i.agent)
-		m := agent.Machine{Host: i.SpawnAs("install", simulated.User).Host, Executable: `C:\Windows\Temp\agent.exe`, Hash: i.hash}
+		m := agent.Machine{Platform: i.SpawnAs("install", simulated.User).Platform, Executable: `C:\Windows\Temp\agent.exe`, Hash: i.hash}
 		agent.Main(t.Context(), m, []string{handshake.InstallArgument}, strings.NewReader(""), &stdout, io.Discard)
 		if result, _ := handshake.FindInstalled(stdout.String()); result.Failure != handshake.NotAllowed {
 			t.Errorf("got %+v", result)
@@ -141,7 +141,7 @@ func TestInstallSaysWhyNot(t *testing.T) {
 	t.Run("a root that cannot be moved", func(t *testing.T) {
 		i := newInstaller(t)
 		user := i.SpawnAs("user.exe", simulated.User)
-		if err := user.Host.Files.MakeFolder(layout.Root); err != nil {
+		if err := user.Platform.Files.MakeFolder(layout.Root); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := user.Hold(layout.Root, access.ReadData, true); err != nil {
@@ -153,24 +153,24 @@ func TestInstallSaysWhyNot(t *testing.T) {
 	})
 }
 
-// A journal that another user planted would have the guardian, which is SYSTEM, give
-// services command lines of his choice.
+// A journal planted by another user would make the guardian, which is SYSTEM, give services command lines of that
+// user's choice.
 func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 	for _, when := range []string{"before the first contact", "with a lock that he holds"} {
 		t.Run(when, func(t *testing.T) {
 			i := newInstaller(t)
-			i.AddService(host.ServiceConfig{Name: "kubelet", CommandLine: `C:\k\kubelet.exe`, StartType: host.StartManual})
+			i.AddService(platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\k\kubelet.exe`, StartType: platform.StartManual})
 			user := i.SpawnAs("user.exe", simulated.User)
 			const id = "20240101-000000-0badc0de"
-			plant(t, user.Host.Files, layout.Journals+`\`+id+".jsonl", plantedJournal(t))
+			plant(t, user.Platform.Files, layout.Journals+`\`+id+".jsonl", plantedJournal(t))
 			if when != "before the first contact" {
-				if _, err := user.Host.Files.Lock(layout.LockFile, []byte("me, for ever")); err != nil {
+				if _, err := user.Platform.Files.Lock(layout.LockFile, []byte("me, for ever")); err != nil {
 					t.Fatal(err)
 				}
 			}
 			i.ForgetOperations()
 
-			m := agent.Machine{Host: i.Process("guardian"), Executable: uploaded, Hash: i.hash}
+			m := agent.Machine{Platform: i.Process("guardian"), Executable: uploaded, Hash: i.hash}
 			if code := agent.Main(t.Context(), m, []string{swap.GuardianArgument, id}, strings.NewReader(""), io.Discard, io.Discard); code == 0 {
 				t.Error("the guardian is content")
 			}
@@ -204,18 +204,18 @@ func plantedJournal(t *testing.T) string {
 	return lines
 }
 
-func plant(t *testing.T, files host.Files, path, content string) {
+func plant(t *testing.T, files platform.Files, path, content string) {
 	t.Helper()
 	if err := tryPlant(files, path, content); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryPlant(files host.Files, path, content string) error {
+func tryPlant(files platform.Files, path, content string) error {
 	if err := files.MakeFolder(path[:strings.LastIndex(path, `\`)]); err != nil {
 		return err
 	}
-	w, err := files.Create(path, host.CreateTruncate)
+	w, err := files.Create(path, platform.CreateTruncate)
 	if err != nil {
 		return err
 	}
@@ -223,30 +223,30 @@ func tryPlant(files host.Files, path, content string) error {
 	return errors.Join(err, w.Close())
 }
 
-// intruder is an ordinary user who knows every name that swdt uses.
+// intruder is an ordinary user that knows every name that swdt uses.
 type intruder struct {
 	*simulated.Process
 	machine *installer
 	holds   []*simulated.Hold
-	stolen  string // what he could read of the secret
+	stolen  string // the part of the secret that the intruder could read
 }
 
-// tricks are what he tries. Each fails silently where Windows does not let him.
+// tricks returns the intruder's attempts. Each fails silently if Windows denies it.
 func tricks() map[string]func(*intruder) {
 	return map[string]func(*intruder){
 		"plants everything": (*intruder).plantAll,
 		"makes the root and keeps every right to it": func(u *intruder) {
-			_ = u.Host.Files.MakeFolder(layout.Root)
+			_ = u.Platform.Files.MakeFolder(layout.Root)
 			u.keep(layout.Root, access.All&^0x100000, false)
 			u.useHandles()
 		},
 		"opens the root for everybody": func(u *intruder) {
-			_ = u.Host.Files.NewFolder(layout.Root, "D:P(A;OICI;FA;;;WD)")
-			_ = u.Host.Files.SetACL(layout.Root, "D:P(A;OICI;FA;;;WD)")
+			_ = u.Platform.Files.NewFolder(layout.Root, "D:P(A;OICI;FA;;;WD)")
+			_ = u.Platform.Files.SetACL(layout.Root, "D:P(A;OICI;FA;;;WD)")
 			u.plantAll()
 		},
 		"makes the root and holds it alone": func(u *intruder) {
-			if u.Host.Files.MakeFolder(layout.Root) == nil {
+			if u.Platform.Files.MakeFolder(layout.Root) == nil {
 				u.keep(layout.Root, access.ReadData, true)
 			}
 		},
@@ -255,7 +255,7 @@ func tricks() map[string]func(*intruder) {
 			u.keep(layout.LockFile, access.ReadData|access.WriteData, false)
 			u.useHandles()
 		},
-		"makes the root a file":     func(u *intruder) { _ = tryPlant(u.Host.Files, layout.Root, evil) },
+		"makes the root a file":     func(u *intruder) { _ = tryPlant(u.Platform.Files, layout.Root, evil) },
 		"makes the root a junction": func(u *intruder) { u.lead(layout.Root) },
 		"makes a folder in it a junction": func(u *intruder) {
 			for _, path := range []string{layout.Agents, layout.Journals, layout.Captures, layout.Trace} {
@@ -264,12 +264,12 @@ func tricks() map[string]func(*intruder) {
 		},
 		"takes the lock": func(u *intruder) {
 			u.plantAll()
-			_, _ = u.Host.Files.Lock(layout.LockFile, []byte(evil))
+			_, _ = u.Platform.Files.Lock(layout.LockFile, []byte(evil))
 		},
 		"moves things away": func(u *intruder) {
 			for _, path := range append(u.known(), layout.Journals, layout.Agents, layout.Root) {
-				_ = u.Host.Files.Rename(path, `C:\ProgramData\away`, false)
-				_ = u.Host.Files.Remove(path)
+				_ = u.Platform.Files.Rename(path, `C:\ProgramData\away`, false)
+				_ = u.Platform.Files.Remove(path)
 			}
 			u.plantAll()
 		},
@@ -286,7 +286,7 @@ func (u *intruder) known() []string {
 
 func (u *intruder) plantAll() {
 	for _, path := range u.known() {
-		_ = tryPlant(u.Host.Files, path, evil)
+		_ = tryPlant(u.Platform.Files, path, evil)
 	}
 }
 
@@ -297,13 +297,13 @@ func (u *intruder) keep(path string, rights access.Rights, exclusive bool) {
 }
 
 func (u *intruder) lead(path string) {
-	_ = u.Host.Files.MakeFolder(`C:\ProgramData\his`)
-	_ = tryPlant(u.Host.Files, `C:\ProgramData\his\swdt-agent.exe`, evil)
-	_ = u.Host.Files.MakeFolder(path[:strings.LastIndex(path, `\`)])
+	_ = u.Platform.Files.MakeFolder(`C:\ProgramData\his`)
+	_ = tryPlant(u.Platform.Files, `C:\ProgramData\his\swdt-agent.exe`, evil)
+	_ = u.Platform.Files.MakeFolder(path[:strings.LastIndex(path, `\`)])
 	_ = u.Junction(path, `C:\ProgramData\his`)
 }
 
-// useHandles does what his old handles let him do by now.
+// useHandles does everything that the intruder's old handles allow by now.
 func (u *intruder) useHandles() {
 	for _, h := range u.holds {
 		_ = h.SetACL("D:P(A;OICI;FA;;;WD)")
@@ -314,10 +314,10 @@ func (u *intruder) useHandles() {
 	}
 }
 
-// spy reads whatever he can.
+// spy reads everything that the intruder has access to.
 func (u *intruder) spy() {
 	for _, path := range u.known() {
-		file, err := u.Host.Files.Open(path)
+		file, err := u.Platform.Files.Open(path)
 		if err != nil {
 			continue
 		}
@@ -329,37 +329,37 @@ func (u *intruder) spy() {
 	}
 }
 
-// work is what the administrator's swdt does on the node with files of its own. It
-// returns everything that it read and believed.
+// work does what the administrator's swdt does on the node with its own files. It returns everything that it read and
+// trusted.
 func work(ctx context.Context, i *installer) (believed []string, err error) {
-	h := custody.Host(i.Process("agent"))
-	lock, err := h.Files.Lock(layout.LockFile, []byte("swdt"))
+	p := custody.Platform(i.Process("agent"))
+	lock, err := p.Files.Lock(layout.LockFile, []byte("swdt"))
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Unlock()
 	for _, path := range []string{layout.JoinRecord, layout.JoinConfiguration, layout.Journals + `\20240101-000000-0badc0de.jsonl`, layout.TraceRecord} {
-		read, err := recordOf(h.Files, path)
+		read, err := recordOf(p.Files, path)
 		believed = append(believed, read)
 		if err != nil {
 			return believed, err
 		}
 	}
-	if _, err := swap.Transactions(h.Files); err != nil {
+	if _, err := swap.Transactions(p.Files); err != nil {
 		return believed, err
 	}
-	return believed, pktmon.Heal(ctx, pktmon.Machine{Host: h})
+	return believed, pktmon.Heal(ctx, pktmon.Machine{Platform: p})
 }
 
 // recordOf reads a record, if there is one, and replaces it.
-func recordOf(files host.Files, path string) (read string, err error) {
+func recordOf(files platform.Files, path string) (read string, err error) {
 	if file, err := files.Open(path); err == nil {
 		content, err := io.ReadAll(file)
 		if err := errors.Join(err, file.Close()); err != nil {
 			return "", err
 		}
 		read = string(content)
-	} else if !errors.Is(err, host.ErrNotExist) {
+	} else if !errors.Is(err, fault.ErrNotExist) {
 		return "", err
 	}
 	if err := tryPlant(files, path+".new", secret); err != nil {
@@ -372,13 +372,13 @@ func recordOf(files host.Files, path string) (read string, err error) {
 func refused(t *testing.T, err error) {
 	t.Helper()
 	var foreign *custody.ForeignError
-	if err != nil && !errors.As(err, &foreign) && !errors.Is(err, host.ErrPermission) && !errors.Is(err, host.ErrInUse) && !errors.Is(err, host.ErrNotExist) {
+	if err != nil && !errors.As(err, &foreign) && !errors.Is(err, fault.ErrPermission) && !errors.Is(err, fault.ErrInUse) && !errors.Is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// An ordinary user acts before any operation of the first contact and of what follows
-// it: with each trick before each operation alone, and before every one.
+// An ordinary user acts before any operation of the first contact and of the operations that follow it: with each
+// trick before each operation alone, and before all of them.
 func TestAnOrdinaryUserGainsNothingBetweenAnyTwoOperations(t *testing.T) {
 	count := newInstaller(t)
 	operations := 0

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 type machineService struct {
@@ -18,14 +18,14 @@ type machineService struct {
 }
 
 func (s *machineService) Facts(ctx context.Context, _ *agentv1.FactsRequest) (*agentv1.FactsReply, error) {
-	facts, err := s.host.Machine.Facts(ctx)
+	facts, err := s.platform.Machine.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return factsReply(facts), nil
 }
 
-func factsReply(f host.Facts) *agentv1.FactsReply {
+func factsReply(f platform.Facts) *agentv1.FactsReply {
 	return &agentv1.FactsReply{
 		Hostname:        f.Hostname,
 		Product:         f.Product,
@@ -47,23 +47,23 @@ func factsReply(f host.Facts) *agentv1.FactsReply {
 }
 
 func (s *machineService) Reboot(ctx context.Context, request *agentv1.RebootRequest) (*agentv1.RebootReply, error) {
-	if err := s.host.Machine.Reboot(ctx, request.GetReason()); err != nil {
+	if err := s.platform.Machine.Reboot(ctx, request.GetReason()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RebootReply{}, nil
 }
 
-// maxHolder bounds what a holder may write about itself.
+// maxHolder limits a holder's description of itself, in bytes.
 const maxHolder = 4 << 10
 
 func (s *machineService) Lock(_ context.Context, request *agentv1.LockRequest) (*agentv1.LockReply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lock != nil {
-		return &agentv1.LockReply{}, nil // this session has it already
+		return &agentv1.LockReply{}, nil // this session holds the lock already
 	}
 	holder := request.GetHolder()
-	lock, err := s.host.Files.Lock(layout.LockFile, []byte(holder[:min(len(holder), maxHolder)]))
+	lock, err := s.platform.Files.Lock(layout.LockFile, []byte(holder[:min(len(holder), maxHolder)]))
 	if err != nil {
 		return nil, fmt.Errorf("lock the node: %w", err)
 	}

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
-// reachTimeout is how long Reach waits where the request does not say.
+// reachTimeout is how long Reach waits if the request has no timeout.
 const reachTimeout = 5 * time.Second
 
 type networkService struct {
@@ -26,7 +26,7 @@ func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachReques
 	if timeout <= 0 {
 		timeout = reachTimeout
 	}
-	reach, err := s.host.Network.Reach(ctx, request.GetAddress(), timeout)
+	reach, err := s.platform.Network.Reach(ctx, request.GetAddress(), timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachReques
 }
 
 func (s *networkService) Resolve(ctx context.Context, request *agentv1.ResolveRequest) (*agentv1.ResolveReply, error) {
-	addresses, err := s.host.Network.Resolve(ctx, request.GetName())
+	addresses, err := s.platform.Network.Resolve(ctx, request.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *networkService) Resolve(ctx context.Context, request *agentv1.ResolveRe
 }
 
 func (s *networkService) HTTPGet(ctx context.Context, request *agentv1.HTTPGetRequest) (*agentv1.HTTPGetReply, error) {
-	status, body, err := s.host.Network.HTTPGet(ctx, request.GetUrl())
+	status, body, err := s.platform.Network.HTTPGet(ctx, request.GetUrl())
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +52,19 @@ func (s *networkService) HTTPGet(ctx context.Context, request *agentv1.HTTPGetRe
 }
 
 func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequest) (*agentv1.ListenersReply, error) {
-	listeners, err := s.host.Network.Listeners(ctx)
+	listeners, err := s.platform.Network.Listeners(ctx)
 	if err != nil {
 		return nil, err
 	}
-	processes, err := s.host.Processes.List(ctx)
+	processes, err := s.platform.Processes.List(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("name who listens: %w", err)
+		return nil, fmt.Errorf("find the processes that listen: %w", err)
 	}
-	byPID := map[uint32]host.Process{}
+	byPID := map[uint32]platform.Process{}
 	for _, p := range processes {
 		byPID[p.PID] = p
 	}
-	delete(byPID, 0) // the idle process; as an owner it is no process that is known
+	delete(byPID, 0) // the idle process; as an owner, 0 means an unknown process
 	reply := &agentv1.ListenersReply{}
 	for _, l := range listeners {
 		owner := byPID[l.PID]
@@ -78,7 +78,7 @@ func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequ
 func (s *networkService) CRIVersion(ctx context.Context, request *agentv1.CRIVersionRequest) (*agentv1.CRIVersionReply, error) {
 	version, err := cri.Version(ctx, s.pipe(request.GetPipe()))
 	if err != nil {
-		return nil, fmt.Errorf("ask the container runtime for its version: %w", err)
+		return nil, fmt.Errorf("get the container runtime's version: %w", err)
 	}
 	return &agentv1.CRIVersionReply{
 		RuntimeName: version.RuntimeName, RuntimeVersion: version.RuntimeVersion, RuntimeApiVersion: version.RuntimeAPIVersion,
@@ -88,11 +88,11 @@ func (s *networkService) CRIVersion(ctx context.Context, request *agentv1.CRIVer
 func (s *networkService) CRIStatus(ctx context.Context, request *agentv1.CRIStatusRequest) (*agentv1.CRIStatusReply, error) {
 	status, err := cri.Status(ctx, s.pipe(request.GetPipe()), request.GetVerbose())
 	if err != nil {
-		return nil, fmt.Errorf("ask the container runtime for its status: %w", err)
+		return nil, fmt.Errorf("get the container runtime's status: %w", err)
 	}
 	return &agentv1.CRIStatusReply{Status: status}, nil
 }
 
 func (s *networkService) pipe(path string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) { return s.host.Network.DialPipe(ctx, path) }
+	return func(ctx context.Context) (net.Conn, error) { return s.platform.Network.DialPipe(ctx, path) }
 }

@@ -9,15 +9,16 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 func TestReach(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	m.SetName("cp.example", "10.0.0.1")
-	m.SetReach("10.0.0.1:6443", host.Reached)
-	m.SetReach("10.0.0.1", host.TimedOut)
+	m.SetReach("10.0.0.1:6443", platform.Reached)
+	m.SetReach("10.0.0.1", platform.TimedOut)
 	c := connect(t, m.Process("agent"))
 	reach := func(address string, timeout time.Duration) *agentv1.ReachReply {
 		t.Helper()
@@ -27,16 +28,16 @@ func TestReach(t *testing.T) {
 		}
 		return reply
 	}
-	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(host.Reached) || got.GetConnected() != "10.0.0.1:6443" {
+	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(platform.Reached) || got.GetConnected() != "10.0.0.1:6443" {
 		t.Errorf("got %v", got)
 	}
-	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(host.TimedOut) || got.GetTook().AsDuration() != time.Minute {
+	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(platform.TimedOut) || got.GetTook().AsDuration() != time.Minute {
 		t.Errorf("got %v", got)
 	}
 	if got := reach("cp.example:443", 0); got.GetTook().AsDuration() != 5*time.Second {
 		t.Errorf("without a timeout: got %v", got)
 	}
-	if got := reach("other.example:443", 0); got.GetOutcome() != string(host.NameNotFound) || got.GetDetail() == "" {
+	if got := reach("other.example:443", 0); got.GetOutcome() != string(platform.NameNotFound) || got.GetDetail() == "" {
 		t.Errorf("got %v", got)
 	}
 	if reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: "cp.example"}); err == nil {
@@ -60,7 +61,7 @@ func TestResolve(t *testing.T) {
 	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.9"}) {
 		t.Errorf("the hosts file comes first: got %v, %v", got, err)
 	}
-	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err, host.ErrNotExist) {
+	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -81,11 +82,11 @@ func TestListenersAreNamed(t *testing.T) {
 	}
 	m.OnOperation(func(o simulated.Operation) simulated.Verdict {
 		if o.Kind == simulated.OpListeners {
-			return simulated.Fail(host.ErrNotSupported)
+			return simulated.Fail(fault.ErrNotSupported)
 		}
 		return simulated.Continue()
 	})
-	if got, err := c.network.Listeners(t.Context(), &agentv1.ListenersRequest{}); !is(err, host.ErrNotSupported) {
+	if got, err := c.network.Listeners(t.Context(), &agentv1.ListenersRequest{}); !is(err, fault.ErrNotSupported) {
 		t.Errorf("a machine that cannot tell: got %v, %v", got, err)
 	}
 }
@@ -101,7 +102,7 @@ func TestHealthOfTheNode(t *testing.T) {
 	if err != nil || version.GetRuntimeName() != "containerd" || version.GetRuntimeVersion() != simulated.ContainerdVersion {
 		t.Errorf("containerd: got %v, %v", version, err)
 	}
-	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err, host.ErrNotExist) {
-		t.Errorf("nobody: got %v, %v", got, err)
+	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err, fault.ErrNotExist) {
+		t.Errorf("a port without a listener: got %v, %v", got, err)
 	}
 }

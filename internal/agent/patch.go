@@ -18,15 +18,15 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/delta"
+	"github.com/swdt-dev/swdt/internal/wire/delta"
 )
 
 type patchStream = grpc.ClientStreamingServer[agentv1.PatchRequest, agentv1.PatchReply]
 
-// Patch makes the new file while the patch arrives, in bounded memory: nothing
-// but the base is read back, and the output is written as it comes. Whatever goes
-// wrong, a lost connection too, what was made so far is removed: a patch is
-// small, and is sent again.
+// Patch makes the new file while the patch arrives, in bounded memory: it reads
+// only the base, and writes the output as it is made. After any failure,
+// including a lost connection, it removes the partial file: a patch is small,
+// and can be sent again.
 func (s *filesService) Patch(stream patchStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *filesService) Patch(stream patchStream) error {
 	if err != nil {
 		return errors.Join(err, s.discard(header.GetPath()))
 	}
-	if err := s.host.Files.Rename(header.GetPath(), header.GetRenameTo(), true); err != nil {
-		return errors.Join(fmt.Errorf("give the patched file its name: %w", err), s.discard(header.GetPath()))
+	if err := s.platform.Files.Rename(header.GetPath(), header.GetRenameTo(), true); err != nil {
+		return errors.Join(fmt.Errorf("rename the patched file: %w", err), s.discard(header.GetPath()))
 	}
 	return stream.SendAndClose(&agentv1.PatchReply{
 		Size: header.GetSize(), Sha256: sha, Applying: durationpb.New(time.Since(begun)),
@@ -79,16 +79,17 @@ func isHash(text string) bool {
 	return err == nil && len(sum) == sha256.Size
 }
 
-// openBase opens the file that the patch is against, and refuses another one.
-// Once open it stays the same file, even if somebody renames another to its name.
+// openBase opens the base, the file that the patch applies to. It returns an error if the base does
+// not have the hash in the header. The open file stays the same even if another process renames a
+// file to its name.
 func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*readerAt, int64, error) {
-	file, err := s.host.Files.Open(h.GetBase())
+	file, err := s.platform.Files.Open(h.GetBase())
 	if err != nil {
 		return nil, 0, err
 	}
 	sha, size, err := s.cache.Hash(ctx, h.GetBase())
 	if err == nil && !strings.EqualFold(sha, h.GetBaseSha256()) {
-		err = status.Errorf(codes.FailedPrecondition, "patch %s: %s is another file by now (SHA-256 %.12s, not %.12s)",
+		err = status.Errorf(codes.FailedPrecondition, "patch %s: %s is not the expected file (SHA-256 %.12s, not %.12s)",
 			h.GetPath(), h.GetBase(), sha, h.GetBaseSha256())
 	}
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*r
 	return &readerAt{file: file}, size, nil
 }
 
-// patch writes the new file and checks what is on the disk afterwards.
+// patch writes the new file and verifies it on the disk.
 func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base io.ReaderAt, size int64, body io.Reader) (string, error) {
 	write := &agentv1.WriteHeader{
 		Path: h.GetPath(), Size: h.GetSize(), Sha256: h.GetSha256(), MakeFolder: h.GetMakeFolder(), Modified: h.GetModified(),
@@ -105,12 +106,12 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
 		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
-		info, err := delta.Make(ctx, base, size, body, buffer) // what is on the disk is hashed
+		info, err := delta.Make(ctx, base, size, body, buffer) // the hash is computed from the disk instead
 		if err == nil {
 			err = buffer.Flush()
 		}
 		if err == nil && info.NewSize != h.GetSize() {
-			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, %d were declared", h.GetPath(), info.NewSize, h.GetSize())
+			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, but %d were declared", h.GetPath(), info.NewSize, h.GetSize())
 		}
 		if err != nil {
 			return patchError(h.GetPath(), err)
@@ -119,7 +120,7 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	})
 }
 
-// patchError tells a patch that is damaged from a disk that is full.
+// patchError distinguishes a damaged patch from a full disk.
 func patchError(path string, err error) error {
 	var damaged *delta.CorruptError
 	if errors.As(err, &damaged) {
@@ -131,11 +132,11 @@ func patchError(path string, err error) error {
 	return fmt.Errorf("patch %s: %w", path, err)
 }
 
-// expectEnd is an error where more was sent than the patch.
+// expectEnd returns an error if the caller sent more bytes after the end of the patch.
 func expectEnd(body io.Reader) error {
 	n, err := io.ReadFull(body, make([]byte, 1))
 	if n > 0 {
-		return status.Error(codes.InvalidArgument, "more was sent than the patch")
+		return status.Error(codes.InvalidArgument, "the stream continues after the end of the patch")
 	}
 	if err != io.EOF {
 		return err
@@ -143,7 +144,8 @@ func expectEnd(body io.Reader) error {
 	return nil
 }
 
-// bounded writes no more than was declared, whatever a patch claims.
+// bounded returns an error for a write beyond the declared size of the new file, whatever the patch
+// contains.
 type bounded struct {
 	to   io.Writer
 	left int64
@@ -158,7 +160,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// readerAt reads anywhere in a file that can seek.
+// readerAt implements io.ReaderAt for a file that can seek.
 type readerAt struct {
 	mu   sync.Mutex
 	file io.ReadSeekCloser
@@ -179,7 +181,8 @@ func (r *readerAt) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Probe lets swdt see how long bytes take to get here.
+// Probe acknowledges each message, so that swdt can measure how long bytes take
+// to arrive.
 func (s *filesService) Probe(stream grpc.BidiStreamingServer[agentv1.ProbeRequest, agentv1.ProbeReply]) error {
 	for {
 		_, err := stream.Recv()

@@ -15,15 +15,15 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/delta"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/delta"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
 const base = `C:\k\kubelet.exe`
 
-// difference is what makes new of old.
+// difference returns a patch that makes new of old.
 func difference(t testing.TB, old, new []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -33,7 +33,7 @@ func difference(t testing.TB, old, new []byte) []byte {
 	return out.Bytes()
 }
 
-// patch sends a patch in messages of so many bytes.
+// patch sends a patch in messages of chunk bytes.
 func (c *client) patch(ctx context.Context, h *agentv1.PatchHeader, body []byte, chunk int) (*agentv1.PatchReply, error) {
 	s, err := c.files.Patch(ctx)
 	if err != nil {
@@ -44,13 +44,13 @@ func (c *client) patch(ctx context.Context, h *agentv1.PatchHeader, body []byte,
 		n := min(chunk, len(body))
 		request.Data, body = body[:n], body[n:]
 		if err := s.Send(request); err != nil || len(body) == 0 {
-			return s.CloseAndRecv() // after a failed Send it has the reason
+			return s.CloseAndRecv() // which returns the reason of a failed Send
 		}
 		request = &agentv1.PatchRequest{}
 	}
 }
 
-// builds are two builds of a program.
+// builds returns two builds of a program.
 func builds() (old, new []byte) {
 	old = random(3 << 20)
 	new = append(bytes.Clone(old[:1<<20]), "one more line"...)
@@ -91,7 +91,7 @@ func TestPatchRefusesAndLeavesNothing(t *testing.T) {
 	other := random(2 << 20)
 	good := difference(t, old, new)
 	for name, c := range map[string]struct {
-		on    []byte // the base that stands there
+		on    []byte // the base on the node
 		head  func(h *agentv1.PatchHeader)
 		body  []byte
 		codes []codes.Code
@@ -198,7 +198,7 @@ func TestPatchOnAFullDisk(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	_, err := c.patch(t.Context(), header(old, new), difference(t, old, new), 64<<10)
 	m.OnOperation(nil)
-	if !errors.Is(rpcerror.FromStatus(err), host.ErrDiskFull) {
+	if !errors.Is(rpcerror.FromStatus(err), fault.ErrDiskFull) {
 		t.Fatalf("got %v", err)
 	}
 }

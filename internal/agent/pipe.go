@@ -10,15 +10,15 @@ import (
 	"google.golang.org/grpc"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// pipeChunk is how much of a pipe's bytes goes into one message.
+// pipeChunk is how many of a pipe's bytes are sent in one message.
 const pipeChunk = 32<<10 - 64
 
-// Pipe relays a container runtime's pipe. A side that reads slowly holds the other
-// one up, and nobody else: each relay is a stream with a window of its own.
+// Pipe relays a container runtime's pipe. A side that reads slowly delays only
+// the other side: each relay is a stream with its own window.
 func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -26,9 +26,9 @@ func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	}
 	path := first.GetPipe()
 	if !cri.IsPipe(path) {
-		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, host.ErrPermission, strings.Join(cri.Pipes(), " and "))
+		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission, strings.Join(cri.Pipes(), " and "))
 	}
-	conn, err := s.host.Network.DialPipe(stream.Context(), path)
+	conn, err := s.platform.Network.DialPipe(stream.Context(), path)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	if err := stream.Send(&agentv1.PipeReply{}); err != nil {
 		return err
 	}
-	// Closing the pipe is what ends the reading below, also when the client or the
-	// whole session has gone.
+	// Closing the pipe ends the read below, also if the client has disconnected
+	// or the session has ended.
 	go func() {
 		defer conn.Close()
 		fromClient(conn, stream)
@@ -45,7 +45,7 @@ func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	return toClient(stream, conn)
 }
 
-// fromClient ends with the client, or with the pipe.
+// fromClient returns when the client or the pipe has closed.
 func fromClient(conn net.Conn, stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) {
 	for {
 		request, err := stream.Recv()
@@ -64,7 +64,7 @@ func toClient(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeR
 		n, err := conn.Read(buffer)
 		if n > 0 {
 			if err := stream.Send(&agentv1.PipeReply{Data: buffer[:n]}); err != nil {
-				return err // also when the client has gone
+				return err // also if the client has disconnected
 			}
 		}
 		switch {

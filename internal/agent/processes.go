@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// killWait is how long a killed process may take to be gone.
+// killWait limits how long a killed process may take to end.
 const killWait = 10 * time.Second
 
 type processesService struct {
@@ -26,9 +26,10 @@ type processesService struct {
 }
 
 func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (*agentv1.ListProcessesReply, error) {
-	// The counters are read first, at once; what is asked of each process takes longer.
+	// This time is close to that of the counters: Processes.List reads the counters of all
+	// processes first, at once, and then queries each process, which takes longer.
 	taken := time.Now()
-	processes, err := s.host.Processes.List(ctx)
+	processes, err := s.platform.Processes.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (s *processesService) Kill(ctx context.Context, request *agentv1.KillProces
 }
 
 func (s *session) kill(ctx context.Context, pid uint32) error {
-	process, err := s.host.Processes.Open(pid)
+	process, err := s.platform.Processes.Open(pid)
 	if err != nil {
 		return err
 	}
@@ -66,9 +67,8 @@ func (s *session) kill(ctx context.Context, pid uint32) error {
 
 type runStream = grpc.BidiStreamingServer[agentv1.RunRequest, agentv1.RunReply]
 
-// Run lets the call's flow control be the pipe's: a client that does not read
-// stops the command at its next write, and a command that does not read stdin
-// stops the client.
+// Run uses the call's flow control for the pipes: a client that does not read stops the command at its next write,
+// and a command that does not read stdin stops the client.
 func (s *processesService) Run(stream runStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -76,14 +76,14 @@ func (s *processesService) Run(stream runStream) error {
 	}
 	command := first.GetCommand()
 	if command.GetPath() == "" {
-		return status.Error(codes.InvalidArgument, "run a command: the first message names none")
+		return status.Error(codes.InvalidArgument, "run a command: the first message has no command")
 	}
 	stdin, feed := io.Pipe()
-	defer stdin.Close() // a feeder that is blocked gives up
+	defer stdin.Close() // which ends a blocked feedStdin
 	go feedStdin(stream, first, feed)
 
 	out := &output{stream: stream}
-	code, err := s.host.Processes.Run(stream.Context(), host.Command{
+	code, err := s.platform.Processes.Run(stream.Context(), platform.Command{
 		Path:        command.GetPath(),
 		Args:        command.GetArgs(),
 		Folder:      command.GetFolder(),
@@ -98,8 +98,7 @@ func (s *processesService) Run(stream runStream) error {
 	return out.send(&agentv1.RunReply{Exited: true, ExitCode: int32(code)})
 }
 
-// feedStdin passes on what the client sends until it says that this was all, or
-// closes its side, or the command has ended.
+// feedStdin passes on the client's bytes until the client ends its input, closes its side, or the command has ended.
 func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWriter) {
 	for {
 		if len(request.GetStdin()) > 0 {
@@ -119,7 +118,7 @@ func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWrit
 	}
 }
 
-// output sends what the command writes; a stream takes one Send at a time.
+// output sends the command's output; a stream allows one Send at a time.
 type output struct {
 	mu     sync.Mutex
 	stream runStream

@@ -14,11 +14,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// tester is a machine with programs under C:\t, each named by what it does.
+// tester returns a machine with programs under C:\t, each named after its
+// behaviour.
 func tester(t *testing.T) (*simulated.Machine, *client) {
 	t.Helper()
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
@@ -81,14 +83,14 @@ func collect(call runCall) (stdout, stderr []byte, code int, err error) {
 		stdout, stderr = append(stdout, reply.GetStdout()...), append(stderr, reply.GetStderr()...)
 		if reply.GetExited() {
 			if _, err := call.Recv(); err != io.EOF {
-				return stdout, stderr, -1, fmt.Errorf("after the exit code: %v", err)
+				return stdout, stderr, -1, fmt.Errorf("after the exit code: %w", err)
 			}
 			return stdout, stderr, int(reply.GetExitCode()), nil
 		}
 	}
 }
 
-// A command that does not read stdin ends although nobody ever closes it.
+// A command that does not read stdin ends even if stdin stays open.
 func TestRunKeepsBothStreamsAndTheExitCode(t *testing.T) {
 	_, c := tester(t)
 	stdout, stderr, code, err := collect(c.run(t, t.Context(), &agentv1.RunCommand{
@@ -131,7 +133,7 @@ func TestRunFeedsStdin(t *testing.T) {
 func TestRunWhatCannotRun(t *testing.T) {
 	_, c := tester(t)
 	for path, is := range map[string]func(error) bool{
-		`C:\t\none.exe`: func(err error) bool { return is(err, host.ErrNotExist) },
+		`C:\t\none.exe`: func(err error) bool { return is(err, fault.ErrNotExist) },
 		"":              func(err error) bool { return status.Code(err) == codes.InvalidArgument },
 	} {
 		if _, _, _, err := collect(c.run(t, t.Context(), &agentv1.RunCommand{Path: path})); !is(err) {
@@ -140,7 +142,7 @@ func TestRunWhatCannotRun(t *testing.T) {
 	}
 }
 
-// Whoever asked going away, by whatever way, ends the command.
+// The command ends when the caller disconnects, in any way.
 func TestRunEndsWithTheCall(t *testing.T) {
 	for _, program := range []string{"hang", "flood", "cat"} {
 		for _, way := range []string{"cancel", "hang up"} {
@@ -171,7 +173,7 @@ func running(t *testing.T, m *simulated.Machine, name string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(list, func(p host.Process) bool { return p.Name == name })
+	return slices.ContainsFunc(list, func(p platform.Process) bool { return p.Name == name })
 }
 
 func TestListAndKill(t *testing.T) {
@@ -196,7 +198,7 @@ func TestListAndKill(t *testing.T) {
 	if _, _, code, err := collect(call); err != nil || code == 0 {
 		t.Fatalf("got %d, %v", code, err)
 	}
-	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); !is(err, host.ErrNotExist) {
+	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); !is(err, fault.ErrNotExist) {
 		t.Fatalf("got %v", err)
 	}
 }

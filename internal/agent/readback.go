@@ -8,19 +8,20 @@ import (
 	"hash"
 	"io"
 
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// readBehind bounds how many writes the reader may be behind the writer.
+// readBehind limits how many writes the reader may be behind the writer.
 const readBehind = 32
 
-// readBack reads a file again while it is being written, right behind the writer,
-// and hashes what it reads: when the last byte is written the hash is nearly
-// there, and nobody waits for all of it to be read once more. Nobody else can
-// write the file before it is closed (host.WriteFile), so that what was read of it
-// early is what is there in the end. It is a host.WriteFile itself.
+// readBack reads a file while it is being written, directly behind the writer,
+// and hashes what it reads. When the last byte is written the hash is nearly
+// complete, so the caller does not wait for another read of the whole file. No
+// other process can write the file before it is closed (platform.WriteFile), so
+// the bytes that were read early are the final ones. readBack itself is a
+// platform.WriteFile.
 type readBack struct {
-	host.WriteFile
+	platform.WriteFile
 	ctx    context.Context
 	reader io.ReadSeekCloser
 	wrote  chan int // sizes of writes
@@ -30,9 +31,9 @@ type readBack struct {
 	err    error
 }
 
-// newReadBack begins with the bytes that are there already, in a file that is
+// newReadBack begins with the bytes that exist already in a file that is being
 // continued.
-func newReadBack(ctx context.Context, files host.Files, path string, there int64, file host.WriteFile) (*readBack, error) {
+func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (*readBack, error) {
 	reader, err := files.Open(path)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (r *readBack) Close() error {
 	return errors.Join(err, r.err)
 }
 
-// hash is what is on the disk; known after Close.
+// hash returns the hash and size of the file on the disk; call it after Close.
 func (r *readBack) hash() (sha string, size int64) {
 	return hex.EncodeToString(r.sum.Sum(nil)), r.size
 }

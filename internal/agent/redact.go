@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -11,10 +12,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/redact"
+	"github.com/swdt-dev/swdt/internal/format/redact"
 )
 
-// redactor is what the caller wants its answer to go through; nil: nothing.
+// redactor returns the redactor that the caller requested for the reply, or nil
+// for none.
 func redactor(ctx context.Context) (*redact.Redactor, error) {
 	wanted, _ := metadata.FromIncomingContext(ctx)
 	if len(wanted.Get(redact.Metadata)) == 0 {
@@ -27,7 +29,7 @@ func redactor(ctx context.Context) (*redact.Redactor, error) {
 	return r, nil
 }
 
-// redactUnary takes the secrets out of an answer, or out of why there is none.
+// redactUnary redacts the secrets in a reply or in its error.
 func redactUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	r, err := redactor(ctx)
 	if err != nil {
@@ -44,7 +46,7 @@ func redactUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 	return reply, nil
 }
 
-// redactStream is redactUnary for answers that come in pieces.
+// redactStream is redactUnary for streamed replies.
 func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	r, err := redactor(stream.Context())
 	if err != nil {
@@ -66,7 +68,7 @@ func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo
 	return cleaned.end()
 }
 
-// redactedError says what it may and is what it was.
+// redactedError has a redacted text and unwraps to the original error.
 type redactedError struct {
 	text string
 	err  error
@@ -76,14 +78,14 @@ func (e *redactedError) Error() string { return e.text }
 func (e *redactedError) Unwrap() error { return e.err }
 
 // cleanStream redacts the bytes of a file or of a program's output as one text,
-// however they are cut into messages.
+// even if a secret crosses messages.
 type cleanStream struct {
 	grpc.ServerStream
 	redactor *redact.Redactor
 	midway   bool
 	data     *redact.Stream // of a file; a program's stdout
 	stderr   *redact.Stream
-	last     func(data []byte) any // a message for what is left
+	last     func(data []byte) any // makes a message of the remaining bytes
 }
 
 func (s *cleanStream) RecvMsg(m any) error {
@@ -110,11 +112,11 @@ func (s *cleanStream) SendMsg(m any) error {
 	case *agentv1.ReadReply:
 		s.last = func(data []byte) any { return &agentv1.ReadReply{Data: data} }
 		if m.Data = s.next(&s.data, m.GetData()); len(m.GetData()) == 0 {
-			return nil // all of it waits for more; an empty piece means nothing
+			return nil // all of it is held back for more; an empty message would have no meaning
 		}
 	case *agentv1.TailReply:
 		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
-		if m.GetEvent() != "" { // it is about what comes after all that came before
+		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // the event refers to data after everything sent before
 			if err := s.end(); err != nil {
 				return err
 			}
@@ -126,7 +128,8 @@ func (s *cleanStream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// next gives a copy: a message may be kept longer than until the next one.
+// next returns the redacted bytes as a copy, since the receiver may keep a message after the next
+// one.
 func (s *cleanStream) next(stream **redact.Stream, data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -147,7 +150,7 @@ func rest(stream *redact.Stream) []byte {
 	return stream.End()
 }
 
-// end sends what is left of a file.
+// end sends the remaining bytes of a file.
 func (s *cleanStream) end() error {
 	left := rest(s.data)
 	if s.last == nil || len(left) == 0 {
@@ -156,12 +159,12 @@ func (s *cleanStream) end() error {
 	return s.ServerStream.SendMsg(s.last(append([]byte(nil), left...)))
 }
 
-// clean redacts every text in a message but the names of files.
+// clean redacts every text in a message except file names.
 func clean(r *redact.Redactor, message any) {
 	switch m := message.(type) {
 	case *agentv1.CRIStatusReply:
 		m.Status = r.Message(m.GetStatus())
-	case *agentv1.ListFilesReply: // files are asked for by these names
+	case *agentv1.ListFilesReply: // callers request files by these names
 	case proto.Message:
 		cleanFields(r, m.ProtoReflect())
 	}
@@ -172,6 +175,8 @@ func cleanFields(r *redact.Redactor, m protoreflect.Message) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case field.IsMap():
+		case field.IsList() && field.Kind() == protoreflect.StringKind && name == "":
+			cleanLines(r, value.List())
 		case field.IsList():
 			list := value.List()
 			for i := range list.Len() {
@@ -188,8 +193,24 @@ func cleanFields(r *redact.Redactor, m protoreflect.Message) {
 	})
 }
 
-// nameOf is the name of an environment variable, or of a value of the registry:
-// what that says decides about the value.
+// cleanLines redacts texts that may be lines of one text, such as a log: a
+// private key has many lines.
+func cleanLines(r *redact.Redactor, list protoreflect.List) {
+	lines := make([]string, list.Len())
+	for i := range lines {
+		lines[i] = list.Get(i).String()
+	}
+	together := strings.Split(r.String(strings.Join(lines, "\n")), "\n")
+	for i, line := range lines {
+		if len(together) == len(lines) {
+			line = together[i]
+		}
+		list.Set(i, protoreflect.ValueOfString(r.String(line)))
+	}
+}
+
+// nameOf returns the name of an environment variable or registry value, which
+// determines whether its value is secret.
 func nameOf(m protoreflect.Message) string {
 	fields := m.Descriptor().Fields()
 	named := fields.ByName("name")
@@ -199,7 +220,7 @@ func nameOf(m protoreflect.Message) string {
 	return m.Get(named).String()
 }
 
-// cleaned is a value without secrets; a message is cleaned where it is.
+// cleaned returns a value without secrets; a message is redacted in place.
 func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
 	isName := field.Name() == "name" || field.Name() == "type"
 	switch field.Kind() {

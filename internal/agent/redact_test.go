@@ -15,15 +15,17 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/criclient"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
-	"github.com/swdt-dev/swdt/internal/redact"
+	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// redacted makes calls whose answers have no secrets when they leave the node.
+// redacted returns a context for calls whose replies must be redacted before
+// they leave the node.
 func redacted(ctx context.Context, patterns ...string) context.Context {
 	ctx = metadata.AppendToOutgoingContext(ctx, redact.Metadata, "1")
 	for _, p := range patterns {
@@ -41,8 +43,8 @@ func clean(t *testing.T, what, got string) {
 	}
 }
 
-// What a caller asks to be redacted is so before it comes over the wire: this
-// looks at the agent's answers themselves.
+// The agent redacts a reply before it is sent, if the caller requests it: the
+// test reads the agent's replies themselves.
 func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
 	ctx := redacted(t.Context(), "blue-*")
@@ -69,14 +71,14 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 		t.Errorf("from within a line a file came as %q, %v", all, err)
 	}
 
-	// A file is asked for by its name.
+	// Callers request a file by its name, so names are not redacted.
 	n.Put(`C:\k\blue-1.yaml`, nil)
 	list, err := n.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\k`})
 	if err != nil || !slices.ContainsFunc(list.GetEntries(), func(e *agentv1.FileInfo) bool { return e.GetPath() == `C:\k\blue-1.yaml` }) {
 		t.Errorf("%v, %v", list, err)
 	}
 
-	// What is packed on its way was redacted before.
+	// A reply that is packed for transport was redacted before.
 	n.Machine.WriteFile(`C:\k\long.yaml`, []byte(strings.Repeat("password: "+planted+"\n", 10_000)))
 	long, err := n.Node.Files.Read(ctx, &agentv1.ReadRequest{Path: `C:\k\long.yaml`})
 	all = ""
@@ -95,7 +97,7 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	for err == nil {
 		var reply *agentv1.TailReply
 		if reply, err = tail.Recv(); err == nil {
-			if reply.GetEvent() == "end" && !strings.Contains(all, "without an end") {
+			if reply.GetEvent() == agentv1.TailEvent_TAIL_EVENT_END && !strings.Contains(all, "without an end") {
 				t.Errorf("the end is told after %q", all)
 			}
 			all += string(reply.GetData())
@@ -103,7 +105,7 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	}
 	clean(t, "a log", all)
 
-	n.Machine.Script(func(c host.Command) (simulated.Answer, bool) {
+	n.Machine.Script(func(c platform.Command) (simulated.Answer, bool) {
 		return simulated.Answer{Stdout: "password=" + planted, Stderr: "token: " + planted}, c.Path == "leak"
 	})
 	run, err := n.Node.Processes.Run(ctx)
@@ -135,14 +137,14 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	clean(t, "a value of the registry", value.GetString_())
 
 	_, err = n.Node.Files.Stat(ctx, &agentv1.StatRequest{Path: `C:\k\password=` + planted})
-	if !errors.Is(err, host.ErrNotExist) {
+	if !errors.Is(err, fault.ErrNotExist) {
 		t.Fatalf("the kind of an error is lost: %v", err)
 	}
 	clean(t, "an error", err.Error())
 }
 
-// The runtime's answers come through a pipe; they are redacted all the same, and
-// what would change something does not pass.
+// The runtime's replies arrive through a pipe and are redacted too, and calls
+// that would change something are refused.
 func TestARedactedPipe(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
 	ctx := redacted(t.Context())
@@ -159,14 +161,14 @@ func TestARedactedPipe(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = client.Runtime.StopPodSandbox(t.Context(), &runtimev1.StopPodSandboxRequest{PodSandboxId: "x"})
-	if err == nil || !strings.Contains(err.Error(), "no question that changes nothing") {
+	if err == nil || !strings.Contains(err.Error(), "may change the runtime") {
 		t.Errorf("a pod was stopped: %v", err)
 	}
-	if _, err := n.DialPipe(ctx, `\\.\pipe\lsass`); !errors.Is(err, host.ErrPermission) {
+	if _, err := n.DialPipe(ctx, `\\.\pipe\lsass`); !errors.Is(err, fault.ErrPermission) {
 		t.Errorf("another pipe: %v", err)
 	}
-	if _, err := n.DialPipe(ctx, `\\.\pipe\cri-dockerd`); !errors.Is(err, host.ErrNotExist) {
-		t.Errorf("a pipe that nobody serves: %v", err)
+	if _, err := n.DialPipe(ctx, `\\.\pipe\cri-dockerd`); !errors.Is(err, fault.ErrNotExist) {
+		t.Errorf("a pipe that no process serves: %v", err)
 	}
 }
 

@@ -11,17 +11,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/cri"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/redact"
+	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 type pipeStream = grpc.GenericServerStream[agentv1.PipeRequest, agentv1.PipeReply]
 
-// redactedPipe is Pipe for a caller that wants no secrets. Bytes that are only
-// relayed cannot be redacted; so the agent is the runtime itself to the caller,
-// passes on the questions that change nothing, and takes the secrets out of the
-// answers.
+// redactedPipe is Pipe for a caller that requests redaction. Bytes that are
+// only relayed cannot be redacted, so the agent acts as the runtime towards the
+// caller, forwards the calls that change nothing, and redacts the replies.
 func (s *networkService) redactedPipe(stream *pipeStream, r *redact.Redactor) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -29,9 +28,9 @@ func (s *networkService) redactedPipe(stream *pipeStream, r *redact.Redactor) er
 	}
 	path := first.GetPipe()
 	if !cri.IsPipe(path) {
-		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, host.ErrPermission, strings.Join(cri.Pipes(), " and "))
+		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission, strings.Join(cri.Pipes(), " and "))
 	}
-	probe, err := s.host.Network.DialPipe(stream.Context(), path) // whether somebody is there
+	probe, err := s.platform.Network.DialPipe(stream.Context(), path) // fails if no process serves the pipe
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func (s *networkService) redactedPipe(stream *pipeStream, r *redact.Redactor) er
 	return nil
 }
 
-// redactedCall passes one question on.
+// redactedCall forwards one call.
 func (s *networkService) redactedCall(call grpc.ServerStream, path string, r *redact.Redactor) error {
 	method, _ := grpc.MethodFromServerStream(call)
 	var question []byte
@@ -73,12 +72,12 @@ func (s *networkService) redactedCall(call grpc.ServerStream, path string, r *re
 	}
 	clean := r.Message(answer)
 	if clean == nil && len(answer) > 0 {
-		return status.Error(codes.Internal, "the runtime's answer cannot be redacted: it is no protobuf message")
+		return status.Error(codes.Internal, "the runtime's reply cannot be redacted: it is not a protobuf message")
 	}
 	return call.SendMsg(clean)
 }
 
-// pipeBytes are the bytes of a relayed pipe.
+// pipeBytes reads and writes the bytes of a relayed pipe.
 type pipeBytes struct {
 	stream *pipeStream
 	unread []byte
@@ -88,7 +87,7 @@ func (p *pipeBytes) Read(data []byte) (int, error) {
 	for len(p.unread) == 0 {
 		request, err := p.stream.Recv()
 		if err != nil {
-			return 0, io.EOF // the caller has gone
+			return 0, io.EOF // the caller has disconnected
 		}
 		p.unread = request.GetData()
 	}
@@ -105,5 +104,5 @@ func (p *pipeBytes) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Close is nothing: the stream ends with its call.
+// Close does nothing: the stream ends with its call.
 func (p *pipeBytes) Close() error { return nil }

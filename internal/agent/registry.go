@@ -4,7 +4,7 @@ import (
 	"context"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
 type registryService struct {
@@ -13,7 +13,7 @@ type registryService struct {
 }
 
 func (s *registryService) Get(_ context.Context, request *agentv1.RegistryGetRequest) (*agentv1.RegistryValue, error) {
-	value, err := s.host.Registry.Get(request.GetKey(), request.GetName())
+	value, err := s.platform.Registry.Get(request.GetKey(), request.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -22,9 +22,9 @@ func (s *registryService) Get(_ context.Context, request *agentv1.RegistryGetReq
 
 func (s *registryService) Set(_ context.Context, request *agentv1.RegistrySetRequest) (*agentv1.RegistrySetReply, error) {
 	v := request.GetValue()
-	err := s.host.Registry.Set(request.GetKey(), host.RegistryValue{
+	err := s.platform.Registry.Set(request.GetKey(), platform.RegistryValue{
 		Name:    v.GetName(),
-		Type:    host.RegistryType(v.GetType()),
+		Type:    platform.RegistryType(v.GetType()),
 		String:  v.GetString_(),
 		Strings: v.GetStrings(),
 		Integer: v.GetInteger(),
@@ -39,9 +39,9 @@ func (s *registryService) Set(_ context.Context, request *agentv1.RegistrySetReq
 func (s *registryService) Delete(_ context.Context, request *agentv1.RegistryDeleteRequest) (*agentv1.RegistryDeleteReply, error) {
 	var err error
 	if request.GetWholeKey() {
-		err = s.host.Registry.DeleteKey(request.GetKey())
+		err = s.platform.Registry.DeleteKey(request.GetKey())
 	} else {
-		err = s.host.Registry.Delete(request.GetKey(), request.GetName())
+		err = s.platform.Registry.Delete(request.GetKey(), request.GetName())
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *registryService) Delete(_ context.Context, request *agentv1.RegistryDel
 }
 
 func (s *registryService) List(_ context.Context, request *agentv1.RegistryListRequest) (*agentv1.RegistryListReply, error) {
-	values, keys, err := s.host.Registry.List(request.GetKey())
+	values, keys, err := s.platform.Registry.List(request.GetKey())
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *registryService) List(_ context.Context, request *agentv1.RegistryListR
 	return reply, nil
 }
 
-func registryValue(v host.RegistryValue) *agentv1.RegistryValue {
+func registryValue(v platform.RegistryValue) *agentv1.RegistryValue {
 	return &agentv1.RegistryValue{
 		Name:    v.Name,
 		Type:    string(v.Type),

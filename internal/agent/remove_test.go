@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // treeWithLinks is C:\tree with a file, a folder and a junction to C:\precious.
@@ -15,7 +16,7 @@ type treeWithLinks struct {
 	removed []string
 }
 
-func (f *treeWithLinks) Stat(path string) (host.FileInfo, error) {
+func (f *treeWithLinks) Stat(path string) (platform.FileInfo, error) {
 	for _, parent := range []string{`C:\`, `C:\tree`, `C:\tree\sub`, `C:\precious`} {
 		entries, _ := f.List(parent)
 		for _, entry := range entries {
@@ -24,23 +25,23 @@ func (f *treeWithLinks) Stat(path string) (host.FileInfo, error) {
 			}
 		}
 	}
-	return host.FileInfo{}, host.ErrNotExist
+	return platform.FileInfo{}, fault.ErrNotExist
 }
 
-func (f *treeWithLinks) List(path string) ([]host.FileInfo, error) {
+func (f *treeWithLinks) List(path string) ([]platform.FileInfo, error) {
 	switch path {
 	case `C:\`:
-		return []host.FileInfo{{Path: `C:\precious`, Folder: true}, {Path: `C:\tree`, Folder: true}}, nil
+		return []platform.FileInfo{{Path: `C:\precious`, Folder: true}, {Path: `C:\tree`, Folder: true}}, nil
 	case `C:\tree`:
-		return []host.FileInfo{
+		return []platform.FileInfo{
 			{Path: `C:\tree\file`}, {Path: `C:\tree\junction`, Folder: true, Link: true}, {Path: `C:\tree\sub`, Folder: true},
 		}, nil
 	case `C:\tree\sub`:
-		return []host.FileInfo{{Path: `C:\tree\sub\symlink`, Link: true}}, nil
+		return []platform.FileInfo{{Path: `C:\tree\sub\symlink`, Link: true}}, nil
 	case `C:\precious`, `C:\tree\junction`:
-		return []host.FileInfo{{Path: path + `\data`}}, nil
+		return []platform.FileInfo{{Path: path + `\data`}}, nil
 	}
-	return nil, host.ErrNotExist
+	return nil, fault.ErrNotExist
 }
 
 func (f *treeWithLinks) Remove(path string) error {
@@ -54,7 +55,7 @@ func TestRemoveNeverFollowsLinks(t *testing.T) {
 		`C:\tree\junction`: {`C:\tree\junction`},
 	} {
 		files := &treeWithLinks{}
-		c := connect(t, &host.Host{Files: files})
+		c := connect(t, &platform.Platform{Files: files})
 		if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: path, Recursive: true}); err != nil {
 			t.Fatal(err)
 		}

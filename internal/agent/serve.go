@@ -12,38 +12,37 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/hashcache"
-	"github.com/swdt-dev/swdt/internal/packed"
-	"github.com/swdt-dev/swdt/internal/pktmon"
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/packed"
 )
 
 const (
-	streamWindow     = 8 << 20  // bytes in flight on one call: a fast link with a long way
-	connectionWindow = 16 << 20 // and on all calls together
+	streamWindow     = 8 << 20  // bytes in flight on one call, enough for a fast link with a high latency
+	connectionWindow = 16 << 20 // bytes in flight on all calls together
 	maxMessage       = 16 << 20
 	bufferSize       = 64 << 10
 
-	// handshakeTimeout also bounds the beginning of HTTP/2.
+	// handshakeTimeout also limits the start of HTTP/2.
 	handshakeTimeout = 60 * time.Second
-	// A peer that is silent for pingAfter is asked for a sign of life. sshd by
-	// itself keeps the session of a laptop that was shut for hours, and with it
-	// the lock on the node.
+	// A peer that is silent for pingAfter is pinged. Without pings, sshd keeps the session of a
+	// closed laptop for hours, and with the session its lock on the node.
 	pingAfter   = 20 * time.Second
 	pingTimeout = 20 * time.Second
-	// endGrace is how long calls may take to end after the stream has. A Win32
-	// call that cannot be interrupted must not keep the agent alive.
+	// endGrace limits how long calls may continue after the stream has ended. A
+	// Win32 call that cannot be interrupted must not keep the agent alive.
 	endGrace = 10 * time.Second
 )
 
-// Serve serves one session on rw and closes it. It returns nil when the other
-// side ended the stream, handshake.ErrRefused where that was not swdt, and ctx's
-// error when ctx ended first. Every call is over by then, unless it hung in the
-// operating system.
+// Serve serves one session on rw and closes it. It returns nil if the other
+// side ended the stream, handshake.ErrRefused if the other side is not swdt,
+// and ctx's error if ctx ended first. All calls have returned by then, except
+// those that hang in the operating system.
 func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	conn, bridge := newBridge(rw)
 	defer bridge.close(ctx)
-	defer conn.Close() // first, so that the bridge knows what is the last byte
+	defer conn.Close() // first, so that the bridge knows which byte is the last
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
 	if err := shakeHands(conn, m.Hash); err != nil {
@@ -80,7 +79,7 @@ func shakeHands(conn net.Conn, hash string) error {
 	if err := handshake.Serve(conn, hash); err != nil {
 		return err
 	}
-	// Where the other side has left meanwhile, that is what serving it tells.
+	// If the other side has disconnected meanwhile, serving it reports that.
 	if err := conn.SetDeadline(time.Time{}); !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
@@ -101,10 +100,10 @@ func newServer(s *session) *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
-		grpc.ChainUnaryInterceptor(redactUnary), // within the two above
+		grpc.ChainUnaryInterceptor(redactUnary), // inside the two above
 		grpc.ChainStreamInterceptor(packed.Server, redactStream),
 	)
-	cache := hashcache.Load(s.host.Files)
+	cache := hashcache.Load(s.platform.Files)
 	agentv1.RegisterMachineServer(server, &machineService{session: s})
 	agentv1.RegisterServicesServer(server, &servicesService{session: s})
 	agentv1.RegisterRegistryServer(server, &registryService{session: s})
@@ -120,7 +119,7 @@ func newServer(s *session) *grpc.Server {
 	return server
 }
 
-// stop ends the server and its calls, waiting no longer than endGrace.
+// stop ends the server and its calls, and waits no longer than endGrace.
 func stop(server *grpc.Server, s *session) {
 	stopped := make(chan struct{})
 	go func() {
@@ -132,6 +131,6 @@ func stop(server *grpc.Server, s *session) {
 	select {
 	case <-stopped:
 	case <-timer.C:
-		s.log.Printf("calls still run %s after the end of the session; leaving them", endGrace)
+		s.log.Printf("calls still run %s after the end of the session; ending without them", endGrace)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/scm"
+	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
+	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// defaultStartTimeout is what the SCM itself gives a service.
+// defaultStartTimeout is the SCM's own timeout for a service.
 const defaultStartTimeout = 30 * time.Second
 
 type servicesService struct {
@@ -21,7 +21,7 @@ type servicesService struct {
 }
 
 func (s *servicesService) List(ctx context.Context, _ *agentv1.ListServicesRequest) (*agentv1.ListServicesReply, error) {
-	statuses, err := s.host.Services.List(ctx)
+	statuses, err := s.platform.Services.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +38,15 @@ func (s *servicesService) Get(ctx context.Context, request *agentv1.GetServiceRe
 }
 
 func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.ServiceReply, error) {
-	status, err := s.host.Services.Status(ctx, name)
+	status, err := s.platform.Services.Status(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.host.Services.Config(ctx, name)
+	config, err := s.platform.Services.Config(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	dependents, err := s.host.Services.Dependents(ctx, name)
+	dependents, err := s.platform.Services.Dependents(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +61,10 @@ func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.Serv
 	}, nil
 }
 
-// processStarts is when each process began. It is an extra: without it the rest
-// of a status is still good.
+// processStarts returns when each process began. It is optional: without it the
+// rest of a status is still valid.
 func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
-	processes, err := s.host.Processes.List(ctx)
+	processes, err := s.platform.Processes.List(ctx)
 	if err != nil {
 		s.log.Printf("list processes: %v", err)
 		return nil
@@ -72,7 +72,7 @@ func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
 	return startsOf(processes)
 }
 
-func startsOf(processes []host.Process) map[uint32]time.Time {
+func startsOf(processes []platform.Process) map[uint32]time.Time {
 	started := make(map[uint32]time.Time, len(processes))
 	for _, p := range processes {
 		started[p.PID] = p.Started
@@ -81,21 +81,21 @@ func startsOf(processes []host.Process) map[uint32]time.Time {
 }
 
 func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
-	if err := s.host.Services.Create(ctx, hostServiceConfig(request)); err != nil {
+	if err := s.platform.Services.Create(ctx, platformServiceConfig(request)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
 }
 
 func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
-	if err := s.host.Services.Configure(ctx, hostServiceConfig(request)); err != nil {
+	if err := s.platform.Services.Configure(ctx, platformServiceConfig(request)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
 }
 
 func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteServiceRequest) (*agentv1.DeleteServiceReply, error) {
-	if err := s.host.Services.Delete(ctx, request.GetName()); err != nil {
+	if err := s.platform.Services.Delete(ctx, request.GetName()); err != nil {
 		return nil, err
 	}
 	return &agentv1.DeleteServiceReply{}, nil
@@ -104,7 +104,7 @@ func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteSer
 func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (*agentv1.ServiceReply, error) {
 	bounded, cancel := context.WithTimeout(ctx, orDefault(request.GetTimeout(), defaultStartTimeout))
 	defer cancel()
-	if _, err := scm.Start(bounded, s.host, request.GetName(), request.GetArgs()); err != nil {
+	if _, err := scm.Start(bounded, s.platform, request.GetName(), request.GetArgs()); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
@@ -112,7 +112,7 @@ func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServi
 
 func (s *servicesService) Stop(ctx context.Context, request *agentv1.StopServiceRequest) (*agentv1.StopServiceReply, error) {
 	options := scm.StopOptions{Timeout: orDefault(request.GetTimeout(), scm.DefaultStopTimeout)}
-	stopped, err := scm.Stop(ctx, s.host, request.GetName(), options)
+	stopped, err := scm.Stop(ctx, s.platform, request.GetName(), options)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func orDefault(d *durationpb.Duration, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-func serviceStatus(status host.ServiceStatus, started time.Time) *agentv1.ServiceStatus {
+func serviceStatus(status platform.ServiceStatus, started time.Time) *agentv1.ServiceStatus {
 	return &agentv1.ServiceStatus{
 		Name:             status.Name,
 		DisplayName:      status.DisplayName,
@@ -138,7 +138,7 @@ func serviceStatus(status host.ServiceStatus, started time.Time) *agentv1.Servic
 	}
 }
 
-// timestamp is nil for the zero time, which stands for "not known".
+// timestamp returns nil for the zero time, which means "unknown".
 func timestamp(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -146,7 +146,7 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-func serviceConfig(c host.ServiceConfig) *agentv1.ServiceConfig {
+func serviceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
 	config := &agentv1.ServiceConfig{
 		Name:         c.Name,
 		DisplayName:  c.DisplayName,
@@ -165,18 +165,18 @@ func serviceConfig(c host.ServiceConfig) *agentv1.ServiceConfig {
 	return config
 }
 
-func hostServiceConfig(c *agentv1.ServiceConfig) host.ServiceConfig {
-	config := host.ServiceConfig{
+func platformServiceConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
+	config := platform.ServiceConfig{
 		Name:         c.GetName(),
 		DisplayName:  c.GetDisplayName(),
 		Description:  c.GetDescription(),
 		CommandLine:  c.GetCommandLine(),
-		StartType:    host.StartType(c.GetStartType()),
+		StartType:    platform.StartType(c.GetStartType()),
 		Account:      c.GetAccount(),
 		Dependencies: c.GetDependencies(),
 	}
 	if r := c.GetRecovery(); r != nil {
-		config.Recovery = &host.Recovery{Reset: r.GetReset_().AsDuration()}
+		config.Recovery = &platform.Recovery{Reset: r.GetReset_().AsDuration()}
 		for _, delay := range r.GetRestarts() {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, delay.AsDuration())
 		}

@@ -11,10 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/access"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 func TestServiceLife(t *testing.T) {
@@ -24,14 +25,14 @@ func TestServiceLife(t *testing.T) {
 	put(t, m, `C:\k\spare.exe`, simulated.Binary(simulated.BinarySpec{Name: "kube-proxy", Version: "v1"}))
 	config := &agentv1.ServiceConfig{
 		Name: "spare", DisplayName: "Spare", Description: "for tests", CommandLine: `C:\k\spare.exe`,
-		StartType: string(host.StartManual), Dependencies: []string{"kubelet"},
+		StartType: string(platform.StartManual), Dependencies: []string{"kubelet"},
 		Recovery: &agentv1.Recovery{Restarts: []*durationpb.Duration{durationpb.New(time.Second)}, Reset_: durationpb.New(time.Hour)},
 	}
 	created, err := c.services.Create(ctx, config)
-	if err != nil || created.GetStatus().GetState() != string(host.Stopped) {
+	if err != nil || created.GetStatus().GetState() != string(platform.Stopped) {
 		t.Fatalf("got %v, %v", created, err)
 	}
-	if _, err := c.services.Create(ctx, config); !is(err, host.ErrServiceExists) {
+	if _, err := c.services.Create(ctx, config); !is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
 	if got := created.GetConfig().GetRecovery(); !proto.Equal(got, config.GetRecovery()) || created.GetConfig().GetDisplayName() != "Spare" {
@@ -42,7 +43,7 @@ func TestServiceLife(t *testing.T) {
 		t.Errorf("got %v, %v", changed, err)
 	}
 	started, err := c.services.Start(ctx, &agentv1.StartServiceRequest{Name: "spare"})
-	if err != nil || started.GetStatus().GetState() != string(host.Running) || started.GetStatus().GetPid() == 0 || started.GetStatus().GetStarted() == nil {
+	if err != nil || started.GetStatus().GetState() != string(platform.Running) || started.GetStatus().GetPid() == 0 || started.GetStatus().GetStarted() == nil {
 		t.Fatalf("got %v, %v", started, err)
 	}
 	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil || !slices.Contains(kubelet.GetDependents(), "spare") {
@@ -55,12 +56,12 @@ func TestServiceLife(t *testing.T) {
 	if _, err := c.services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: "spare"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "spare"}); !is(err, host.ErrNoService) {
+	if _, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "spare"}); !is(err, fault.ErrNoService) {
 		t.Errorf("got %v", err)
 	}
 	list, err := c.services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil || !slices.ContainsFunc(list.GetServices(), func(s *agentv1.ServiceStatus) bool {
-		return s.GetName() == "containerd" && s.GetState() == string(host.Running) && s.GetPid() != 0
+		return s.GetName() == "containerd" && s.GetState() == string(platform.Running) && s.GetPid() != 0
 	}) {
 		t.Errorf("got %v, %v", list, err)
 	}
@@ -70,11 +71,11 @@ func TestStartTellsWhyAServiceFailed(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	c := connect(t, m.Process("agent"))
 	put(t, m, `C:\k\broken.exe`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Fault: simulated.CrashStarted}))
-	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`, StartType: string(host.StartManual)})
+	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`, StartType: string(platform.StartManual)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err, host.ErrStartFailed) {
+	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err, fault.ErrStartFailed) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -107,13 +108,13 @@ func TestRegistry(t *testing.T) {
 	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: key, Name: "S"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "s"}); !is(err, host.ErrNotExist) {
+	if _, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "s"}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: `HKLM\SOFTWARE\swdt-test`, WholeKey: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key}); !is(err, host.ErrNotExist) {
+	if _, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,7 +129,7 @@ func TestSettings(t *testing.T) {
 		Variables: []*agentv1.EnvironmentVariable{{Name: "KUBE_NODE", Value: "n1"}},
 		AddPath:   []string{`C:\k`},
 	}
-	for _, want := range []bool{true, false} { // the second time there is nothing to do
+	for _, want := range []bool{true, false} { // the second call changes nothing
 		reply, err := c.settings.SetHosts(ctx, hosts)
 		if err != nil || reply.GetChanged() != want {
 			t.Errorf("hosts: got %v, %v", reply, err)
@@ -175,7 +176,7 @@ func TestFeatures(t *testing.T) {
 	}
 	got, err := c.features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{"containers", "TelnetClient"}})
 	want := &agentv1.FeaturesReply{Features: []*agentv1.Feature{
-		{Name: "containers", State: string(host.FeatureEnablePending)}, {Name: "TelnetClient", State: string(host.FeatureDisabled)},
+		{Name: "containers", State: string(platform.FeatureEnablePending)}, {Name: "TelnetClient", State: string(platform.FeatureDisabled)},
 	}}
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
@@ -210,17 +211,18 @@ func TestFirewall(t *testing.T) {
 	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err, host.ErrNotExist) {
+	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A folder that has our name and could be another user's is not written into: it is
-// moved aside, and a new one made. One that is as it must be is only looked at.
+// swdt does not write into a folder that has its name and could be another
+// user's: it moves it aside and makes a new one. A folder in the right state is
+// only read.
 func TestARootThatIsNotOursIsMovedAside(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	user := m.SpawnAs("user.exe", simulated.User)
-	if err := user.Host.Files.MakeFolder(layout.Journals); err != nil {
+	if err := user.Platform.Files.MakeFolder(layout.Journals); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -253,12 +255,12 @@ func TestARootThatIsNotOursIsMovedAside(t *testing.T) {
 	}
 }
 
-// A user who may not make the folder can still look around.
+// A user without the right to make the folder can still make read-only calls.
 func TestASessionWithoutTheRightToMakeTheRoot(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if op.Kind == simulated.OpFolder {
-			return simulated.Fail(host.ErrPermission)
+			return simulated.Fail(fault.ErrPermission)
 		}
 		return simulated.Continue()
 	})
@@ -266,7 +268,7 @@ func TestASessionWithoutTheRightToMakeTheRoot(t *testing.T) {
 	if _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Lock(t.Context(), &agentv1.LockRequest{}); !is(err, host.ErrPermission) {
+	if _, err := c.Lock(t.Context(), &agentv1.LockRequest{}); !is(err, fault.ErrPermission) {
 		t.Fatalf("got %v", err)
 	}
 	c.close(t)

@@ -10,44 +10,44 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/pktmon"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
-// session is what the services of one session share.
+// session is the state that the services of one session share.
 type session struct {
-	machine Machine
-	host    *host.Host
-	log     *log.Logger
+	machine  Machine
+	platform *platform.Platform
+	log      *log.Logger
 
 	mu   sync.Mutex
-	lock host.Unlocker // nil: not held
+	lock platform.Unlocker // nil: not held
 
-	captured []*pktmon.Hold // whose packets this session fetches
+	captured []*pktmon.Hold // captures with packets that this session fetches
 
 	settings sync.Mutex // one edit of the hosts file or the environment at a time
 }
 
 func newSession(m Machine) *session {
-	return &session{machine: m, host: m.Host, log: m.logger()}
+	return &session{machine: m, platform: m.Platform, log: m.logger()}
 }
 
-// end gives back what the session holds.
+// end releases everything that the session holds.
 func (s *session) end() {
 	if err := s.unlock(); err != nil {
 		s.log.Printf("unlock the node: %v", err)
 	}
 	for _, hold := range s.captured {
 		if err := hold.Forget(); err != nil {
-			s.log.Printf("let go of captured packets: %v", err)
+			s.log.Printf("release captured packets: %v", err)
 		}
 	}
 }
 
-// unary and stream are what every call goes through: errors become statuses that
-// carry their kind, and a bug in one call is that call's error and not the end
-// of the session.
+// unary and stream wrap every call: they turn errors into statuses that carry
+// their kind, and a panic in one call into that call's error, so that the
+// session continues.
 func (s *session) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
 	defer s.recover(info.FullMethod, &err)
 	reply, err = handle(ctx, request)

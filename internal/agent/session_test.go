@@ -16,18 +16,20 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/packed"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/packed"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
 var agentHash = strings.Repeat("a1", 32)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newMachine is a simulated Windows that is switched off when the test ends.
+// newMachine returns a simulated Windows that is switched off when the test
+// ends.
 func newMachine(t testing.TB, o simulated.Options) *simulated.Machine {
 	t.Helper()
 	m := simulated.New(o)
@@ -35,7 +37,7 @@ func newMachine(t testing.TB, o simulated.Options) *simulated.Machine {
 	return m
 }
 
-// client is the host's half of a session.
+// client is your machine's side of a session.
 type client struct {
 	agentv1.MachineClient
 	services  agentv1.ServicesClient
@@ -47,17 +49,17 @@ type client struct {
 	firewall  agentv1.FirewallClient
 	network   agentv1.NetworkClient
 
-	stream net.Conn // what an SSH channel would be
+	stream net.Conn // corresponds to an SSH channel
 	rpc    *grpc.ClientConn
 	served chan error // Serve's result
 	log    *bytes.Buffer
 }
 
 // connect serves a session on a new process of the machine and connects to it.
-// The session ends with the test, and must then have left nothing behind.
-func connect(t testing.TB, h *host.Host) *client {
+// The session ends with the test, and must not leave anything behind.
+func connect(t testing.TB, p *platform.Platform) *client {
 	t.Helper()
-	return connectTo(t, agent.Machine{Host: h, Hash: agentHash})
+	return connectTo(t, agent.Machine{Platform: p, Hash: agentHash})
 }
 
 func connectTo(t testing.TB, m agent.Machine) *client {
@@ -76,7 +78,7 @@ func connectTo(t testing.TB, m agent.Machine) *client {
 	return c
 }
 
-// clients gives c the clients of its connection.
+// clients creates the gRPC clients of c's connection.
 func (c *client) clients() {
 	c.MachineClient = agentv1.NewMachineClient(c.rpc)
 	c.services = agentv1.NewServicesClient(c.rpc)
@@ -125,7 +127,7 @@ func (c *client) close(t testing.TB) {
 	c.served = nil
 }
 
-// is makes the error that came over the wire the one that the agent had.
+// is reports whether an error received from the agent is target.
 func is(err, target error) bool { return errors.Is(rpcerror.FromStatus(err), target) }
 
 func TestFacts(t *testing.T) {
@@ -170,13 +172,13 @@ func TestTheLockIsTheSessions(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	first, second := connect(t, m.Process("first")), connect(t, m.Process("second"))
 	ask := &agentv1.LockRequest{Holder: "ann@laptop: swdt kubernetes"}
-	for range 2 { // the holder may ask again
+	for range 2 { // the holder may lock again
 		if _, err := first.Lock(t.Context(), ask); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"})
-	var locked *host.LockedError
+	var locked *fault.LockedError
 	if !errors.As(rpcerror.FromStatus(err), &locked) || string(locked.Holder) != ask.GetHolder() {
 		t.Fatalf("got %v", err)
 	}
@@ -196,34 +198,34 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	c := connect(t, newMachine(t, simulated.Options{}).Process("agent"))
 	ctx := t.Context()
 	_, err := c.files.Stat(ctx, &agentv1.StatRequest{Path: `C:\none`})
-	if !is(err, host.ErrNotExist) {
+	if !is(err, fault.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}
 	_, err = c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "none"})
-	if !is(err, host.ErrNoService) {
+	if !is(err, fault.ErrNoService) {
 		t.Errorf("Get: %v", err)
 	}
 	_, err = c.files.Hash(ctx, &agentv1.HashRequest{Path: `C:\Windows`})
-	if !is(err, host.ErrIsDirectory) {
+	if !is(err, fault.ErrIsDirectory) {
 		t.Errorf("Hash: %v", err)
 	}
 	_, err = c.features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{"No-Such-Feature"}})
-	if !is(err, host.ErrNotExist) || !strings.Contains(err.Error(), "No-Such-Feature") {
+	if !is(err, fault.ErrNotExist) || !strings.Contains(err.Error(), "No-Such-Feature") {
 		t.Errorf("features: %v", err)
 	}
 }
 
-type panicking struct{ host.Machine }
+type panicking struct{ platform.Machine }
 
-func (panicking) Facts(context.Context) (host.Facts, error) { panic("no facts today") }
+func (panicking) Facts(context.Context) (platform.Facts, error) { panic("no facts today") }
 
-type panickingFiles struct{ host.Files }
+type panickingFiles struct{ platform.Files }
 
 func (panickingFiles) Open(path string) (io.ReadSeekCloser, error) {
 	if strings.Contains(path, "panic") {
 		panic("no file today")
 	}
-	return nil, host.ErrNotExist
+	return nil, fault.ErrNotExist
 }
 
 func TestAPanicIsOneCallsErrorAndLogged(t *testing.T) {

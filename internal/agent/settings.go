@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/settings"
+	"github.com/swdt-dev/swdt/internal/agent/internal/settings"
 )
 
 type settingsService struct {
@@ -17,7 +17,7 @@ type settingsService struct {
 }
 
 func (s *settingsService) GetEnvironment(context.Context, *agentv1.GetEnvironmentRequest) (*agentv1.GetEnvironmentReply, error) {
-	variables, err := settings.Environment(s.host.Registry)
+	variables, err := settings.Environment(s.platform.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *settingsService) SetEnvironment(ctx context.Context, request *agentv1.S
 	}
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	changed, err := settings.SetEnvironment(ctx, s.host.Registry, s.host.Machine, change)
+	changed, err := settings.SetEnvironment(ctx, s.platform.Registry, s.platform.Machine, change)
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -43,7 +43,7 @@ func (s *settingsService) SetEnvironment(ctx context.Context, request *agentv1.S
 }
 
 func (s *settingsService) GetHosts(context.Context, *agentv1.GetHostsRequest) (*agentv1.GetHostsReply, error) {
-	entries, err := settings.Hosts(s.host.Files)
+	entries, err := settings.Hosts(s.platform.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +61,15 @@ func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsR
 	}
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	changed, err := settings.SetHosts(s.host.Files, entries)
+	changed, err := settings.SetHosts(s.platform.Files, entries)
 	if err != nil {
 		return nil, invalid(err)
 	}
 	return &agentv1.SetHostsReply{Changed: changed}, nil
 }
 
-// invalid gives a value that Windows would not understand its own status.
+// invalid returns the status InvalidArgument for a value that Windows would not
+// understand.
 func invalid(err error) error {
 	var bad *settings.InvalidError
 	if errors.As(err, &bad) {

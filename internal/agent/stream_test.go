@@ -13,9 +13,10 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
 
 func TestMainServesUntilStdinEnds(t *testing.T) {
@@ -25,7 +26,7 @@ func TestMainServesUntilStdinEnds(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		machine := agent.Machine{Host: m.Process("agent"), Hash: agentHash}
+		machine := agent.Machine{Platform: m.Process("agent"), Hash: agentHash}
 		code <- agent.Main(context.Background(), machine, nil, stdin, stdout, &stderr)
 	}()
 	if err := handshake.Dial(struct {
@@ -44,7 +45,7 @@ func TestMainServesUntilStdinEnds(t *testing.T) {
 func TestMainRefusesAStranger(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	var stdout, stderr bytes.Buffer
-	machine := agent.Machine{Host: m.Process("agent"), Hash: agentHash}
+	machine := agent.Machine{Platform: m.Process("agent"), Hash: agentHash}
 	code := agent.Main(context.Background(), machine, nil, strings.NewReader("GET / HTTP/1.1\r\n\r\n"), &stdout, &stderr)
 	if code != 1 || !strings.Contains(stderr.String(), "not swdt") {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
@@ -70,7 +71,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 			defer near.Close()
 			ctx, cancel := context.WithCancel(context.Background())
 			served := make(chan error, 1)
-			go func() { served <- agent.Serve(ctx, agent.Machine{Host: m.Process("agent"), Hash: agentHash}, far) }()
+			go func() { served <- agent.Serve(ctx, agent.Machine{Platform: m.Process("agent"), Hash: agentHash}, far) }()
 			if when == "while a call runs" {
 				if err := handshake.Dial(near, agentHash); err != nil {
 					t.Fatal(err)
@@ -91,7 +92,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What comes after the handshake may be anything.
+// The bytes after the handshake may be arbitrary.
 func TestServeSurvivesMalformedFrames(t *testing.T) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	for name, sent := range map[string]string{
@@ -114,14 +115,15 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) { talk(t, sent) })
 }
 
-// talk shakes hands, says something and hangs up. The session must end, and
-// without an error: that the other side went away is no failure of the agent.
+// talk performs the handshake, sends bytes and closes the connection. The
+// session must end without an error, since a disconnect is not a failure of the
+// agent.
 func talk(t *testing.T, sent []byte) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- agent.Serve(context.Background(), agent.Machine{Host: m.Process("agent"), Hash: agentHash}, far)
+		served <- agent.Serve(context.Background(), agent.Machine{Platform: m.Process("agent"), Hash: agentHash}, far)
 	}()
 	if err := handshake.Dial(near, agentHash); err != nil {
 		t.Fatal(err)
@@ -131,7 +133,7 @@ func talk(t *testing.T, sent []byte) {
 		defer close(read)
 		io.Copy(io.Discard, near)
 	}()
-	near.Write(sent) // the agent may hang up in the middle
+	near.Write(sent) // the agent may close the connection meanwhile
 	near.Close()
 	if err := <-served; err != nil {
 		t.Fatalf("the session ended with %v", err)
@@ -139,8 +141,8 @@ func talk(t *testing.T, sent []byte) {
 	<-read
 }
 
-// sshd keeps the session of a machine that has gone to sleep. The agent must
-// not: it may hold the lock.
+// sshd keeps the session of a machine that is suspended. The agent must not,
+// since it may hold the lock.
 func TestServeEndsWhenTheOtherSideIsSilent(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -175,7 +177,7 @@ func TestServeEndsWhenTheOtherSideIsSilent(t *testing.T) {
 							io.Copy(io.Discard, near)
 						}
 					}()
-					machine := agent.Machine{Host: &host.Host{Files: noFiles{}}, Hash: agentHash}
+					machine := agent.Machine{Platform: &platform.Platform{Files: noFiles{}}, Hash: agentHash}
 					err := agent.Serve(t.Context(), machine, far)
 					if test.name == "before the handshake" && !errors.Is(err, handshake.ErrRefused) {
 						t.Errorf("got %v", err)
@@ -188,8 +190,8 @@ func TestServeEndsWhenTheOtherSideIsSilent(t *testing.T) {
 	}
 }
 
-// A client that asks for much and reads nothing must not keep the agent when
-// stdin ends: a write to stdout is then blocked for good.
+// A client that requests much data and reads none must not keep the agent alive
+// when stdin ends, although a write to stdout is then blocked forever.
 func TestMainEndsWhenTheOtherSideStopsReading(t *testing.T) {
 	synctest.Test(t, stopReading)
 }
@@ -201,7 +203,7 @@ func stopReading(t *testing.T) {
 	fromAgent, stdout := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		machine := agent.Machine{Host: m.Process("agent"), Hash: agentHash}
+		machine := agent.Machine{Platform: m.Process("agent"), Hash: agentHash}
 		code <- agent.Main(context.Background(), machine, nil, stdin, stdout, io.Discard)
 	}()
 	near := &halves{Reader: fromAgent, Writer: toAgent, shut: make(chan struct{}), end: toAgent.Close}
@@ -224,9 +226,9 @@ func stopReading(t *testing.T) {
 	}
 }
 
-// halves is a connection of two pipes; it reads no more once it is shut.
+// halves is a connection of two pipes; it reads no more after it is shut.
 type halves struct {
-	net.Conn // what is not needed
+	net.Conn // for the methods that are not used
 	io.Reader
 	io.Writer
 	shut chan struct{}
@@ -250,8 +252,8 @@ func (h *halves) SetWriteDeadline(time.Time) error { return nil }
 func (h *halves) LocalAddr() net.Addr              { return &net.UnixAddr{} }
 func (h *halves) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
 
-// noFiles is the file system of a machine that nobody set up.
-type noFiles struct{ host.Files }
+// noFiles is the file system of a machine that was never set up.
+type noFiles struct{ platform.Files }
 
-func (noFiles) Stat(string) (host.FileInfo, error)     { return host.FileInfo{}, host.ErrNotExist }
-func (noFiles) Open(string) (io.ReadSeekCloser, error) { return nil, host.ErrNotExist }
+func (noFiles) Stat(string) (platform.FileInfo, error) { return platform.FileInfo{}, fault.ErrNotExist }
+func (noFiles) Open(string) (io.ReadSeekCloser, error) { return nil, fault.ErrNotExist }

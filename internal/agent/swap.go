@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/hashcache"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/swap"
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// swapService is package swap over RPC.
+// swapService exposes package swap over RPC.
 type swapService struct {
 	agentv1.UnimplementedSwapServer
 	*session
@@ -24,22 +24,22 @@ type swapService struct {
 }
 
 func (s *swapService) swapMachine() swap.Machine {
-	return swap.Machine{Host: s.host, Executable: s.machine.Executable, Hashes: s.cache}
+	return swap.Machine{Platform: s.platform, Executable: s.machine.Executable, Hashes: s.cache}
 }
 
 func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*agentv1.InspectReply, error) {
-	facts, err := s.host.Machine.Facts(ctx)
+	facts, err := s.platform.Machine.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	reply := &agentv1.InspectReply{Facts: factsReply(facts)}
-	processes, err := s.host.Processes.List(ctx)
-	if err != nil { // when they were started is an extra
+	processes, err := s.platform.Processes.List(ctx)
+	if err != nil { // the start times are optional
 		s.log.Printf("list processes: %v", err)
 	}
 	starts := startsOf(processes)
 	for _, c := range r.GetComponents() {
-		answer, err := swap.Inspect(ctx, s.host, s.cache, swap.Question{
+		answer, err := swap.Inspect(ctx, s.platform, s.cache, swap.Question{
 			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(), VersionArgs: c.GetVersionArgs(),
 			Processes: processes,
 		})
@@ -72,11 +72,11 @@ func componentState(c *agentv1.InspectComponent, a swap.Answer, started time.Tim
 }
 
 func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction, error) {
-	transactions, err := swap.Transactions(s.host.Files)
+	transactions, err := swap.Transactions(s.platform.Files)
 	if err != nil || len(transactions) == 0 {
 		return nil, err
 	}
-	guarded, err := swap.Guarded(ctx, s.host)
+	guarded, err := swap.Guarded(ctx, s.platform)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *swapService) Run(plan *agentv1.SwapPlan, stream grpc.ServerStreamingSer
 }
 
 func (s *swapService) Resume(_ *agentv1.ResumeRequest, stream grpc.ServerStreamingServer[agentv1.SwapEvent]) error {
-	transactions, err := swap.Transactions(s.host.Files)
+	transactions, err := swap.Transactions(s.platform.Files)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *swapService) Resume(_ *agentv1.ResumeRequest, stream grpc.ServerStreami
 			return s.follow(t.ID, stream)
 		}
 	}
-	return fmt.Errorf("resume: %w: %w", swap.ErrNoTransaction, host.ErrNotExist)
+	return fmt.Errorf("resume: %w: %w", swap.ErrNoTransaction, fault.ErrNotExist)
 }
 
 func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv1.SwapEvent]) error {
@@ -124,7 +124,7 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 		}))
 	})
 	if errors.Is(err, swap.ErrNoTransaction) {
-		err = fmt.Errorf("%w: %w", err, host.ErrNotExist)
+		err = fmt.Errorf("%w: %w", err, fault.ErrNotExist)
 	}
 	if err := errors.Join(err, sendErr); err != nil {
 		return err
@@ -135,9 +135,9 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 }
 
 func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeRequest) (*agentv1.AcknowledgeReply, error) {
-	err := swap.Acknowledge(ctx, s.host, r.GetId())
+	err := swap.Acknowledge(ctx, s.platform, r.GetId())
 	if errors.Is(err, swap.ErrNoTransaction) {
-		err = nil // somebody else was faster
+		err = nil // another session acknowledged it first
 	}
 	return &agentv1.AcknowledgeReply{}, err
 }
@@ -162,7 +162,7 @@ func swapPlan(p *agentv1.SwapPlan) swap.Plan {
 
 func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
 	reply := &agentv1.SwapOutcome{
-		Result: string(o.Result), Message: o.Message, FailedComponent: o.FailedComponent,
+		Result: swapResults()[o.Result], Message: o.Message, FailedComponent: o.FailedComponent,
 		Down: durationpb.New(o.Down),
 	}
 	for _, c := range o.Components {
@@ -171,9 +171,29 @@ func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
 	return reply
 }
 
+// swapResults maps each result, a word in the journal, to its value on the wire.
+func swapResults() map[swap.Result]agentv1.SwapResult {
+	return map[swap.Result]agentv1.SwapResult{
+		swap.Committed:  agentv1.SwapResult_SWAP_RESULT_COMMITTED,
+		swap.RolledBack: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
+		swap.Failed:     agentv1.SwapResult_SWAP_RESULT_FAILED,
+	}
+}
+
+// swapActions maps each action, a word in the journal, to its value on the wire.
+func swapActions() map[swap.Action]agentv1.SwapAction {
+	return map[swap.Action]agentv1.SwapAction{
+		swap.ActionReplaced:   agentv1.SwapAction_SWAP_ACTION_REPLACED,
+		swap.ActionCreated:    agentv1.SwapAction_SWAP_ACTION_CREATED,
+		swap.ActionRestarted:  agentv1.SwapAction_SWAP_ACTION_RESTARTED,
+		swap.ActionRolledBack: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK,
+		swap.ActionFailed:     agentv1.SwapAction_SWAP_ACTION_FAILED,
+	}
+}
+
 func componentOutcome(c swap.ComponentOutcome) *agentv1.ComponentOutcome {
 	reply := &agentv1.ComponentOutcome{
-		Name: c.Name, Action: c.Action, Message: c.Message, LogLines: c.LogLines,
+		Name: c.Name, Action: swapActions()[c.Action], Message: c.Message, LogLines: c.LogLines,
 		Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
 		ServiceExists: c.Service != nil,
 	}
@@ -183,9 +203,10 @@ func componentOutcome(c swap.ComponentOutcome) *agentv1.ComponentOutcome {
 	return reply
 }
 
-// guard is the agent as the guardian of a transaction; it returns the exit code.
+// guard runs the agent as the guardian of a transaction; it returns the exit
+// code.
 func guard(ctx context.Context, m Machine, id string) int {
-	if err := swap.Guard(ctx, swap.Machine{Host: m.Host, Executable: m.Executable}, id); err != nil {
+	if err := swap.Guard(ctx, swap.Machine{Platform: m.Platform, Executable: m.Executable}, id); err != nil {
 		m.logger().Printf("transaction %s: %v", id, err)
 		return exitFailed
 	}

@@ -11,35 +11,28 @@ import (
 	"google.golang.org/grpc"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/logline"
+	"github.com/swdt-dev/swdt/internal/format/logline"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
-	// tailBlock is how much of a log is held at a time, bytes. A line that is
-	// longer is cut.
+	// tailBlock is how many bytes of a log are held at a time. A longer line is
+	// cut.
 	tailBlock = 256 << 10
-	// tailSpare is what a block has left when it is full: room for a character.
+	// tailSpare is the room for one character that a full block leaves.
 	tailSpare = 8
-	// tailPause is between two looks at a log that is followed.
+	// tailPause is the time between two polls of a log that is followed.
 	tailPause = 100 * time.Millisecond
 )
 
-// What TailReply.event may say. The words are package logs's, too.
-const (
-	tailStands    = "end"       // all that stood in the log has been sent
-	tailReplaced  = "replaced"  // another file has the log's name: it was rotated
-	tailTruncated = "truncated" // the file begins anew
-	tailLost      = "lost"      // the file of the place to go on from is gone, with what it had
-)
-
-// Tail follows by looking: Windows tells of changes to a folder, and of a file
-// that is written to often only once it is closed.
+// Tail follows by polling: Windows reports changes of a folder, but reports a
+// file that is written often only when it is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
-	t := &tailer{files: s.host.Files, request: request, stream: stream, buffer: make([]byte, tailBlock), now: time.Now()}
+	t := &tailer{files: s.platform.Files, request: request, stream: stream, buffer: make([]byte, tailBlock), now: time.Now()}
 	defer t.close()
 	event, err := t.start()
-	if err != nil && !(request.GetFollow() && errors.Is(err, host.ErrNotExist)) {
+	if err != nil && !(request.GetFollow() && errors.Is(err, fault.ErrNotExist)) {
 		return err
 	}
 	_, offset := t.now.Zone()
@@ -49,32 +42,32 @@ func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStre
 	if err := t.drain(!request.GetFollow()); err != nil {
 		return err
 	}
-	if err := stream.Send(&agentv1.TailReply{Event: tailStands, Place: t.place(0)}); err != nil || !request.GetFollow() {
+	if err := stream.Send(&agentv1.TailReply{Event: agentv1.TailEvent_TAIL_EVENT_END, Place: t.place(0)}); err != nil || !request.GetFollow() {
 		return err
 	}
 	return t.follow(stream.Context())
 }
 
-// tailer is one log that is read.
+// tailer reads one log.
 type tailer struct {
-	files   host.Files
+	files   platform.Files
 	request *agentv1.TailRequest
 	stream  grpc.ServerStreamingServer[agentv1.TailReply]
-	now     time.Time // of the machine, with its zone
+	now     time.Time // the machine's time, with its zone
 
-	file   io.ReadSeekCloser // nil: not there
-	id     host.FileID
+	file   io.ReadSeekCloser // nil: it does not exist
+	id     platform.FileID
 	offset int64
-	early  bool // what is read is from before since
+	early  bool // the present lines are from before since
 
-	head    head  // of what was read
-	skipped int64 // of a copy: the bytes that its original had sent
+	head    head  // of the bytes that were read
+	skipped int64 // of a copy: the bytes that were sent from its original
 
-	known  bool  // whether the file is UTF-16
-	wide   *wide // nil: it is not
+	known  bool  // reports whether the encoding is known
+	wide   *wide // nil: it is not UTF-16
 	buffer []byte
 	held   int    // bytes in buffer that wait for the rest of their line
-	lower  []byte // buffer's text in lower case
+	lower  []byte // the buffer's text in lower case
 	found  []byte
 }
 
@@ -91,18 +84,18 @@ func (t *tailer) open() error {
 		}
 		after, err := t.files.Stat(t.request.GetPath())
 		if err == nil && before.ID == after.ID {
-			t.take(file, after.ID)
+			t.use(file, after.ID)
 			return nil
 		}
-		file.Close() // replaced in between
+		file.Close() // replaced meanwhile
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// take begins with a file.
-func (t *tailer) take(file io.ReadSeekCloser, id host.FileID) {
+// use begins to read file.
+func (t *tailer) use(file io.ReadSeekCloser, id platform.FileID) {
 	t.file, t.id, t.offset, t.known, t.wide = file, id, 0, false, nil
 	t.head, t.skipped = head{}, 0
 }
@@ -123,37 +116,37 @@ func (t *tailer) follow(ctx context.Context) error {
 			return ctx.Err()
 		case <-ticker.C:
 		}
-		if err := t.look(); err != nil {
+		if err := t.poll(); err != nil {
 			return err
 		}
 	}
 }
 
-// look sends what is new. What cannot be looked at now, since it is being
-// replaced, is looked at next time.
-func (t *tailer) look() error {
+// poll sends new data. If the log cannot be read because it is being replaced,
+// the next poll reads it.
+func (t *tailer) poll() error {
 	info, err := t.files.Stat(t.request.GetPath())
 	there := err == nil
 	switch {
 	case there && t.file != nil && info.ID == t.id && info.Size < t.offset && t.isGrowing():
 		return nil
 	case there && t.file != nil && info.ID == t.id && info.Size < t.offset:
-		return t.again(tailTruncated)
+		return t.restart(agentv1.TailEvent_TAIL_EVENT_TRUNCATED)
 	case there && (t.file == nil || info.ID != t.id):
-		if err := t.drain(true); err != nil { // the rest of the one before
+		if err := t.drain(true); err != nil { // the rest of the previous file
 			return err
 		}
 		t.close()
 		if t.open() != nil {
 			return nil
 		}
-		return t.again(tailReplaced)
+		return t.restart(agentv1.TailEvent_TAIL_EVENT_REPLACED)
 	}
 	return t.drain(false)
 }
 
-// again reads the file from its beginning.
-func (t *tailer) again(event string) error {
+// restart reads the file from its beginning.
+func (t *tailer) restart(event agentv1.TailEvent) error {
 	t.held, t.early, t.known, t.head, t.skipped = 0, false, false, head{}, 0
 	if err := t.seek(0); err != nil {
 		return err
@@ -180,15 +173,16 @@ func (t *tailer) failed(err error) error {
 	return fmt.Errorf("read %s: %w", t.request.GetPath(), err)
 }
 
-// drain sends what there is to the end of the file; with last, also a line that
-// has no end.
+// drain sends everything up to the end of the file. If last is set, it also sends a line without a
+// line ending.
 func (t *tailer) drain(last bool) error {
 	for t.file != nil {
 		if err := t.stream.Context().Err(); err != nil {
 			return err
 		}
 		read, err := t.read()
-		// A file that was cut while its beginning was looked at ends unexpectedly.
+		// A file that was truncated while its beginning was read ends
+		// unexpectedly.
 		ended := read == 0 && err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !ended {
 			return t.failed(err)
@@ -212,8 +206,9 @@ func (t *tailer) flush(last bool) error {
 			text = text[:whole]
 		}
 	}
-	send := t.late(text)
-	// A container's line may come in pieces, of which only one has the word.
+	send := t.dropEarly(text)
+	// A container's line may be split into pieces, only one of which contains
+	// the word.
 	if len(t.request.GetContains()) > 0 && !logline.IsCRI(firstLine(send)) {
 		send = t.filter(send)
 	}
@@ -226,8 +221,9 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// late leaves out the lines from before since, at the beginning.
-func (t *tailer) late(text []byte) []byte {
+// dropEarly removes lines at the beginning of text that were logged before the time since of the
+// request.
+func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {
 		line := firstLine(text)
@@ -247,8 +243,8 @@ func firstLine(text []byte) []byte {
 	return text
 }
 
-// filter gives the lines that contain one of the words. It looks for words and
-// not at lines: most of a log is then passed over at the speed of memory.
+// filter returns the lines that contain one of the requested words. It searches the text for the
+// words instead of splitting it into lines, so that it skips most of a log at the speed of memory.
 func (t *tailer) filter(text []byte) []byte {
 	words, in := t.request.GetContains(), text
 	if t.request.GetIgnoreCase() {
@@ -289,8 +285,8 @@ func (t *tailer) lowered(text []byte) []byte {
 	return t.lower
 }
 
-// begin finds where to begin, from the end of the file backwards, and reads no
-// more than it has to.
+// begin finds the place to begin at. It searches from the end of the file backwards, and reads no
+// more than necessary.
 func (t *tailer) begin() error {
 	size, err := t.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -330,7 +326,7 @@ func (t *tailer) begin() error {
 	return t.seek(at)
 }
 
-// block is the text between two places.
+// block returns the text between two positions of the file.
 func (t *tailer) block(at, end int64) ([]byte, error) {
 	if err := t.seek(at); err != nil {
 		return nil, err
@@ -346,8 +342,9 @@ func (t *tailer) block(at, end int64) ([]byte, error) {
 	return text, nil
 }
 
-// lastLines finds the beginning of the last lines; those that it passes are no
-// longer wanted. The very last byte ends a line and begins none.
+// lastLines finds the beginning of the last *wanted lines in a block. It subtracts the lines that
+// it passes, so that the search can continue in the block before. If isEnd is set, the very last
+// byte ends a line and does not begin one.
 func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	if *wanted < 0 {
 		return 0, false
@@ -367,8 +364,9 @@ func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	}
 }
 
-// reaches is whether there may be lines of then or later in front of the block:
-// the first time in it is not earlier. Lines without any time are all taken.
+// reaches reports whether lines at or after then may precede the block, because the first time in
+// the block is not earlier. If no line of the block has a time, it returns false and switches the
+// filter by time off.
 func (t *tailer) reaches(block []byte, then time.Time) bool {
 	for len(block) > 0 {
 		line := firstLine(block)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// lockedFiles has files of which somebody has locked all but the beginning.
-type lockedFiles struct{ host.Files }
+// lockedFiles has files that another process has locked except for the
+// beginning.
+type lockedFiles struct{ platform.Files }
 
 func (f lockedFiles) Open(path string) (io.ReadSeekCloser, error) {
 	file, err := f.Files.Open(path)
@@ -28,7 +29,7 @@ func (f lockedFile) Read(p []byte) (int, error) {
 	return f.ReadSeekCloser.Read(p)
 }
 
-// A log that cannot be read is no log without lines.
+// A log that cannot be read must not look like an empty log.
 func TestTailOfWhatCannotBeRead(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	m.WriteFile(`C:\x.log`, []byte("one\ntwo\n"))

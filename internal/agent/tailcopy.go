@@ -8,11 +8,11 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// A log that is rotated by copying and truncating leaves a second file with the text
-// that was sent already. It is recognised by how it begins.
+// A log that is rotated by copying and truncating leaves a second file with text that was already sent. That copy is
+// recognised by its beginning.
 const (
-	headMost  = 4 << 10 // bytes that tell one log's beginning from another's
-	headLeast = 64      // fewer may be those of any log
+	headMost  = 4 << 10 // bytes that distinguish the beginning of one log from another's
+	headLeast = 64      // fewer bytes could be the beginning of any log
 )
 
 // head is the hash of a file's first bytes.
@@ -21,7 +21,8 @@ type head struct {
 	sum  uint64
 }
 
-// headOf hashes at most so many bytes, and leaves the file where it stands.
+// headOf returns the hash of at most the file's first `most` bytes. It does not change the position
+// from which the file is read next.
 func (t *tailer) headOf(most int64) (h head, err error) {
 	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
 		return h, err
@@ -33,18 +34,18 @@ func (t *tailer) headOf(most int64) (h head, err error) {
 	return h, errors.Join(err, back)
 }
 
-// noteHead hashes the beginning of what was read, as long as that is short.
+// noteHead hashes the first bytes that were read of the file, until headMost bytes are hashed.
 func (t *tailer) noteHead() {
 	if t.head.size >= headMost || t.head.size >= t.offset {
 		return
 	}
-	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // else a copy comes twice
+	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // otherwise a copy is sent twice
 		t.head = h
 	}
 }
 
-// copied finds the place behind which a copy has what was not sent yet; false for a
-// file that is none.
+// copied returns the position in a copy behind which the unsent bytes begin. ok is false if the
+// file is not a copy of a log that the client has read.
 func (t *tailer) copied() (offset int64, ok bool, err error) {
 	for _, c := range t.request.GetCopies() {
 		if c.GetHeadSize() < headLeast || c.GetHeadSize() > headMost {
@@ -61,11 +62,12 @@ func (t *tailer) copied() (offset int64, ok bool, err error) {
 	return offset, ok, nil
 }
 
-// isGrowing reports whether the file is a copy that is still being written: it is
-// shorter than what was sent of its original.
+// isGrowing reports whether the file is a copy that is still being written: it is shorter than the bytes that were
+// sent of its original.
 func (t *tailer) isGrowing() bool { return t.skipped > 0 && t.offset == t.skipped }
 
-// identified adds to a place how the file begins.
+// identified adds the hash of the file's first bytes to a place, so that a copy of the file can be
+// recognised later.
 func (t *tailer) identified(place *agentv1.TailPlace) *agentv1.TailPlace {
 	t.noteHead()
 	place.HeadSize, place.Head = t.head.size, t.head.sum

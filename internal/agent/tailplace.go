@@ -6,22 +6,23 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// start opens the log where it is to be read from; the event is what the client
-// has to know of it.
-func (t *tailer) start() (event string, err error) {
+// start opens the log at the place to read from. It returns the event that the client must receive
+// about it, such as a lost or truncated file.
+func (t *tailer) start() (event agentv1.TailEvent, err error) {
 	if from := t.request.GetFrom(); from != nil {
 		return t.resume(from)
 	}
 	if err := t.open(); err != nil {
-		return "", err
+		return agentv1.TailEvent_TAIL_EVENT_NONE, err
 	}
-	return "", t.begin()
+	return agentv1.TailEvent_TAIL_EVENT_NONE, t.begin()
 }
 
-// place is behind the first bytes of what the buffer holds.
+// place returns the position in the file after the buffer's first `behind` bytes.
 func (t *tailer) place(behind int) *agentv1.TailPlace {
 	if t.file == nil {
 		return nil
@@ -33,24 +34,24 @@ func (t *tailer) place(behind int) *agentv1.TailPlace {
 	return t.identified(&agentv1.TailPlace{Volume: t.id.Volume, Index: t.id.Index, Offset: offset})
 }
 
-// resume goes on in the file that was read, also where it was rotated away since:
-// what came after it is found by following.
-func (t *tailer) resume(from *agentv1.TailPlace) (event string, err error) {
-	wanted := host.FileID{Volume: from.GetVolume(), Index: from.GetIndex()}
-	if err := t.openSame(wanted); errors.Is(err, host.ErrNotExist) {
-		return tailLost, t.anew()
+// resume continues in the file that the client read last, even if it has been rotated since. The
+// following polls find the log that replaced it.
+func (t *tailer) resume(from *agentv1.TailPlace) (event agentv1.TailEvent, err error) {
+	wanted := platform.FileID{Volume: from.GetVolume(), Index: from.GetIndex()}
+	if err := t.openSame(wanted); errors.Is(err, fault.ErrNotExist) {
+		return agentv1.TailEvent_TAIL_EVENT_LOST, t.anew()
 	} else if err != nil {
-		return "", err
+		return agentv1.TailEvent_TAIL_EVENT_NONE, err
 	}
 	if err := t.recognise(); err != nil {
-		return "", err
+		return agentv1.TailEvent_TAIL_EVENT_NONE, err
 	}
 	info, err := t.files.Stat(t.request.GetPath())
 	if err == nil && info.ID == t.id && info.Size < from.GetOffset() {
 		t.known = false
-		return tailTruncated, t.seek(0)
+		return agentv1.TailEvent_TAIL_EVENT_TRUNCATED, t.seek(0)
 	}
-	return "", t.seek(from.GetOffset())
+	return agentv1.TailEvent_TAIL_EVENT_NONE, t.seek(from.GetOffset())
 }
 
 // anew begins with the file that has the log's name now.
@@ -61,21 +62,21 @@ func (t *tailer) anew() error {
 	return t.seek(0)
 }
 
-// openSame opens the file with that ID: it has the log's name, or one that begins
-// alike and stands beside it.
-func (t *tailer) openSame(wanted host.FileID) error {
+// openSame opens the file with that ID: the log itself, or a file in its folder whose name begins
+// with the log's name without its extension.
+func (t *tailer) openSame(wanted platform.FileID) error {
 	err := t.open()
 	if err == nil && t.id == wanted {
 		return nil
 	}
 	t.close()
-	if err != nil && !errors.Is(err, host.ErrNotExist) {
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return err
 	}
 	now := t.request.GetPath()
 	cut := strings.LastIndexAny(now, `\/`)
 	if cut < 0 {
-		return host.ErrNotExist
+		return fault.ErrNotExist
 	}
 	entries, err := t.files.List(now[:cut+1])
 	if err != nil {
@@ -87,7 +88,7 @@ func (t *tailer) openSame(wanted host.FileID) error {
 		if entry.Folder || !strings.HasPrefix(strings.ToLower(entry.Path[strings.LastIndexAny(entry.Path, `\/`)+1:]), stem) {
 			continue
 		}
-		// What is renamed once more in between is not found.
+		// A file that is renamed after its folder was listed is not found.
 		info, err := t.files.Stat(entry.Path)
 		if err != nil || info.ID != wanted {
 			continue
@@ -96,8 +97,8 @@ func (t *tailer) openSame(wanted host.FileID) error {
 		if err != nil {
 			return err
 		}
-		t.take(file, info.ID)
+		t.use(file, info.ID)
 		return nil
 	}
-	return host.ErrNotExist
+	return fault.ErrNotExist
 }

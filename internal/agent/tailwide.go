@@ -3,19 +3,19 @@ package agent
 import (
 	"io"
 
-	"github.com/swdt-dev/swdt/internal/logline"
+	"github.com/swdt-dev/swdt/internal/format/logline"
 )
 
-// wide is a log in UTF-16. What travels and is searched is UTF-8; places are those
-// of the file.
+// wide is the state of reading a log in UTF-16. Messages and searches use UTF-8; places are byte
+// offsets in the file.
 type wide struct {
 	logline.Wide
 	raw []byte
 	odd int // bytes in raw that wait for the rest of their character
 }
 
-// recognise finds out whether the file is UTF-16, once it has the bytes that say
-// so, and leaves the file where it was to be read on.
+// recognise determines whether the file is UTF-16, as soon as it is long enough to have a byte
+// order mark. It does not change the position from which the file is read next.
 func (t *tailer) recognise() error {
 	size, err := t.file.Seek(0, io.SeekEnd)
 	if err != nil || size < logline.MarkSize {
@@ -36,8 +36,8 @@ func (t *tailer) recognise() error {
 	return t.seek(t.offset)
 }
 
-// read puts the file's next text behind what the buffer holds, and says how many
-// bytes of the file there were.
+// read appends the file's next text to the buffer, and returns how many bytes
+// of the file it read.
 func (t *tailer) read() (int, error) {
 	if !t.known {
 		if err := t.recognise(); err != nil {
@@ -51,7 +51,7 @@ func (t *tailer) read() (int, error) {
 		return n, err
 	}
 	w := t.wide
-	room := min(len(w.raw), (len(t.buffer)-t.held)/3*2) // two bytes become three at most
+	room := min(len(w.raw), (len(t.buffer)-t.held)/3*2) // two bytes become at most three
 	n, err := t.file.Read(w.raw[w.odd:room])
 	t.offset += int64(n)
 	text, used := w.Narrow(t.buffer[:t.held], w.raw[:w.odd+n], false)
@@ -60,7 +60,7 @@ func (t *tailer) read() (int, error) {
 	return n, err
 }
 
-// length of a text in the file.
+// length returns how many bytes a text takes in the file.
 func (t *tailer) length(text []byte) int64 {
 	if t.wide == nil {
 		return int64(len(text))

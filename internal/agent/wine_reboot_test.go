@@ -6,7 +6,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// A reboot ends the agent, and the machine that comes up is the same with a new
+// A reboot ends the agent, and the restarted machine is the same with a new
 // boot id.
 func (a installed) testReboot(t *testing.T) {
 	p := a.start(t)

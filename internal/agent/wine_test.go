@@ -18,16 +18,18 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
-	"github.com/swdt-dev/swdt/internal/wine"
-	"github.com/swdt-dev/swdt/internal/wine/winetest"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine/winetest"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
-// installed is the real swdt-agent.exe, where swdt would put it.
+// installed is the real swdt-agent.exe, at the path at which swdt would install
+// it.
 type installed struct {
 	prefix *wine.Prefix
 	hash   string
@@ -61,7 +63,8 @@ func installUnderWine(t *testing.T) installed {
 	return a
 }
 
-// install has an uploaded agent put itself in its place, twice: then it is there.
+// install makes an uploaded agent install itself twice; the second time changes
+// nothing.
 func (a installed) install(t *testing.T, exe []byte) {
 	t.Helper()
 	const uploaded = `C:\Users\Administrator\swdt-agent-upload.exe`
@@ -85,8 +88,8 @@ func (a installed) install(t *testing.T, exe []byte) {
 type agentProcess struct {
 	*client
 	stdin  io.Closer
-	exited chan struct{} // closed when the process is gone
-	err    error         // how it exited, then
+	exited chan struct{} // closed when the process has ended
+	err    error         // how it ended; set before exited is closed
 	stderr bytes.Buffer
 	kill   func() error
 }
@@ -170,7 +173,7 @@ func (a installed) testFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: layout.Agent(a.hash)})
-	if !is(err, host.ErrPermission) {
+	if !is(err, fault.ErrPermission) {
 		t.Errorf("removed the running agent: %v", err)
 	}
 	hosts := &agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "cp", Address: "10.0.0.1"}}}
@@ -193,11 +196,11 @@ func (a installed) testLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"})
-	var locked *host.LockedError
+	var locked *fault.LockedError
 	if !errors.As(rpcerror.FromStatus(err), &locked) || string(locked.Holder) != "ann" {
 		t.Fatalf("got %v", err)
 	}
-	if err := first.kill(); err != nil { // no farewell
+	if err := first.kill(); err != nil { // without an orderly end
 		t.Fatal(err)
 	}
 	<-first.exited
@@ -214,7 +217,7 @@ func (a installed) testRun(t *testing.T) {
 	if err != nil || code != 7 || strings.TrimSpace(string(stdout)) != "out" || strings.TrimSpace(string(stderr)) != "err" {
 		t.Errorf("got %q, %q, %d, %v", stdout, stderr, code, err)
 	}
-	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err, host.ErrNotExist) {
+	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -224,7 +227,7 @@ func (a installed) testNetwork(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer server.Close()
 	at := server.Listener.Addr().String()
-	for address, want := range map[string]host.ReachOutcome{at: host.Reached, "127.0.0.1:1": host.Refused} {
+	for address, want := range map[string]platform.ReachOutcome{at: platform.Reached, "127.0.0.1:1": platform.Refused} {
 		reach, err := p.network.Reach(t.Context(), &agentv1.ReachRequest{Address: address})
 		if err != nil || reach.GetOutcome() != string(want) {
 			t.Errorf("%s: got %v, %v", address, reach, err)
@@ -238,13 +241,13 @@ func (a installed) testNetwork(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(listeners.GetListeners(), func(l *agentv1.Listener) bool { return l.GetAddress() == at }) {
 		t.Errorf("got %v, %v", listeners, err)
 	}
-	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err, host.ErrNotExist) {
+	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The end of stdin is the end of the agent and of all that it runs, also in the
-// middle of an upload; what the upload has left can be continued.
+// The end of stdin ends the agent and everything that it runs, even during an
+// upload; the partial upload can be continued.
 func (a installed) testEnd(t *testing.T) {
 	p := a.start(t)
 	p.run(t, context.Background(), &agentv1.RunCommand{Path: "ping.exe", Args: []string{"-n", "1000", "127.0.0.1"}})

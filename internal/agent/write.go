@@ -15,12 +15,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	acl "github.com/swdt-dev/swdt/internal/access"
-	"github.com/swdt-dev/swdt/internal/host"
+	acl "github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// maxZstdWindow bounds the memory of a decoder; zstd's highest ordinary level
-// asks for 32 MiB.
+// maxZstdWindow limits the memory of a decoder; zstd's highest ordinary level
+// needs 32 MiB.
 const maxZstdWindow = 32 << 20
 
 type (
@@ -28,15 +29,16 @@ type (
 	writeBody   = bodyReader[*agentv1.WriteRequest]
 )
 
-// Write receives a file in bounded memory. What stays when it fails:
+// Write receives a file in bounded memory. The state of the file after a failure
+// depends on the cause:
 //
 //   - The stream broke: the bytes that arrived stay. The next Write continues
 //     them with its offset, which must be the file's size, and a sha256.
 //   - Anything else (more or fewer bytes than declared, a wrong hash, a disk that
-//     is full, damaged compression): the file is removed, since nobody can use it.
+//     is full, damaged compression): the file is removed, since it is of no use.
 //
-// The file is written in place. Whoever wants the old file until the new one is
-// complete writes beside it and renames.
+// The file is written in place. A caller that needs the old file until the new
+// one is complete writes beside it and renames.
 func (s *filesService) Write(stream writeStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -51,7 +53,7 @@ func (s *filesService) Write(stream writeStream) error {
 	var unopened *openError
 	switch {
 	case errors.As(err, &unopened):
-		return unopened.err // what is there is somebody else's
+		return unopened.err // the existing file is not swdt's
 	case err != nil && body.broken == nil:
 		return errors.Join(err, s.discard(header.GetPath()))
 	case err != nil:
@@ -73,9 +75,9 @@ func checkHeader(h *agentv1.WriteHeader) error {
 	case h.GetOffset() < 0 || h.GetOffset() > h.GetSize():
 		return wrong("offset %d is outside of the file's %d bytes", h.GetOffset(), h.GetSize())
 	case h.GetSha256() != "" && (err != nil || len(sum) != sha256.Size):
-		return wrong("%q is no SHA-256", h.GetSha256())
+		return wrong("%q is not a SHA-256", h.GetSha256())
 	case h.GetOffset() > 0 && h.GetSha256() == "":
-		return wrong("a partial file is only continued with a sha256 of the whole")
+		return wrong("continuing a partial file requires the sha256 of the whole")
 	case h.GetOffset() > 0 && h.GetNewOnly():
 		return wrong("a file cannot be both new and continued at %d", h.GetOffset())
 	case h.GetModified() != nil && h.GetModified().CheckValid() != nil:
@@ -84,10 +86,10 @@ func checkHeader(h *agentv1.WriteHeader) error {
 	return nil
 }
 
-func (s *filesService) openForWrite(h *agentv1.WriteHeader) (host.WriteFile, error) {
+func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile, error) {
 	if h.GetMakeFolder() {
 		if parent := parentFolder(h.GetPath()); parent != "" {
-			if err := s.host.Files.MakeFolder(parent); err != nil {
+			if err := s.platform.Files.MakeFolder(parent); err != nil {
 				return nil, err
 			}
 		}
@@ -98,30 +100,30 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (host.WriteFile, err
 	case h.GetFresh():
 		return s.createFresh(h)
 	}
-	mode := host.CreateTruncate
+	mode := platform.CreateTruncate
 	if h.GetNewOnly() {
-		mode = host.CreateNew
+		mode = platform.CreateNew
 	}
-	return s.host.Files.Create(h.GetPath(), mode)
+	return s.platform.Files.Create(h.GetPath(), mode)
 }
 
-// createFresh makes a file that no other account has a handle on, whatever had its
-// name before.
-func (s *filesService) createFresh(h *agentv1.WriteHeader) (host.WriteFile, error) {
+// createFresh replaces a file of that name by one that no other account has a
+// handle on.
+func (s *filesService) createFresh(h *agentv1.WriteHeader) (platform.WriteFile, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
-		if err := s.host.Files.Remove(h.GetPath()); err != nil && !errors.Is(err, host.ErrNotExist) {
+		if err := s.platform.Files.Remove(h.GetPath()); err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return nil, err
 		}
-		file, err := s.host.Files.NewFile(h.GetPath(), h.GetSddl())
-		if !errors.Is(err, host.ErrExist) || attempt == attempts {
+		file, err := s.platform.Files.NewFile(h.GetPath(), h.GetSddl())
+		if !errors.Is(err, fault.ErrExist) || attempt == attempts {
 			return file, err
 		}
 	}
 }
 
-func (s *filesService) openToContinue(h *agentv1.WriteHeader) (host.WriteFile, error) {
-	info, err := s.host.Files.Stat(h.GetPath())
+func (s *filesService) openToContinue(h *agentv1.WriteHeader) (platform.WriteFile, error) {
+	info, err := s.platform.Files.Stat(h.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +131,11 @@ func (s *filesService) openToContinue(h *agentv1.WriteHeader) (host.WriteFile, e
 		return nil, status.Errorf(codes.FailedPrecondition,
 			"continue %s at %d: it has %d bytes; send it from the beginning", h.GetPath(), h.GetOffset(), info.Size)
 	}
-	file, err := s.host.Files.Create(h.GetPath(), host.CreateAppend)
+	file, err := s.platform.Files.Create(h.GetPath(), platform.CreateAppend)
 	if err != nil {
 		return nil, err
 	}
-	if h.GetFresh() && s.host.Files.KeepsACL() && (info.Link || !isOurs(file, h.GetSddl() != "")) {
+	if h.GetFresh() && s.platform.Files.KeepsACL() && (info.Link || !isOurs(file, h.GetSddl() != "")) {
 		return nil, errors.Join(status.Errorf(codes.FailedPrecondition,
 			"continue %s: another account made it or has access to it; send it from the beginning", h.GetPath()), file.Close())
 	}
@@ -142,8 +144,8 @@ func (s *filesService) openToContinue(h *agentv1.WriteHeader) (host.WriteFile, e
 
 // isOurs reports whether an administrator made the open file and, if it was made
 // restricted, no other account has access to it.
-func isOurs(file host.WriteFile, restricted bool) bool {
-	sddl, err := host.ACLOf(file)
+func isOurs(file platform.WriteFile, restricted bool) bool {
+	sddl, err := platform.ACLOf(file)
 	if err != nil {
 		return false
 	}
@@ -154,7 +156,8 @@ func isOurs(file host.WriteFile, restricted bool) bool {
 	return list.Exclusive() || !restricted && acl.Trusted(list.Owner)
 }
 
-// parentFolder is empty for a path without one. The path is Windows's, on every OS.
+// parentFolder returns "" for a path without a parent. The path is a Windows
+// path on every OS.
 func parentFolder(path string) string {
 	i := strings.LastIndexAny(path, `\/`)
 	if i < 0 {
@@ -163,20 +166,20 @@ func parentFolder(path string) string {
 	return path[:i+1]
 }
 
-// openError is a file that was not touched, since it could not be opened.
+// openError reports a file that could not be opened and so was not changed.
 type openError struct{ err error }
 
 func (e *openError) Error() string { return e.err.Error() }
 func (e *openError) Unwrap() error { return e.err }
 
-// write has a file filled, and compares what can be read back of it with what was
-// announced. It returns the hash of what is on the disk.
+// write opens the file, calls fill to write it, and compares the content on the disk with the size
+// and hash in the header. It returns the hash.
 func (s *filesService) write(ctx context.Context, h *agentv1.WriteHeader, fill func(io.Writer) error) (string, error) {
 	opened, err := s.openForWrite(h)
 	if err != nil {
 		return "", &openError{err}
 	}
-	file, err := newReadBack(ctx, s.host.Files, h.GetPath(), h.GetOffset(), opened)
+	file, err := newReadBack(ctx, s.platform.Files, h.GetPath(), h.GetOffset(), opened)
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("write %s: %w", h.GetPath(), err), opened.Close())
 	}
@@ -209,12 +212,12 @@ func copyBody(to io.Writer, h *agentv1.WriteHeader, body *writeBody) error {
 		return err
 	}
 	if got < want {
-		return status.Errorf(codes.InvalidArgument, "write %s: %d bytes were declared, %d sent",
+		return status.Errorf(codes.InvalidArgument, "write %s: %d bytes were declared, but %d were sent",
 			h.GetPath(), h.GetSize(), h.GetOffset()+got)
 	}
 	more, err := io.ReadFull(from, make([]byte, 1))
 	if more > 0 {
-		return status.Errorf(codes.InvalidArgument, "write %s: more than the declared %d bytes were sent", h.GetPath(), h.GetSize())
+		return status.Errorf(codes.InvalidArgument, "write %s: more bytes were sent than the declared %d", h.GetPath(), h.GetSize())
 	}
 	if err != io.EOF {
 		return err
@@ -222,8 +225,8 @@ func copyBody(to io.Writer, h *agentv1.WriteHeader, body *writeBody) error {
 	return nil
 }
 
-// plainBody is the body without its compression. The decoder runs in the
-// reader's goroutine.
+// plainBody returns the decompressed body. The decoder runs in the reader's
+// goroutine.
 func plainBody(h *agentv1.WriteHeader, body *writeBody) (from io.Reader, end func(), err error) {
 	if !h.GetZstd() {
 		return body, func() {}, nil
@@ -236,7 +239,8 @@ func plainBody(h *agentv1.WriteHeader, body *writeBody) (from io.Reader, end fun
 	return &zstdReader{decoder, body, h.GetPath()}, decoder.Close, nil
 }
 
-// zstdReader names damaged compression as such, and a broken stream as that.
+// zstdReader distinguishes damaged compression from a broken stream in its
+// errors.
 type zstdReader struct {
 	decoder *zstd.Decoder
 	body    *writeBody
@@ -255,13 +259,13 @@ func (r *zstdReader) Read(p []byte) (int, error) {
 	}
 }
 
-// verify compares a closed file with what was announced. What it is is remembered:
-// it is asked for again when it is swapped in.
+// verify compares a closed file with what was announced. It stores the hash in
+// the cache, since the swap needs it again.
 func (s *filesService) verify(h *agentv1.WriteHeader, file *readBack) (string, error) {
 	sha, size := file.hash()
 	if size != h.GetSize() || h.GetSha256() != "" && !strings.EqualFold(sha, h.GetSha256()) {
 		return "", status.Errorf(codes.DataLoss,
-			"write %s: %d bytes with SHA-256 %.12s are on the disk, %d with %.12s were sent; send it again",
+			"write %s: the disk has %d bytes with SHA-256 %.12s, but %d with %.12s were sent; send it again",
 			h.GetPath(), size, sha, h.GetSize(), h.GetSha256())
 	}
 	s.cache.Learn(h.GetPath(), sha, size, h.GetModified().AsTime())
@@ -269,20 +273,20 @@ func (s *filesService) verify(h *agentv1.WriteHeader, file *readBack) (string, e
 }
 
 func (s *filesService) discard(path string) error {
-	if err := s.host.Files.Remove(path); err != nil && !errors.Is(err, host.ErrNotExist) {
-		return fmt.Errorf("remove what was written: %w", err)
+	if err := s.platform.Files.Remove(path); err != nil && !errors.Is(err, fault.ErrNotExist) {
+		return fmt.Errorf("remove the written file: %w", err)
 	}
 	return nil
 }
 
-// message is one of a call that carries bytes.
+// message is a message of a call that carries bytes.
 type message interface{ GetData() []byte }
 
-// bodyReader is the data of a call as one stream of bytes.
+// bodyReader reads the data of a call as one stream of bytes.
 type bodyReader[M message] struct {
 	stream interface{ Recv() (M, error) }
 	data   []byte
-	broken error // how the stream ended, unless it was complete
+	broken error // how the stream ended, unless complete
 }
 
 func (r *bodyReader[M]) Read(p []byte) (int, error) {

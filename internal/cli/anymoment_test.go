@@ -15,13 +15,13 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// workplace is a simulated node and a node file for it.
+// workplace has a simulated node and a node file for it.
 type workplace struct {
 	t       *testing.T
 	machine *simulated.Machine
@@ -37,8 +37,9 @@ func newWorkplace(t *testing.T) *workplace {
 	return w
 }
 
-// simulatedNode serves a simulated machine and returns its document of a node
-// file, with two binaries in that file's folder, and how to end its SSH server.
+// simulatedNode serves a simulated machine. It returns the machine, its document of a
+// node file, with two binaries in that file's folder, and a function that ends its SSH
+// server.
 func simulatedNode(t *testing.T, name, folder string) (machine *simulated.Machine, document string, unplug func()) {
 	t.Helper()
 	return simulatedNodeWith(t, name, folder, sandbox.AgentMain)
@@ -109,7 +110,7 @@ func (w *workplace) swdt(ctx context.Context, stderr *lines, args ...string) (co
 	return code, out.String()
 }
 
-// lines counts what is written and calls back at one line.
+// lines counts the written lines and calls reached at line number at.
 type lines struct {
 	mutex   sync.Mutex
 	text    bytes.Buffer
@@ -136,9 +137,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// Ctrl-C at every moment of a push, a moment being a line of its story: the
-// command ends, and the next push finds a node that it can work with, with
-// nothing of the first one left lying about.
+// Ctrl-C at every moment of a push, where a moment is a line of its progress: the
+// command ends, and the next push succeeds and removes all remains of the first one.
 func TestCtrlCAtAnyMomentOfAPush(t *testing.T) {
 	w := newWorkplace(t)
 	var whole *lines
@@ -170,23 +170,23 @@ func TestCtrlCAtAnyMomentOfAPush(t *testing.T) {
 }
 
 // consistent waits until the guardian, if one is at work, has ended, and then
-// looks at the node.
+// checks the node.
 func (w *workplace) consistent(when string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
-	h := w.machine.Process("test")
+	p := w.machine.Process("test")
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		list, err := h.Services.List(ctx)
+		list, err := p.Services.List(ctx)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		guarded, stopped := false, []string{}
 		for _, service := range list {
 			guarded = guarded || strings.HasPrefix(service.Name, "swdt-")
-			if (service.Name == "kubelet" || service.Name == "containerd") && service.State != host.Running {
+			if (service.Name == "kubelet" || service.Name == "containerd") && service.State != platform.Running {
 				stopped = append(stopped, service.Name)
 			}
 		}

@@ -1,16 +1,14 @@
 package cli
 
 import (
-	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/capture"
+	"github.com/swdt-dev/swdt/internal/inspect/capture"
 )
 
 // captureOptions are the flags of swdt capture.
@@ -25,53 +23,53 @@ type captureOptions struct {
 	round           time.Duration
 	file            string
 	cluster         clusterOptions
-	wanted          capture.Options // what complete makes of the above
-	onStdout, named bool            // -w -; --pod or --service
+	wanted          capture.Options // complete derives it from the fields above
+	onStdout, named bool            // whether -w is -; whether --pod or --service is set
 }
 
-// stdoutFile is the name of stdout where a file is asked for.
-const stdoutFile = "-"
+// stdoutFile names stdout in a flag that takes a file.
+const stdoutFile = capture.StdoutFile
 
-// shortestRound that --round may ask for.
+// shortestRound is the smallest --round that complete accepts.
 const shortestRound = 500 * time.Millisecond
 
 func (a *app) captureCommand() *cobra.Command {
 	o := &captureOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:   "capture [flags]",
-		Short: "Packets of the node and its pods, live or as pcapng",
-		Long: `Captures packets on nodes with Windows' own packet monitor, pktmon. Without -w it
-shows packets as they come; with -w FILE it writes them as pcapng when the capture
-ends: at Ctrl-C, or when --for is over. A second Ctrl-C leaves the packets on the
-node, for an hour and until the next capture: swdt capture fetch.
+		Short: "Capture packets of nodes and pods, live or as pcapng",
+		Long: `Captures packets on nodes with the packet monitor of Windows, pktmon. Without -w
+it prints packets as they pass. With -w FILE it writes them as pcapng when the
+capture ends: at Ctrl-C, or after --for. A second Ctrl-C leaves the packets on
+the node for an hour, until the next capture: swdt capture fetch gets them.
 
-With -w - packets are on stdout while it captures, for Wireshark at the other end
-of a pipe. pktmon gives out none before it is stopped, so each node captures in
-rounds of --round; what passes between two rounds is missed. -w FILE has no such gaps.
+With -w - it writes packets to stdout while it captures, for Wireshark at the
+other end of a pipe. pktmon hands out no packets before it stops, so each node
+captures in rounds of --round and misses the packets between two rounds.
+-w FILE has no such gaps.
 
-From several nodes at once -w FILE is all of them, and beside it is FILE-NODE for
-each. An interface in it is NODE/NAMESPACE/POD for packets that a pod's adapter has
-seen, or that are from or to a pod, else NODE/COMPONENT of the network stack.
-Packets that were dropped are in it, too, and a comment says why.
+With several nodes, -w FILE has the packets of all, and FILE-NODE beside it
+those of one. The name of an interface in the file is NODE/NAMESPACE/POD for
+packets of a pod, else NODE/COMPONENT of the network stack. Dropped packets are
+in the file too, each with a comment that gives the reason.
 
-Flags of one kind widen what is captured, those of different kinds narrow it; --pod,
---service and --ip are of one kind: --pod a/x --ip 10.0.0.9 --port 53 is port 53 of
-either. Where a Service is asked for, its endpoints are captured with it, since behind
-the virtual switch its packets have their addresses; which these are, the cluster
-tells and the node.
+Flags of one kind widen the capture, flags of different kinds narrow it; --pod,
+--service and --ip are one kind: --pod a/x --ip 10.0.0.9 --port 53 captures port
+53 of both. A Service is captured with its endpoints, since behind the virtual
+switch its packets have their addresses. The cluster and the node list them.
 
-pktmon sees a packet at every component of the network stack that it passes, and
-shows it as often. --comp nics keeps to network adapters.
+pktmon reports a packet once for each component of the network stack that it
+passes. --comp nics captures at network adapters alone.
 
-There is one packet monitor on a node. Where somebody else uses it, swdt does not
-capture, unless it is told to end that with --force. A capture always ends: with
-swdt, with the connection, with its time; the node sees to that by itself.`,
+A node has one packet monitor. If another program uses it, swdt does not
+capture, unless --force ends the other capture. The node itself ends a capture
+of swdt when swdt ends, when the connection breaks, or when its time is over.`,
 		Example: examples(
-			"capture --port 53", "watch names being asked for",
+			"capture --port 53", "watch DNS queries",
 			"capture --pod default/web-0 --for 30s -w web.pcapng", "",
-			"capture --drops", "only packets that were dropped, and why",
-			"capture --port 53 -w - | wireshark -k -i -", "see them in Wireshark as they come",
-			"capture counters", "what was counted where, without capturing",
+			"capture --drops", "dropped packets, with the reason",
+			"capture --port 53 -w - | wireshark -k -i -", "live in Wireshark",
+			"capture counters", "counters, without a capture",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -105,11 +103,12 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 	o.cluster.addFlags(cmd)
 	must(cmd.MarkFlagFilename("out"))
 	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))
+	must(cmd.RegisterFlagCompletionFunc("service", listed(a.completeServices(&o.cluster))))
 	must(cmd.RegisterFlagCompletionFunc("proto", cobra.FixedCompletions([]string{"tcp", "udp", "icmp", "icmpv6"}, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("comp", cobra.FixedCompletions([]string{"all", "nics"}, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// complete checks the flags before anything is contacted.
+// complete checks the flags. It contacts no node.
 func (o *captureOptions) complete(format string) error {
 	o.wanted = capture.Options{Components: o.components, Drops: o.drops, For: o.duration, Force: o.force, Live: o.file == ""}
 	o.onStdout, o.named = o.file == stdoutFile, len(o.pods)+len(o.services) > 0
@@ -144,7 +143,7 @@ func (o *captureOptions) complete(format string) error {
 	return nil
 }
 
-// conditions are what a packet must have, as the flags say.
+// conditions returns the conditions that a captured packet must meet, from the flags.
 func (o *captureOptions) conditions() (err error) {
 	if o.wanted.Addresses, err = each("ip", o.ips, capture.ParseAddress); err != nil {
 		return err
@@ -202,22 +201,12 @@ func parseMegabytes(text string) (int64, error) {
 	return count * factor * megabyte, nil
 }
 
-// fileOf is where one node's packets go where there are several nodes.
-func (o *captureOptions) fileOf(node string) string {
-	extension := filepath.Ext(o.file)
-	return strings.TrimSuffix(o.file, extension) + "-" + node + extension
-}
-
-// captureHolder is who captures, for others who would.
+// captureHolder returns the name under which a node records this capture. If another swdt
+// finds the node busy, it prints this name.
 func captureHolder() string {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "a machine without a name"
 	}
 	return "swdt on " + name + ", process " + strconv.Itoa(os.Getpid())
-}
-
-// also widens what is captured by addresses of pods and Services.
-func (o *captureOptions) also(more []netip.Prefix) {
-	o.wanted.Addresses = append(o.wanted.Addresses, more...)
 }

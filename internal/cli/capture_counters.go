@@ -9,22 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/capture"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criclient"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func (a *app) captureCountersCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
-		Use: "counters [flags]", Short: "What the packet monitor has counted, and why packets were dropped",
-		Long: `Shows the packet monitor's counters: at each component of the network stack, how
-many packets went in and out and how many were dropped, with the last reason. They
-count while somebody captures; nothing is begun or ended.
+		Use: "counters [flags]", Short: "Show the counters of the packet monitor and the reasons of drops",
+		Long: `Shows the counters of the packet monitor: for each component of the network
+stack, the packets in, out and dropped, with the last reason. pktmon counts
+while a capture runs. The command starts and ends nothing.
 
-In JSON and YAML, "answer" of each node is what pktmon says itself.`,
+In JSON and YAML, "answer" of each node is the output of pktmon itself.`,
 		Example: examples("capture counters", "", "capture counters -o json", "for scripts"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +39,7 @@ In JSON and YAML, "answer" of each node is what pktmon says itself.`,
 						return answer, fmt.Errorf("pktmon's counters are not JSON: %.200s", text)
 					}
 				}
-				answer.Text = func(w io.Writer) error { return writeText(w, text) }
+				answer.Text = func(w io.Writer) error { return capture.WriteText(w, text) }
 				return answer, nil
 			})
 			if err != nil {
@@ -50,12 +50,7 @@ In JSON and YAML, "answer" of each node is what pktmon says itself.`,
 	})
 }
 
-func writeText(w io.Writer, text string) error {
-	_, err := io.WriteString(w, strings.ReplaceAll(text, "\r\n", "\n"))
-	return err
-}
-
-// askNodes asks every node.
+// askNodes runs ask on every node.
 func (a *app) askNodes(ctx context.Context, ask func(context.Context, *node.Node, config.Document, ui.Reporter) (criclient.Answer, error)) ([]fleet.Result[criclient.Answer], error) {
 	s, err := a.begin()
 	if err != nil {

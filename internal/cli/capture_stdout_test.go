@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// gone is a stdout whose reader goes after so many bytes.
+// gone is a stdout whose reader closes it after a number of bytes.
 type gone struct {
 	mu   sync.Mutex
 	left int
@@ -27,8 +27,8 @@ func (g *gone) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Where the reader of packets goes, the capture ends on every node; that is said once,
-// and nothing is left here.
+// If the reader of the packets closes the pipe, the capture ends on every node. swdt
+// reports that once and leaves no files on this machine.
 func TestCaptureEndsWithItsReader(t *testing.T) {
 	w := &workplace{t: t, folder: t.TempDir()}
 	_, first, _ := simulatedNode(t, "win1", w.folder)

@@ -1,11 +1,11 @@
-// Package cli is swdt's command line: one file a command, each an options
-// struct that is filled from flags, completed, validated and then run. What a
-// command does lives a floor below, in setup, deploy, sandbox and others; here
-// is only what a person types and reads.
+// Package cli is swdt's command line. Each command has one file, with an options
+// struct that is filled from flags, completed, validated and then run. The packages
+// below, such as setup, deploy and sandbox, do a command's work; this package holds
+// only what a user types and reads.
 //
 //   - cli.go, root.go, help.go: Run, the tree of commands, how help looks
-//   - global.go, nodes.go: the flags that all share; from node files to connections
-//   - exit.go, interrupt.go: errors to exit codes; Ctrl-C
+//   - global.go, nodes.go: the flags that all commands share; from node files to connections
+//   - exit.go: errors to exit codes; Ctrl-C
 //   - prompt.go: questions on the terminal
 //   - one file for each command
 package cli
@@ -14,23 +14,24 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Environment is what a command needs of the process around it. The zero value
-// is a usable one.
+// Environment holds the parts of the surrounding process that commands use. The zero
+// value is usable.
 type Environment struct {
-	// Program is how swdt was called (argv[0]).
+	// Program is the name that swdt was called by (argv[0]).
 	Program string
 	// Getenv reads an environment variable of this machine; nil: os.Getenv.
 	Getenv func(string) string
 	// Agent is the agent that nodes get; nil: the embedded one.
 	Agent func() (agentbin.Agent, error)
-	// Version and Commit of this build; empty: what Go recorded.
+	// Version and Commit of this build; empty: those that Go recorded.
 	Version string
 	Commit  string
 }
@@ -45,22 +46,24 @@ func (e Environment) complete() Environment {
 	return e
 }
 
-// app is what all commands of one run share.
+// app is the state that all commands of one run share.
 type app struct {
 	streams ui.Streams
 	env     Environment
 	global  globalOptions
-	args    []string       // as they were typed
-	root    *cobra.Command // of the tree that Run runs
-	invoked *cobra.Command // the one of it that runs; nil before its flags are read
-	loaded  int            // how many nodes the node files have; 0: none were read
+	args    []string       // as the user typed them
+	root    *cobra.Command // of the command tree that Run executes
+	invoked *cobra.Command // the command that runs; nil before its flags are read
+	loaded  int            // number of nodes in the node files; 0: no file was read
 	printer *printer       // of the command that runs
+
+	keysWork *atomic.Bool // set while a live table reads keys from the terminal: swdt asks no question then
 }
 
 // Run runs one command line (without the program's name) and returns the exit
 // code. It prints an error itself, once, and never calls os.Exit.
 func Run(ctx context.Context, streams ui.Streams, args []string, env Environment) int {
-	a := &app{streams: ui.Guarded(streams), env: env.complete()}
+	a := &app{streams: ui.Guarded(streams), env: env.complete(), keysWork: new(atomic.Bool)}
 	root := a.rootCommand()
 	a.root = root
 	a.args = commandOfPowershell(root, args)
@@ -69,7 +72,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string, env Environment
 	return a.finish(ctx, err)
 }
 
-// stdin is the command's standard input, or nil where there is none to read.
+// stdin returns the command's standard input, or nil if there is none to read.
 func (a *app) stdin() io.Reader {
 	if a.streams.In == nil || a.global.readsStdin() {
 		return nil

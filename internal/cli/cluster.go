@@ -10,7 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// clusterOptions say which API server, by kubectl's flags.
+// clusterOptions select the API server, by kubectl's flags.
 type clusterOptions struct{ kubeconfig, context string }
 
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
@@ -25,25 +25,28 @@ func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComple
 	return beginningWith(cluster.Contexts(o.kubeconfig), toComplete), cobra.ShellCompDirectiveNoFileComp
 }
 
-// open is the cluster of the flags, by kubectl's rules. Nothing is contacted.
+// open returns the cluster that the flags select, by kubectl's rules. It contacts nothing.
 func (o *clusterOptions) open() (*cluster.Cluster, error) {
 	return cluster.Open(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
 }
 
-// named is whether somebody said on the command line which cluster.
+// named reports whether the command line names the cluster.
 func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
 
-// nobodyAsked is what goes without a cluster that would tell of its nodes.
+// nobodyAsked describes, in a warning, what a command does without if no cluster is
+// available that knows its nodes.
 const nobodyAsked = "nobody is asked whether the node is Ready"
 
-// atHandTimeout is how long a cluster that nobody asked for is waited for.
+// atHandTimeout limits the wait for a cluster that the command line does not name.
 const atHandTimeout = 3 * time.Second
 
-// atHand is the cluster for a command that works without: nil where neither a
-// flag nor KUBECONFIG names one. Without says what the command does not do then.
+// atHand returns the cluster for a command that also works without a cluster. It returns nil
+// if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
+// names cannot be used. In the second case it prints a warning, in which without describes
+// what the command does not do.
 func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster, error) {
 	return a.askAtHand(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
-		if o.named() { // by somebody who wants to hear what is wrong with it
+		if o.named() { // no check: the command itself reports what is wrong with it
 			return nil
 		}
 		_, err := found.Version(ctx)
@@ -51,9 +54,9 @@ func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter, with
 	})
 }
 
-// askAtHand is atHand for a command that has all it wants of the cluster when ask
-// has ended. A cluster that only KUBECONFIG names may be about something else: it
-// gets little time, and is left out with a word of it where it is of no use.
+// askAtHand is atHand for a command that needs nothing more from the cluster after ask has
+// returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
+// it gets little time, and if it fails, swdt warns and goes on without it.
 func (a *app) askAtHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string, ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
 	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
 		return nil, nil

@@ -12,12 +12,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// environment is one with an agent and these variables.
+// environment returns an environment with an agent and these variables.
 func environment(variables map[string]string) cli.Environment {
 	return cli.Environment{Agent: agent, Getenv: func(name string) string { return variables[name] }}
 }
 
-// Colours are for terminals that know them and people who want them.
+// Colours are for terminals that support them and users who want them.
 func TestColours(t *testing.T) {
 	w, _, unplugs := diagnosed(t, "n1", "n2")
 	w.write("pod.yaml", []byte("kind: Pod\n"))
@@ -66,8 +66,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// A terminal that cannot move its cursor, or that has no width, gets lines and
-// nothing that draws.
+// A terminal that cannot move its cursor, or that has no width, gets plain lines.
 func TestTerminalsThatCannotDraw(t *testing.T) {
 	for _, c := range []struct {
 		name    string

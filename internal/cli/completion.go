@@ -19,10 +19,10 @@ func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script that completes swdt's commands in your shell",
-		Long: `Prints a script for your shell that completes commands, flags, and names: those of
-nodes and components from the node file, contexts from the kubeconfig, sandboxes
-that run, and from the nodes themselves pods, containers and the paths of
-"cp node:". A node that does not answer within 3 seconds offers nothing.
+		Long: `Prints a script for your shell that completes commands, flags and names: nodes
+and components of the node file, contexts of the kubeconfig, running sandboxes,
+and, from the nodes themselves, pods, containers and the paths of "cp node:". A
+node that does not answer within 3 seconds is left out.
 
 bash needs no bash-completion, zsh needs compinit in ~/.zshrc.
 
@@ -51,7 +51,7 @@ bash needs no bash-completion, zsh needs compinit in ~/.zshrc.
 	}
 }
 
-// notTwice completes arguments, none of them a second time.
+// notTwice completes arguments and does not offer any of them a second time.
 func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		offered, directive := complete(cmd, args, toComplete)
@@ -62,12 +62,13 @@ func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// completionTimeout bounds what a completion may ask a node, a cluster or a
-// sandbox: a person waits at the prompt.
+// completionTimeout limits how long a completion may ask a node, a cluster or a
+// sandbox, since the user waits at the prompt.
 const completionTimeout = 3 * time.Second
 
-// completeFileFlags lets the shell complete the flags that are marked as files of
-// any name: cobra leaves those to the default, which is no files here.
+// completeFileFlags makes the shell complete files for the flags that are marked as files of
+// any name. Cobra itself would apply the default completion to these flags, which is to
+// offer no files.
 func completeFileFlags(cmd *cobra.Command) {
 	mark := func(f *flag) {
 		extensions, isFile := f.Annotations[cobra.BashCompFilenameExt]
@@ -81,8 +82,8 @@ func completeFileFlags(cmd *cobra.Command) {
 	}
 }
 
-// listed completes a list with commas: what complete offers for the element behind
-// the last comma, without those that the list has already.
+// listed completes a comma-separated list. It offers what complete offers for the
+// element after the last comma, without the elements that the list already has.
 func listed(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		done, last := "", toComplete

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
@@ -13,16 +14,17 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criclient"
-	"github.com/swdt-dev/swdt/internal/criproxy"
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// A completion that needs a node asks it within completionTimeout. It asks the
-// person nothing, and what goes wrong offers nothing.
+// A completion that needs a node asks it within completionTimeout. It never prompts
+// the user, and if anything fails, it offers nothing.
 
-// offeredByNodes gathers what the nodes offer, sorted and each once.
+// offeredByNodes collects what the nodes offer, sorted and without duplicates.
 func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document, ask func(context.Context, *node.Node, config.Document) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
@@ -55,6 +57,81 @@ func (a *app) completePods(cmd *cobra.Command, _ []string, toComplete string) ([
 	})
 }
 
+// completePodNames completes the same pods as completePods, without their namespaces.
+func (a *app) completePodNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return a.partOfPods(cmd, args, toComplete, func(_, name string) string { return name })
+}
+
+// completeNamespaces completes the namespaces of the pods on the selected nodes.
+func (a *app) completeNamespaces(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return a.partOfPods(cmd, args, toComplete, func(namespace, _ string) string { return namespace })
+}
+
+func (a *app) partOfPods(cmd *cobra.Command, args []string, toComplete string, part func(namespace, name string) string) ([]string, cobra.ShellCompDirective) {
+	pods, directive := a.completePods(cmd, args, "")
+	var parts []string
+	for _, pod := range pods {
+		namespace, name, _ := strings.Cut(pod, "/")
+		parts = append(parts, part(namespace, name))
+	}
+	slices.SortFunc(parts, natural.Compare)
+	return beginningWith(slices.Compact(parts), toComplete), directive
+}
+
+// completeSources completes a log's source: a name that swdt knows, or, after pod/,
+// a pod of the nodes.
+func (a *app) completeSources(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	const ofPod = "pod/"
+	if prefix, isPod := strings.CutPrefix(toComplete, ofPod); isPod {
+		pods, directive := a.completePods(cmd, args, prefix)
+		for i := range pods {
+			pods[i] = ofPod + pods[i]
+		}
+		return pods, directive
+	}
+	names := []string{ofPod, "file:", "event:"}
+	for _, source := range logs.Sources() {
+		names = append(names, source.Name)
+	}
+	return beginningWith(names, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeServices completes NAMESPACE/NAME of the cluster's Services. It asks the
+// same cluster as the command.
+func (a *app) completeServices(o *clusterOptions) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
+		defer cancel()
+		known, err := a.askCluster(ctx, o, ui.Discard{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, service := range known.Services {
+			names = append(names, service.Namespace+"/"+service.Name)
+		}
+		slices.SortFunc(names, natural.Compare)
+		return beginningWith(slices.Compact(names), toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeNetworks completes the names of the nodes' HNS networks.
+func (a *app) completeNetworks(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	documents, err := a.documents()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node, _ config.Document) ([]string, error) {
+		state, err := hns.Read(ctx, n.Compute)
+		var names []string
+		for _, network := range state.Networks {
+			names = append(names, network.Name)
+		}
+		return names, err
+	})
+	return beginningWith(names, toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeContainers completes NAMESPACE/POD/CONTAINER, for the first argument.
 func (a *app) completeContainers(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -78,8 +155,7 @@ func (a *app) completeFromRuntime(cmd *cobra.Command, toComplete string, list fu
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node, document config.Document) ([]string, error) {
-		keeper := &criproxy.Keeper{Node: n, Pipe: document.RuntimePipe(), Reporter: ui.Discard{}}
-		client, err := criclient.New(ctx, keeper.Dial)
+		client, err := criclient.Open(ctx, n, document.RuntimePipe(), criclient.Options{Reconnect: ui.Discard{}})
 		if err != nil {
 			return nil, err
 		}
@@ -95,12 +171,12 @@ func beginningWith(names []string, prefix string) []string {
 	})
 }
 
-// isControl reports whether a character of a node's answer would do something to
-// the shell's line.
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+// isControl reports whether a character of a node's answer is invisible or could
+// control the shell's line.
+func isControl(r rune) bool { return !unicode.IsPrint(r) }
 
-// completePlaces completes what cp takes: a file of this machine, a node's name
-// with a colon, and behind it a path on that node.
+// completePlaces completes the arguments of cp: a file of this machine, or a node's
+// name with a colon and a path on that node.
 func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -120,8 +196,8 @@ func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete strin
 	return beginningWith(names, toComplete), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveDefault
 }
 
-// completeRemote lists the folder of a path that is being typed. It takes the
-// separator that was typed last, since a shell wants a backslash twice.
+// completeRemote lists the folder of a partly typed path. It uses the separator that
+// the user typed last, since a shell needs two backslashes for one.
 func (a *app) completeRemote(cmd *cobra.Command, documents []config.Document, at place) []string {
 	chosen, err := onNode(documents, at.node)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -46,13 +46,13 @@ func (a *app) configValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate [FILE…]",
 		Short: "Check node files: all problems at once, with file and line",
-		Long: `Checks node files, those named or those that --config or its defaults name. Every
-problem is listed as file:line: field: what is wrong; what to do. No node is
-contacted. The exit code is 2 if there is a problem.
+		Long: `Checks node files: those named, else those of --config or its defaults. It lists
+each problem as file:line: field: problem; remedy. It contacts no node. The exit
+code is 2 if there is a problem.
 
-A sourceURL that names a file of this machine which is not there is a warning:
-the node file is valid, and the exit code stays 0. A missing file that the
-component's build: makes is none. Downloads are not looked at.`,
+A sourceURL that names a missing file of your machine is a warning: the node
+file is valid, and the exit code stays 0. A missing file that the build: of the
+component makes is no problem. Downloads are not checked.`,
 		Example: examples(
 			"config validate", "",
 			"config validate nodes/ extra.yaml", "",
@@ -70,16 +70,16 @@ component's build: makes is none. Downloads are not looked at.`,
 
 // validated is the result of `config validate`.
 type validated struct {
-	Nodes    []validatedNode `json:"nodes"`    // of files without a problem
-	Problems []fileProblem   `json:"problems"` // each is on stderr too
+	Nodes    []validatedNode `json:"nodes"`    // of the files without a problem
+	Problems []fileProblem   `json:"problems"` // printed on stderr too
 	Warnings []string        `json:"warnings"`
 }
 
 // fileProblem is a config.Problem.
 type fileProblem struct {
-	File   string `json:"file"`  // "": it is not about a file
-	Line   int    `json:"line"`  // 0: it is about the file as a whole
-	Field  string `json:"field"` // "": it is not about a field
+	File   string `json:"file"`  // "": the problem is not about a file
+	Line   int    `json:"line"`  // 0: the problem is about the whole file
+	Field  string `json:"field"` // "": the problem is not about a field
 	What   string `json:"what"`
 	Remedy string `json:"remedy"`
 }
@@ -121,9 +121,9 @@ func (a *app) runConfigValidate() error {
 	})
 }
 
-// missingSources are the local binaries that are not there and that no build makes.
+// missingSources warns about local binaries that do not exist and that no build creates.
 func missingSources(d config.Document) (warnings []string) {
-	for _, problem := range deploy.LookAtSources(d, nil) {
+	for _, problem := range push.LookAtSources(d, nil) {
 		if !problem.Builds {
 			warnings = append(warnings, problem.String())
 		}
@@ -139,9 +139,9 @@ func (a *app) configConvertCommand() *cobra.Command {
 format. It understands kind Config and kind Node of sig-windows-dev-tools, with
 deploys or provisioners, and kind Cluster of its fork.
 
-The result does what the older swdt did with the file. A field that has another
-meaning today is left out, and a comment at the top says so: enableRDP: false
-left Remote Desktop as it was. Fields without a counterpart become comments too.`,
+The result does what the older swdt did with the file. A field whose meaning has
+changed is left out, and a comment at the top says so: enableRDP: false left
+Remote Desktop as it was. Fields without a counterpart become comments too.`,
 		Example: examples(
 			"config convert old.yaml > swdt.yaml", "",
 		),

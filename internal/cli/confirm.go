@@ -6,12 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
 // Commands that destroy something ask first: reset, hcs kill and sandbox down
-// --all. A flag that can only mean yes (capture --force) is the answer already, and
-// what another command takes back exactly (a push, a rollback) needs no question.
+// --all. A flag that can only mean yes (capture --force) already answers the question,
+// and a change that another command reverts exactly (a push, a rollback) needs none.
+//
+// The rule for all these commands: without a terminal, a command requires --yes (exit code 2)
+// before it looks at anything else. If the answer is no, it ends with exit code 1.
 
 // yesFlag answers the question before it is asked.
 const yesFlag = "yes"
@@ -23,14 +26,14 @@ func addYesFlag(cmd *cobra.Command, yes *bool) {
 // errNotConfirmed ends a command whose question was answered with no.
 var errNotConfirmed = errors.New("the answer was no: nothing was changed")
 
-// confirm asks a question unless it is answered already, and returns nil for yes.
+// confirm asks a question unless a flag has answered it, and returns nil for yes.
 // prompt is nil if there is no terminal to ask on.
 func confirm(ctx context.Context, prompt ssh.Prompter, answered bool, question string) error {
 	if answered {
 		return nil
 	}
-	if prompt == nil {
-		return noTerminalToAsk(question)
+	if err := canConfirm(prompt, answered, question); err != nil {
+		return err
 	}
 	yes, err := prompt.Confirm(ctx, question)
 	if err == nil && !yes {
@@ -39,8 +42,11 @@ func confirm(ctx context.Context, prompt ssh.Prompter, answered bool, question s
 	return err
 }
 
-// noTerminalToAsk is the usage error of a command that asks first, run by a script
-// that does not answer.
-func noTerminalToAsk(question string) error {
+// canConfirm returns the usage error for a command that asks first, if a script runs
+// the command and does not answer with --yes.
+func canConfirm(prompt ssh.Prompter, answered bool, question string) error {
+	if answered || prompt != nil {
+		return nil
+	}
 	return usagef("there is no terminal to ask on: %s Say --%s if so", question, yesFlag)
 }

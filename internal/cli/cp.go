@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -24,18 +24,18 @@ func (a *app) cpCommand() *cobra.Command {
 	cmd := forNodes(&cobra.Command{
 		Use:   "cp SRC DST",
 		Short: "Copy files and folders to or from the node",
-		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if that
-is a folder or ends in a slash, else as DST. A folder DST that ends in a slash is
-made if it is missing. One of SRC and DST is on the node, written node:PATH, or
-NAME:PATH for the node of that name. Files that are the same already are left
-alone, a copy that was cut is continued, and each file is verified before it
-takes its name.
+		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if DST
+is a folder or ends in a slash, else as DST. A missing folder DST that ends in a
+slash is created. One of SRC and DST is on the node, written node:PATH, or
+NAME:PATH for the node of that name. Files that are equal already are skipped,
+an interrupted copy continues, and each file is verified before it gets its
+name.
 
-A new file here is yours alone to read, since it may hold secrets of the node.
-The node is not trusted: nothing is written outside of DST.
+Only you can read a new file on your machine, since it may hold secrets of the
+node. The node is not trusted: nothing is written outside of DST.
 
-To several nodes at once everything goes to each. From several, each node's goes
-to a folder of its name in DST.`,
+With several nodes, a copy to them goes to each; a copy from them goes to a
+folder in DST for each node.`,
 		Example: examples(
 			`cp kubelet.exe 'node:C:\k\'`, "",
 			`cp 'node:C:\var\log\kubelet' logs/`, "",
@@ -57,8 +57,8 @@ type place struct {
 
 func (p place) remote() bool { return p.node != "" }
 
-// parsePlace reads NAME:PATH. One letter before a colon is a drive of this
-// machine, and ./a:b a file of it.
+// parsePlace reads NAME:PATH. A single letter before a colon is a drive of this
+// machine, and ./a:b is a file of this machine.
 func parsePlace(text string) place {
 	name, path, ok := strings.Cut(text, ":")
 	if !ok || len(name) < 2 || strings.ContainsAny(name, `/\`) {
@@ -102,7 +102,7 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 	return a.printCopies(results)
 }
 
-// checkPlaces finds what is wrong before any node is contacted.
+// checkPlaces checks both ends before swdt contacts any node.
 func checkPlaces(from, to place) error {
 	remote := to.path
 	if from.remote() {
@@ -112,7 +112,7 @@ func checkPlaces(from, to place) error {
 		switch {
 		case err != nil:
 			return usagef("%v", err)
-		case !info.IsDir() && !info.Mode().IsRegular(): // a device has no size, and perhaps no end
+		case !info.IsDir() && !info.Mode().IsRegular(): // a device has no size and may have no end
 			return usagef("%s is neither a file nor a folder: save what it gives to a file first", from.path)
 		}
 	}
@@ -122,7 +122,7 @@ func checkPlaces(from, to place) error {
 	return nil
 }
 
-// onNode keeps the node that is named before the colon, or all.
+// onNode keeps the node that is named before the colon, or all nodes.
 func onNode(documents []config.Document, name string) ([]config.Document, error) {
 	for _, document := range documents {
 		if document.Node.Metadata.Name == name {
@@ -135,7 +135,8 @@ func onNode(documents []config.Document, name string) ([]config.Document, error)
 	return config.Select(documents, []string{name}, "")
 }
 
-// localPath is a folder for each node where there are several.
+// localPath returns the local path for one node's copy: path itself, or a folder per
+// node below it if there are several nodes.
 func localPath(path string, document config.Document, several bool) (string, error) {
 	if !several {
 		return path, nil
@@ -147,63 +148,10 @@ func localPath(path string, document config.Document, several bool) (string, err
 	return folder + string(filepath.Separator), nil
 }
 
-type copyReport struct {
-	Nodes []copyNode `json:"nodes"`
-}
-
-type copyNode struct {
-	frame // its result: changed, unchanged or failed
-	transfer.CopyResult
-}
-
 func (a *app) printCopies(results []fleet.Result[transfer.CopyResult]) error {
-	report := copyReport{Nodes: []copyNode{}}
-	for _, result := range results {
-		outcome := resultChanged
-		if result.Value.Files == result.Value.Unchanged {
-			outcome = resultUnchanged
-		}
-		report.Nodes = append(report.Nodes, copyNode{newFrame(result.Name(), outcome, result.Err), result.Value})
-	}
-	err := a.print(report, func(w *ui.Page) error {
-		for _, n := range report.Nodes {
-			if n.Error != "" {
-				continue // the error says it
-			}
-			if _, err := fmt.Fprintln(w, n.text(len(report.Nodes) > 1)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	report := transfer.NewCopyReport(results)
+	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
 	return fleet.Failures(results)
-}
-
-func (n copyNode) text(several bool) string {
-	var text string
-	switch {
-	case n.Files == n.Unchanged:
-		text = fmt.Sprintf("nothing to do: %s there already", files(n.Files))
-	case n.Unchanged > 0:
-		text = fmt.Sprintf("%s, %s (%d there already, sent %s)", files(n.Files), ui.Size(n.SizeBytes), n.Unchanged, ui.Size(n.SentBytes))
-	default:
-		text = fmt.Sprintf("%s, %s (sent %s)", files(n.Files), ui.Size(n.SizeBytes), ui.Size(n.SentBytes))
-	}
-	if n.Skipped > 0 {
-		text += fmt.Sprintf("; %d left out, being no regular files", n.Skipped)
-	}
-	if several {
-		return n.Name + ": " + text
-	}
-	return text
-}
-
-func files(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }

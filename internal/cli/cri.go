@@ -2,24 +2,21 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criclient"
-	"github.com/swdt-dev/swdt/internal/criproxy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func (a *app) criCommand() *cobra.Command {
-	cmd := group("cri", "The node's container runtime, from here",
+	cmd := group("cri", "Ask the container runtime, or relay it to your machine",
 		a.criProxyCommand(), a.criEnvCommand(),
 		a.criAskCommand("version", "What the runtime is", "", fixed(criclient.Version)),
 		a.criAskCommand("status", "Whether the runtime and its pod network are ready",
@@ -39,27 +36,28 @@ HostProcess containers use nothing of their image's Windows: they run anyway.`, 
 		a.criAskCommand("stats", "What containers use, as the runtime reports it", `CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
 them. What it does not give is -, which is not 0.`, fixed(criclient.Stats)),
 	)
-	cmd.Long = `The Container Runtime Interface of the node's containerd, which listens on a named
-pipe there, over the SSH connection: no port is opened on the node.
+	cmd.Long = `Asks the node's containerd over its Container Runtime Interface, which listens
+on a named pipe of the node. The SSH connection carries the requests: no port is
+opened on the node.
 
-cri proxy makes it a socket on this machine for crictl, grpcurl, ctr and
-other gRPC clients; the other commands ask without any.`
+cri proxy relays the pipe to a socket on your machine for crictl, grpcurl, ctr
+and other gRPC clients; the other commands need no client.`
 	cmd.Example = examples(
-		"cri images", "and which of them the node can run",
-		"cri proxy --exec -- crictl ps", "an unmodified crictl, on this machine",
-		"cri proxy & eval $(swdt cri env)", "for all that follows in this shell",
+		"cri images", "with those that the node can run",
+		"cri proxy --exec -- crictl ps", "crictl of your machine",
+		"cri proxy & eval $(swdt cri env)", "for all commands of this shell",
 	)
 	return cmd
 }
 
-// asking makes the question, when the node is known.
+// asking returns the question to send to a node. It is called when the node is connected.
 type asking func(context.Context, *node.Node) (criclient.Question, error)
 
 func fixed(q criclient.Question) asking {
 	return func(context.Context, *node.Node) (criclient.Question, error) { return q, nil }
 }
 
-// forBuild is for questions whose answer depends on the node's Windows.
+// forBuild is for questions whose answer depends on the node's Windows build.
 func forBuild(question func(host string) criclient.Question) asking {
 	return func(ctx context.Context, n *node.Node) (criclient.Question, error) {
 		facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
@@ -79,8 +77,8 @@ func (a *app) criAskCommand(name, short, long string, ask asking) *cobra.Command
 		Use: name + " [flags]", Short: short,
 		Long: text + `
 
-In JSON and YAML, "answer" of each node is the CRI's own message, as crictl prints
-it.`,
+In JSON and YAML, "answer" of each node is the message of the CRI, as crictl
+prints it.`,
 		Example: examples("cri "+name, "", "cri "+name+" -o json", "for scripts"),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCRI(cmd.Context(), ask) },
@@ -98,8 +96,7 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 		if err != nil {
 			return answer, err
 		}
-		keeper := &criproxy.Keeper{Node: n, Pipe: doc.RuntimePipe(), Reporter: r}
-		client, err := criclient.New(ctx, keeper.Dial)
+		client, err := criclient.Open(ctx, n, doc.RuntimePipe(), criclient.Options{Reconnect: r})
 		if err != nil {
 			return answer, err
 		}
@@ -109,45 +106,14 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 	return a.printAnswers(results)
 }
 
-// answers are what another program of each node says, in its own form.
-type answers struct {
-	Nodes []answerOf `json:"nodes"`
-}
-
-type answerOf struct {
-	frame
-	Answer json.RawMessage `json:"answer"` // null: there is none
-}
-
 func (a *app) printAnswers(results []fleet.Result[criclient.Answer]) error {
 	failed := fleet.Failures(results)
 	if len(results) == 1 && failed != nil && a.inText() {
 		return failed
 	}
-	all := answers{Nodes: []answerOf{}}
-	for _, result := range results {
-		all.Nodes = append(all.Nodes, answerOf{newFrame(result.Name(), resultOK, result.Err), result.Value.JSON})
-	}
-	err := a.print(all, func(p *ui.Page) error { return writeAnswers(p, results) })
-	if err != nil {
+	report := criclient.NewReport(results)
+	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
 	return failed
-}
-
-func writeAnswers(w io.Writer, results []fleet.Result[criclient.Answer]) error {
-	for _, result := range results {
-		if result.Err != nil {
-			continue // told on stderr
-		}
-		if len(results) > 1 {
-			if _, err := fmt.Fprintf(w, "%s:\n", result.Name()); err != nil {
-				return err
-			}
-		}
-		if err := result.Value.Text(w); err != nil {
-			return err
-		}
-	}
-	return nil
 }

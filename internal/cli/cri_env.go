@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criproxy"
+	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -18,10 +18,11 @@ func (a *app) criEnvCommand() *cobra.Command {
 	var listen string
 	cmd := forNodes(&cobra.Command{
 		Use:   "env [flags]",
-		Short: "Print the variables that lead clients to swdt cri proxy",
-		Long: `Prints shell commands that set CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT
-and CONTAINERD_ADDRESS to where swdt cri proxy listens for this node. The node is
-not contacted; where nobody listens, a warning says so.`,
+		Short: "Print the environment variables for clients of swdt cri proxy",
+		Long: `Prints shell commands that set CONTAINER_RUNTIME_ENDPOINT,
+IMAGE_SERVICE_ENDPOINT and CONTAINERD_ADDRESS to the socket of swdt cri proxy
+for this node. The node is not contacted. A warning is printed if no proxy
+listens.`,
 		Example: examples(
 			`cri env`, "in a shell: eval $(swdt cri env)",
 			"cri env -n win2", "of one node among several",
@@ -71,7 +72,7 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 	})
 }
 
-// proxyAddress is where the proxy of the one node listens.
+// proxyAddress returns the address that the proxy of the only node listens on.
 func (a *app) proxyAddress(documents []config.Document, listen string) (string, error) {
 	if len(documents) != 1 {
 		return "", usagef("the variables lead to one node's runtime, and there are %d nodes: choose one with --node", len(documents))
@@ -92,7 +93,7 @@ func (a *app) proxyAddress(documents []config.Document, listen string) (string, 
 	return address, nil
 }
 
-// knock bounds the look for somebody who listens.
+// knock limits the attempt to connect to a proxy that may listen.
 const knock = time.Second
 
 func somebodyListens(ctx context.Context, address string) error {
@@ -104,7 +105,7 @@ func somebodyListens(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// shellQuoted is text as one word of a POSIX shell.
+// shellQuoted returns text quoted as one word of a POSIX shell.
 func shellQuoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/criproxy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -32,21 +32,21 @@ func (a *app) criProxyCommand() *cobra.Command {
 	o := &criProxyOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:   "proxy [flags] [--exec -- CMD [ARG…]]",
-		Short: "Give the node's runtime a socket on this machine",
-		Long: `Listens on a socket of yours, or on loopback, and relays every connection to the
-runtime's named pipe on the node, over the SSH connection. Nothing in between is
-changed: crictl, grpcurl, ctr and any other gRPC client work as they are. It goes
-on until Ctrl-C, and connects to the node again when the connection is lost;
-clients get an error that says why meanwhile.
+		Short: "Relay the node's container runtime to a socket on your machine",
+		Long: `Listens on a socket of your account, or on loopback, and relays each connection
+to the named pipe of the runtime on the node, over the SSH connection. It
+changes nothing in between: crictl, grpcurl, ctr and any other gRPC client work
+as they are. It runs until Ctrl-C and reconnects to the node after a lost
+connection; until then clients get an error with the reason.
 
-Each node has a socket of its own, at the same place every time. The endpoints are
-the result, as soon as clients can connect. Whoever can connect controls the node:
-the socket is yours alone, and only loopback addresses are listened on, where any
-user of this machine can connect.
+Each node has a socket of its own, always at the same path. swdt prints the
+endpoints as soon as clients can connect. A client that connects controls the
+node: only you can open the socket. With a TCP port, swdt listens on loopback
+addresses alone, to which any user of your machine can connect.
 
-With --exec a command runs beside it, on a socket of its own, with
-CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT and CONTAINERD_ADDRESS set, and
-its exit code is swdt's.`,
+With --exec a command runs with a socket of its own and with
+CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT and CONTAINERD_ADDRESS set.
+Its exit code is the exit code of swdt.`,
 		Example: examples(
 			"cri proxy", "until Ctrl-C; then, in another shell: eval $(swdt cri env)",
 			"cri proxy --exec -- crictl pods", "for one command",
@@ -60,7 +60,8 @@ its exit code is swdt's.`,
 	return cmd
 }
 
-// listenFlag is the same for the proxy and for those who look for it.
+// listenFlag adds --listen, the address of a node's proxy, to `cri proxy` and to the command
+// that prints this address for clients.
 func (a *app) listenFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "listen", "", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT\n(default a socket in $XDG_RUNTIME_DIR or the cache folder)")
 	must(cmd.RegisterFlagCompletionFunc("listen", cobra.FixedCompletions(
@@ -86,17 +87,17 @@ func (o *criProxyOptions) validate(args []string, nodes int) error {
 	return nil
 }
 
-// anyPort listens wherever there is room.
+// anyPort listens on any free port.
 const anyPort = "tcp://127.0.0.1:0"
 
-// criEndpoint is where a node's proxy listens if nobody says otherwise. On
-// Windows the clients know no unix sockets.
+// criEndpoint returns the default address of a node's proxy. On Windows the clients
+// do not support unix sockets.
 func (a *app) criEndpoint(document config.Document) (string, error) {
 	if runtime.GOOS == "windows" {
 		return anyPort, nil
 	}
 	folder := a.env.Getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(folder) { // as the XDG specification wants it
+	if !filepath.IsAbs(folder) { // as the XDG specification requires
 		cache, err := localfile.CacheFolder()
 		if err != nil {
 			return "", fmt.Errorf("find a folder for the socket: %w; set --listen", err)
@@ -106,13 +107,13 @@ func (a *app) criEndpoint(document config.Document) (string, error) {
 	return "unix://" + filepath.Join(folder, "swdt", "cri", document.Node.Metadata.Name+".sock"), nil
 }
 
-// criProxy is one node's.
+// criProxy is the proxy of one node.
 type criProxy struct {
 	document config.Document
 	listener net.Listener
 	node     *node.Node
 	reporter ui.Reporter
-	folder   string // of the socket, where it is for this proxy only
+	folder   string // of the socket, if it was made for this proxy alone
 }
 
 func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string) error {
@@ -156,7 +157,7 @@ func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string
 	return explain(ctx, a.execBeside(ctx, results[0].Value, args))
 }
 
-// listenAll listens for every node before any is contacted.
+// listenAll listens for every node before swdt contacts any of them.
 func (a *app) listenAll(s *session, o *criProxyOptions) (map[string]*criProxy, error) {
 	proxies := map[string]*criProxy{}
 	for _, document := range s.documents {
@@ -178,7 +179,7 @@ func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, er
 	case o.listen != "":
 		return o.listen, nil
 	case o.exec && runtime.GOOS != "windows":
-		// Its own, beside one that somebody else uses.
+		// Listen on a socket of its own, since another proxy may use the default socket.
 		p.folder, err = os.MkdirTemp("", "swdt-cri-")
 		return "unix://" + filepath.Join(p.folder, "cri.sock"), err
 	}
@@ -188,18 +189,18 @@ func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, er
 func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 	for _, p := range proxies {
 		if p.listener != nil {
-			_ = p.listener.Close() // done already where it served
+			_ = p.listener.Close() // already closed if it has served
 		}
 		if p.node != nil {
-			closeNode(ctx, p.node)
+			p.node.Leave(ctx)
 		}
 		if p.folder != "" {
-			_ = os.RemoveAll(p.folder) // it is in the folder for temporary files
+			_ = os.RemoveAll(p.folder) // a folder that remains is in the folder for temporary files
 		}
 	}
 }
 
-// serve relays until ctx ends, or until there is no hope for the node.
+// serve relays until ctx ends, or until every further attempt to reach the node would fail.
 func (p *criProxy) serve(ctx context.Context) error {
 	keeper := &criproxy.Keeper{Node: p.node, Pipe: p.document.RuntimePipe(), Reporter: p.reporter}
 	return criproxy.Serve(ctx, p.listener, keeper.Dial)
@@ -215,7 +216,7 @@ func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
 		}
 	}
 	serving.Wait()
-	return errors.Join(append(errs, context.Cause(ctx))...)
+	return errors.Join(errors.Join(errs...), context.Cause(ctx))
 }
 
 // endpoints is the result of `swdt cri proxy`.
@@ -228,8 +229,8 @@ type endpoint struct {
 	Endpoint string `json:"endpoint"`
 }
 
-// printEndpoints says where the nodes' runtimes are to be had. Where there is no
-// node behind it, nobody is to wait for an answer.
+// printEndpoints prints the address of each node's runtime. It closes the listener of
+// a node that failed, so that no client waits there for an answer.
 func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[string]*criProxy) error {
 	list := endpoints{Nodes: []endpoint{}}
 	var rows [][]string
@@ -238,7 +239,7 @@ func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[stri
 		e := endpoint{frame: newFrame(result.Name(), resultOK, result.Err)}
 		if result.Err != nil {
 			p.reporter.Warn("%v", result.Err)
-			_ = p.listener.Close() // the node's error is what counts
+			_ = p.listener.Close() // the node's error is the one to report
 		} else {
 			e.Endpoint = criproxy.Endpoint(p.listener)
 			rows = append(rows, []string{e.Name, e.Endpoint})
@@ -282,10 +283,10 @@ func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error 
 	return serving
 }
 
-// variable of the environment.
+// variable is a variable of the environment.
 type variable struct{ name, value string }
 
-// criVariables are those that crictl and ctr look for their runtime in.
+// criVariables returns the variables in which crictl and ctr look for their runtime.
 func criVariables(endpoint string) []variable {
 	all := []variable{{"CONTAINER_RUNTIME_ENDPOINT", endpoint}, {"IMAGE_SERVICE_ENDPOINT", endpoint}}
 	if path, socket := strings.CutPrefix(endpoint, "unix://"); socket {

@@ -13,9 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Of several nodes some may not even have been tried when the time is over.
+// When the time is over, some of several nodes may not even have been tried.
 func TestProxyOfNodesThatNobodyReached(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes clients and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}

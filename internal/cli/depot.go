@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"github.com/swdt-dev/swdt/internal/blobs"
-	"github.com/swdt-dev/swdt/internal/transfer"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/obtain/blobs"
 )
 
-// depot is what all pushes of this run share. Without a cache folder whole files
-// are sent, which is slower and nothing worse.
+// depot returns the cache that all pushes of this run share. Without a cache folder
+// swdt sends whole files, which is slower and has no other drawback.
 func (s *session) depot() *transfer.Depot {
 	store, err := blobs.OpenDefault()
 	if err != nil {

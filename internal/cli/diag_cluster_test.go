@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
-	"github.com/swdt-dev/swdt/internal/diag"
-	"github.com/swdt-dev/swdt/internal/hns/hnstest"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
-// ofTwoNodes are a cluster's objects about win-node, which is how a simulated
-// machine calls itself, and about gone, which nobody can reach.
+// ofTwoNodes are a cluster's objects about win-node, which is the name that a simulated
+// machine reports, and about gone, which cannot be reached.
 const ofTwoNodes = `
 apiVersion: v1
 kind: Node
@@ -89,8 +89,8 @@ message: 'pull with password=planted-in-an-event failed'
 lastTimestamp: "2026-11-20T12:00:00Z"
 `
 
-// With a kubeconfig, what the cluster has of each node is in the bundle, of one
-// that cannot be reached too; secrets are not.
+// With a kubeconfig, the bundle has the cluster's objects about each node, also about a
+// node that cannot be reached. It has no secrets.
 func TestABundleHasTheClustersSide(t *testing.T) {
 	w, machines, unplugs := diagnosed(t, "win", "gone")
 	unplugs["gone"]()
@@ -113,7 +113,7 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 	}
 	story := &lines{}
 	code, stdout := w.swdt(t.Context(), story, "diag", "--profile", "network", "--kubeconfig", kubeconfig, "--out", w.bundle(), "--redact", "corp-*")
-	if code != 3 { // of the node that is gone
+	if code != 3 { // from the node that cannot be reached
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, story)
 	}
 	files := unpacked(t, w.bundle())
@@ -124,7 +124,7 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 		"nodes/win/tables/cluster-events.txt":         {"2026-11-20T12:00:00Z", "pod default/web", "7"},
 		"nodes/win/tables/cluster-runtimeclasses.txt": {"windows-2022", "runhcs-wcow-process", "kubernetes.io/os=windows"},
 		"nodes/win/tables/doctor.txt":                 {"node-ready", "version-skew", "pods-restarting"},
-		"manifest.json":                               {"pod default/crashes has ended 7 times", "CrashLoopBackOff: get https://me:REDACTED"},
+		"manifest.json":                               {"pod default/crashes has exited 7 times", "CrashLoopBackOff: get https://me:REDACTED"},
 		"nodes/win/tables/hns-loadbalancers.txt":      {"default/named-by-the-cluster"},
 		"nodes/gone/tables/cluster-node.txt":          {"Kubelet stopped posting node status."},
 	} {
@@ -157,14 +157,14 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 	}
 }
 
-// Without one it is not there, which is no failure.
+// Without a kubeconfig the bundle lacks these objects, which is not a failure.
 func TestABundleWithoutACluster(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
 	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 || !strings.Contains(out, "whole") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	code, out := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win")
-	if code != 0 || !strings.Contains(out, "no cluster is at hand: --kubeconfig names one") {
+	if code != 0 || !strings.Contains(out, "no cluster to ask: set --kubeconfig") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	story := &lines{}

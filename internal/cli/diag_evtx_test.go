@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/diag"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Event channels are files of the bundle only where that was asked for, since
-// nothing is redacted in them; they are the last events, and no more than a bundle
-// should hold; and nothing of them stays on the node.
+// A bundle contains event channels as files only on request, since nothing is redacted in
+// them. They have the last events, up to the size that suits a bundle, and no part of
+// them stays on the node.
 func TestEventFiles(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	m := machines["win"]
@@ -72,8 +72,8 @@ func TestEventFiles(t *testing.T) {
 	}
 }
 
-// What a lost connection left is removed by the next run, once it is old; what is
-// new may be another's.
+// The next run removes files of a run that lost its connection, once they are old; new
+// files may belong to another run.
 func TestEventFilesOfALostRunAreRemoved(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	files := machines["win"].Process("test").Files

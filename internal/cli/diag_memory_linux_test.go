@@ -12,17 +12,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/diag"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/powershell"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// mostMemory of swdt, bytes, while thirty nodes give it four megabytes of log each.
+// mostMemory limits swdt's memory, in bytes, while each of thirty nodes sends it four
+// megabytes of log.
 const mostMemory = 150 << 20
 
-// What is gathered goes to the disk and not into memory. swdt is a process of its
-// own here, since the nodes are in this one.
+// swdt writes the gathered data to the disk and does not keep it in memory. It runs as a
+// process of its own here, since the nodes are in this one.
 func TestThirtyNodesInLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes 120 MB of logs")
@@ -36,7 +37,7 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 	log := []byte(strings.Repeat(line, 4<<20/len(line)))
 	for _, m := range machines {
 		m.WriteFile(`C:\var\log\kubelet\kubelet.log`, log)
-		m.Script(func(c host.Command) (simulated.Answer, bool) {
+		m.Script(func(c platform.Command) (simulated.Answer, bool) {
 			return simulated.Answer{Stdout: "an answer\r\n"}, c.Path == powershell.Program
 		})
 	}
@@ -71,9 +72,9 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 	}
 }
 
-// peakUntil looks at the most memory that a process has had until it ends.
-// (getrusage's maximum of a child is never below what this process had when it
-// started it, which is the thirty nodes.)
+// peakUntil returns the largest amount of memory that a process has used until it ends.
+// (getrusage's maximum of a child is never below what this process, which holds the
+// thirty nodes, used when it started the child.)
 func peakUntil(ended <-chan error, pid int) (peak int64, err error) {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()

@@ -15,12 +15,12 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/diag"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// diagnosed is a workplace with simulated nodes that a bundle can be made of.
+// diagnosed returns a workplace with simulated nodes from which to make a bundle.
 func diagnosed(t *testing.T, names ...string) (*workplace, map[string]*simulated.Machine, map[string]func()) {
 	t.Helper()
 	w := &workplace{t: t, folder: t.TempDir()}
@@ -67,8 +67,8 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 	}
 }
 
-// What is planted in a node, of thirty kinds and in every place that is read, is
-// nowhere in the bundle; and the rest of it is.
+// A bundle has none of the secrets planted in a node, of thirty kinds and in every place
+// that it reads, but it has the rest of these places.
 func TestABundleHasNoSecrets(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	m := machines["win"]
@@ -108,7 +108,8 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	}
 }
 
-// plant puts secrets wherever a bundle looks, and gives what must not be found.
+// plant puts secrets in every place that a bundle reads, and returns the texts that the
+// bundle must not contain.
 func plant(m *simulated.Machine) []string {
 	const jwt = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJlLW9mLXRoaXM"
 	const body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
@@ -147,11 +148,11 @@ func plant(m *simulated.Machine) []string {
 	const parameters = `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`
 	registry := m.Process("plant").Registry
 	text := func(key, name, value string) {
-		_ = registry.Set(key, host.RegistryValue{Name: name, Type: host.RegistryString, String: value})
+		_ = registry.Set(key, platform.RegistryValue{Name: name, Type: platform.RegistryString, String: value})
 	}
 	text(parameters, "AppDirectory", `C:\k`)
 	text(parameters, "ServicePassword", next())
-	_ = registry.Set(parameters, host.RegistryValue{Name: "AppEnvironmentExtra", Type: host.RegistryMultiString, Strings: []string{"A=1", "API_TOKEN=" + next()}})
+	_ = registry.Set(parameters, platform.RegistryValue{Name: "AppEnvironmentExtra", Type: platform.RegistryMultiString, Strings: []string{"A=1", "API_TOKEN=" + next()}})
 	const environment = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 	text(environment, "ORDINARY", "value")
 	text(environment, "DB_PASSWORD", next())
@@ -162,13 +163,13 @@ func plant(m *simulated.Machine) []string {
 	m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: 3, Level: 2, Data: []string{"password=" + next()}})
 
 	out, errOut := "10.244.0.0 255.255.0.0\r\nproxy http://me:"+next()+"@proxy:3128\r\n", "warning: client_secret="+next()+"\r\n"
-	m.Script(func(c host.Command) (simulated.Answer, bool) {
+	m.Script(func(c platform.Command) (simulated.Answer, bool) {
 		return simulated.Answer{Stdout: out, Stderr: errOut}, c.Path == "route"
 	})
 	return planted
 }
 
-// wide16 is UTF-16 with its mark, as PowerShell writes a log.
+// wide16 returns text as UTF-16 with a byte order mark, as PowerShell writes a log.
 func wide16(text string) []byte {
 	out := []byte{0xff, 0xfe}
 	for _, c := range []byte(text) {
@@ -177,7 +178,7 @@ func wide16(text string) []byte {
 	return out
 }
 
-// The tables of a bundle are those that the commands print.
+// The tables of a bundle are the same as those that the commands print.
 func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
 	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 {
@@ -214,8 +215,8 @@ func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 	}
 }
 
-// Nodes that are dead or silent are in the bundle with their reasons, and hold
-// nobody up.
+// A bundle lists nodes that are dead or silent, with the reasons, and does not wait
+// for them.
 func TestABundleOfThirtyNodesThreeOfThemDead(t *testing.T) {
 	var names []string
 	for i := range 30 {
@@ -228,7 +229,7 @@ func TestABundleOfThirtyNodesThreeOfThemDead(t *testing.T) {
 	t.Cleanup(func() { close(hangs) })
 	machines["win-25"].OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if op.Kind == simulated.OpProcessRun && op.Phase == simulated.Before && strings.Contains(op.Target, "ipconfig") {
-			<-hangs // a program that says nothing and does not end
+			<-hangs // a program that prints nothing and does not end
 		}
 		return simulated.Continue()
 	})

@@ -9,19 +9,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/doctor"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/format/redact/document"
+	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/redact"
-	"github.com/swdt-dev/swdt/internal/redact/document"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// never is the severity at which nothing is: `--fail-on never`.
+// never is the --fail-on value for a severity that no finding has.
 const never = "never"
 
 type doctorOptions struct {
@@ -37,22 +36,22 @@ func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "What is wrong with a node, and what to do about it",
-		Long: `Asks the node, its container runtime and, where a kubeconfig is at hand, its
-cluster for facts, and lets rules look at them: services, versions, kubelet's flags
-and certificates, containerd's configuration, images, the pod network, ports,
-firewall, clock, disk and memory, crashes of the last day. Nothing is changed.
+		Short: "Find what is wrong with nodes, and print the remedies",
+		Long: `Asks the node, its container runtime and, with a kubeconfig, its cluster for
+facts, and checks them by rules: services, versions, flags and certificates of
+the kubelet, configuration of containerd, images, the pod network, ports,
+firewall, clock, disk and memory, crashes of the last day. It changes nothing.
 
-Each finding says what was seen and what to do. A rule whose facts cannot be had is
-said not to have looked, and why: that is not the same as nothing found.
+Each finding has what was seen and the remedy. A rule whose facts are missing is
+listed as skipped, with the reason: that does not mean that nothing is wrong.
 
-Of several nodes each finding is listed once, with the nodes that have it, and its
-commands are for exactly those; -o wide lists all of them by name.
+With several nodes, each finding is listed once with the nodes that have it, and
+its commands are for exactly these; -o wide lists all of them by name.
 
---save-facts keeps what the rules looked at, and --facts lets them look again,
-anywhere, without the node. There are no keys, tokens or passwords in it.
+--save-facts saves the facts, and --facts checks saved facts again, without the
+node. They hold no keys, tokens or passwords.
 
-It ends with 5 where something is as bad as --fail-on says.`,
+The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 		Example: examples(
 			"doctor --kubeconfig admin.conf", "the node, and what its cluster makes of it",
 			"doctor --fail-on warning", "for scripts: exit code 5 for warnings too",
@@ -144,17 +143,17 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 			return err
 		}
 	}
-	var nodes []doctorNode
+	var nodes []doctor.NodeReport
 	for _, result := range results {
 		if result.Err != nil {
-			nodes = append(nodes, newDoctorNode(result.Name(), resultFailed, doctor.Report{}, result.Err))
+			nodes = append(nodes, doctor.Unexamined(result.Name(), result.Err))
 			continue
 		}
 		nodes = append(nodes, a.examined([]doctor.Facts{result.Value}, o.rules)...)
 	}
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
-		return failed // it says all there is to say
+		return failed // the error already has everything that the report would have
 	}
 	if err := a.printDoctor(o, nodes); err != nil && failed == nil {
 		return err
@@ -167,78 +166,31 @@ func (a *app) listRules(o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.print(ruleList{doctor.List(rules)}, func(p *ui.Page) error { return doctor.WriteList(p, rules) })
+	return a.print(doctor.RuleList{Rules: doctor.List(rules)}, func(p *ui.Page) error { return doctor.WriteList(p, rules) })
 }
 
-// doctorReport is the result of `swdt doctor`.
-type doctorReport struct {
-	Nodes []doctorNode `json:"nodes"`
+// examined applies the rules to the facts of each node.
+func (a *app) examined(all []doctor.Facts, rules []string) []doctor.NodeReport {
+	return doctor.ExamineAll(all, a.remedies, rules...)
 }
 
-// doctorNode is what was found of one node.
-type doctorNode struct {
-	frame                     // its result: ok, findings or failed
-	Windows  string           `json:"windows"` // ltsc2022
-	Rules    []string         `json:"rules"`   // that have looked
-	Skipped  []doctor.Skipped `json:"skipped"`
-	Findings []doctor.Finding `json:"findings"` // the worst first
-
-	report doctor.Report // its remedies name no node
-}
-
-func newDoctorNode(name, result string, r doctor.Report, err error) doctorNode {
-	return doctorNode{
-		frame: newFrame(name, result, err), report: r,
-		Windows: r.Windows, Rules: orNone(r.Rules), Skipped: orNone(r.Skipped), Findings: orNone(r.Findings),
+// printDoctor prints the findings. It returns the exit code that --fail-on asks for,
+// as an error.
+func (a *app) printDoctor(o *doctorOptions, nodes []doctor.NodeReport) error {
+	report := doctor.FleetReport{Nodes: nodes}
+	write := func(p *ui.Page) error {
+		return report.WriteText(p, doctor.TextOptions{Remedies: a.remediesOn, Wide: p.Wide})
 	}
-}
-
-func (a *app) examined(all []doctor.Facts, rules []string) (nodes []doctorNode) {
-	for _, facts := range all {
-		report, err := doctor.Examine(facts, rules...)
-		result := resultOK
-		if len(report.Findings) > 0 {
-			result = "findings"
-		}
-		node := newDoctorNode(facts.Node, result, report, err)
-		node.Findings = slices.Clone(node.Findings) // those of the report go into groups
-		for i, f := range node.Findings {
-			node.Findings[i].Remedy = a.remedies(facts.Node, f.Remedy)
-		}
-		nodes = append(nodes, node)
-	}
-	slices.SortStableFunc(nodes, func(a, b doctorNode) int { return natural.Compare(a.Name, b.Name) })
-	return nodes
-}
-
-// printDoctor prints what was found. Its error is the exit code that --fail-on
-// wants.
-func (a *app) printDoctor(o *doctorOptions, nodes []doctorNode) error {
-	err := a.print(doctorReport{orNone(nodes)}, func(p *ui.Page) error {
-		var reports []doctor.Report
-		for _, n := range nodes {
-			if n.Error == "" { // else stderr has it
-				reports = append(reports, n.report)
-			}
-		}
-		return doctor.WriteText(p, reports, doctor.TextOptions{Remedies: a.remediesOn, Wide: p.Wide})
-	})
-	if err != nil {
+	if err := a.print(report, write); err != nil {
 		return err
 	}
-	bad := func(n doctorNode) bool { return n.report.Has(doctor.Severity(o.failOn)) }
-	if o.failOn != never && slices.ContainsFunc(nodes, bad) {
+	if o.failOn != never && report.Has(doctor.Severity(o.failOn)) {
 		return &exitError{code: exitFinding}
 	}
 	return nil
 }
 
-// ruleList is the result of `swdt doctor --list-rules`.
-type ruleList struct {
-	Rules []doctor.Listed `json:"rules"`
-}
-
-// factsFile is what --save-facts writes: one node or many.
+// factsFile is the file that --save-facts writes, for one node or several.
 type factsFile struct {
 	Nodes []doctor.Facts `json:"nodes"`
 }
@@ -263,8 +215,8 @@ func readFacts(path string) ([]doctor.Facts, error) {
 	return file.Nodes, nil
 }
 
-// saveFacts keeps the facts of the nodes that gave some. What services are started
-// with, and what was logged, may hold a secret: it is taken out.
+// saveFacts writes the facts of the nodes that returned some. Command lines of
+// services and log lines may contain secrets, so saveFacts removes these.
 func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
 	var file factsFile
 	for _, result := range results {
@@ -273,7 +225,7 @@ func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
 		}
 	}
 	if len(file.Nodes) == 0 {
-		return nil // what stands there from before is worth more
+		return nil // keep an earlier file rather than write an empty one
 	}
 	redactor, err := redact.New(nil)
 	if err != nil {
@@ -281,7 +233,8 @@ func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(document.Redact(redactor, text), '\n'), 0o600)
+		clean, _ := document.Redact(redactor, text)
+		err = os.WriteFile(path, append(clean, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("save the facts: %w", err)

@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/diag"
-	"github.com/swdt-dev/swdt/internal/doctor"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// The facts that are kept have no secrets, wherever the node has some, and say what
-// the node itself did; a run that has none to keep leaves the earlier ones.
+// Saved facts have no secrets, wherever the node has some, but keep what the node itself
+// did. A run that has no facts to save leaves the earlier ones.
 func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 	w, machines, unplugs := diagnosed(t, "win")
 	m := machines["win"]
-	err := m.Process("plant").Services.Create(t.Context(), host.ServiceConfig{
+	err := m.Process("plant").Services.Create(t.Context(), platform.ServiceConfig{
 		Name: "flanneld", CommandLine: `C:\k\flanneld.exe --etcd-username me --etcd-password planted-1`,
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, again := w.swdt(t.Context(), &lines{}, "doctor", "--fail-on", "never", "--facts", path)
-	again = strings.ReplaceAll(again, " -n win`", "`") // facts are not in the node files: commands name the node
+	again = strings.ReplaceAll(again, " -n win`", "`") // facts come without node files, so commands name the node
 	if want := strings.ReplaceAll(live, "planted-2", "REDACTED"); code != 0 || again != want {
 		t.Errorf("exit code %d\n%s\nwant\n%s", code, again, want)
 	}
@@ -57,8 +57,8 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 	}
 }
 
-// Several nodes with the same finding are listed with it once, in natural order, and
-// its command is for exactly those; JSON has each node's own.
+// If several nodes have the same finding, it is printed once, with the nodes in natural
+// order, and its command is for exactly these nodes; JSON has each node's own.
 func TestDoctorGroupsFindingsOfNodes(t *testing.T) {
 	w, _, _ := diagnosed(t, "n10", "n2", "n1")
 	w.write("kubelet.conf", []byte("apiVersion: v1\nkind: Config\n"))

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/events"
+	"github.com/swdt-dev/swdt/internal/inspect/events"
+	"github.com/swdt-dev/swdt/internal/inspect/logs"
 )
 
 type eventsOptions struct {
@@ -20,9 +21,9 @@ func (a *app) eventsCommand() *cobra.Command {
 	o := &eventsOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:   "events [flags]",
-		Short: "What Windows has logged: services, containers, networks, the switch",
-		Long: `Shows the node's Windows event log, several channels and nodes in one order of
-time. A channel is written as Windows names it, with * for anything, or is one of
+		Short: "Show the event log of Windows: services, containers, networks",
+		Long: `Shows the event log of nodes, merged by time across channels and nodes. A
+channel is a name as Windows has it, in which * matches anything, or one of
 
 ` + channelTable() + `
 Without --channel it is ` + strings.Join(events.Defaults(), ", ") + `.
@@ -39,7 +40,7 @@ applied here. -o json prints one line of JSON for each event.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runEvents(cmd, o) },
 	})
 	o.addFlags(cmd, "events")
-	must(cmd.Flags().MarkHidden("timestamps")) // events always have theirs
+	must(cmd.Flags().MarkHidden("timestamps")) // events always have their timestamps
 	cmd.Flags().StringArrayVar(&o.channels, "channel", nil, "`name` of a channel, or of several as above; several times for several")
 	cmd.Flags().IntSliceVar(&o.ids, "id", nil, "only events with these `numbers`")
 	must(cmd.RegisterFlagCompletionFunc("channel", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -79,5 +80,5 @@ func (a *app) runEvents(cmd *cobra.Command, o *eventsOptions) error {
 		return usagef("--id: events have numbers from 0 to 65535")
 	}
 	options.EventIDs = o.ids
-	return a.showLogs(cmd.Context(), options, &logsOptions{selection: o.selection, via: viaSSH})
+	return a.showLogs(cmd.Context(), options, &logsOptions{selection: o.selection, via: string(logs.SSH)})
 }

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/command"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 type execOptions struct {
@@ -32,10 +30,11 @@ func (a *app) execCommand() *cobra.Command {
 	cmd := forNodes(&cobra.Command{
 		Use:        "exec [flags] -- CMD [ARG…]",
 		SuggestFor: []string{"run", "ssh", "shell", "cmd"},
-		Short:      "Run a program on nodes, with its streams and exit code",
-		Long: `Runs a program on the node. Its output and errors come as they are, stdin goes to
-it, and its exit code is swdt's. No shell is in between: arguments arrive as they
-are written. What is built into a shell needs one: cmd /c dir, or swdt powershell.
+		Short:      "Run a program on nodes",
+		Long: `Runs a program on the node with its stdin, stdout and stderr. Its exit code is
+the exit code of swdt. No shell is in between: arguments arrive as they are
+written. Commands that are built into a shell need one: cmd /c dir, or swdt
+powershell.
 
 On several nodes each line begins with the node's name, and stdin is empty.`,
 		Example: examples(
@@ -75,7 +74,7 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 	if o.terminal {
 		return a.noTerminal(args)
 	}
-	args = forCommandShell(args)
+	args = command.ForShell(args)
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
 		if o.noStdin {
 			streams.Stdin = nil
@@ -83,15 +82,29 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 		code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{
 			Path: args[0], Args: args[1:], Folder: o.folder, Environment: o.environment,
 		}, streams)
-		if errors.Is(err, host.ErrNotExist) {
-			return 0, fmt.Errorf("%w; %s", err, notFoundRemedy(args))
+		if errors.Is(err, fault.ErrNotExist) {
+			return 0, fmt.Errorf("%w; %s", err, command.NotFoundRemedy(args))
 		}
 		return code, err
 	})
 }
 
-// runRemote runs something on every node: on one with its bytes untouched, on
-// several with each line marked.
+// noTerminal returns the error for exec -t. The agent runs programs without a console
+// of their own, so only the node's SSH server itself can give a terminal.
+func (a *app) noTerminal(args []string) error {
+	documents, err := a.documents()
+	if err != nil {
+		return err
+	}
+	const why = "exec -t: swdt gives a program no terminal yet"
+	if len(documents) != 1 {
+		return usagef("%s; leave -t out, or choose one node with -n NAME", why)
+	}
+	return usagef("%s; leave -t out, or use the node's SSH server: `%s`", why, node.SSHLine(a.shell(), documents[0], args))
+}
+
+// runRemote runs a program on every node. From one node it copies the output
+// unchanged; from several it marks each line with the node's name.
 func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Node, command.Streams) (int, error)) error {
 	s, err := a.begin()
 	if err != nil {
@@ -99,14 +112,14 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 	}
 	s.quiet = true
 	single := len(s.documents) == 1
-	out, errOut := newLineWriter(a.streams.Out), newLineWriter(a.streams.Err)
+	out, errOut := ui.NewLineWriter(a.streams.Out), ui.NewLineWriter(a.streams.Err)
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {
 		ui.Done(r) // the program has the terminal now
 		if single {
 			s.story.End()
 			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)})
 		}
-		stdout, stderr := out.prefixed(doc.Node.Metadata.Name+": "), errOut.prefixed(doc.Node.Metadata.Name+": ")
+		stdout, stderr := out.Prefixed(doc.Node.Metadata.Name+": "), errOut.Prefixed(doc.Node.Metadata.Name+": ")
 		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})
 		if err = errors.Join(err, stdout.Close(), stderr.Close()); err == nil && code != 0 {
 			err = &exitError{code: localCode(code), err: fmt.Errorf("exit code %d", code)}
@@ -117,61 +130,16 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 		return err
 	}
 	if code := localCode(results[0].Value); code != exitDone {
-		return &exitError{code: code} // the program has said why
+		return &exitError{code: code} // the program has printed the reason
 	}
 	return nil
 }
 
-// forCommandShell gives arguments of cmd the quotes back that the shell here has
-// taken: cmd cuts its command line up by itself, at every space. What has cmd's
-// own syntax in it stays as it is, and so does what follows /c or /k, which may
-// be a whole command line.
-func forCommandShell(args []string) []string {
-	program := strings.ToLower(args[0][strings.LastIndexAny(args[0], `\/`)+1:])
-	first := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "/c") || strings.EqualFold(arg, "/k") })
-	if program != "cmd" && program != "cmd.exe" || first < 0 {
-		return args
-	}
-	quoted := slices.Clone(args)
-	for i := first + 2; i < len(args); i++ {
-		if strings.ContainsAny(args[i], " \t") && !strings.ContainsAny(args[i], `"&|<>^`) {
-			quoted[i] = `"` + args[i] + `"`
-		}
-	}
-	return quoted
-}
-
-// localCode fits a Windows exit code (32 bits, perhaps an NTSTATUS) into what
-// this machine's shells can see.
+// localCode maps a Windows exit code (32 bits, perhaps an NTSTATUS) to one that the
+// shells of this machine can see.
 func localCode(code int) int {
 	if code < 0 || code > 255 {
 		return exitFailed
 	}
 	return code
-}
-
-// notFoundRemedy says how to run what is not a program.
-func notFoundRemedy(args []string) string {
-	name := strings.ToLower(args[0])
-	switch {
-	case slices.Contains(cmdBuiltins(), name):
-		return args[0] + " is built into cmd: " + remedy.Command(append([]string{"exec", "--", "cmd", "/c"}, args...)...)
-	case strings.Contains(name, "-") || slices.Contains(powershellNames(), name):
-		return "if it is PowerShell's: " + remedy.Command("powershell", "--"+commandFlag, strings.Join(args, " "))
-	case strings.ContainsAny(name, `\/`):
-		return "check the path on the node"
-	}
-	return "give its full path, or add its folder to the node's PATH (spec.setup.path)"
-}
-
-func cmdBuiltins() []string {
-	return []string{
-		"assoc", "break", "call", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "echo", "endlocal", "erase",
-		"for", "ftype", "goto", "if", "md", "mkdir", "mklink", "move", "path", "pause", "popd", "prompt", "pushd", "rd",
-		"rem", "ren", "rename", "rmdir", "set", "setlocal", "shift", "start", "time", "title", "type", "ver", "verify", "vol",
-	}
-}
-
-func powershellNames() []string {
-	return []string{"cat", "cp", "gc", "gci", "gps", "gsv", "ls", "mv", "ps", "pwd", "rm", "select", "sls"}
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
-// Exit codes, the same for every command.
+// Exit codes, with the same meaning for every command.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -30,7 +31,8 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
 
   0    done, or there was nothing to do
   1    failed; what a push, or a join that was not begun, found is as it was, other
-       commands say how far they came and go on from there
+       commands say how far they came and go on from there; or the answer to a
+       question (reset, hcs kill, sandbox down --all) was no: nothing was changed
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login)
   4    failed, and the binaries that stood on the node before were put back
@@ -56,7 +58,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// exitError ends swdt with a code; Err, where set, is still to be printed.
+// exitError ends swdt with a code. If Err is set, it has not been printed yet.
 type exitError struct {
 	code int
 	err  error
@@ -71,17 +73,21 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// InterruptedError is why the context ended when a signal came.
-type InterruptedError struct{ Signal string }
+// InterruptedError is the cause of a context that a signal ended.
+type InterruptedError = interrupt.Error
 
-func (e *InterruptedError) Error() string { return "interrupted (" + e.Signal + ")" }
+// Interruptible returns a context that ends at Ctrl-C. If the command does not end soon
+// after that, exit is called.
+func Interruptible(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
+	return interrupt.Context(parent, func() { exit(exitInterrupted) })
+}
 
-// finish prints what went wrong, once, and chooses the exit code.
+// finish prints the error, once, and chooses the exit code.
 func (a *app) finish(ctx context.Context, err error) int {
 	var interrupted *InterruptedError
 	if errors.As(context.Cause(ctx), &interrupted) || errors.As(err, &interrupted) {
 		text := "interrupted"
-		var going *deploy.InterruptedError
+		var going *push.InterruptedError
 		if errors.As(err, &going) {
 			text = a.remedies("", "interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended")
 		}
@@ -104,19 +110,19 @@ func exitCode(err error) int {
 		usage       *usageError
 		badConfig   *config.Error
 		kubeconfig  *cluster.ConfigError
-		atWork      *deploy.InterruptedError
+		atWork      *push.InterruptedError
 		several     *fleet.Error
 		unreachable *node.UnreachableError
-		rolledBack  *deploy.RolledBackError
+		rolledBack  *push.RolledBackError
 	)
 	switch {
-	case errors.As(err, &several): // before those that its nodes' errors may be
+	case errors.As(err, &several): // before the types that the errors of its nodes may have
 		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
 		return exitUsage
-	case errors.As(err, &atWork): // before the lost connection that it may be about
+	case errors.As(err, &atWork): // before the lost connection that may have caused it
 		return exitAtWork
 	case errors.As(err, &rolledBack):
 		return exitRolledBack
@@ -126,7 +132,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// commonCode is the code of the nodes that failed where it is one, else 1.
+// commonCode returns the exit code of the failed nodes if all of them have the same code,
+// and otherwise 1.
 func commonCode(several *fleet.Error) int {
 	code := exitDone
 	for _, failure := range several.Failed {
@@ -139,7 +146,7 @@ func commonCode(several *fleet.Error) int {
 	return code
 }
 
-// message is the text of an error, empty where nothing is left to say.
+// message returns the text of an error, or "" if there is nothing left to print.
 func (a *app) message(err error) string {
 	var several *fleet.Error
 	var exit *exitError
@@ -147,7 +154,7 @@ func (a *app) message(err error) string {
 	found := errors.As(err, &several)
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
-	case ok && err != error(several) && (found || errors.As(err, &exit)): // which say their own alone
+	case ok && err != error(several) && (found || errors.As(err, &exit)): // each of them has its own message
 		return a.messages(joined.Unwrap())
 	case found:
 		return a.failures(several)
@@ -159,7 +166,7 @@ func (a *app) message(err error) string {
 	return a.remedied("", err).Error()
 }
 
-// messages are the texts of several errors, one below the other.
+// messages returns the texts of several errors, one per line.
 func (a *app) messages(errs []error) string {
 	var texts []string
 	for _, err := range errs {
@@ -170,7 +177,7 @@ func (a *app) messages(errs []error) string {
 	return strings.Join(texts, "\n")
 }
 
-// failures names every node that failed and why.
+// failures names every node that failed, with the reason.
 func (a *app) failures(several *fleet.Error) string {
 	if several.Total == 1 {
 		return a.named(several.Failed[0])
@@ -187,7 +194,7 @@ func (a *app) named(failure fleet.Failure) string {
 	return failure.Name + ": " + a.remedied(failure.Name, failure.Err).Error()
 }
 
-// timeoutError is why the context ended when --timeout passed.
+// timeoutError is the cause of a context that ended because --timeout passed.
 type timeoutError struct{ flag string }
 
 func (e *timeoutError) Error() string {

@@ -10,10 +10,10 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -27,8 +27,8 @@ func nodes(errs ...error) error {
 	return e
 }
 
-func rolledBack(result string) error {
-	return &deploy.RolledBackError{Outcome: &agentv1.SwapOutcome{Result: result, Message: "kubelet crashed"}}
+func rolledBack(result agentv1.SwapResult) error {
+	return &push.RolledBackError{Outcome: &agentv1.SwapOutcome{Result: result, Message: "kubelet crashed"}}
 }
 
 func TestExitCodes(t *testing.T) {
@@ -43,15 +43,15 @@ func TestExitCodes(t *testing.T) {
 		"usage":                       {usagef("no such flag"), 2},
 		"config, wrapped":             {fmt.Errorf("load: %w", &config.Error{}), 2},
 		"unreachable":                 {nodes(unreachable), 3},
-		"rolled back":                 {nodes(rolledBack("rolledBack")), 4},
-		"rolled back in part":         {nodes(rolledBack("failed")), 4},
+		"rolled back":                 {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK)), 4},
+		"rolled back in part":         {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_FAILED)), 4},
 		"a program's own":             {&exitError{code: 42}, 42},
 		"all alike":                   {nodes(unreachable, nil, unreachable), 3},
-		"in different ways":           {nodes(unreachable, rolledBack("rolledBack"), failed), 1},
+		"in different ways":           {nodes(unreachable, rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK), failed), 1},
 		"programs that agree":         {nodes(&exitError{code: 9}, &exitError{code: 9}), 9},
 		"a program and an absent one": {nodes(&exitError{code: 9}, unreachable), 1},
-		"the node is at work":         {nodes(&deploy.InterruptedError{Err: &timeoutError{flag: "5s"}}), 6},
-		"lost while it was at work":   {nodes(&deploy.InterruptedError{Err: unreachable}), 6},
+		"the node is at work":         {nodes(&push.InterruptedError{Err: &timeoutError{flag: "5s"}}), 6},
+		"lost while it was at work":   {nodes(&push.InterruptedError{Err: unreachable}), 6},
 		"lost after it was reached":   {nodes(&node.LostError{Node: "n0"}), 1},
 	} {
 		var out bytes.Buffer
@@ -70,7 +70,7 @@ func TestInterruptedWinsOverWhatItCaused(t *testing.T) {
 	cancel(&InterruptedError{Signal: "interrupt"})
 	for want, err := range map[string]error{
 		"swdt: interrupted\n": nodes(context.Canceled),
-		"swdt: interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended\n": nodes(&deploy.InterruptedError{Err: context.Canceled}),
+		"swdt: interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended\n": nodes(&push.InterruptedError{Err: context.Canceled}),
 	} {
 		var out bytes.Buffer
 		a := &app{streams: ui.Streams{Err: &out}}
@@ -92,7 +92,7 @@ func TestANodeIsNamedOnce(t *testing.T) {
 			&plan.FailedError{Steps: []string{"containerd log"}, Errs: []error{refused("n1")}}),
 		"2 of 2 nodes failed:\n  n0: kubelet crashed; the node is back to the previous binaries\n  n1: refused: " +
 			"the node finishes the transaction by itself; `swdt status` shows how it ended": nodes(
-			rolledBack("rolledBack"), &deploy.InterruptedError{Err: refused("n1")}),
+			rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK), &push.InterruptedError{Err: refused("n1")}),
 		"n0: kubelet: refused": nodes(fmt.Errorf("kubelet: %w", refused("n0"))),
 	} {
 		if text := new(app).message(err); text != want {
@@ -101,8 +101,8 @@ func TestANodeIsNamedOnce(t *testing.T) {
 	}
 }
 
-// What failed beside the nodes, or beside a command whose exit code is swdt's, is
-// told too.
+// An error beside those of the nodes, or beside a command whose exit code swdt passes on,
+// is printed too.
 func TestNothingIsLostOfSeveralErrors(t *testing.T) {
 	full := errors.New("disk full")
 	for want, err := range map[string]error{

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // Twenty nodes, three of them broken in three ways: seventeen get the new
-// binaries, and the three are named with their reasons.
+// binaries, and swdt names the other three with their reasons.
 func TestTwentyNodesThreeBroken(t *testing.T) {
 	w := &workplace{t: t, folder: t.TempDir()}
 	var file strings.Builder
@@ -39,7 +39,7 @@ func TestTwentyNodesThreeBroken(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	var report deploy.Report
+	var report push.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestTwentyNodesThreeBroken(t *testing.T) {
 		}
 	}
 	for i, result := range report.Nodes {
-		want := deploy.Changed
+		want := push.Changed
 		switch i {
 		case 4, 9:
-			want = deploy.Failed
+			want = push.Failed
 		case 15:
-			want = deploy.RolledBack
+			want = push.RolledBack
 		}
 		if result.Name != fmt.Sprintf("win-%02d", i) || result.Result != want {
 			t.Errorf("node %d: %s %s, want %s", i, result.Name, result.Result, want)
@@ -84,7 +84,7 @@ func startFailsOnce() func(simulated.Operation) simulated.Verdict {
 		first := op.Service == layout.GuardianService && op.Kind == simulated.OpServiceStart &&
 			op.Target == "kubelet" && op.Occurrence == 1 && op.Phase == simulated.Before
 		if first {
-			return simulated.Fail(host.ErrStartFailed)
+			return simulated.Fail(fault.ErrStartFailed)
 		}
 		return simulated.Continue()
 	}

@@ -18,11 +18,31 @@ import (
 
 type flag = pflag.Flag
 
-// configVariable names node files where --config does not.
+// configVariable names the node files if --config does not.
 const configVariable = "SWDT_CONFIG"
 
-// dryRunFlag shows what a command would change, for those that canDryRun marks.
+// dryRunFlag is for the commands that canDryRun marks: they show what they would change.
 const dryRunFlag = "dry-run"
+
+// fileList is a flag for files. A value with commas is a list of files only if no
+// file has that whole name and every part of it is a file.
+type fileList []string
+
+func (f *fileList) String() string { return strings.Join(*f, " ") }
+func (f *fileList) Type() string   { return "files" }
+func (f *fileList) Set(value string) error {
+	*f = append(*f, splitAtCommas(value)...)
+	return nil
+}
+
+func splitAtCommas(value string) []string {
+	parts := strings.Split(value, ",")
+	missing := func(file string) bool { return file != config.Stdin && !exists(file) }
+	if len(parts) == 1 || exists(value) || slices.ContainsFunc(parts, missing) {
+		return []string{value}
+	}
+	return parts
+}
 
 // globalOptions are the flags that every command has.
 type globalOptions struct {
@@ -41,7 +61,7 @@ type globalOptions struct {
 	sshConfig        string
 }
 
-// logFormat is how the story on stderr is written.
+// logFormat is the format of the progress on stderr.
 type logFormat string
 
 func (f *logFormat) String() string { return string(*f) }
@@ -57,7 +77,7 @@ func (f *logFormat) Set(value string) error {
 func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 	o.logs = "text"
 	flags.SortFlags = false
-	flags.StringSliceVarP(&o.config, "config", "c", nil, "node `file`s, folders of them, or - for stdin (default $"+configVariable+", files separated as\nin PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
+	flags.VarP((*fileList)(&o.config), "config", "c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
 	flags.StringVarP(&o.output, "output", "o", "", "`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command has it (default text)")
@@ -81,7 +101,7 @@ func (o *globalOptions) validate() error {
 	return nil
 }
 
-// bounded applies --timeout.
+// bounded returns ctx limited by --timeout.
 func (o *globalOptions) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.timeout == 0 {
 		return context.WithCancel(ctx)
@@ -89,10 +109,10 @@ func (o *globalOptions) bounded(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, o.timeout, &timeoutError{flag: o.timeout.String()})
 }
 
-// readsStdin reports whether the node file comes from there.
+// readsStdin reports whether the node file comes from stdin.
 func (o *globalOptions) readsStdin() bool { return slices.Contains(o.config, config.Stdin) }
 
-// sources are the node files to read.
+// sources returns the node files to read.
 func (a *app) sources() ([]string, error) {
 	if len(a.global.config) > 0 {
 		return a.global.config, nil
@@ -107,8 +127,8 @@ func (a *app) sources() ([]string, error) {
 	return []string{source}, nil
 }
 
-// splitFiles cuts a list of files where the machine's own lists are cut: at : or, on
-// Windows, ; as PATH is. A file that has such a character in its name is found, too.
+// splitFiles splits a list of files as this machine splits PATH: at : or, on Windows,
+// at ;. A file that has such a character in its name is found, too.
 func splitFiles(list string) (files []string) {
 	parts := filepath.SplitList(list)
 	for len(parts) > 0 {
@@ -132,7 +152,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// documents are the nodes that the command is about.
+// documents returns the nodes that the command works on.
 func (a *app) documents() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
@@ -149,12 +169,12 @@ func (a *app) documents() ([]config.Document, error) {
 	return config.Select(documents, a.global.nodes, a.global.selector)
 }
 
-// completeGlobalFlags lets the shell complete what has a known set of values.
+// completeGlobalFlags makes the shell complete the flags that have a known set of values.
 func (a *app) completeGlobalFlags(root *cobra.Command) {
 	fixed := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	// The error is about a flag that does not exist.
+	// RegisterFlagCompletionFunc fails only for a flag that does not exist.
 	must(root.RegisterFlagCompletionFunc("output", a.completeFormats))
 	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
 	must(root.RegisterFlagCompletionFunc("node", listed(a.completeNodes)))
@@ -163,7 +183,7 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	}
 }
 
-// must is for errors that only a mistake in this package can cause.
+// must panics at an error that only a mistake in this package can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -55,11 +55,11 @@ func TestGuides(t *testing.T) {
 
 // guideCommand is one command to paste.
 type guideCommand struct {
-	line  int // of the page; 0: the page does not show it
+	line  int // line of the page; 0: the page does not show it
 	text  string
 	exit  int
 	shown []string // output
-	loose bool     // the output is another here
+	loose bool     // the command prints other output here
 }
 
 type guide struct {
@@ -67,17 +67,17 @@ type guide struct {
 	skipped  []string
 }
 
-// steer is what the comments above a block ask for.
+// steer holds the instructions of the comments above a block.
 type steer struct {
 	exit  int
 	loose bool
 	skip  string
-	rest  bool // skip holds for the blocks after it too
+	rest  bool // skip also applies to the blocks after it
 }
 
 var guideComment = regexp.MustCompile(`^<!-- guide: (.+) -->$`)
 
-// parseGuide finds the commands in the blocks of code of a page.
+// parseGuide finds the commands in a page's blocks of code.
 func parseGuide(t *testing.T, page string) *guide {
 	t.Helper()
 	g, next, inBlock, fenced := &guide{}, steer{}, false, false
@@ -109,7 +109,7 @@ func parseGuide(t *testing.T, page string) *guide {
 			if !inBlock {
 				inBlock, first = true, len(g.commands)
 			}
-		case line == "" && inBlock: // may go on after it
+		case line == "" && inBlock: // the command may continue after it
 			continue
 		default:
 			end()
@@ -158,7 +158,7 @@ func (g *guide) steer(t *testing.T, line int, text string, next *steer) {
 	}
 }
 
-// code is a line of a block: a command, or output of the block's one before.
+// code handles a line of a block: a command, or output of the command before it.
 func (g *guide) code(line int, code string, s steer, after bool) {
 	command, isCommand := strings.CutPrefix(code, "$ ")
 	switch {
@@ -198,7 +198,7 @@ func (g *guide) paste(t *testing.T) {
 	}
 }
 
-// compare holds a command against its exit code and the output that is shown.
+// compare checks a command's exit code, and its output against the page.
 func (c guideCommand) compare(t *testing.T, file string) {
 	code, err := os.ReadFile(file + ".code")
 	if err != nil {
@@ -235,8 +235,8 @@ func (c guideCommand) compare(t *testing.T, file string) {
 
 var hexWord = regexp.MustCompile(`^[0-9a-fA-F]{6,}$`)
 
-// shape is a line without what differs from run to run: words with a digit, and
-// how wide columns are. A word with … stands for anything.
+// shape returns a line without the parts that differ between runs: words with a digit,
+// and the widths of columns. A word with … matches anything.
 func shape(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {

@@ -2,28 +2,27 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/swdt-dev/swdt/internal/command"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
-	"github.com/swdt-dev/swdt/internal/hcs"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-const containerHelp = `CONTAINER is NAMESPACE/POD/CONTAINER, NAMESPACE/POD where it has one container, or
-the beginning of an ID of "swdt hcs list" or "swdt cri containers".
+const containerHelp = `CONTAINER is NAMESPACE/POD/CONTAINER, NAMESPACE/POD if the pod has one container,
+or the beginning of an ID of "swdt hcs list" or "swdt cri containers".
 
-Through the container runtime (--via cri) streams stay apart and the exit code is the
-command's; its output comes at the end, at most 16 MB of it. A container that the
-runtime does not know is reached by the node's own hcsdiag.exe (--via hcsdiag), whose
-exit code and streams are as it makes them.`
+Through the container runtime (--via cri) stdout and stderr stay apart and the
+exit code is that of the command; output arrives at the end, at most 16 MB. A
+container that the runtime does not know is reached by hcsdiag.exe of the node
+(--via hcsdiag), with the exit code and the streams of hcsdiag.`
+
+// anyWay uses the runtime if it knows the container, else hcsdiag.
+const anyWay = "auto"
 
 type insideOptions struct{ via string }
 
@@ -34,7 +33,7 @@ func (o *insideOptions) addFlags(cmd *cobra.Command) {
 
 func (o *insideOptions) validate() error {
 	switch o.via {
-	case "auto", string(hcs.ByRuntime), string(hcs.ByTool):
+	case anyWay, string(hcs.ByRuntime), string(hcs.ByTool):
 		return nil
 	}
 	return usagef("--via %s: use auto, cri or hcsdiag", o.via)
@@ -66,9 +65,9 @@ func (a *app) hcsReadCommand() *cobra.Command {
 		Use: "read [flags] CONTAINER FILE", Short: "Write a file of a container to stdout",
 		Long: "Writes a file of a container to stdout.\n\n" + containerHelp + `
 
-The runtime has the container's cmd.exe type the file, which is for text: UTF-16 with a
-byte order mark comes as the container's code page, and zero bytes may end it. For
-other files there is --via hcsdiag.`,
+By default cmd.exe in the container types the file, which suits text: UTF-16
+with a byte order mark arrives in the code page of the container, and a zero
+byte may end it. For other files use --via hcsdiag.`,
 		Example: examples(
 			`hcs read default/web 'C:\Windows\System32\drivers\etc\hosts'`, "",
 		),
@@ -83,10 +82,7 @@ other files there is --via hcsdiag.`,
 	return cmd
 }
 
-// insideWork is what is done in a container; it gives an exit code.
-type insideWork func(context.Context, hcs.Inside, command.Streams) (int, error)
-
-func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work insideWork) error {
+func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work hcs.Work) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -94,33 +90,29 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (code int, err error) {
-		streams := command.Streams{Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)}
-		err = withRuntime(ctx, n, doc, r, func(runtime runtimev1.RuntimeServiceClient) error {
-			in, err := findInside(ctx, o.via, name, n, runtime)
-			if err != nil {
-				return err
-			}
+	target := hcs.Target{Name: name, Via: hcs.Way(o.via)}
+	if o.via == anyWay {
+		target.Via = ""
+	}
+	streams := command.Streams{Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {
+		target.Pipe = doc.RuntimePipe()
+		found := func() {
 			ui.Done(r)
 			s.story.End()
-			code, err = work(ctx, in, streams)
-			if in.Way == hcs.ByTool && errors.Is(err, host.ErrNotExist) {
-				return fmt.Errorf("%w; hcsdiag.exe comes with Windows' feature Containers or Hyper-V", err)
-			}
-			return err
-		})
-		return code, err
+		}
+		return hcs.Into(ctx, n, target, streams, r, found, work)
 	})
 	if err := fleet.Failures(results); err != nil {
 		return err
 	}
 	if code := localCode(results[0].Value); code != exitDone {
-		return &exitError{code: code} // the program has said why
+		return &exitError{code: code} // the program has printed the reason
 	}
 	return nil
 }
 
-// oneNode begins a command that is about one node.
+// oneNode begins a command that works on exactly one node.
 func (a *app) oneNode(because string) (*session, error) {
 	s, err := a.begin()
 	if err != nil {
@@ -131,35 +123,4 @@ func (a *app) oneNode(because string) (*session, error) {
 	}
 	s.quiet = true
 	return s, nil
-}
-
-// findInside finds the container, and the way into it: the runtime's where it
-// knows it.
-func findInside(ctx context.Context, via, name string, n *node.Node, runtime runtimev1.RuntimeServiceClient) (hcs.Inside, error) {
-	in := hcs.Inside{Way: hcs.ByRuntime, Runtime: runtime, Processes: n.Processes}
-	owners, asked := hcs.Owners(ctx, runtime)
-	if asked != nil && via == string(hcs.ByRuntime) {
-		return in, asked
-	}
-	owner, err := hcs.FindOwner(owners, name, true)
-	var unknown *hcs.NotFoundError
-	switch {
-	case err == nil && via != string(hcs.ByTool):
-		in.ID = owner.ID
-		return in, nil
-	case err == nil:
-		name = owner.ID
-	case !errors.As(err, &unknown) || via == string(hcs.ByRuntime):
-		return in, err
-	}
-	systems, err := hcs.List(ctx, n.Compute)
-	if err != nil {
-		return in, errors.Join(asked, err)
-	}
-	system, err := hcs.FindSystem(systems, name)
-	if err != nil {
-		return in, errors.Join(asked, err)
-	}
-	in.Way, in.ID = hcs.ByTool, system.ID
-	return in, nil
 }

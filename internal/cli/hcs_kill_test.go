@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Kill asks whoever is at the terminal, and ends what it named after a yes alone.
+// Kill asks the user at the terminal, and ends the named object only after a yes.
 func TestHCSKillAsks(t *testing.T) {
 	w := newWorkplace(t)
 	for _, c := range []struct {
@@ -19,8 +19,8 @@ func TestHCSKillAsks(t *testing.T) {
 		code               int
 		ctrlC, there       bool
 	}{
-		{name: "no", typed: "no\n", shown: "kept container burn of pod default/burner", there: true},
-		{name: "Enter alone", typed: "\n", shown: "kept container burn", there: true},
+		{name: "no", typed: "no\n", shown: "the answer was no: nothing was changed", code: 1, there: true},
+		{name: "Enter alone", typed: "\n", shown: "the answer was no: nothing was changed", code: 1, there: true},
 		{name: "Ctrl-C", ctrlC: true, shown: "interrupted", code: 130, there: true},
 		{name: "something else, then yes", typed: "perhaps\nyes\n", shown: "killed container burn of pod default/burner"},
 	} {
@@ -42,7 +42,7 @@ func TestHCSKillAsks(t *testing.T) {
 				t.Errorf("exit code %d, want %d", got, c.code)
 			}
 			if c.ctrlC {
-				screen.typed("\n") // the question that nobody waits for any more lets go of the terminal
+				screen.typed("\n") // ends the read of the abandoned question, which keeps the terminal open
 			}
 			if text := screen.hangUp() + result.String(); !strings.Contains(text, c.shown) {
 				t.Errorf("%q was not shown:\n%s", c.shown, text)

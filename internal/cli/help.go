@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usesNodes marks the commands that reach nodes: only their help shows the
-// global flags that choose and reach them.
+// usesNodes marks the commands that reach nodes. Only their help shows the global
+// flags that select and reach nodes.
 const usesNodes = "swdt-uses-nodes"
 
 func forNodes(cmd *cobra.Command) *cobra.Command {
@@ -23,7 +23,7 @@ func forNodes(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// examples lays out pairs of arguments and what they do.
+// examples formats pairs of arguments and their descriptions.
 func examples(pairs ...string) string {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -43,7 +43,7 @@ func examples(pairs ...string) string {
 // programMark stands for swdt, or kubectl swdt, in examples.
 const programMark = "@swdt"
 
-// addHelp lays help out by hand: cobra's templates take their functions from a
+// addHelp writes the help itself: cobra's templates take their functions from a
 // global table.
 func addHelp(root *cobra.Command) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -55,7 +55,7 @@ func addHelp(root *cobra.Command) {
 		if about == "" {
 			about = cmd.Short
 		}
-		// A stdout that is gone has nobody to be told.
+		// If stdout is closed, there is no place to report it.
 		_, _ = io.WriteString(cmd.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+usage(cmd))
 	})
 	root.SetHelpCommand(helpCommand(root))
@@ -78,7 +78,7 @@ func usage(cmd *cobra.Command) string {
 	writeCommands(&b, cmd)
 	writeFlags(&b, cmd)
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n`%s COMMAND --help` tells more about a command", cmd.CommandPath())
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` prints the help of a command", cmd.CommandPath())
 		if !cmd.HasParent() {
 			fmt.Fprintf(&b, ",\n`%s help exit-codes` what the exit codes mean", cmd.CommandPath())
 		}
@@ -108,12 +108,11 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// position is the annotation with a command's place among its siblings: cobra
-// itself keeps them in the order of their names.
+// position is the annotation with a command's place among its siblings, since cobra
+// sorts them by name.
 const position = "position"
 
-// addInOrder adds commands in the order in which somebody new would want to meet
-// them.
+// addInOrder adds commands in the order in which a new user needs them.
 func addInOrder(parent *cobra.Command, children ...*cobra.Command) {
 	for _, child := range children {
 		if child.Annotations == nil {
@@ -124,7 +123,8 @@ func addInOrder(parent *cobra.Command, children ...*cobra.Command) {
 	}
 }
 
-// inReadingOrder sorts commands as they were added; cobra's own help comes last.
+// inReadingOrder sorts commands by the order in which they were added; cobra's own
+// help comes last.
 func inReadingOrder(commands []*cobra.Command) []*cobra.Command {
 	place := func(c *cobra.Command) string { return cmp.Or(c.Annotations[position], "last") }
 	return slices.SortedStableFunc(slices.Values(commands), func(a, b *cobra.Command) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 )
 
-// How the picture is written.
+// Formats of the picture.
 const (
 	graphSVG = "svg"
 	graphDOT = "dot"
@@ -17,14 +17,14 @@ const (
 func (a *app) hnsGraphCommand() *cobra.Command {
 	o := &hnsOptions{}
 	cmd := forNodes(&cobra.Command{
-		Use: "graph [flags]", Short: "A picture of networks, endpoints, pods and load balancers",
-		Long: `Draws one node's networks with their endpoints, named by their pods, and the load
-balancers that lead to them. Load balancers of one Service that lead to the same
-endpoints are drawn as one; those that lead nowhere are red, and endpoints on other
-nodes have a broken line.
+		Use: "graph [flags]", Short: "Draw networks, endpoints, pods and load balancers",
+		Long: `Draws the networks of one node with their endpoints, named by their pods, and
+the load balancers that lead to them. Load balancers of one Service with the
+same endpoints are drawn as one; those without endpoints are red, and endpoints
+on other nodes have a broken line.
 
-The SVG refers to nothing outside of itself and is light or dark as its reader is;
-dot is Graphviz' language.`,
+The SVG refers to nothing outside of itself and follows the light or dark mode
+of its viewer; dot is the language of Graphviz.`,
 		Example: examples(
 			"hns graph > node.svg", "open it in a browser",
 			"hns graph -o dot | dot -Tpdf > node.pdf", "",
@@ -33,7 +33,7 @@ dot is Graphviz' language.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runHNSGraph(cmd.Context(), o) },
 	})
-	o.addFlags(cmd)
+	o.addFlags(a, cmd)
 	return cmd
 }
 
@@ -49,7 +49,7 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, look.at)
+	results := onNodes(ctx, s, look)
 	if err := fleet.Failures(results); err != nil {
 		return err
 	}

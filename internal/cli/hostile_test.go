@@ -22,29 +22,29 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
 
-// evil is what a terminal must never get from a node: it sets the title, clears the
-// screen, colours, goes back to the line's begin and reverses the direction of writing.
+// evil is text of a node that must never reach a terminal: it sets the title, clears the
+// screen, colours, returns to the start of the line and reverses the writing direction.
 const evil = "\x1b]0;evil\a\x1b[2J\u009b31m\rx\u202e\x7f"
 
-// obeyed finds it in what a terminal was given. CR LF is what the terminal itself makes
-// of the end of a line.
+// obeyed finds evil in the output on a terminal. The terminal itself turns the end of a
+// line into CR LF.
 var obeyed = regexp.MustCompile("\x1b\\]|\x1b\\[2J|\u009b|\u202e|\x7f|\a|\rx")
 
-// lie is which of a node's answers are changed in a round.
+// lie selects which of a node's answers a round changes.
 type lie struct {
 	bit    uint // of a field's hash; 0: all of them
 	errors bool // calls end with an error instead
 }
 
-// tamper puts evil into each string and each text of bytes.
+// tamper puts evil into each field of text or bytes.
 func (l lie) tamper(seen *atomic.Int64) nodetest.Tamper {
 	return func(method string, _ int, reply proto.Message, send func(proto.Message) error) error {
 		if l.errors && !strings.Contains(method, "Machine/") {
@@ -94,19 +94,19 @@ func (l lie) change(m protoreflect.Message, seen *atomic.Int64) {
 	})
 }
 
-// lyingAgent is an agent whose answers somebody has changed.
+// lyingAgent is an agent whose answers are changed on the way.
 func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) simulated.AgentMain {
 	return func(hash string) simulated.AgentMain {
 		honest := sandbox.AgentMain(hash)
-		return func(ctx context.Context, h *host.Host, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+		return func(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			l := now.Load()
 			if len(args) > 0 || l == nil { // a guardian
-				return honest(ctx, h, executable, args, stdin, stdout, stderr)
+				return honest(ctx, p, executable, args, stdin, stdout, stderr)
 			}
 			near, far := net.Pipe()
 			ended := make(chan int, 1)
 			go func() {
-				ended <- honest(ctx, h, executable, args, far, far, stderr)
+				ended <- honest(ctx, p, executable, args, far, far, stderr)
 				far.Close()
 			}()
 			if err := handshake.Dial(near, hash); err != nil {
@@ -134,8 +134,8 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 	}
 }
 
-// shownCommands are command lines of every command that shows what a node has
-// answered. Those that are not here contact no node, or say why in notShown.
+// shownCommands returns command lines of every command that shows a node's answers. The
+// other commands contact no node, or notShown has the reason.
 func shownCommands() map[string][]string {
 	return map[string][]string{
 		"status": nil, "setup": nil, "kubernetes": {"--force"}, "rollback": {"kubelet"}, "doctor": nil,
@@ -149,7 +149,7 @@ func shownCommands() map[string][]string {
 	}
 }
 
-// notShown are the other commands, and why.
+// notShown returns the other commands, with the reasons.
 func notShown() map[string]string {
 	const raw, here, parent = "its output is a program's of the user's own, or a stream for one", "it contacts no node", "it only holds others"
 	return map[string]string{
@@ -162,7 +162,7 @@ func notShown() map[string]string {
 	}
 }
 
-// A new command is in one of the lists.
+// Every command, also a new one, must be in one of the lists.
 func TestEveryCommandIsTriedOnATerminal(t *testing.T) {
 	reference, err := os.ReadFile("../../docs/reference/commands.md")
 	if err != nil {
@@ -182,8 +182,8 @@ func TestEveryCommandIsTriedOnATerminal(t *testing.T) {
 	}
 }
 
-// Whatever a node answers, and in whatever string of its answers it has them: no
-// control sequence of its comes to a person's terminal.
+// No control sequence of a node reaches the user's terminal, whatever string of the
+// node's answers contains it.
 func TestNoNodeCommandsTheTerminal(t *testing.T) {
 	var now atomic.Pointer[lie]
 	var seen atomic.Int64
@@ -209,7 +209,7 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 						continue
 					}
 					var text string
-					if slices.Contains(more, "piped") { // text for people, whoever reads it at the pipe's end
+					if slices.Contains(more, "piped") { // text for people, even if it is piped
 						text = piped(t, args)
 					} else {
 						text = onTerminal(t, append(args, more...))
@@ -226,7 +226,7 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 	}
 }
 
-// piped runs a command whose output is no terminal.
+// piped runs a command whose output is not a terminal.
 func piped(t *testing.T, args []string) string {
 	t.Helper()
 	var out, story bytes.Buffer
@@ -234,8 +234,8 @@ func piped(t *testing.T, args []string) string {
 	return out.String() + story.String()
 }
 
-// onTerminal runs a command whose stdout and stderr are one terminal, and returns what
-// that was given.
+// onTerminal runs a command whose stdout and stderr are one terminal, and returns the
+// output on that terminal.
 func onTerminal(t *testing.T, args []string) string {
 	t.Helper()
 	screen := newTerminal(t, 40, 200)

@@ -3,22 +3,21 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/preflight"
-	"github.com/swdt-dev/swdt/internal/source"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 type joinOptions struct {
@@ -36,17 +35,17 @@ func (a *app) joinCommand() *cobra.Command {
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "join [flags]",
 		Short: "Make a bare Windows machine a Ready node of a cluster",
-		Long: `Makes the machine a node of the kubeconfig's cluster, as spec.kubernetes of its
-node file says: the Windows feature, containerd with its configuration and
-service, kubelet and kubeadm, kubelet's service, firewall, PATH and hosts file,
-a bootstrap token that lives a few minutes, kubeadm join; then it waits until
-the node is Ready.
+		Long: `Makes the machine a node of the cluster of the kubeconfig, by spec.kubernetes of
+its node file: the Windows feature, containerd with its configuration and
+service, kubelet and kubeadm, the kubelet's service, firewall, PATH and hosts
+file, a bootstrap token that lives a few minutes, kubeadm join. Then it waits
+until the node is Ready.
 
-Before anything is touched, node and cluster are looked at, and everything that
-would go wrong is said at once (--preflight does only that; exit code 5 where it
-finds an error). Each step is compared first: a second run changes nothing, a run
-that was cut is finished by the next, and a change of the node file is exactly
-that change. ` + "`swdt reset`" + ` takes it back.`,
+Before it changes anything, it checks node and cluster and lists all problems at
+once (--preflight does only that; exit code 5 if it finds an error). Each step
+compares first: a second run changes nothing, the next run finishes an
+interrupted one, and a change of the node file makes exactly that change.
+` + "`swdt reset`" + ` takes it back.`,
 		Example: examples(
 			"join --kubeconfig admin.conf", "",
 			"join --kubeconfig admin.conf --preflight", "what would go wrong?",
@@ -89,27 +88,31 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	options := join.Options{
 		Cluster: found, Mirror: o.mirror, Holder: plan.Holder("join"), ReadyTimeout: o.readyTimeout,
 		Sources: source.NewSet(source.Options{}), Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(),
+		DryRun: a.global.dryRun, AllowReboot: o.allowReboot,
+	}
+	if o.drain {
+		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
 	}
 	for _, doc := range s.documents { // before any node is contacted
-		if _, err := join.Steps(doc, options); err != nil && (!o.preflight || found != nil) {
+		if err := join.Validate(doc, options); err != nil && (!o.preflight || found != nil) {
 			return err
-		} else if err != nil { // the machine can be looked at for itself
+		} else if err != nil { // the machine can be examined without a cluster
 			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is at hand, and none is looked at; to join, there is missing: %v", err)
 		}
 	}
 	if o.preflight {
-		return a.runPreflight(ctx, s, found, o.allowReboot)
+		return a.runPreflight(ctx, s, options)
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
-		options := options
-		options.Reporter = r
-		return a.joinNode(ctx, n, doc, o, options)
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+		result, err := join.Run(ctx, n, doc, options, r)
+		a.remedyAll(n.Name, result.Problems)
+		return result, err
 	})
 	return a.printSteps(results, "the node file has no spec.kubernetes")
 }
 
-// clusterToJoin is nil where no kubeconfig is at hand: the node file may have
-// all that a join needs.
+// clusterToJoin returns the cluster, or nil if no kubeconfig is named: the node file
+// may have all that a join needs.
 func (a *app) clusterToJoin(o *clusterOptions) (*cluster.Cluster, error) {
 	found, err := o.open()
 	var none *cluster.ConfigError
@@ -119,129 +122,26 @@ func (a *app) clusterToJoin(o *clusterOptions) (*cluster.Cluster, error) {
 	return found, err
 }
 
-func (a *app) joinNode(ctx context.Context, n *node.Node, doc config.Document, o *joinOptions, options join.Options) (stepsOutcome, error) {
-	report, err := a.lookBefore(ctx, n, doc, options.Cluster, o.allowReboot, options.Reporter)
-	outcome := stepsOutcome{Problems: report.Problems}
-	if err != nil {
-		return outcome, err
-	}
-	if report.Failed() {
-		return outcome, &preflightError{report}
-	}
-	steps, err := join.Steps(doc, options)
-	if err != nil {
-		return outcome, err
-	}
-	run := plan.Options{
-		DryRun: a.global.dryRun, AllowReboot: o.allowReboot, Ordered: true, Holder: options.Holder,
-	}
-	if o.drain && options.Cluster != nil {
-		run.Around = drained(options.Cluster, report.NodeName, o.drainTimeout, options.Reporter)
-	}
-	outcome.Steps, err = plan.Run(ctx, n, steps, run, options.Reporter)
-	return outcome, err
-}
-
-// lookBefore is the first phase: what would go wrong.
-func (a *app) lookBefore(ctx context.Context, n *node.Node, doc config.Document, c *cluster.Cluster, mayReboot bool, r ui.Reporter) (preflight.Report, error) {
-	r.Step("looking for what would go wrong")
-	own, err := join.Own(ctx, n)
-	if err != nil {
-		return preflight.Report{}, err
-	}
-	report, err := preflight.Run(ctx, preflight.Input{
-		Node: n, Cluster: c, Spec: doc.Node.Spec.Kubernetes, Own: own, MayReboot: mayReboot,
-	})
-	for i := range report.Problems {
-		report.Problems[i].Remedy = a.remedies(doc.Node.Metadata.Name, report.Problems[i].Remedy)
-	}
-	return report, err
-}
-
-// drained has the pods of a node that exists already leave before what is done,
-// and come back after.
-func drained(c *cluster.Cluster, name string, timeout time.Duration, r ui.Reporter) func(context.Context, func(context.Context) error) error {
-	return func(ctx context.Context, apply func(context.Context) error) error {
-		r.Step("draining %s", name)
-		if _, err := c.Drain(ctx, name, cluster.DrainOptions{Timeout: timeout}, r); err != nil {
-			return err
-		}
-		if err := apply(ctx); err != nil {
-			r.Warn("node %s stays cordoned, since it may not work: kubectl uncordon %s when it does", name, name)
-			return err
-		}
-		_, err := c.Uncordon(ctx, name)
-		return err
+// remedyAll renders the commands in the problems' remedies, for this node.
+func (a *app) remedyAll(node string, problems []finding.Problem) {
+	for i := range problems {
+		problems[i].Remedy = a.remedies(node, problems[i].Remedy)
 	}
 }
 
-// preflightError is a join that was not begun.
-type preflightError struct{ report preflight.Report }
-
-func (e *preflightError) Error() string {
-	var b strings.Builder
-	if count := e.report.Count(preflight.Error); count == 1 {
-		b.WriteString("1 problem keeps this machine from joining; nothing was changed:")
-	} else {
-		fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", count)
-	}
-	for _, p := range e.report.Problems {
-		if p.Severity != preflight.Error {
-			continue
-		}
-		fmt.Fprintf(&b, "\n  %s: %s", p.Check, p.What)
-		if p.Evidence != "" {
-			b.WriteString("\n    seen: " + p.Evidence)
-		}
-		b.WriteString("\n    → " + p.Remedy)
-	}
-	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors makes an error one")
-	return b.String()
-}
-
-func (a *app) runPreflight(ctx context.Context, s *session, c *cluster.Cluster, mayReboot bool) error {
+func (a *app) runPreflight(ctx context.Context, s *session, options join.Options) error {
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (preflight.Report, error) {
-		return a.lookBefore(ctx, n, doc, c, mayReboot, r)
+		report, err := join.Check(ctx, n, doc, options, r)
+		a.remedyAll(n.Name, report.Problems)
+		return report, err
 	})
-	report := preflightReport{Nodes: []preflightNode{}}
-	found := false
-	for _, result := range results {
-		n := preflightNode{frame: newFrame(result.Name(), resultOK, result.Err), Report: result.Value}
-		switch {
-		case result.Err != nil:
-			n.Checks, n.Problems = []string{}, []preflight.Problem{}
-		case result.Value.Failed():
-			n.Result, found = "problems", true
-		}
-		report.Nodes = append(report.Nodes, n)
-	}
-	err := a.print(report, report.writeText)
+	report := preflight.NewFleetReport(results)
+	err := a.print(report, report.WriteText)
 	if err == nil {
 		err = fleet.Failures(results)
 	}
-	if err == nil && found {
+	if err == nil && report.Failed() {
 		return &exitError{code: exitFinding}
 	}
 	return err
-}
-
-type preflightReport struct {
-	Nodes []preflightNode `json:"nodes"`
-}
-
-type preflightNode struct {
-	frame // its result: ok, problems or failed
-	preflight.Report
-}
-
-func (r preflightReport) writeText(w *ui.Page) error {
-	for _, n := range r.Nodes {
-		if n.Result == "failed" {
-			continue // the error says why
-		}
-		if err := n.WriteText(w, n.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

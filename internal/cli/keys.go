@@ -13,16 +13,18 @@ import (
 	"golang.org/x/term"
 
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/push/live"
+	"github.com/swdt-dev/swdt/internal/push/watch"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/watch"
 )
 
 const keyHelp = "; r push again, b roll back, l log lines, q quit"
 
-// keys are what a person types while swdt watches. The terminal gives each key
-// at once and does not show it; Ctrl-C and what is printed stay as they are.
+// keys handles the keys that the user types while swdt watches. The terminal delivers
+// each key at once and does not show it; Ctrl-C and the output stay as they are.
 type keys struct {
-	watching *watching
+	session  *session
+	remotes  []*live.Remote
 	terminal *os.File
 	commands chan watch.Command
 	active   atomic.Bool
@@ -32,37 +34,37 @@ type keys struct {
 	cancel   context.CancelFunc
 }
 
-// newKeys is nil where nobody could type: see prompter.
-func (a *app) newKeys(w *watching, stop context.CancelCauseFunc) *keys {
+// newKeys returns nil if no user can type: see prompter.
+func (a *app) newKeys(s *session, remotes []*live.Remote, stop context.CancelCauseFunc) *keys {
 	terminal, ok := a.streams.In.(*os.File)
 	if !ok || a.global.logs != "text" || a.global.readsStdin() || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
 		return nil
 	}
-	return &keys{watching: w, terminal: terminal, commands: make(chan watch.Command), stop: stop}
+	return &keys{session: s, remotes: remotes, terminal: terminal, commands: make(chan watch.Command), stop: stop}
 }
 
-// begin returns what makes the keys work. That is once every node was tried:
-// until then the terminal is for questions.
+// begin returns a function that starts to read keys. The caller calls this function after
+// swdt has tried to reach every node, since the terminal is for questions until then.
 func (k *keys) begin(ctx context.Context) func() {
 	ctx, k.cancel = context.WithCancel(ctx)
 	return func() {
 		before, err := term.GetState(int(k.terminal.Fd()))
 		if err == nil {
-			err = keyAtATime(int(k.terminal.Fd()))
+			err = ui.KeyAtATime(int(k.terminal.Fd()))
 		}
 		if err != nil {
-			k.watching.teller.own.Debug("read keys: %v", err)
+			k.session.story.Node("").Debug("read keys: %v", err)
 			return
 		}
 		k.active.Store(true)
 		k.restore = sync.OnceFunc(func() { _ = term.Restore(int(k.terminal.Fd()), before) })
-		// At once, for the process may be ended at the second Ctrl-C.
+		// Restore the terminal at once, since the second Ctrl-C may end the process.
 		context.AfterFunc(ctx, k.restore)
 		go k.read(ctx)
 	}
 }
 
-// end gives the terminal back. A read in flight goes on until the process ends.
+// end restores the terminal. A pending read goes on until the process ends.
 func (k *keys) end() {
 	if k == nil {
 		return
@@ -98,7 +100,7 @@ func (k *keys) press(ctx context.Context, key rune) {
 		k.send(ctx, watch.Quit)
 	case 'l':
 		k.working.Go(func() { k.showLogs(ctx) })
-	case ctrlC: // where the terminal makes no signal of it
+	case ctrlC: // if the terminal does not turn it into a signal
 		k.stop(&InterruptedError{Signal: "Ctrl-C"})
 	}
 }
@@ -113,23 +115,24 @@ func (k *keys) send(ctx context.Context, command watch.Command) {
 func (k *keys) showLogs(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for _, remote := range k.watching.remotes {
-		lines := remote.logs(ctx)
+	for _, remote := range k.remotes {
+		lines := remote.Logs(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		k.watching.story.Suspend(func() {
+		k.session.story.Suspend(func() {
 			for _, line := range lines {
-				if len(k.watching.remotes) > 1 {
-					line = remote.name() + ": " + line
+				if len(k.remotes) > 1 {
+					line = remote.Name() + ": " + line
 				}
-				fmt.Fprintln(k.watching.app.streams.Err, ui.PrintableLines(line))
+				fmt.Fprintln(k.session.app.streams.Err, ui.PrintableLines(line))
 			}
 		})
 	}
 }
 
-// early asks only until the keys work: then the terminal is theirs.
+// early returns a prompter that asks only until the keys work: from then on the
+// terminal delivers keys.
 func (k *keys) early(p node.Prompter) node.Prompter {
 	if p == nil {
 		return nil

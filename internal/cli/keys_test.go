@@ -17,11 +17,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// typist sits at the terminal of a `swdt kubernetes --watch`.
+// typist is the user at the terminal of a `swdt kubernetes --watch`.
 type typist struct {
 	*workplace
 	keyboard *os.File
@@ -58,7 +58,7 @@ func (w *workplace) sit() *typist {
 	w.t.Cleanup(func() {
 		cancel()
 		<-ended
-		p.press("\n") // ends the read in flight, and with it the last use of the terminal
+		p.press("\n") // ends the pending read, which is the last use of the terminal
 		if err := terminal.Close(); err != nil {
 			w.t.Error(err)
 		}
@@ -79,7 +79,7 @@ func (p *typist) press(key string) {
 	}
 }
 
-// live wants a build of kubelet to be on the node.
+// live checks that the node has this build of kubelet.
 func (p *typist) live(want simulated.BinarySpec) {
 	p.t.Helper()
 	got, err := p.machine.ReadFile(`C:\k\kubelet.exe`)
@@ -110,7 +110,7 @@ func TestWatchKeys(t *testing.T) {
 
 	p.press("l")
 	p.screen.await(t, `^kubelet, .*:`, 1)
-	p.press("x") // is no key
+	p.press("x") // x has no meaning
 	p.press("q")
 	select {
 	case code := <-p.code:

@@ -9,10 +9,11 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/push/build"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -35,17 +36,17 @@ func (a *app) kubernetesCommand() *cobra.Command {
 		Aliases:    []string{"push"},
 		Short:      "Push binaries, restart their services, roll back if they fail",
 		SuggestFor: []string{"apply", "deploy", "install", "upgrade", "update", "k8s"},
-		Long: `Brings the binaries of spec.kubernetes.provisioners onto the node, those named or
-all, as one transaction. What differs, by its SHA-256, is sent while the services still run;
-then they are stopped, the files are swapped by renaming, and the services are
-started and checked. If one does not come up, the old binaries are put back and
-started, and the exit code is 4. Nothing differs: nothing is touched.
+		Long: `Pushes the binaries of spec.kubernetes.provisioners to the node, those named or
+all, in one transaction. It sends the binaries whose SHA-256 differs while the
+services still run, stops the services, swaps the files by renaming, starts the
+services and checks them. If one does not come up, the old binaries are put back
+and started, and the exit code is 4. If nothing differs, nothing is changed.
 
-Where --kubeconfig or KUBECONFIG names the node's cluster, the node must also be
-Ready there, with a lease that the new kubelet renewed, or the old binaries come
-back. --drain has its pods leave before anything is stopped, and lets pods come
-back after; where a PodDisruptionBudget keeps them from leaving in time, nothing
-is changed.`,
+If --kubeconfig or KUBECONFIG names the cluster of the node, the node must also
+become Ready there, with a lease that the new kubelet renewed, else the old
+binaries are put back. --drain evicts its pods before the services stop and
+uncordons the node after; if a PodDisruptionBudget keeps pods from leaving in
+time, nothing is changed.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
 			"push kubelet", "only this one; --only kubelet is the same",
@@ -78,7 +79,7 @@ is changed.`,
 	return cmd
 }
 
-// defaultDrainTimeout is long enough for pods that end in an orderly way.
+// defaultDrainTimeout is long enough for pods that shut down gracefully.
 const defaultDrainTimeout = 5 * time.Minute
 
 func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
@@ -89,19 +90,19 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	if err := componentsExist(s.documents, o.only); err != nil {
 		return err
 	}
-	options := deploy.Options{
+	options := push.Options{
 		Sources: source.NewSet(source.Options{}), Depot: s.depot(),
 		Only: o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
 	}
 	if err := a.clusterOf(ctx, s, o, &options); err != nil {
 		return err
 	}
-	builds, err := buildsOf(s.documents, o.only)
+	builds, err := build.NewSet(s.documents, o.only)
 	if err != nil {
 		return err
 	}
 	if o.watch {
-		return a.runWatch(ctx, s, o, options, builds)
+		return a.runWatch(ctx, s, options, builds)
 	}
 	if o.build {
 		if err := a.buildOnce(ctx, s, builds); err != nil {
@@ -109,14 +110,14 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 			return err
 		}
 	}
-	deploy.Ahead(ctx, s.documents, options)
-	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
-		return deploy.Push(ctx, n, doc, options, r)
+	push.Ahead(ctx, s.documents, options)
+	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeResult, error) {
+		return push.Push(ctx, n, doc, options, r)
 	}))
 }
 
-// clusterOf fills in the cluster that the nodes are of, where one is at hand.
-func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, options *deploy.Options) error {
+// clusterOf fills in the cluster of the nodes, if flags or KUBECONFIG name one.
+func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, options *push.Options) error {
 	if o.drainTimeout <= 0 {
 		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
 	}
@@ -136,28 +137,28 @@ func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, o
 	return nil
 }
 
-// printDeploy prints what a push or a rollback came to.
-func (a *app) printDeploy(results []fleet.Result[deploy.NodeResult]) error {
+// printDeploy prints the result of a push or a rollback.
+func (a *app) printDeploy(results []fleet.Result[push.NodeResult]) error {
 	for _, result := range results {
 		for _, c := range result.Value.Components {
 			c.Message = a.remedies(result.Name(), c.Message)
 		}
 	}
-	report := deploy.NewReport(results)
+	report := push.NewReport(results)
 	err := a.print(report, func(p *ui.Page) error { return report.WriteText(p) })
 	if err != nil {
 		return err
 	}
-	if a.inText() { // stdout has the reasons
+	if a.inText() { // stdout already has the reasons
 		for i, result := range results {
-			results[i].Err = deploy.Told(result.Value, result.Err)
+			results[i].Err = push.Shown(result.Value, result.Err)
 		}
 	}
 	return fleet.Failures(results)
 }
 
-// componentsExist checks names that a person typed against the node files,
-// before any node is contacted.
+// componentsExist checks the names that the user typed against the node files, before
+// swdt contacts any node.
 func componentsExist(documents []config.Document, names []string) error {
 	var known []string
 	has := map[string]bool{}

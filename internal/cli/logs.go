@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"strings"
@@ -8,14 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/logline"
-	"github.com/swdt-dev/swdt/internal/logs"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/format/logline"
+	"github.com/swdt-dev/swdt/internal/inspect/logs"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// defaultTail is how many lines of each log are shown where nothing says which.
+// defaultTail is how many lines of each log are shown if no flag selects any.
 const defaultTail = 100
 
-// selection are the flags that say which lines or events are wanted.
+// selection holds the flags that select lines or events.
 type selection struct {
 	follow     bool
 	since      string
@@ -43,7 +46,7 @@ func (o *selection) addFlags(cmd *cobra.Command, lines string) {
 	must(cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// complete reads the flags. Nothing is contacted.
+// complete reads the flags. It contacts nothing.
 func (o *selection) complete(cmd *cobra.Command, now time.Time) (logs.Options, error) {
 	options := logs.Options{Follow: o.follow, Tail: o.tail}
 	var err error
@@ -74,7 +77,7 @@ func (o *selection) complete(cmd *cobra.Command, now time.Time) (logs.Options, e
 	return options, nil
 }
 
-// moment is a time, or so long ago.
+// moment parses a time, or a duration before now.
 func moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -98,21 +101,21 @@ func (a *app) logsCommand() *cobra.Command {
 	o := &logsOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:   "logs [SOURCE…] [flags]",
-		Short: "What the node's programs log, several logs and nodes in one order of time",
-		Long: `Shows logs of a node: kubelet, containerd and kube-proxy, or the sources that are
-named. Where a program logs is found by how its service is set up, then in the
-usual places. Several logs, and several nodes, come as one, in order of time.
+		Short: "Print logs of node components, merged by time across nodes",
+		Long: `Prints logs of nodes: kubelet, containerd and kube-proxy, or the sources named.
+swdt finds the log of a program by the configuration of its service, then at the
+usual paths. Several logs, and several nodes, are merged by time.
 
 A source is one of
 
 ` + sourceTable() + `
 or a Windows service's name, pod/NAMESPACE/NAME[/CONTAINER], file:C:\PATH, or
-event:CHANNEL; * in a path, a pod or a channel stands for anything.
+event:CHANNEL; * in a path, a pod or a channel matches anything.
 
-The node reads a log from its end, begins at --since, and sends only lines that
-have a word that --grep demands, but for the logs of containers, whose lines may
-come in pieces. With -f, a log that is rotated, truncated or not there yet, and a
-service that is restarted, are followed through.
+The node reads a log from its end back to --since, and sends only lines that can
+match --grep; logs of containers, whose lines may come in pieces, are filtered
+on your machine. -f follows a log that is rotated, truncated or does not exist
+yet, and a service that restarts.
 
 -o json prints one line of JSON for each line.`,
 		Example: examples(
@@ -124,22 +127,15 @@ service that is restarted, are followed through.
 		),
 		Args:              arguments(cobra.ArbitraryArgs),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runLogs(cmd, o, args) },
-		ValidArgsFunction: completeSources,
+		ValidArgsFunction: a.completeSources,
 	})
 	o.addFlags(cmd, "lines")
-	cmd.Flags().StringVar(&o.via, "via", viaAuto, "how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or --context says which")
+	cmd.Flags().StringVar(&o.via, "via", string(logs.Auto), "how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or --context says which")
 	o.cluster.addFlags(cmd)
-	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{viaAuto, viaSSH, viaAPI}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)}, cobra.ShellCompDirectiveNoFileComp)))
 	cmd.AddCommand(a.logsListCommand())
 	return cmd
 }
-
-// Ways to a node's logs.
-const (
-	viaAuto = "auto"
-	viaSSH  = "ssh"
-	viaAPI  = "api"
-)
 
 func sourceTable() string {
 	var text strings.Builder
@@ -147,14 +143,6 @@ func sourceTable() string {
 		text.WriteString("  " + source.Name + strings.Repeat(" ", 14-len(source.Name)) + source.About + "\n")
 	}
 	return text.String()
-}
-
-func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, source := range logs.Sources() {
-		names = append(names, source.Name)
-	}
-	return append(names, "pod/", "file:", "event:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) error {
@@ -168,10 +156,10 @@ func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) erro
 		}
 	}
 	options.Sources = sources
-	if o.via != viaAuto && o.via != viaSSH && o.via != viaAPI {
+	if o.via != string(logs.Auto) && o.via != string(logs.SSH) && o.via != string(logs.API) {
 		return usagef("--via %s: use auto, ssh or api", o.via)
 	}
-	if o.via == viaAPI && o.follow {
+	if o.via == string(logs.API) && o.follow {
 		return usagef("the API server cannot follow a log: leave --follow or --via api out")
 	}
 	return a.showLogs(cmd.Context(), options, o)
@@ -185,10 +173,44 @@ func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions
 	}
 	s.quiet = true
 	printer := a.logPrinter(s, options, o.timestamps)
-	options.Verbatim = printer.verbatim()
+	options.Verbatim = printer.Verbatim()
 	err = a.mergeLogs(ctx, s, options, o, printer)
-	if err == nil && !printer.printed && !options.Follow && printer.records == nil {
+	if err == nil && !printer.Printed() && !options.Follow && a.inText() {
 		_, err = fmt.Fprintln(a.streams.Err, "nothing was logged that fits")
 	}
 	return err
+}
+
+func (a *app) mergeLogs(ctx context.Context, s *session, options logs.Options, o *logsOptions, sink logs.Sink) error {
+	defer s.story.End()
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	nodes := logs.Nodes{
+		Documents: s.documents, Via: logs.Via(o.via), Connect: s.connectAndClose, Reporter: s.reporter,
+		Cluster: o.cluster.open, ClusterNamed: o.cluster.named(),
+	}
+	results, err := nodes.Merge(ctx, options, sink)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	for i := range results {
+		results[i].Err = explain(ctx, results[i].Err)
+	}
+	return fleet.Failures(results)
+}
+
+// logPrinter returns the printer of logs to stdout.
+func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logs.Printer {
+	// Raw, for colours; all else is printable.
+	out := bufio.NewWriterSize(ui.Raw(a.streams.Out), 64<<10)
+	print := logs.PrintOptions{
+		Story: s.story, Timestamps: timestamps, Colour: a.hasColour(a.streams.Out),
+		Nodes: len(s.documents) > 1, Sources: len(o.Sources) != 1 || strings.Contains(o.Sources[0], "*"),
+	}
+	if !a.inText() {
+		out.Reset(a.streams.Out)
+		records := a.records(out)
+		print.Write = func(l logs.Line) error { return records.write(l) }
+	}
+	return logs.NewPrinter(out, print)
 }

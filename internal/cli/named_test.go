@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// Each of several nodes that fail is named once on its line, and the error in JSON,
-// which stands beside the name, does not repeat it.
+// If several nodes fail, each is named once on its line. In JSON the error is beside the
+// name and does not repeat it.
 func TestEveryErrorNamesItsNodeOnce(t *testing.T) {
 	gone := func(_ *simulated.Machine, unplug func()) { unplug() }
 	for name, c := range map[string]struct {

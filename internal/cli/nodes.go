@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/maruel/natural"
 
@@ -14,16 +13,24 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// session is a command's work on nodes: their documents and the story.
+// session is a command's work on nodes: their documents and the progress output.
 type session struct {
 	app       *app
 	documents []config.Document
 	story     *ui.Story
 	options   node.Options
-	quiet     bool // only warnings are told, unless somebody watches
+	quiet     bool // prints only warnings, unless stderr is a terminal
 }
 
-// begin reads the node files and gets ready to connect. Nothing is contacted.
+// names returns the names of the nodes.
+func (s *session) names() (all []string) {
+	for _, document := range s.documents {
+		all = append(all, document.Node.Metadata.Name)
+	}
+	return all
+}
+
+// begin reads the node files and prepares the connections. It contacts nothing.
 func (a *app) begin() (*session, error) {
 	documents, err := a.documents()
 	if err != nil {
@@ -57,7 +64,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 	}, nil
 }
 
-// newStory begins the story of a command on stderr.
+// newStory begins the progress output of a command on stderr.
 func (a *app) newStory() *ui.Story {
 	return ui.NewStory(a.streams.Err, ui.StoryOptions{
 		Terminal: a.canDraw(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
@@ -65,7 +72,7 @@ func (a *app) newStory() *ui.Story {
 	})
 }
 
-// reporter tells of one node, by its name where there are several.
+// reporter returns the reporter of one node. It names the node if there are several.
 func (s *session) reporter(document config.Document) ui.Reporter {
 	name := document.Node.Metadata.Name
 	if len(s.documents) == 1 && s.app.global.logs == "text" {
@@ -78,7 +85,7 @@ func (s *session) reporter(document config.Document) ui.Reporter {
 	return r
 }
 
-// quietReporter keeps the story out of a program's own output.
+// quietReporter keeps swdt's progress out of the output of a program that it runs.
 type quietReporter struct{ ui.Reporter }
 
 func (q quietReporter) Step(format string, args ...any) { q.Debug(format, args...) }
@@ -88,8 +95,8 @@ func (q quietReporter) Transfer(string, int64) ui.Progress {
 }
 
 // onNodes connects to every node and does the work there, at most --parallel
-// at a time, within --timeout. The results are in the order of the nodes' names, n2
-// before n10; the work is begun in the order of the node files.
+// at a time, within --timeout. It starts in the order of the node files and returns the
+// results in the order of the nodes' names, n2 before n10.
 func onNodes[T any](ctx context.Context, s *session,
 	work func(ctx context.Context, n *node.Node, document config.Document, r ui.Reporter) (T, error),
 ) []fleet.Result[T] {
@@ -104,7 +111,7 @@ func onNodes[T any](ctx context.Context, s *session,
 			var none T
 			return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 		}
-		defer closeNode(ctx, n)
+		defer n.Leave(ctx)
 		result, err := work(ctx, n, document, r)
 		return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 	})
@@ -112,36 +119,24 @@ func onNodes[T any](ctx context.Context, s *session,
 	return results
 }
 
-// connect reaches one node.
+// connect connects to one node.
 func (s *session) connect(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, error) {
 	options := s.options
 	options.Reporter = r
 	return node.Connect(ctx, document, options)
 }
 
-// closing bounds a friendly goodbye.
-const closing = 500 * time.Millisecond
-
-// closeNode does not let a node that has gone silent hold the prompt up: after
-// a Ctrl-C not at all.
-func closeNode(ctx context.Context, n *node.Node) {
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		// The work is done and its errors are told; a connection that ends badly
-		// now changes nothing.
-		_ = n.Close()
-	}()
-	timer := time.NewTimer(closing)
-	defer timer.Stop()
-	select {
-	case <-closed:
-	case <-timer.C:
-	case <-ctx.Done():
+// connectAndClose connects to one node. It also returns the function that closes the
+// connection.
+func (s *session) connectAndClose(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, func(), error) {
+	n, err := s.connect(ctx, document, r)
+	if err != nil {
+		return nil, nil, err
 	}
+	return n, func() { n.Leave(ctx) }, nil
 }
 
-// explain adds why the context ended, where that is why the work did.
+// explain adds to err that --timeout ended the work, if that is why the work failed.
 func explain(ctx context.Context, err error) error {
 	var timeout *timeoutError
 	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &timeout) || errors.As(err, &timeout) {
@@ -150,7 +145,7 @@ func explain(ctx context.Context, err error) error {
 	return &overdueError{timeout, err}
 }
 
-// overdueError is work that --timeout cut off, with what it was at.
+// overdueError reports work that --timeout cut off, with its last step.
 type overdueError struct {
 	timeout *timeoutError
 	at      error

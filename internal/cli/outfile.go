@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// checkOutFile refuses, before any work is done, a file that could not be written
-// when it is over.
+// checkOutFile rejects a file that cannot be written, before any work is done.
 func checkOutFile(flag, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return usagef("%s %s: that is no file; name one that is to be written", flag, path)

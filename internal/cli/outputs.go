@@ -1,69 +1,83 @@
 package cli
 
 import (
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/diag"
+	"github.com/swdt-dev/swdt/internal/inspect/capture"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
+	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/inspect/hcs"
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/logs"
+	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/trace"
 )
 
-// outputs declares what each command prints, by how it is called without swdt. A
-// command that is not here fails a test, since it would have no schema.
+// outputs declares what each command prints, by the command's name without swdt. A
+// test fails for a command that is missing here, since it would have no schema.
 func outputs() map[string]output {
 	none := output{}
 	yaml, json := output{formats: []string{formatYAML}}, output{formats: []string{formatJSON}}
-	steps := output{document: stepsReport{}}
-	answer := output{document: answers{}}
+	steps := output{document: plan.Report{}}
+	answer, wideAnswer := output{document: criclient.Report{}}, output{document: criclient.Report{}, wide: true}
 	return map[string]output{
 		"":           {document: versionInfo{}}, // --version
 		"setup":      steps,
-		"join":       {document: stepsReport{}, modes: []mode{{flags: "--preflight", document: preflightReport{}}}},
+		"join":       {document: plan.Report{}, modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
 		"reset":      steps,
-		"kubernetes": {document: deploy.Report{}, modes: []mode{{flags: "--watch", document: deploy.NodeResult{}, records: true}}},
-		"rollback":   {document: deploy.Report{}},
-		"status":     {document: deploy.StatusReport{}, wide: true},
+		"kubernetes": {document: push.Report{}, modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
+		"rollback":   {document: push.Report{}},
+		"status":     {document: push.StatusReport{}, wide: true},
 
 		"exec":             none,
 		"powershell":       none,
-		"cp":               {document: copyReport{}},
-		"logs":             {document: recordLine{}, records: true},
-		"logs list":        {document: logList{}},
-		"events":           {document: recordLine{}, records: true},
-		"capture":          {document: packetRecord{}, records: true, modes: []mode{{flags: "-w FILE", document: captureReport{}}}},
-		"capture fetch":    {document: captureReport{}},
+		"cp":               {document: transfer.CopyReport{}},
+		"logs":             {document: logs.Line{}, records: true},
+		"logs list":        {document: logs.Report{}},
+		"events":           {document: logs.Line{}, records: true},
+		"capture":          {document: capture.Record{}, records: true, modes: []mode{{flags: "-w FILE", document: capture.Report{}}}},
+		"capture fetch":    {document: capture.Report{}},
 		"capture counters": answer,
 		"capture vfp":      answer,
-		"ps":               {document: psList{}, modes: []mode{{flags: "--watch", document: psNode{}, records: true}}},
+		"ps":               {document: owners.Report{}, wide: true, modes: []mode{{flags: "--watch", document: owners.NodeReport{}, records: true}}},
 
-		"hns networks":      {document: hnsReport[hnsNetworksOf]{}},
-		"hns endpoints":     {document: hnsReport[hnsEndpointsOf]{}},
-		"hns loadbalancers": {document: hnsReport[hnsLoadBalancersOf]{}},
-		"hns namespaces":    {document: hnsReport[hnsNamespacesOf]{}},
-		"hns policies":      {document: hnsReport[hnsPoliciesOf]{}},
+		"hns networks":      {document: hns.Networks().Document, wide: true},
+		"hns endpoints":     {document: hns.Endpoints().Document, wide: true},
+		"hns loadbalancers": {document: hns.LoadBalancers().Document, wide: true},
+		"hns namespaces":    {document: hns.Namespaces().Document, wide: true},
+		"hns policies":      {document: hns.Policies().Document, wide: true},
 		"hns graph":         {formats: []string{graphSVG, graphDOT}},
-		"hcs list":          {document: hcsReport{}, wide: true},
+		"hcs list":          {document: hcs.Report{}, wide: true},
 		"hcs read":          none,
 		"hcs exec":          none,
-		"hcs kill":          {document: killReport{}},
+		"hcs kill":          {document: hcs.KillReport{}},
 
 		"cri proxy":      {document: endpoints{}},
 		"cri env":        {document: criEnvironment{}},
 		"cri version":    answer,
 		"cri status":     answer,
-		"cri pods":       answer,
-		"cri containers": answer,
-		"cri images":     answer,
-		"cri stats":      answer,
-		"stats watch":    {document: statsRow{}, records: true, formats: []string{formatCSV}},
-		"stats compare":  {document: comparison{}},
-		"stats report":   {document: writtenFile{}},
+		"cri pods":       wideAnswer,
+		"cri containers": wideAnswer,
+		"cri images":     wideAnswer,
+		"cri stats":      wideAnswer,
+		"stats watch":    {document: monitor.Sample{}, records: true, formats: []string{formatCSV}},
+		"stats compare":  {document: report.Comparison{}},
+		"stats report":   {document: report.Written{}},
 		"stats serve":    {formats: []string{formatText}},
 		"trace on":       steps,
 		"trace off":      steps,
-		"trace status":   {document: traceReport{}},
-		"doctor":         {document: doctorReport{}, wide: true, modes: []mode{{flags: "--list-rules", document: ruleList{}}}},
-		"diag":           {document: diagReport{}},
+		"trace status":   {document: trace.Report{}},
+		"doctor":         {document: doctor.FleetReport{}, wide: true, modes: []mode{{flags: "--list-rules", document: doctor.RuleList{}}}},
+		"diag":           {document: diag.Report{}},
 		"diag show": {document: diag.Manifest{}, modes: []mode{
-			{flags: "BUNDLE NODE", document: diagNode{}}, {flags: "BUNDLE NODE TABLE", document: diagTable{}},
+			{flags: "BUNDLE NODE", document: diag.NodeReport{}}, {flags: "BUNDLE NODE TABLE", document: diag.TableReport{}},
 		}},
 
 		"config init":     yaml,
@@ -72,14 +86,14 @@ func outputs() map[string]output {
 		"config validate": {document: validated{}},
 		"sandbox up":      {document: sandbox.Info{}},
 		"sandbox down":    {document: sandboxEnds{}},
-		"sandbox status":  {document: sandboxList{}},
+		"sandbox status":  {document: sandboxList{}, wide: true},
 		"sandbox serve":   none,
 		"sandbox shell":   none,
 		"sandbox sftp":    none,
 		"version":         {document: versionInfo{}},
 		"options":         none,
 		"completion":      none,
-		"debug diff":      {document: deltaResult{}},
-		"debug patch":     {document: deltaResult{}},
+		"debug diff":      {document: patchfile.Result{}},
+		"debug patch":     {document: patchfile.Result{}},
 	}
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,40 +8,6 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 )
-
-// However the bytes arrive, each line comes out whole and marked.
-func TestPrefixedLines(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.SampledFrom([]rune("ab \r\n"))).Draw(t, "text")
-		var out bytes.Buffer
-		w := newLineWriter(&out).prefixed("n: ")
-		for rest := text; rest != ""; {
-			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
-			if wrote, err := w.Write([]byte(rest[:n])); wrote != n || err != nil {
-				t.Fatalf("wrote %d of %d: %v", wrote, n, err)
-			}
-			rest = rest[n:]
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var want strings.Builder
-		for line := range strings.Lines(text) {
-			want.WriteString("n: " + strings.TrimRight(line, "\r\n") + "\n")
-		}
-		if out.String() != want.String() {
-			t.Fatalf("%q became %q, want %q", text, out.String(), want.String())
-		}
-	})
-}
-
-func TestALineWithoutEndIsNotKeptForEver(t *testing.T) {
-	var out bytes.Buffer
-	w := newLineWriter(&out).prefixed("n: ")
-	if _, err := w.Write(bytes.Repeat([]byte("x"), 2*maxLine)); err != nil || out.Len() < 2*maxLine {
-		t.Fatalf("%d bytes came out, %v", out.Len(), err)
-	}
-}
 
 func TestParsePlace(t *testing.T) {
 	for text, want := range map[string]place{
@@ -85,7 +49,7 @@ func TestClosest(t *testing.T) {
 			t.Errorf("%s: %q, want %q", typed, got, want)
 		}
 	}
-	// Both are one slip away: one has a letter more, the other another letter.
+	// Both differ by one slip: one has an additional letter, the other a different letter.
 	if got := closest("staus", []string{"stats", "status"}); got != "status" {
 		t.Errorf("of two that are as close: %q", got)
 	}

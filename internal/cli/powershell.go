@@ -10,25 +10,25 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/command"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/powershell"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/powershell"
 )
 
-// maxScript is far above any script; a wrong file is not read whole.
+// maxScript is far larger than any script, so that swdt does not read a whole wrong file.
 const maxScript = 16 << 20
 
 func (a *app) powershellCommand() *cobra.Command {
 	var text string
 	cmd := forNodes(&cobra.Command{
 		Use:   "powershell [FILE]",
-		Short: "Run a PowerShell script on nodes, with its streams and exit code",
-		Long: `Runs a PowerShell script of this machine on the node: FILE, the text of
---command, or what comes on stdin. It runs with $ErrorActionPreference = 'Stop'
-and UTF-8 output. swdt's exit code is the script's: that of exit N, else of the
-last program it ran, else 0, or 1 after an uncaught error. With FILE or
---command, stdin is the script's to read.
+		Short: "Run a PowerShell script on nodes",
+		Long: `Runs a PowerShell script of your machine on the node: FILE, the text of
+--command, or stdin. It runs with $ErrorActionPreference = 'Stop' and UTF-8
+output. The exit code of swdt is that of the script: of exit N, else of the last
+program it ran, else 0, or 1 after an uncaught error. With FILE or --command,
+the script can read stdin.
 
 -Command, as powershell.exe spells it, takes all that follows, so swdt's own
 flags come before it.
@@ -62,7 +62,7 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 const commandFlag = "command"
 
 // commandOfPowershell rewrites -Command, which pflag would read as -C with the
-// value ommand, as --command. All that follows belongs to it, as in powershell.exe.
+// value ommand, as --command. All arguments after it belong to it, as in powershell.exe.
 func commandOfPowershell(root *cobra.Command, args []string) []string {
 	found, _, err := root.Find(args)
 	at := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "-"+commandFlag) || arg == "--" })
@@ -80,8 +80,8 @@ func (a *app) runPowershell(ctx context.Context, file string) error {
 	return a.runPowershellText(ctx, script, file == config.Stdin)
 }
 
-// runPowershellText runs a script on the nodes. Where it came on stdin, there is
-// nothing left to read for it.
+// runPowershellText runs a script on the nodes. If the script came on stdin, stdin has
+// no data left for it.
 func (a *app) runPowershellText(ctx context.Context, script string, fromStdin bool) error {
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
 		if fromStdin {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -16,24 +17,25 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// prompter asks on the terminal that stdin and stderr are. One question at a
-// time, with the live lines out of the way.
+// prompter asks questions if stdin and stderr are a terminal. It asks one question at
+// a time and hides the live lines meanwhile.
 type prompter struct {
 	terminal *os.File
 	out      io.Writer
 	story    *ui.Story
+	keysWork *atomic.Bool // set while the terminal delivers single keys, so that no answer can be typed
 	mutex    sync.Mutex
 }
 
-// prompter is nil where nobody could answer: stdin or stderr is no terminal, the
-// node file comes from stdin, or a program reads the story or the result.
+// prompter returns nil if no user can answer: stdin or stderr is not a terminal, the
+// node file comes from stdin, or a program reads the progress or the result.
 func (a *app) prompter(story *ui.Story) node.Prompter {
 	terminal, ok := a.streams.In.(*os.File)
 	forProgram := a.global.logs != "text" || !a.inText() && !isTerminal(a.streams.Out)
 	if !ok || forProgram || a.global.readsStdin() || !isTerminal(terminal) || !isTerminal(a.streams.Err) {
 		return nil
 	}
-	return &prompter{terminal: terminal, out: a.streams.Err, story: story}
+	return &prompter{terminal: terminal, out: a.streams.Err, story: story, keysWork: a.keysWork}
 }
 
 func (p *prompter) Confirm(ctx context.Context, question string) (yes bool, err error) {
@@ -71,13 +73,16 @@ func (p *prompter) Secret(ctx context.Context, question string) (secret string, 
 	return secret, err
 }
 
-// ask runs a question and gives up when ctx ends, with the terminal as it was:
-// ReadPassword turns the echo off and cannot be interrupted.
+// ask runs a question until it is answered or ctx ends. It restores the terminal,
+// since ReadPassword turns the echo off and cannot be interrupted.
 func (p *prompter) ask(ctx context.Context, question func() error) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if p.keysWork != nil && p.keysWork.Load() {
+		return errNoQuestions
 	}
 	state, err := term.GetState(int(p.terminal.Fd()))
 	if err != nil {
@@ -96,8 +101,8 @@ func (p *prompter) ask(ctx context.Context, question func() error) error {
 	return err
 }
 
-// onlyLines reads one byte at a time, so that a buffered reader does not swallow
-// what the person types for the command that comes after the question.
+// onlyLines reads one byte at a time, so that a buffered reader does not consume the
+// input that the user types for the command after the question.
 type onlyLines struct{ r io.Reader }
 
 func (o onlyLines) Read(p []byte) (int, error) {

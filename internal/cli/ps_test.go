@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// A shim that is left over is found, told and counted by a check, and a runtime
-// that does not answer is no node without orphans.
+// ps finds and prints an orphaned shim, and --fail-on counts it. A runtime that does not
+// answer does not mean that the node has no orphans.
 func TestPsFindsAnOrphan(t *testing.T) {
 	w := &workplace{t: t, folder: t.TempDir()}
 	machine, document, _ := simulatedNode(t, "win1", w.folder)
@@ -25,8 +25,8 @@ func TestPsFindsAnOrphan(t *testing.T) {
 		Image: shim, CommandLine: `"` + shim + `" -namespace k8s.io -id deadbeef serve`, Started: time.Now().Add(-time.Hour),
 	})
 	code, stdout := w.swdt(t.Context(), story, "ps", "--orphans", "--fail-on", "orphan")
-	if code != 5 || !strings.Contains(stdout, "a shim of a pod that the container runtime does not know, deadbeef") ||
-		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") || strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process belongs to nobody") {
+	if code != 5 || !strings.Contains(stdout, "a shim of a pod that the container runtime does not list, deadbeef") ||
+		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") || strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process has no owner") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, story)
 	}
 	if machine.Kill("containerd-shim-runhcs-v1.exe") != 2 {
@@ -35,7 +35,7 @@ func TestPsFindsAnOrphan(t *testing.T) {
 	stop(t, machine)
 	story = &lines{}
 	code, stdout = w.swdt(t.Context(), story, "ps", "--fail-on", "orphan")
-	if code != 1 || !strings.Contains(story.String(), "cannot be told while the container runtime does not answer") || !strings.Contains(stdout, "(stopped)") {
+	if code != 1 || !strings.Contains(story.String(), "orphaned shims cannot be detected while the container runtime does not answer") || !strings.Contains(stdout, "(stopped)") {
 		t.Errorf("without the runtime: exit code %d\n%s\n%s", code, stdout, story)
 	}
 }

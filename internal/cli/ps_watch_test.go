@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// watching is a `swdt ps --watch` under way.
+// watching is a running `swdt ps --watch`.
 type watching struct {
 	story *lines
 	end   context.CancelCauseFunc
@@ -36,7 +36,7 @@ func (w *workplace) watchPs(out io.Writer, args ...string) *watching {
 	return p
 }
 
-// interrupt is Ctrl-C.
+// interrupt does what Ctrl-C does.
 func (p *watching) interrupt(t *testing.T) {
 	t.Helper()
 	p.end(&cli.InterruptedError{Signal: "test"})
@@ -45,8 +45,8 @@ func (p *watching) interrupt(t *testing.T) {
 	}
 }
 
-// On a terminal the table is drawn over itself, no larger than the terminal is, and
-// shows what ends and, after the connection was lost, what goes on.
+// On a terminal, each table replaces the previous one and is no larger than the terminal.
+// It shows what ended and, after a lost connection, that the watch goes on.
 func TestPsWatchOnATerminal(t *testing.T) {
 	const rows, columns = 6, 110
 	w := newWorkplace(t)
@@ -73,7 +73,7 @@ func TestPsWatchOnATerminal(t *testing.T) {
 	screen.await("tables over the next connection", func(text string) bool { return len(drawings(text)) > seen+2 })
 	p.interrupt(t)
 
-	if !strings.Contains(p.story.String(), "connecting again") {
+	if !strings.Contains(p.story.String(), "reconnecting") {
 		t.Errorf("that the connection was lost is not told: %s", p.story)
 	}
 	for _, table := range drawings(screen.hangUp()) {
@@ -88,8 +88,8 @@ func TestPsWatchOnATerminal(t *testing.T) {
 	}
 }
 
-// The second table begins where the first one did: the cursor goes up as many lines
-// as were drawn.
+// The second table begins at the same place as the first: the cursor moves up as many
+// lines as were drawn.
 func TestPsWatchDrawsOverItself(t *testing.T) {
 	w := newWorkplace(t)
 	screen := newTerminal(t, 50, 200)
@@ -103,7 +103,7 @@ func TestPsWatchDrawsOverItself(t *testing.T) {
 	}
 }
 
-// Without a terminal each look stands below the one before, and as JSON is a line.
+// Without a terminal each look follows the previous one; as JSON, each is one line.
 func TestPsWatchInAPipe(t *testing.T) {
 	w := newWorkplace(t)
 	for format, each := range map[string]func(*testing.T, []string){
@@ -137,7 +137,7 @@ func TestPsWatchInAPipe(t *testing.T) {
 	}
 }
 
-// What could not be asked is said of each look, there too.
+// In a pipe, too, each look reports what could not be read.
 func TestPsWatchInAPipeTellsOfGaps(t *testing.T) {
 	w := newWorkplace(t)
 	stop(t, w.machine)
@@ -145,12 +145,12 @@ func TestPsWatchInAPipeTellsOfGaps(t *testing.T) {
 	p := w.watchPs(out)
 	<-out.reached
 	p.interrupt(t)
-	if look := out.all()[0]; !strings.Contains(look, "\nwin: pods and orphaned shims are not known: ") || !strings.Contains(look, "\nOWNER ") {
+	if look := out.all()[0]; !strings.Contains(look, "\nwin: pods and orphaned shims are unknown: ") || !strings.Contains(look, "\nOWNER ") {
 		t.Errorf("a look: %q", look)
 	}
 }
 
-// looks tells when so many have been written.
+// looks signals when a number of looks have been written.
 type looks struct {
 	lines
 	wanted    int
@@ -167,7 +167,7 @@ func (l *looks) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// all are the looks but the last one, which Ctrl-C may have cut.
+// all returns the looks without the last one, which Ctrl-C may have cut.
 func (l *looks) all() (all []string) {
 	text := l.String()
 	if l.separator == "\n" {

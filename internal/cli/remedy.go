@@ -9,97 +9,132 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// remedies returns text with its commands as this person can paste them: with the
-// flags that were used for this invocation, and for this node alone, or for several
-// with commas between them. An empty node stands for those that the invocation is
-// about.
+// remedies returns text with its commands as this user can paste them: with the
+// flags of this invocation, and for the given node alone, or for several nodes separated
+// by commas. An empty node stands for the nodes of the invocation.
 func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }
 
-// remediesFor is remedies for a text that others read, elsewhere: only the node is
-// added, since they have node files of their own.
+// remediesFor is remedies for a text that other users read: it adds only the node,
+// since they have their own node files.
 func (a *app) remediesFor(node, text string) string {
 	elsewhere := &app{env: a.env, root: a.root}
 	return elsewhere.remedies(node, text)
 }
 
-// remediesOn is remedies for a text that is about several nodes.
+// remediesOn is remedies for a text about several nodes.
 func (a *app) remediesOn(nodes []string, text string) string {
 	return a.remedies(strings.Join(listValues(nodes), ","), text)
 }
 
-// commandLine is one command of swdt, quoted for the user's shell.
+// commandLine returns one swdt command, quoted for the user's shell.
 func (a *app) commandLine(node string, args []string) string {
-	if a.root == nil { // the command line could not even be read
+	if a.root == nil { // the command line could not be parsed
 		return a.shell().Join(args)
+	}
+	if args[0] == remedy.Kubectl {
+		return a.shell().Join(a.kubectl(args))
 	}
 	command, _, err := a.root.Find(args[1:])
 	line := append(strings.Fields(a.root.CommandPath()), args[1:]...)
 	if err != nil || command == a.root || command.Annotations[usesNodes] == "" {
 		return a.shell().Join(line)
 	}
-	own := len(line)
-	if dash := slices.Index(line, "--"); dash >= 0 {
-		own = dash
-	}
+	own := ownArguments(line)
 	return a.shell().Join(slices.Insert(line, own, a.carried(command, node, line[:own])...))
 }
 
-// carried are the flags that a proposed command must have to mean what this
-// invocation is about: its node files and its node, how they are reached, and its
-// cluster. What the command has already is left out.
-func (a *app) carried(command *cobra.Command, node string, line []string) (flags []string) {
-	add := func(name, short string, values ...string) {
-		given := slices.ContainsFunc(line, func(word string) bool {
-			return word == "--"+name || strings.HasPrefix(word, "--"+name+"=") || short != "" && strings.HasPrefix(word, "-"+short) && !strings.HasPrefix(word, "--")
-		})
-		if given {
-			return
-		}
-		for _, value := range values {
-			if short != "" {
-				flags = append(flags, "-"+short, value)
-			} else {
-				flags = append(flags, "--"+name, value)
-			}
+// ownArguments counts the arguments before "--".
+func ownArguments(line []string) int {
+	if dash := slices.Index(line, "--"); dash >= 0 {
+		return dash
+	}
+	return len(line)
+}
+
+// kubectl returns a kubectl command for the cluster of this invocation. A command that
+// runs swdt as a plugin is already complete.
+func (a *app) kubectl(args []string) []string {
+	own := ownArguments(args)
+	if len(args) > 1 && args[1] == remedy.Swdt {
+		return args
+	}
+	flags := &carriedFlags{line: args[:own]}
+	for _, name := range clusterFlags() {
+		flags.add(name, "", a.invokedWith(name))
+	}
+	return slices.Insert(slices.Clone(args), own, flags.all...)
+}
+
+// clusterFlags returns the flags that name the cluster, in swdt as in kubectl.
+func clusterFlags() []string { return []string{"kubeconfig", "context"} }
+
+// invokedWith returns the value of a flag of this invocation, or "" if its command has
+// no such flag.
+func (a *app) invokedWith(flag string) string {
+	if a.invoked == nil || a.invoked.Flags().Lookup(flag) == nil {
+		return ""
+	}
+	return a.invoked.Flags().Lookup(flag).Value.String()
+}
+
+// carriedFlags are flags to add to a command line that may already have some of them.
+type carriedFlags struct {
+	line []string
+	all  []string
+}
+
+func (c *carriedFlags) has(name, short string) bool {
+	return slices.ContainsFunc(c.line, func(word string) bool {
+		return word == "--"+name || strings.HasPrefix(word, "--"+name+"=") || short != "" && strings.HasPrefix(word, "-"+short) && !strings.HasPrefix(word, "--")
+	})
+}
+
+// add adds a flag with each non-empty value.
+func (c *carriedFlags) add(name, short string, values ...string) {
+	if c.has(name, short) {
+		return
+	}
+	for _, value := range values {
+		switch {
+		case value == "":
+		case short != "":
+			c.all = append(c.all, "-"+short, value)
+		default:
+			c.all = append(c.all, "--"+name, value)
 		}
 	}
-	add("config", "c", listValues(a.global.config)...)
+}
+
+// carried returns the flags that a proposed command needs to work like this invocation:
+// node files, node, how to reach the node, and cluster. It omits the flags that the
+// command already has.
+func (a *app) carried(command *cobra.Command, node string, line []string) []string {
+	flags := &carriedFlags{line: line}
+	flags.add("config", "c", a.global.config...)
 	switch {
+	case flags.has("node", "n"), flags.has("selector", "l"):
 	case node == "":
-		add("node", "n", strings.Join(a.global.nodes, ","))
-		add("selector", "l", a.global.selector)
+		flags.add("node", "n", strings.Join(a.global.nodes, ","))
+		flags.add("selector", "l", a.global.selector)
 	case a.loaded != 1:
-		add("node", "n", node)
+		flags.add("node", "n", node)
 	}
-	add("known-hosts", "", a.global.knownHosts)
-	add("ssh-config", "", a.global.sshConfig)
-	for _, name := range []string{"kubeconfig", "context"} {
-		if a.invoked == nil || command.Flags().Lookup(name) == nil {
-			continue
-		}
-		if used := a.invoked.Flags().Lookup(name); used != nil {
-			add(name, "", used.Value.String())
+	flags.add("known-hosts", "", a.global.knownHosts)
+	flags.add("ssh-config", "", a.global.sshConfig)
+	for _, name := range clusterFlags() {
+		if command.Flags().Lookup(name) != nil {
+			flags.add(name, "", a.invokedWith(name))
 		}
 	}
-	return withoutEmpty(flags)
+	return flags.all
 }
 
-// withoutEmpty drops flags whose value is empty.
-func withoutEmpty(flags []string) (kept []string) {
-	for i := 0; i+1 < len(flags); i += 2 {
-		if flags[i+1] != "" {
-			kept = append(kept, flags[i], flags[i+1])
-		}
-	}
-	return kept
-}
-
-// listValues writes values as a flag reads them that takes a list.
+// listValues quotes values for a flag that takes a list.
 func listValues(values []string) []string {
 	written := make([]string, len(values))
 	for i, value := range values {
@@ -107,7 +142,7 @@ func listValues(values []string) []string {
 		if strings.ContainsAny(value, ",\"\n") {
 			var b strings.Builder
 			w := csv.NewWriter(&b)
-			// A strings.Builder takes everything.
+			// Writing to a strings.Builder cannot fail.
 			_ = w.Write([]string{value})
 			w.Flush()
 			written[i] = strings.TrimSuffix(b.String(), "\n")
@@ -116,8 +151,8 @@ func listValues(values []string) []string {
 	return written
 }
 
-// shell is the family of the user's shell. On Windows, the shells that come from
-// Unix say so with SHELL.
+// shell returns the family of the user's shell. On Windows, shells that come from
+// Unix set SHELL.
 func (a *app) shell() remedy.Shell {
 	if runtime.GOOS == "windows" && a.env.Getenv("SHELL") == "" {
 		return remedy.Windows
@@ -134,7 +169,7 @@ type remediedError struct {
 func (e *remediedError) Error() string { return e.text }
 func (e *remediedError) Unwrap() error { return e.err }
 
-// remedied renders the commands in an error's text, once.
+// remedied rewrites the commands in an error's text, once.
 func (a *app) remedied(node string, err error) error {
 	var done *remediedError
 	if err == nil || errors.As(err, &done) {

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,25 +15,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/doctor"
-	"github.com/swdt-dev/swdt/internal/remedy"
+	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Every command that a rule proposes exists, with its flags and arguments, and is
-// written so that it gets the node of the finding.
+// written so that swdt adds the node of the finding.
 func TestRemediesOfRulesCanBePasted(t *testing.T) {
 	for _, rule := range doctor.Rules() {
 		checkRemedy(t, "rule "+rule.ID, rule.Remedy)
 	}
 }
 
-// The same for every text of swdt's code, such as those of errors and of preflight.
+// The same holds for every text in swdt's code, such as those of errors and of preflight.
 func TestCommandsInTextsCanBePasted(t *testing.T) {
 	found := 0
 	for _, folder := range []string{"../../internal", "../../cmd"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/remedy/") {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/ui/remedy/") || strings.Contains(path, "internal/platform/simulated/") {
 				return err
 			}
 			files := token.NewFileSet()
@@ -61,8 +63,8 @@ func TestCommandsInTextsCanBePasted(t *testing.T) {
 
 func verb() *regexp.Regexp { return regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[sdqvcx]`) }
 
-// textsForPeople are a file's string literals except help, which is about every
-// invocation, and what is built in pieces.
+// textsForPeople returns a file's string literals, without help, which is about every
+// invocation, and without texts that are built in pieces.
 func textsForPeople(file *ast.File) (literals []*ast.BasicLit) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -87,6 +89,9 @@ func textsForPeople(file *ast.File) (literals []*ast.BasicLit) {
 func checkRemedy(t *testing.T, where, text string) {
 	t.Helper()
 	for _, args := range remedy.Commands(text) {
+		if args[0] == remedy.Kubectl {
+			continue
+		}
 		if problem := problemOf(args); problem != "" {
 			t.Errorf("%s: `%s`: %s", where, strings.Join(args, " "), problem)
 		}
@@ -95,22 +100,29 @@ func checkRemedy(t *testing.T, where, text string) {
 	if strings.HasPrefix(text, "swdt ") { // a command line by itself
 		return
 	}
+	if bare := bareKubectl().FindString(unquoted); bare != "" && !strings.Contains(text, "kubectl logs and exec") {
+		t.Errorf("%s: %q stands outside of backquotes, so it does not get the kubeconfig", where, bare)
+	}
 	if bare := bareCommand().FindStringSubmatch(unquoted); bare != nil && !isMention(bare[1]) {
 		t.Errorf("%s: %q stands outside of backquotes, so it gets neither node nor node file", where, bare[0])
 	}
 }
 
 func bareCommand() *regexp.Regexp {
-	return regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset)\b`)
+	return regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset|capture|diag)\b`)
 }
 
-// isMention reports whether the word before a command makes it the name of what
-// swdt does, not something to type.
+func bareKubectl() *regexp.Regexp {
+	return regexp.MustCompile(`\bkubectl (annotate|auth|cordon|delete|describe|drain|get|label|logs|patch|taint|uncordon)\b`)
+}
+
+// isMention reports whether the word before a command shows that the text only mentions
+// the command and does not propose to type it.
 func isMention(before string) bool {
 	return strings.HasPrefix(before, "\"") || slices.Contains([]string{"by", "as", "of", "what", "while", "Written", "with"}, before)
 }
 
-// problemOf says what is wrong with a proposed command; empty: nothing.
+// problemOf returns what is wrong with a proposed command, or "".
 func problemOf(args []string) string {
 	a := &app{streams: ui.Streams{}, env: Environment{}.complete()}
 	root := a.rootCommand()
@@ -132,17 +144,17 @@ func problemOf(args []string) string {
 	return ""
 }
 
-// A proposed command has the flags of the invocation that proposed it, and is for
-// the node that the finding is about.
+// A proposed command has the flags of the invocation that proposes it, and is for
+// the node of the finding.
 func TestRemediesKeepTheInvocation(t *testing.T) {
 	for _, c := range []struct {
 		name, node, text, want string
 		loaded                 int
 		args                   []string
 	}{
-		{name: "node files with a space", node: "n1", loaded: 3, args: []string{"-c", "my nodes.yaml", "-c", `"b,c.yaml"`, "doctor"},
+		{name: "node files with a space", node: "n1", loaded: 3, args: []string{"-c", "my nodes.yaml", "-c", "b,c.yaml", "doctor"},
 			text: "see why: `swdt logs kubelet --tail 50`; `swdt cri status`",
-			want: "see why: `swdt logs kubelet --tail 50 -c 'my nodes.yaml' -c '\"b,c.yaml\"' -n n1`; `swdt cri status -c 'my nodes.yaml' -c '\"b,c.yaml\"' -n n1`"},
+			want: "see why: `swdt logs kubelet --tail 50 -c 'my nodes.yaml' -c b,c.yaml -n n1`; `swdt cri status -c 'my nodes.yaml' -c b,c.yaml -n n1`"},
 		{name: "before --", node: "n1", loaded: 3, args: []string{"doctor", "-n", "n1,n2"},
 			text: "`swdt exec -- net stop hns`", want: "`swdt exec -n n1 -- net stop hns`"},
 		{name: "one node alone", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`swdt status`", want: "`swdt status`"},
@@ -155,6 +167,11 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 			want: "`swdt reset --known-hosts kh --ssh-config cfg --kubeconfig a.conf --context c`, then `swdt join --kubeconfig FILE --known-hosts kh --ssh-config cfg --context c`; `swdt status --known-hosts kh --ssh-config cfg`"},
 		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
 			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`", want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
+		{name: "a node already", loaded: 3, args: []string{"push", "-n", "n1", "-l", "os=2022"}, text: "`swdt status -n n2`", want: "`swdt status -n n2`"},
+		{name: "kubectl", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "doctor", "--kubeconfig", "a b.conf", "--context", "c"},
+			text: "`kubectl exec -n ns p -- ls`; `kubectl get nodes --context=d | wc`; `kubectl swdt version`",
+			want: "`kubectl exec -n ns p --kubeconfig 'a b.conf' --context c -- ls`; `kubectl get nodes --context=d --kubeconfig 'a b.conf' | wc`; `kubectl swdt version`"},
+		{name: "kubectl without a kubeconfig", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`kubectl get nodes`", want: "`kubectl get nodes`"},
 		{name: "a name from a node", node: "n1", loaded: 2, args: []string{"doctor"},
 			text: remedy.Command("exec", "--", "netsh", "name=`a`; $(b)"), want: "`swdt exec -n n1 -- netsh $'name=\\140a\\140; $(b)'`"},
 	} {
@@ -178,7 +195,7 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 	}
 }
 
-// Names of nodes may come from a file of facts: a comma in one does not make two.
+// Names of nodes may come from a file of facts: a comma in a name does not split it.
 func TestRemediesForSeveralNodes(t *testing.T) {
 	a := &app{env: Environment{Getenv: func(string) string { return "" }}}
 	a.root, a.loaded = a.rootCommand(), 3
@@ -189,6 +206,55 @@ func TestRemediesForSeveralNodes(t *testing.T) {
 	} {
 		if got := a.remediesOn(nodes, "`swdt exec -- net stop hns`"); got != want {
 			t.Errorf("%q: got %s, want %s", nodes, got, want)
+		}
+	}
+}
+
+// A text that a package prints to stdout itself proposes commands in the same form as
+// errors do.
+func TestCommandsOnAPageKeepTheInvocation(t *testing.T) {
+	var out strings.Builder
+	a := &app{streams: ui.Streams{Out: &out}, env: Environment{Getenv: func(string) string { return "" }}}
+	a.root, a.loaded, a.printer = a.rootCommand(), 2, &printer{format: formatText}
+	a.global.config, a.global.nodes = []string{"my nodes.yaml"}, []string{"n2"}
+	report := push.StatusReport{Nodes: []push.NodeStatus{{Name: "n2", Result: "ok"}}}
+	if err := a.print(report, report.WriteText); err != nil {
+		t.Fatal(err)
+	}
+	if want := "`swdt ps -c 'my nodes.yaml' -n n2` lists the services"; !strings.Contains(out.String(), want) {
+		t.Errorf("the page has not %s:\n%s", want, out.String())
+	}
+}
+
+// stdoutByHand returns the files that use stdout without a Page, with the reasons.
+func stdoutByHand() map[string]string {
+	programs, terminal := "streams of programs on the node", "asks whether it is a terminal"
+	return map[string]string{
+		"results.go": "has the printer, and makes the Page", "kubernetes_watch.go": "records", "ps.go": "records, and the live screen",
+		"stats_watch.go": "records, CSV, and the live screen", "capture_run.go": "packets",
+		"cri_proxy.go": programs, "exec.go": programs, "hcs_inside.go": programs, "logs.go": "lines of logs",
+		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
+		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help", "sandbox.go": "the background process",
+		"prompt.go": terminal, "rows.go": terminal,
+	}
+}
+
+func TestStdoutIsWrittenByPages(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, known := stdoutByHand()[file]
+		if refers := strings.Contains(string(text), "streams.Out"); refers != known {
+			t.Errorf("%s refers to stdout by hand: %t; stdoutByHand lists it: %t", file, refers, known)
 		}
 	}
 }

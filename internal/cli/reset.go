@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +29,15 @@ func (a *app) resetCommand() *cobra.Command {
 	o := &resetOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:        "reset [flags]",
-		Short:      "Take back what join did to nodes",
+		Short:      "Undo what swdt join did to nodes",
 		SuggestFor: []string{"leave", "unjoin", "uninstall", "delete"},
-		Long: `Takes back what ` + "`swdt join`" + ` did, the last first, by the record that it keeps on
-the node: what others have put there stays. The node's pods leave first, unless
---no-drain; --delete-node removes the Node object. Logs stay, and so do Windows
-features. A second run finds nothing to do.
+		Long: `Undoes what ` + "`swdt join`" + ` did, in reverse order, by its record on the node: files
+and settings of others stay. It drains the node first, unless --no-drain;
+--delete-node removes the Node object. Logs and Windows features stay. A second
+run finds nothing to do.
 
-It asks first, unless --yes or --dry-run; without a terminal it demands one of them.`,
+It asks first, unless --yes or --dry-run is set; without a terminal it demands
+one of them.`,
 		Example: examples(
 			"reset --kubeconfig admin.conf --delete-node", "leave the cluster",
 			"reset --no-drain --yes", "the cluster is gone already; do not ask",
@@ -62,31 +62,29 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 	if err != nil {
 		return err
 	}
+	question, answered := "Take back what swdt join did on "+whichNodes(s.documents)+"?", o.yes || a.global.dryRun
+	if err := canConfirm(s.options.Prompt, answered, question); err != nil {
+		return err
+	}
 	options, err := a.resetIn(o)
 	if err != nil {
 		return err
 	}
-	question := "Take back what swdt join did on " + whichNodes(s.documents) + "?"
-	if err := confirm(ctx, s.options.Prompt, o.yes || a.global.dryRun, question); err != nil {
+	if err := confirm(ctx, s.options.Prompt, answered, question); err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
-		steps, err := join.Reset(doc, options)
-		if err != nil {
-			return stepsOutcome{}, err
-		}
-		// What a trace has to put back is put back before what join put there goes.
-		steps = append(trace.Off(trace.Options{NoRestart: true, Holder: options.Holder}), steps...)
-		done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: a.global.dryRun, Ordered: true, Holder: options.Holder}, r)
-		if err == nil && !slices.ContainsFunc(done, func(r plan.StepResult) bool { return r.State != plan.OK }) {
-			done = nil
-		}
-		return stepsOutcome{Steps: done}, err
+	options.DryRun = a.global.dryRun
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+		options := options
+		// Restore the settings that a trace has changed before reset removes the things that
+		// join installed.
+		options.Before = trace.Off(trace.Options{NoRestart: true, Holder: options.Holder})
+		return join.RunReset(ctx, n, doc, options, r)
 	})
 	return a.printSteps(results, "nothing of swdt join is on this machine")
 }
 
-// resetIn says in which cluster, where one is needed.
+// resetIn returns the options of a reset, with the cluster if the reset needs one.
 func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
 	options := join.ResetOptions{DeleteNode: o.deleteNode, Holder: plan.Holder("reset")}
 	if o.noDrain && !o.deleteNode && !o.cluster.named() {

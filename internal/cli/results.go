@@ -18,10 +18,11 @@ import (
 
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Formats of -o that are the same for every command.
+// Formats of -o with the same meaning for every command.
 const (
 	formatText     = "text"
 	formatWide     = "wide"
@@ -31,35 +32,35 @@ const (
 	formatJSONPath = "jsonpath"
 )
 
-// output is what a command declares about its stdout: the formats of -o follow from
-// it, and so does the schema in docs/reference/results.
+// output declares what a command prints on stdout. The formats of -o and the schema in
+// docs/reference/results follow from it.
 type output struct {
 	// document is a zero value of the type that -o json prints; nil: the command
 	// has no document.
 	document any
-	// records reports whether documents are printed one after the other, as they
-	// come, and not one at the end.
+	// records reports whether documents are printed one by one as they arrive, instead
+	// of one document at the end.
 	records bool
-	// modes are what the command prints instead with some flags.
+	// modes are the documents that the command prints instead with certain flags.
 	modes []mode
 	// wide reports whether -o wide prints more columns.
 	wide bool
-	// formats are the command's own, such as svg. Without a document the first of
-	// them is the default.
+	// formats are formats that only this command has, such as svg. If there is no document,
+	// the first of them is the default.
 	formats []string
 }
 
-// mode is another document of a command.
+// mode is an alternative document of a command.
 type mode struct {
 	flags    string // "--preflight"
 	document any
 	records  bool
 }
 
-// namer is a document whose -o name lists other things than its nodes.
-type namer interface{ names() []string }
+// namer is a document whose -o name lists objects other than its nodes.
+type namer interface{ Names() []string }
 
-// all are the formats that the command can print; the first is the default.
+// all returns the formats that the command can print; the first is the default.
 func (o output) all() []string {
 	if o.document == nil {
 		return o.formats
@@ -88,31 +89,18 @@ func hasNodes(document any) bool {
 	return false
 }
 
-// frame is what every node's part of a result begins with.
-type frame struct {
-	Name string `json:"name"`
-	// Result is one word; "failed" if Error is not empty.
-	Result string `json:"result"`
-	// Error is why the command failed on the node; "" if it did not.
-	Error string `json:"error"`
-}
+// frame has the fields that begin every node's part of a result.
+type frame = fleet.Outcome
 
-// Results of nodes that several commands have.
+// Results of a node that several commands report.
 const (
-	resultOK        = "ok"
-	resultChanged   = "changed"
-	resultUnchanged = "unchanged"
-	resultFailed    = "failed"
+	resultOK        = fleet.OK
+	resultChanged   = fleet.Changed
+	resultUnchanged = fleet.Unchanged
+	resultFailed    = fleet.Failed
 )
 
-// newFrame returns the frame of a node whose work ended with err, or else with that
-// result.
-func newFrame(name, result string, err error) frame {
-	if err != nil {
-		return frame{Name: name, Result: resultFailed, Error: err.Error()}
-	}
-	return frame{Name: name, Result: result}
-}
+func newFrame(name, result string, err error) frame { return fleet.NewOutcome(name, result, err) }
 
 // printer prints the result of one command in the format that -o asks for.
 type printer struct {
@@ -123,7 +111,7 @@ type printer struct {
 	colour   bool
 }
 
-// orNone returns all, as [] rather than null if there are none.
+// orNone returns all, or an empty slice for nil, so that JSON has [] instead of null.
 func orNone[T any](all []T) []T {
 	if all == nil {
 		return []T{}
@@ -131,14 +119,14 @@ func orNone[T any](all []T) []T {
 	return all
 }
 
-// outputOf returns what a command declares; false: nothing.
+// outputOf returns what a command declares, and false if it declares nothing.
 func outputOf(cmd *cobra.Command) (output, bool) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "kubectl "), " ")
 	o, ok := outputs()[path]
 	return o, ok
 }
 
-// chooseFormat checks -o against what the command declared, before it runs.
+// chooseFormat checks -o against the command's declaration before the command runs.
 func (a *app) chooseFormat(cmd *cobra.Command) error {
 	declared, _ := outputOf(cmd)
 	p := &printer{declared: declared, format: a.global.output, streams: a.streams, colour: a.hasColour(a.streams.Out)}
@@ -165,7 +153,7 @@ func (a *app) chooseFormat(cmd *cobra.Command) error {
 	return wrongFormat(cmd, p.format, known)
 }
 
-// parsePath parses a template as kubectl does; the braces may be left out.
+// parsePath parses a template as kubectl does; the braces are optional.
 func parsePath(template string) (*jsonpath.JSONPath, error) {
 	if !strings.ContainsAny(template, "{}") {
 		template = "{." + strings.TrimPrefix(template, ".") + "}"
@@ -187,39 +175,32 @@ func wrongFormat(cmd *cobra.Command, format string, known []string) error {
 		return usagef("-o %s: %s prints no result that has formats: leave -o out", format, path)
 	case strings.ContainsAny(format, `./\`) || filepath.Ext(format) != "":
 		return usagef("-o %s: -o is the format of the result; %s prints %s: to write it to a file use > %s",
-			format, path, inWords(known), format)
+			format, path, ui.Alternatives(known), format)
 	}
 	if similar := closest(format, known); similar != "" && len(known) > 1 {
-		return usagef("-o %s: %s prints %s; did you mean %s?", format, path, inWords(known), similar)
+		return usagef("-o %s: %s prints %s; did you mean %s?", format, path, ui.Alternatives(known), similar)
 	}
-	return usagef("-o %s: %s prints %s", format, path, inWords(known))
+	return usagef("-o %s: %s prints %s", format, path, ui.Alternatives(known))
 }
 
-// inWords lists alternatives: text, json or yaml.
-func inWords(all []string) string {
-	if len(all) < 2 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
-}
-
-// inText reports whether the result is for people.
+// inText reports whether the result is printed for people to read.
 func (a *app) inText() bool {
 	return a.printer.format == formatText || a.printer.format == formatWide
 }
 
-// format is what -o asks for, or the command's default.
+// format returns the format that -o asks for, or the command's default.
 func (a *app) format() string { return a.printer.format }
 
-// page is stdout for people.
+// page returns stdout for text that people read.
 func (a *app) page() *ui.Page {
 	page := ui.NewPage(a.streams.Out, a.printer.colour)
 	page.Wide = a.printer.format == formatWide
+	page.Rewrite = func(text string) string { return a.remedies("", text) }
 	return page
 }
 
-// print prints the result of a command: document, or what text writes of it. The
-// type of document must be the one that the command declared.
+// print prints the result of a command: document, or the output of text. The type of
+// document must be the one that the command declares.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
 		page := a.page()
@@ -234,7 +215,7 @@ func (a *app) print(document any, text func(*ui.Page) error) error {
 	return a.printer.encode(a.streams.Out, document, "  ")
 }
 
-// declaredType refuses a document that the command did not declare: its schema
+// declaredType rejects a document that the command does not declare, since its schema
 // would be wrong.
 func (p *printer) declaredType(document any, records bool) error {
 	got := reflect.TypeOf(document)
@@ -246,8 +227,9 @@ func (p *printer) declaredType(document any, records bool) error {
 	return fmt.Errorf("print the result: the command does not declare a %s; this is a mistake in swdt, please report it", got)
 }
 
-// encode writes one document; JSON on several lines if there is an indent.
+// encode writes one document; JSON takes several lines if indent is not empty.
 func (p *printer) encode(w io.Writer, document any, indent string) error {
+	document = withLists(document)
 	switch p.format {
 	case formatYAML:
 		out, err := yaml.Marshal(document)
@@ -278,7 +260,7 @@ func (p *printer) printPath(w io.Writer, document any) error {
 	return err
 }
 
-// plain is a document as JSON has it.
+// plain returns document as the generic values that its JSON decodes to.
 func plain(document any) (value any, err error) {
 	text, err := json.Marshal(document)
 	if err == nil {
@@ -287,11 +269,11 @@ func plain(document any) (value any, err error) {
 	return value, err
 }
 
-// printNames lists what a document is about, one KIND/NAME a line.
+// printNames lists the objects of a document, one KIND/NAME per line.
 func (p *printer) printNames(document any) error {
 	var all []string
 	if own, ok := document.(namer); ok {
-		all = own.names()
+		all = own.Names()
 	} else {
 		value, err := plain(document)
 		if err != nil {
@@ -307,7 +289,7 @@ func (p *printer) printNames(document any) error {
 	return nil
 }
 
-// nodeNames are the nodes that did not fail.
+// nodeNames returns the nodes that did not fail.
 func nodeNames(document any) (all []string) {
 	root, _ := document.(map[string]any)
 	nodes, _ := root["nodes"].([]any)
@@ -320,8 +302,8 @@ func nodeNames(document any) (all []string) {
 	return all
 }
 
-// records prints documents as they come: a line of JSON, a YAML document, or a line
-// of what -o jsonpath selects, for each.
+// records prints documents as they arrive: each as a line of JSON, a YAML document, or
+// a line with the selection of -o jsonpath.
 type records struct {
 	printer *printer
 	out     io.Writer
@@ -329,7 +311,7 @@ type records struct {
 
 func (a *app) records(out io.Writer) *records { return &records{printer: a.printer, out: out} }
 
-// write prints one record with one call of Write.
+// write prints one record with a single call of Write.
 func (r *records) write(record any) error {
 	if err := r.printer.declaredType(record, true); err != nil {
 		return err
@@ -348,17 +330,17 @@ func (r *records) write(record any) error {
 	return err
 }
 
-// Result is what a command declares about its stdout.
+// Result describes what a command prints on stdout.
 type Result struct {
-	// Command is how it is called, without swdt: "hns networks".
+	// Command is the command's name without swdt: "hns networks".
 	Command string
 	// Formats of -o, the default first.
 	Formats []string
 	// Type of the document that -o json prints; nil: there is none.
 	Type reflect.Type
-	// Records reports whether documents come one after the other.
+	// Records reports whether documents are printed one by one as they arrive.
 	Records bool
-	// Flags with which the command prints this instead: "--watch".
+	// Flags that make the command print this document instead: "--watch".
 	Flags string
 	// Declared reports whether the command is in the table of outputs.
 	Declared bool
@@ -366,7 +348,8 @@ type Result struct {
 	Hidden bool
 }
 
-// SchemaFile is the name of its schema in docs/reference/results.
+// SchemaFile returns the name of the file in docs/reference/results that has the schema of
+// the result.
 func (r Result) SchemaFile() string {
 	var words []string
 	for _, word := range strings.Fields(r.Command + " " + r.Flags) {
@@ -375,8 +358,8 @@ func (r Result) SchemaFile() string {
 	return cmp.Or(strings.Join(words, "-"), "version") + ".json"
 }
 
-// Results lists all commands that do something, with what they print, in the order
-// of help. A command that declares nothing has a Result without formats.
+// Results lists all runnable commands with what they print, in the order of help. For
+// a command that declares nothing, the Result has no formats.
 func Results() []Result {
 	a := &app{env: Environment{}.complete()}
 	return a.results(a.rootCommand())

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -16,7 +16,8 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Use:   "rollback NAME…",
 		Short: "Put the previous binaries back",
 		Long: `Puts back the binaries that the last push replaced, in the same kind of
-transaction: what runs now is kept, so that a second rollback undoes the first.`,
+transaction. It keeps the binaries of now, so that a second rollback undoes the
+first.`,
 		Example: examples(
 			"rollback kubelet", "",
 			"rollback kubelet containerd", "both, in one transaction",
@@ -36,8 +37,8 @@ func (a *app) runRollback(ctx context.Context, names []string) error {
 	if err := componentsExist(s.documents, names); err != nil {
 		return err
 	}
-	options := deploy.Options{DryRun: a.global.dryRun}
-	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeResult, error) {
-		return deploy.Rollback(ctx, n, doc, names, options, r)
+	options := push.Options{DryRun: a.global.dryRun}
+	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeResult, error) {
+		return push.Rollback(ctx, n, doc, names, options, r)
 	}))
 }

@@ -20,17 +20,17 @@ func (a *app) rootCommand() *cobra.Command {
 	version := false
 	root := &cobra.Command{
 		Use:   "swdt",
-		Short: "The inner loop for people who develop Kubernetes on Windows nodes",
-		Long: `swdt is the inner loop for people who develop Kubernetes on Windows nodes. Over
-one SSH connection it sets a node up, pushes the kubelet.exe or containerd.exe
-that you have just built, restarts the services, and takes it all back if the
-new one does not come up.`,
+		Short: "Set up Windows nodes, push binaries to them, and inspect them",
+		Long: `swdt is the daily tool of people who develop and run Kubernetes on Windows
+nodes. Over one SSH connection it sets up a node, pushes the kubelet.exe or
+containerd.exe that you have just built, restarts the services, and puts the old
+binaries back if the new ones do not come up.`,
 		Example: examples(
 			"config init > swdt.yaml", "a commented node file to start from",
 			"setup", "bring the node to what the file's setup says",
-			"kubernetes", "push what you built, restart, roll back if it fails",
+			"kubernetes", "push binaries, restart, roll back if they fail",
 			"status", "what runs there now",
-			"sandbox up", "no Windows at hand? a node to try everything on",
+			"sandbox up", "a stand-in for a Windows node",
 		),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,9 +59,9 @@ new one does not come up.`,
 	a.completeGlobalFlags(root)
 
 	root.AddGroup(
-		&cobra.Group{ID: groupNode, Title: "Bring a node where you want it:"},
-		&cobra.Group{ID: groupInside, Title: "Work inside a node:"},
-		&cobra.Group{ID: groupAround, Title: "Around it:"},
+		&cobra.Group{ID: groupNode, Title: "Change a node:"},
+		&cobra.Group{ID: groupInside, Title: "Look into a node:"},
+		&cobra.Group{ID: groupAround, Title: "Other commands:"},
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
@@ -81,8 +81,8 @@ func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	addInOrder(root, commands...)
 }
 
-// displayName is what the user typed to get here: a file named kubectl-swdt is
-// run by kubectl.
+// displayName returns the command as the user typed it: kubectl runs a file named
+// kubectl-swdt for "kubectl swdt".
 func displayName(program string) string {
 	name := strings.TrimSuffix(filepath.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
 	if rest, ok := strings.CutPrefix(name, pluginPrefix); ok {
@@ -91,7 +91,7 @@ func displayName(program string) string {
 	return "swdt"
 }
 
-// group is a command that only holds others.
+// group returns a command that only has subcommands.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: noArguments,
@@ -101,7 +101,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagNames of a command and all above it.
+// flagNames returns the flags of a command and of all its parents.
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, set := range []interface{ VisitAll(func(*flag)) }{cmd.LocalFlags(), cmd.InheritedFlags()} {

@@ -1,61 +1,46 @@
 package cli
 
 import (
+	"context"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/livetable"
 )
 
-// rowOptions are the flags of a table of which people sort and choose rows.
-type rowOptions struct {
-	sort   string
-	filter string
-}
-
-// column is something that rows are sorted by: numbers the most first, names in
-// natural order. Without compare it is the order in which they are listed.
-type column[R any] struct {
-	name    string
-	compare func(a, b R) int
-}
-
-func columnNames[R any](columns []column[R]) (all []string) {
-	for _, c := range columns {
-		all = append(all, c.name)
-	}
-	return all
-}
+// rowFlags are the flags of a table that users sort and filter.
+type rowFlags struct{ livetable.Choice }
 
 // addFlags adds --sort by these columns, the first of which is the default, and
 // --filter by text in these fields.
-func (o *rowOptions) addFlags(cmd *cobra.Command, fields string, columns []string) {
-	cmd.Flags().StringVar(&o.sort, "sort", columns[0], "sort the table by this `column`: "+inWords(columns))
-	cmd.Flags().StringVar(&o.filter, "filter", "", "only what has this `text` in its "+fields)
+func (o *rowFlags) addFlags(cmd *cobra.Command, fields string, columns []string) {
+	cmd.Flags().StringVar(&o.Sort, "sort", columns[0], "sort the table by this `column`: "+ui.Alternatives(columns))
+	cmd.Flags().StringVar(&o.Filter, "filter", "", "only what has this `text` in its "+fields)
 	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(columns, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// complete refuses a column that the table does not have.
-func (o *rowOptions) complete(columns []string) error {
-	if slices.Contains(columns, o.sort) {
+// complete rejects a column that the table does not have.
+func (o *rowFlags) complete(columns []string) error {
+	if slices.Contains(columns, o.Sort) {
 		return nil
 	}
-	if similar := closest(o.sort, columns); similar != "" {
-		return usagef("--sort %s: the columns are %s; did you mean %s?", o.sort, inWords(columns), similar)
+	if similar := closest(o.Sort, columns); similar != "" {
+		return usagef("--sort %s: the columns are %s; did you mean %s?", o.Sort, ui.Alternatives(columns), similar)
 	}
-	return usagef("--sort %s: use %s", o.sort, inWords(columns))
+	return usagef("--sort %s: use %s", o.Sort, ui.Alternatives(columns))
 }
 
-// matches reports whether one of the texts has the filter's, in any case of letters.
-func (o *rowOptions) matches(texts ...string) bool {
-	wanted := strings.ToLower(o.filter)
-	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), wanted) })
-}
-
-// sortRows sorts rows by the column of that name; equal rows keep their order.
-func sortRows[R any](rows []R, columns []column[R], name string) {
-	i := slices.IndexFunc(columns, func(c column[R]) bool { return c.name == name })
-	if i >= 0 && columns[i].compare != nil {
-		slices.SortStableFunc(rows, columns[i].compare)
+// tableKeys returns the keys of a table on stdout, and a context that q ends. The keys are
+// nil if no user can type them. The caller must end the keys.
+func (a *app) tableKeys(ctx context.Context, columns []string, sort string) (context.Context, *livetable.Keys) {
+	terminal, ok := a.streams.In.(*os.File)
+	if !ok || !a.inText() || a.global.readsStdin() || !isTerminal(terminal) || !a.canDraw(a.streams.Out) {
+		return ctx, nil
 	}
+	return livetable.NewKeys(ctx, terminal, livetable.NewView(columns, sort), livetable.KeyOptions{
+		Quit: &InterruptedError{Signal: "q"}, Begun: func() { a.keysWork.Store(true) },
+	})
 }

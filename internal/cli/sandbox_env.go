@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
-// exportConfig is the command with which a shell uses a node file from then on.
+// exportConfig returns the shell command that makes a node file the default.
 func exportConfig(file string) string {
 	if runtime.GOOS == "windows" {
 		return fmt.Sprintf("$env:%s = '%s'", configVariable, strings.ReplaceAll(file, "'", "''"))
@@ -25,7 +25,7 @@ func exportConfig(file string) string {
 	return "export " + configVariable + "=" + file
 }
 
-// writeSandboxUp writes what a sandbox is and the commands to go on with.
+// writeSandboxUp prints a sandbox and the commands to continue with.
 func writeSandboxUp(w io.Writer, info sandbox.Info) error {
 	commands := []string{exportConfig(info.Config), "swdt status"}
 	switch {
@@ -38,8 +38,8 @@ func writeSandboxUp(w io.Writer, info sandbox.Info) error {
 	return err
 }
 
-// offerSandbox adds a sandbox to the remedy of a missing node file: the one that
-// runs, or the command that starts one.
+// offerSandbox adds a sandbox to the remedy of a missing node file: the running one,
+// or the command that starts one.
 func offerSandbox(err error) error {
 	missing, ok := errors.AsType[*config.Error](err)
 	if !ok || len(missing.Problems) == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (o *sandboxOptions) nameFrom(args []string) error {
 	return nil
 }
 
-// sandboxError makes what is wrong with the command line a usage error.
+// sandboxError turns a mistake on the command line into a usage error.
 func sandboxError(ctx context.Context, err error) error {
 	var asked *sandbox.RequestError
 	if errors.As(err, &asked) {
@@ -49,8 +50,8 @@ func (a *app) sandboxDownCommand() *cobra.Command {
 		Use:        "down [NAME…]",
 		Short:      "End sandboxes and remove their state",
 		SuggestFor: []string{"stop", "delete", "rm", "remove", "destroy", "kill"},
-		Long: `Ends sandboxes and removes their state: those named, else the one called
-` + sandbox.DefaultName + `. With --all it ends every one, and asks first unless --yes.`,
+		Long: `Ends sandboxes and removes their state: those named, else the one with the name
+` + sandbox.DefaultName + `. With --all it ends all of them, and asks first unless --yes is set.`,
 		Example: examples(
 			"sandbox down", "",
 			"sandbox down second third", "",
@@ -75,7 +76,7 @@ type sandboxEnds struct {
 	Sandboxes []sandboxEnd `json:"sandboxes"`
 }
 
-// sandboxEnd is what came of one sandbox.
+// sandboxEnd is the result for one sandbox.
 type sandboxEnd struct {
 	Name  string `json:"name"`
 	Ended bool   `json:"ended"`
@@ -113,7 +114,7 @@ func sandboxNames(list []sandbox.Info) (names []string) {
 	return names
 }
 
-// endSandboxes ends as many as it can.
+// endSandboxes ends all named sandboxes and goes on after a failure.
 func endSandboxes(ctx context.Context, o sandbox.Options, names []string) (ends []sandboxEnd, failed error) {
 	ends = []sandboxEnd{}
 	for _, name := range names {
@@ -150,8 +151,8 @@ type sandboxList struct {
 	Sandboxes []sandbox.Info `json:"sandboxes"`
 }
 
-// names implements namer.
-func (l sandboxList) names() (all []string) {
+// Names implements namer.
+func (l sandboxList) Names() (all []string) {
 	for _, name := range sandboxNames(l.Sandboxes) {
 		all = append(all, "sandbox/"+name)
 	}
@@ -163,7 +164,7 @@ func (a *app) sandboxStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status [NAME]",
 		Aliases:           []string{"ls", "list"},
-		Short:             "List the sandboxes that run",
+		Short:             "List running sandboxes",
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: o.complete,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -194,12 +195,20 @@ func (a *app) runSandboxStatus(ctx context.Context, o *sandboxOptions) error {
 func writeSandboxes(w io.Writer, list []sandbox.Info, none string) error {
 	var rows [][]string
 	for _, info := range list {
-		rows = append(rows, []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config})
+		row := []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config}
+		if ui.IsWide(w) {
+			row = append(row, strconv.Itoa(info.PID), strconv.Itoa(info.Pods), info.Kubeconfig, info.Log)
+		}
+		rows = append(rows, row)
 	}
-	return ui.TableOr(w, none, []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}, rows)
+	header := []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}
+	if ui.IsWide(w) {
+		header = append(header, "PID", "PODS", "KUBECONFIG", "LOG")
+	}
+	return ui.TableOr(w, none, header, rows)
 }
 
-// complete completes the names of the sandboxes that run.
+// complete completes the names of the running sandboxes.
 func (o *sandboxOptions) complete(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()

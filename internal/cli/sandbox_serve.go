@@ -6,8 +6,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
-// sandboxBehindSSHDCommands make any OpenSSH server the front of a Wine
-// sandbox's prefix: the ForceCommand and the SFTP subsystem of its sshd_config.
+// sandboxBehindSSHDCommands put any OpenSSH server in front of a Wine sandbox's
+// prefix: they are the ForceCommand and the SFTP subsystem of its sshd_config.
 func (a *app) sandboxBehindSSHDCommands() []*cobra.Command {
 	return []*cobra.Command{a.sandboxShellCommand(), a.sandboxSFTPCommand()}
 }

@@ -14,16 +14,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/hns/hnstest"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// TestMain makes this test binary swdt itself when it is run under that name,
-// also in the background of a sandbox.
+// TestMain makes this test binary behave as swdt when it runs under that name,
+// also as the background process of a sandbox.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"swdt":         swdt,
@@ -39,8 +39,8 @@ func swdt() {
 	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
 }
 
-// agent stands for the embedded one: by its hash the simulated Windows knows
-// that it is to run the agent's code.
+// agent stands for the embedded one: its hash makes the simulated Windows run the
+// agent's code.
 func agent() (agentbin.Agent, error) {
 	if os.Getenv("SWDT_TEST_NO_AGENT") != "" {
 		return agentbin.Agent{}, agentbin.ErrNotEmbedded
@@ -71,14 +71,14 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
-			"calico": calicoNetwork, "matches": matches,
+			"calico": calicoNetwork, "matches": matches, "wider": wider,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
 
-// endSandboxes ends those that a script which failed left running.
+// endSandboxes ends the sandboxes that a failed script has left.
 func endSandboxes(t *testing.T, stateDir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -93,7 +93,7 @@ func endSandboxes(t *testing.T, stateDir string) {
 	}
 }
 
-// exits CODE ARG… runs swdt and demands that exit code.
+// exits CODE ARG… runs swdt and requires that exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: exits CODE ARG…")
@@ -121,7 +121,7 @@ func binary(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), simulated.Binary(spec), 0o755))
 }
 
-// longscript FILE writes a script that no command line could hold.
+// longscript FILE writes a script that is too long for a command line.
 func longScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: longscript FILE")
@@ -130,8 +130,8 @@ func longScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script), 0o644))
 }
 
-// append FILE OTHER… joins node files. A section of spec that an other one begins
-// with takes the place of the one before.
+// append FILE OTHER… joins node files. If another file begins with a section of spec that
+// the file has already, the section replaces the earlier one.
 func appendFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: append FILE OTHER…")
@@ -147,7 +147,7 @@ func appendFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all), 0o600))
 }
 
-// withoutSection removes a line and those below it that are indented deeper.
+// withoutSection removes a line and the more deeply indented lines below it.
 func withoutSection(text, section string) string {
 	var kept strings.Builder
 	inside := false
@@ -165,8 +165,8 @@ func withoutSection(text, section string) string {
 	return kept.String()
 }
 
-// calico FOLDER writes the network of a Calico node, for the node's folder of what
-// HNS answers with.
+// calico FOLDER writes the network of a Calico node to the folder from which the node
+// takes the answers of HNS.
 func calicoNetwork(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: calico FOLDER")

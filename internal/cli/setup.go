@@ -18,15 +18,15 @@ func (a *app) setupCommand() *cobra.Command {
 	o := &setupOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "setup [flags]",
-		Short: "Bring Windows to what the node file's setup says",
-		Long: `Brings the node to what spec.setup of its node file says: Remote Desktop, SSH
+		Short: "Configure Windows as spec.setup of the node file says",
+		Long: `Configures the node as spec.setup of its node file says: Remote Desktop, SSH
 keys, hosts entries, environment and PATH, firewall rules, Windows features, and
-Chocolatey with packages. Each is compared first and changed only if it differs,
-so a second run finds nothing to do; what the file does not mention is left
-alone.
+Chocolatey with packages. It compares each setting first and changes it only if
+it differs, so a second run finds nothing to do. Settings that the file does not
+mention stay as they are.
 
-A change that takes effect after a reboot ends with exit code 1 and says so,
-unless --allow-reboot lets swdt reboot the node and go on.`,
+If a change needs a reboot to take effect, swdt says so and ends with exit code
+1, unless --allow-reboot lets it reboot the node and go on.`,
 		Example: examples(
 			"setup", "",
 			"setup --dry-run", "what would change",
@@ -46,16 +46,15 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 	}
 	s.warnOfOtherMeanings()
 	options := plan.Options{DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
 		steps := setup.Steps(doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
 		done, err := plan.Run(ctx, n, steps, options, r)
-		return stepsOutcome{Steps: done}, err
+		return plan.Result{Steps: done}, err
 	})
 	return a.printSteps(results, "the node file has no spec.setup")
 }
 
-// warnOfOtherMeanings names the fields that an older swdt understood
-// differently.
+// warnOfOtherMeanings names the fields that an older swdt interpreted differently.
 func (s *session) warnOfOtherMeanings() {
 	for _, document := range s.documents {
 		for _, warning := range document.OtherMeanings {

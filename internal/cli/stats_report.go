@@ -8,19 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/localfile"
-	"github.com/swdt-dev/swdt/internal/stats/report"
-	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func (a *app) statsReportCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "report RECORDING [RECORDING] [flags]",
-		Short: "A recording, or two, as one HTML page",
+		Short: "Make an HTML page of one or two recordings",
 		Long: `Writes a page with a chart for each container: reported and computed cores over
-time, what cannot be marked, the numbers where you point. The page is one file
-that needs nothing else and fetches nothing: to send, to keep, to print.`,
+time, with impossible values marked and the numbers under the pointer. The page
+is one file and fetches nothing.`,
 		Example: examples("stats report before.swdt", "", "stats report before.swdt after.swdt -w both.html", "side by side"),
 		Args:    arguments(cobra.RangeArgs(1, 2)),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.runStatsReport(args, out) },
@@ -29,11 +28,6 @@ that needs nothing else and fetches nothing: to send, to keep, to print.`,
 	cmd.Flags().StringVarP(&out, "out", "w", "report.html", "`file` to write; - is stdout")
 	must(cmd.MarkFlagFilename("out"))
 	return cmd
-}
-
-// writtenFile is the result of a command that writes a file.
-type writtenFile struct {
-	File string `json:"file"`
 }
 
 func (a *app) runStatsReport(paths []string, out string) error {
@@ -68,10 +62,8 @@ func (a *app) runStatsReport(paths []string, out string) error {
 	if err := os.WriteFile(out, page.Bytes(), localfile.Private); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	return a.print(writtenFile{out}, func(p *ui.Page) error {
-		_, err := fmt.Fprintln(p, out)
-		return err
-	})
+	written := report.Written{File: out}
+	return a.print(written, written.WriteText)
 }
 
 func sameFile(a, b string) bool {

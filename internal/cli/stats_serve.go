@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/stats"
-	"github.com/swdt-dev/swdt/internal/stats/export"
-	"github.com/swdt-dev/swdt/internal/stats/record"
+	"github.com/swdt-dev/swdt/internal/inspect/stats"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/export"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
 )
 
 // statsServeOptions are the flags of stats serve.
@@ -26,18 +26,18 @@ func (a *app) statsServeCommand() *cobra.Command {
 	var o statsServeOptions
 	cmd := forNodes(&cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Reported and computed cores, for Prometheus",
-		Long: `Watches as stats watch does and serves what it sees at /metrics: per container the
-reported and the computed cores, CPU time, memory, limit and the sample's age, and
-counters of verdicts. Until Ctrl-C. It listens on loopback unless told otherwise:
-whoever reaches the address reads the names of your pods. Requests that name another
-host than an IP address, localhost or a --host are refused, so that a web page in your
-browser cannot read them.`,
+		Short: "Serve reported and computed cores to Prometheus",
+		Long: `Watches as stats watch does and serves the values at /metrics until Ctrl-C: for
+each container the reported and the computed cores, CPU time, memory, limit and
+the age of the sample, and counters of verdicts. It listens on loopback by
+default: clients of the address can read the names of your pods. It refuses
+requests for a host that is no IP address, localhost or --host, so that a web
+page in your browser cannot read them.`,
 		Example: examples("stats serve", "", "stats serve --listen 127.0.0.1:9750 --source cri,summary", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runStatsServe(cmd.Context(), o) },
 	})
-	o.addFlags(cmd)
+	o.addFlags(a, cmd)
 	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:9750", "`address` to serve at")
 	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "further host `names` to answer to, as Prometheus asks for them")
 	return cmd
@@ -74,15 +74,15 @@ func (a *app) runStatsServe(ctx context.Context, o statsServeOptions) error {
 	return err
 }
 
-// serving gives what is seen to Prometheus.
+// serving exposes the observations to Prometheus.
 type serving struct {
 	exporter *export.Exporter
 	follower *stats.Follower
 }
 
-func (s *serving) node(record.NodeFacts) error { return nil }
+func (s *serving) Node(record.NodeFacts) error { return nil }
 
-func (s *serving) reading(r stats.Reading) error {
+func (s *serving) Reading(r stats.Reading) error {
 	s.exporter.Add(r, s.follower.Add(r))
 	return nil
 }

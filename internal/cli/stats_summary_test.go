@@ -12,12 +12,12 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// clusterOf has a Windows node, and a pod there whose kubelet reports what the
-// label says.
+// clusterOf returns the kubeconfig of a cluster with a Windows node, and a pod there for
+// which the kubelet reports the CPU usage in reports, or the real one if that is empty.
 func clusterOf(t *testing.T, reports string) (kubeconfig string) {
 	t.Helper()
 	control, err := cluster_simulated.Start(cluster_simulated.Options{})
@@ -58,7 +58,7 @@ func clusterOf(t *testing.T, reports string) (kubeconfig string) {
 	return kubeconfig
 }
 
-// What the kubelet says through the API server alone, whole: no SSH, no node file.
+// The kubelet's summary through the API server works alone, without SSH and node file.
 func TestStatsOfTheSummaryAlone(t *testing.T) {
 	for _, c := range []struct {
 		reports string
@@ -83,7 +83,7 @@ func TestStatsOfTheSummaryAlone(t *testing.T) {
 	}
 }
 
-// A check that had no time to watch for as long as it was told to has not passed.
+// A check that could not watch for the whole requested time has not passed.
 func TestAWatchThatIsCutShort(t *testing.T) {
 	for _, c := range []struct {
 		flags []string
@@ -91,7 +91,7 @@ func TestAWatchThatIsCutShort(t *testing.T) {
 	}{
 		{[]string{"--for", "1h", "--timeout", "300ms", "--fail-on", "zero"}, 1},
 		{[]string{"--for", "300ms", "--timeout", "1h", "--fail-on", "missing"}, 0},
-		{[]string{"--timeout", "2s"}, 0}, // it was to end some time
+		{[]string{"--timeout", "2s"}, 0}, // no duration was requested
 	} {
 		var out, story bytes.Buffer
 		code := cli.Run(context.Background(), ui.Streams{Out: &out, Err: &story}, append([]string{

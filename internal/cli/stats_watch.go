@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/stats"
-	"github.com/swdt-dev/swdt/internal/stats/record"
+	"github.com/swdt-dev/swdt/internal/inspect/stats"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/livetable"
 )
 
 // statsWatchOptions are the flags of stats watch.
@@ -26,37 +27,38 @@ type statsWatchOptions struct {
 	fatal []stats.Verdict
 }
 
-// formatCSV is a format of stats watch.
+// formatCSV is the CSV format of stats watch.
 const formatCSV = "csv"
 
 func (a *app) statsWatchCommand() *cobra.Command {
 	var o statsWatchOptions
 	cmd := forNodes(&cobra.Command{
 		Use:   "watch [flags]",
-		Short: "Reported and computed cores, side by side, as they come",
-		Long: `Asks for statistics every second and shows, for each container, the cores that
-are reported (usageNanoCores), those computed from its counter of CPU time
-(usageCoreNanoSeconds) over at least 10 s, and a verdict where what is reported
-cannot be. On a terminal it is a live table, which --sort sorts, otherwise a line
-for each sample.
+		Short: "Compare reported CPU usage with actual CPU time",
+		Long: `Asks for statistics every second and shows, for each container, the reported
+cores (usageNanoCores), the cores computed from its counter of CPU time
+(usageCoreNanoSeconds) over at least 10 s, and a verdict if the reported value
+cannot be true. On a terminal it is a live table with keys (s sorts by the next
+column, S reverses, / filters, ? shows all keys, q quits), otherwise a line for
+each sample.
 
 Sources (--source):
 
   cri      the container runtime's ListContainerStats
   summary  the kubelet's /stats/summary, through the API server; alone it needs
            no SSH and no node file: -n then names nodes of the cluster
-  node     CPU time of the process that the runtime names as the container's
+  node     CPU time of the container's process, as the runtime names it
 
 Verdicts (for --fail-on):
 
 ` + verdictsHelp() + `
---callers asks with that many more at the same moments: what containerd 1.7 and
-newer reports depends on who else asks.
+--callers adds that many callers that ask at the same moments: the answers of
+containerd 1.7 and newer depend on the other callers.
 
-With --fail-on it ends with exit code 5 if one of the verdicts was given, at the
-end of --for or without --for at the first one, and also if no sample could have
-got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A shorter
---for is refused.`,
+With --fail-on the exit code is 5 if a sample got one of the verdicts, at the
+end of --for or, without --for, at the first one; and also if no sample could
+have got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A
+shorter --for is refused.`,
 		Example: examples(
 			"stats watch", "",
 			"stats watch --callers 2 --for 1m --fail-on zero", "is this containerd one of those?",
@@ -67,22 +69,14 @@ got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A shorte
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatsWatch(cmd.Context(), o) },
 	})
-	o.addFlags(cmd)
-	o.choice.addFlags(cmd, "NAMESPACE/POD/CONTAINER", columnNames(statsColumns()))
+	o.addFlags(a, cmd)
+	o.choice.addFlags(cmd, "NAMESPACE/POD/CONTAINER", monitor.Columns())
 	cmd.Flags().DurationVar(&o.duration, "for", 0, "watch for this `time`, such as 2m (default until Ctrl-C)")
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` to record to, behind what it holds")
 	must(cmd.MarkFlagFilename("record"))
-	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(names(stats.Verdicts()), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(stats.VerdictNames(stats.Verdicts()), cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
-}
-
-func names(verdicts []stats.Verdict) []string {
-	var all []string
-	for _, v := range verdicts {
-		all = append(all, string(v))
-	}
-	return all
 }
 
 func verdictsHelp() string {
@@ -97,7 +91,7 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if err := o.choice.complete(columnNames(statsColumns())); err != nil {
+	if err := o.choice.complete(monitor.Columns()); err != nil {
 		return err
 	}
 	if o.fatal, err = stats.ParseVerdicts(o.failOn); err != nil {
@@ -109,26 +103,47 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	if err := o.checkable(); err != nil {
 		return err
 	}
-	w := &statsWatch{
-		options: o, follower: stats.NewFollower(o.tolerance), tally: stats.NewTally(),
-		found: newFindings(o.fatal), printer: a.statsPrinter(o),
-		say: func(text string) { fmt.Fprintln(a.streams.Err, ui.PrintableLines(text)) }, failing: map[string]bool{},
+	ctx, keys := a.tableKeys(ctx, monitor.Columns(), o.choice.Sort)
+	defer keys.End()
+	show := &monitor.Show{
+		Printer: a.statsPrinter(o, keys), Check: monitor.NewCheck(o.fatal), FirstFinding: o.duration == 0 && len(o.fatal) > 0,
+		Warn: func(text string) { fmt.Fprintln(a.streams.Err, ui.PrintableLines(text)) },
 	}
+	show.Begin(o.tolerance)
 	if o.record != "" {
-		if w.recorder, err = record.Create(o.record, o.meta()); err != nil {
+		if show.Recorder, err = record.Create(o.record, o.meta()); err != nil {
 			return err
 		}
 	}
-	err = a.observe(ctx, &o.statsOptions, o.duration, w)
-	err = errors.Join(err, w.end(a.page(), err == nil && a.inText()))
+	err = a.observe(ctx, &o.statsOptions, o.duration, show)
+	keys.End() // the output after this is not a table
+	err = errors.Join(err, show.End(a.page(), err == nil && a.inText()), keys.Quit())
 	if err != nil || len(o.fatal) == 0 {
 		return err
 	}
-	return w.found.result()
+	err = show.Check.Result()
+	var failed *monitor.FailedError
+	if errors.As(err, &failed) {
+		return &exitError{code: exitFinding, err: failed}
+	}
+	return err
 }
 
-// checkable refuses a check that could only pass: one that ends before a rule has the
-// samples that it needs, or asks a source that no rule is about.
+func (a *app) statsPrinter(o statsWatchOptions, keys *livetable.Keys) monitor.Printer {
+	switch {
+	case a.format() == formatCSV:
+		return monitor.NewCSV(a.streams.Out)
+	case !a.inText():
+		records := a.records(a.streams.Out)
+		return monitor.NewRecords(func(s monitor.Sample) error { return records.write(s) })
+	case a.canDraw(a.streams.Out):
+		return monitor.NewTable(a.streams.Out, o.choice.Sort, keys)
+	}
+	return monitor.NewLines(a.page(), o.callers > 0)
+}
+
+// checkable rejects a check that could only pass: one that ends before a rule has the
+// samples that it needs, or that asks a source that no rule checks.
 func (o *statsWatchOptions) checkable() error {
 	if len(o.fatal) == 0 {
 		return nil
@@ -138,101 +153,10 @@ func (o *statsWatchOptions) checkable() error {
 	}
 	for _, v := range o.fatal {
 		rule, _ := stats.RuleOf(v)
-		// The first answer and the last may be an interval off.
+		// The first and the last answer may each be off by an interval.
 		if least := rule.Needs + 2*o.interval; o.duration > 0 && rule.Needs > 0 && o.duration < least {
 			return usagef("--for %s is too short for --fail-on %s, which looks at %s of samples: use --for %s or more", o.duration, v, rule.Needs, least)
 		}
 	}
 	return nil
 }
-
-// statsWatch is a watch that a person looks at, or a file, or a check.
-type statsWatch struct {
-	options  statsWatchOptions
-	follower *stats.Follower
-	tally    *stats.Tally
-	recorder *record.Writer
-	printer  statsPrinter
-	found    *findings
-	say      func(string)
-	failing  map[string]bool // by node and source
-}
-
-func (w *statsWatch) node(facts record.NodeFacts) error {
-	if facts.Note != "" {
-		w.say(facts.Name + ": " + facts.Note)
-	}
-	if w.recorder == nil {
-		return nil
-	}
-	return w.recorder.AddNode(facts)
-}
-
-func (w *statsWatch) reading(r stats.Reading) error {
-	if w.recorder != nil {
-		if err := w.recorder.Add(r); err != nil {
-			return err
-		}
-	}
-	w.complain(r)
-	rows := w.follower.Add(r)
-	w.tally.Add(r, rows)
-	w.found.add(r, rows)
-	if err := w.printer.rows(r, rows); err != nil {
-		return err
-	}
-	if w.options.duration == 0 && len(w.options.fatal) > 0 && w.found.any() {
-		return errEnough
-	}
-	return nil
-}
-
-// complain of a source that fails, once each time it begins to. Other callers meet
-// what the first one does.
-func (w *statsWatch) complain(r stats.Reading) {
-	if r.Caller != 0 {
-		return
-	}
-	of := r.Node + ": " + string(r.Source)
-	if failing := r.Err != ""; failing != w.failing[of] {
-		w.failing[of] = failing
-		if failing {
-			w.say(fmt.Sprintf("warning: %s does not answer: %s", of, r.Err))
-		}
-	}
-}
-
-// end finishes the recording, and sums up where there is something to.
-func (w *statsWatch) end(out io.Writer, summary bool) error {
-	err := w.printer.end()
-	if w.recorder != nil {
-		err = errors.Join(err, w.recorder.Close())
-	}
-	if summary {
-		err = errors.Join(err, writeSummaries(out, w.tally.Summaries()))
-	}
-	return err
-}
-
-func writeSummaries(out io.Writer, summaries []stats.SourceSummary) error {
-	var rows [][]string
-	for _, s := range summaries {
-		rows = append(rows, []string{
-			string(s.Source), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples), stats.Counts(s.Verdicts, "%d"),
-			ratio(s.Ratio), latency(s.LatencySeconds.Median), latency(s.LatencySeconds.P95),
-		})
-	}
-	if _, err := fmt.Fprintln(out); err != nil {
-		return err
-	}
-	return ui.Table(out, []string{"SOURCE", "CONTAINERS", "ANSWERS", "SAMPLES", "VERDICTS", "REPORTED/COMPUTED", "LATENCY", "95 %"}, rows)
-}
-
-func ratio(d stats.Distribution) string {
-	if d.Count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", d.Median, d.Min, d.Max)
-}
-
-func latency(seconds float64) string { return ui.Seconds(time.Duration(seconds * 1e9)) }

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/source"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -18,11 +18,12 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:        "status [flags]",
 		SuggestFor: []string{"get", "info", "describe", "state"},
 		Short:      "Show what runs on nodes and what differs from the node file",
-		Long: `Shows each node's Windows and, for each component of the node file, its version,
-hash, service and process, and whether it is what the node file's source has now.
-The containerd and kubelet of a node that has joined a cluster show without a
-provisioner too, compared with the versions that the node file has for a join. An
-unfinished transaction shows as well. Nothing is changed.`,
+		Long: `Shows the Windows of each node and, for each component of the node file, its
+version, hash, service and process, and whether the source of the node file has
+another binary now. The node's containerd, kubelet and kube-proxy are listed
+without a provisioner too: containerd and kubelet compared with the versions
+that the node file has for a join, kube-proxy without a comparison. An
+unfinished transaction is listed as well. The command changes nothing.`,
 		Example: examples(
 			"status", "",
 			"status -o json", "for scripts",
@@ -37,13 +38,13 @@ func (a *app) runStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := deploy.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (deploy.NodeStatus, error) {
-		return deploy.Status(ctx, n, doc, options, r)
+	options := push.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeStatus, error) {
+		return push.Status(ctx, n, doc, options, r)
 	})
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
-		return failed // it says all there is to say
+		return failed // the error already has everything that the result would have
 	}
 	for _, result := range results {
 		for i := range result.Value.Components {
@@ -51,7 +52,7 @@ func (a *app) runStatus(ctx context.Context) error {
 			c.Message = a.remedies(result.Name(), c.Message)
 		}
 	}
-	report := deploy.NewStatusReport(results)
+	report := push.NewStatusReport(results)
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}

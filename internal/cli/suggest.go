@@ -2,10 +2,10 @@ package cli
 
 import "strings"
 
-// closest is the candidate that a person most probably meant, or nothing. Of several
-// it is the longest: a letter that was left out is the most common slip.
+// closest returns the candidate that the user most probably meant, or "". Of several
+// it returns the longest, since omitting a letter is the most common slip.
 func closest(typed string, candidates []string) string {
-	best, distance := "", 2 // one slip; two, such as swapped letters, in what is not short
+	best, distance := "", 2 // one slip; in words longer than 3, two, such as swapped letters
 	if len(typed) > 3 {
 		distance = max(3, len(typed)/3+1)
 	}
@@ -25,7 +25,7 @@ func closest(typed string, candidates []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance.
+// edits returns the Levenshtein distance.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -6,11 +6,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// isTerminal reports whether a stream is a person's terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool { return ui.IsTerminal(stream) }
 
-// canDraw reports whether what is drawn on a stream can be drawn over: it is a
-// terminal that knows how to move its cursor and that has a width.
+// canDraw reports whether swdt can redraw its output on a stream: a terminal that can
+// move its cursor and that has a width.
 func (a *app) canDraw(stream any) bool {
 	terminal, ok := stream.(*ui.Terminal)
 	if !ok || a.env.Getenv("TERM") == "dumb" {
@@ -20,7 +20,7 @@ func (a *app) canDraw(stream any) bool {
 	return err == nil && width > 0
 }
 
-// hasColour reports whether a stream shows colours and the user wants them
+// hasColour reports whether a stream supports colours and the user wants them
 // (https://no-color.org).
 func (a *app) hasColour(stream any) bool {
 	return isTerminal(stream) && a.env.Getenv("NO_COLOR") == "" && a.env.Getenv("TERM") != "dumb"

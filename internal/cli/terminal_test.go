@@ -22,10 +22,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// terminal is one with a person at it.
+// terminal is a terminal with a user.
 type terminal struct {
 	t        *testing.T
-	keyboard *os.File // the person's end
+	keyboard *os.File // the user's end
 	*os.File          // the command's end
 
 	mutex   sync.Mutex
@@ -65,7 +65,7 @@ func (term *terminal) watch() {
 		term.mutex.Unlock()
 		select {
 		case term.more <- struct{}{}:
-		default: // it is looked at anyway
+		default: // the state is checked in any case
 		}
 		if err != nil {
 			if !errors.Is(err, syscall.EIO) && !errors.Is(err, io.EOF) {
@@ -76,11 +76,20 @@ func (term *terminal) watch() {
 	}
 }
 
-// hangUp closes the command's end and gives all that was shown.
+// hangUp closes the command's end and returns everything that was shown.
 func (term *terminal) hangUp() string {
 	_ = term.Close() // it may be closed already
 	<-term.ended
 	return term.text()
+}
+
+// press types keys. After a live table that reads keys, it ends the pending read, which
+// would keep the terminal open.
+func (term *terminal) press(keys string) {
+	term.t.Helper()
+	if _, err := term.keyboard.WriteString(keys); err != nil {
+		term.t.Error(err)
+	}
 }
 
 func (term *terminal) text() string {
@@ -89,10 +98,10 @@ func (term *terminal) text() string {
 	return term.shown.String()
 }
 
-// hung is when what is awaited does not come any more.
+// hung is the time after which an awaited event will not happen any more.
 const hung = 2 * time.Minute
 
-// await waits until what was shown is so.
+// await waits until the shown text meets the condition.
 func (term *terminal) await(what string, so func(text string) bool) {
 	term.t.Helper()
 	limit := time.After(hung)
@@ -107,7 +116,7 @@ func (term *terminal) await(what string, so func(text string) bool) {
 	}
 }
 
-// typed is what a person types.
+// typed types text as the user would.
 func (term *terminal) typed(text string) {
 	term.t.Helper()
 	if _, err := term.keyboard.WriteString(text); err != nil {
@@ -115,8 +124,8 @@ func (term *terminal) typed(text string) {
 	}
 }
 
-// begin runs swdt, which closes a terminal that its stdout is behind itself, as a
-// process does.
+// begin runs swdt. If its stdout is a terminal, begin closes that at the end, as the end
+// of a process would.
 func (w *workplace) begin(ctx context.Context, streams ui.Streams, args ...string) <-chan int {
 	w.t.Helper()
 	w.t.Setenv("XDG_CACHE_HOME", filepath.Join(w.folder, "cache"))
@@ -125,23 +134,23 @@ func (w *workplace) begin(ctx context.Context, streams ui.Streams, args ...strin
 	go func() {
 		ended := cli.Run(ctx, streams, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 		if closer, ok := streams.Out.(io.Closer); ok {
-			_ = closer.Close() // nothing is left to be said about it
+			_ = closer.Close() // an error here has no consequence
 		}
 		code <- ended
 	}()
 	return code
 }
 
-// endOfDrawing is what a drawing ends with: all below it is cleared.
+// endOfDrawing is the end of each drawing: it clears everything below.
 const endOfDrawing = "\x1b[J"
 
 var control = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
-// drawings are what was drawn, one over the other, without what moves the cursor.
+// drawings returns the successive drawings, without the sequences that move the cursor.
 func drawings(text string) []string {
 	all := strings.Split(text, endOfDrawing)
 	for i := range all {
 		all[i] = strings.ReplaceAll(control.ReplaceAllString(all[i], ""), "\r", "")
 	}
-	return all[:len(all)-1] // behind the last one nothing was drawn
+	return all[:len(all)-1] // nothing was drawn after the last one
 }

@@ -2,20 +2,18 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -28,7 +26,7 @@ type traceOptions struct {
 }
 
 func (a *app) traceCommand() *cobra.Command {
-	return group("trace", "Have containerd and kubelet log more, and put back exactly what was there",
+	return group("trace", "Switch debug logs of containerd and kubelet on and off",
 		a.traceOnCommand(), a.traceOffCommand(), a.traceStatusCommand())
 }
 
@@ -37,22 +35,22 @@ func (a *app) traceOnCommand() *cobra.Command {
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "on [containerd|kubelet]... [flags]",
 		Short: "Switch debug logs on",
-		Long: `Has containerd log at debug level, by its configuration file and its service's
-command line, and kubelet with --v=4, by its service's command line. With --otlp
-a containerd 1.6 or 1.7 also sends its spans to an OpenTelemetry collector that
-the node reaches.
+		Long: `Makes containerd log at debug level, by its configuration file and the command
+line of its service, and kubelet with --v=4, by the command line of its service.
+With --otlp a containerd 1.6 or 1.7 also sends its spans to an OpenTelemetry
+collector that the node reaches.
 
-What was there before is kept on the node, byte for byte, for ` + "`swdt trace off`" + `.
-Both are changed in one transaction, which restarts each once, with those that
-depend on it: if one does not get healthy, its change is taken back (exit code 4)
-and the other is changed alone. A connection that breaks does no harm. A second
-run finds nothing to do; another level changes what is on. Without a name both
-are switched, where they are there.`,
+The node keeps the configuration of before, byte for byte, for ` + "`swdt trace off`" + `.
+One transaction changes both and restarts each once, with the services that
+depend on it. If one does not become healthy, its change is undone (exit code 4)
+and the other is changed alone. A broken connection does no harm. A second run
+finds nothing to do; another level replaces the level of now. Without a name
+both are switched, if the node has them.`,
 		Example: examples(
 			"trace on", "both",
 			"trace on kubelet --v 6", "",
 			"trace on containerd --otlp http://192.168.122.1:4318", "spans too",
-			"logs containerd -f --grep level=debug", "and this shows them",
+			"logs containerd -f --grep level=debug", "show them",
 		),
 		Args:      tracedServices,
 		ValidArgs: trace.Services(),
@@ -69,11 +67,11 @@ func (a *app) traceOffCommand() *cobra.Command {
 	o := &traceOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "off [containerd|kubelet]... [flags]",
-		Short: "Put back what was there before",
-		Long: `Puts the configuration file and the command lines back that were there before
-` + "`swdt trace on`" + `, byte for byte, and restarts the services. Where somebody else
-changed one of them meanwhile it refuses and says what differs; --force puts back
-what was there before, and leaves the changed file beside it as *.swdt-old.`,
+		Short: "Switch debug logs off",
+		Long: `Puts back the configuration file and the command lines that ` + "`swdt trace on`" + `
+changed, byte for byte, and restarts the services. If another program has
+changed one of them since, swdt refuses and prints the difference; --force puts
+back those of before, and keeps the changed file beside it as *.swdt-old.`,
 		Example: examples("trace off", "", "trace off kubelet --dry-run", "what would change"),
 		Args:    tracedServices, ValidArgs: trace.Services(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
@@ -85,13 +83,13 @@ what was there before, and leaves the changed file beside it as *.swdt-old.`,
 func (a *app) traceStatusCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use:   "status",
-		Short: "What is on, since when, and by whom",
+		Short: "Show which debug logs are on, since when, and by whom",
 		Args:  arguments(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runTraceStatus(cmd.Context()) },
 	})
 }
 
-// tracedServices are the names that on and off take.
+// tracedServices checks the service names in the arguments of `trace on` and `trace off`.
 func tracedServices(cmd *cobra.Command, args []string) error {
 	for _, name := range args {
 		if !slices.Contains(trace.Services(), name) {
@@ -101,7 +99,7 @@ func tracedServices(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// complete checks the flags of on.
+// complete checks the flags of `trace on`.
 func (o *traceOptions) complete(services []string) (trace.Options, error) {
 	options := trace.Options{
 		Services: services, ContainerdLevel: o.level, KubeletVerbosity: strconv.Itoa(o.v),
@@ -143,14 +141,14 @@ func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (stepsOutcome, error) {
-		if err := deploy.Settle(ctx, n, options.Holder, a.global.dryRun, r); err != nil {
-			return stepsOutcome{}, err
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+		if err := push.Settle(ctx, n, options.Holder, a.global.dryRun, r); err != nil {
+			return plan.Result{}, err
 		}
 		options := options
 		options.Spec = doc.Node.Spec.Kubernetes
 		done, err := plan.Run(ctx, n, steps(options), plan.Options{DryRun: a.global.dryRun, Holder: options.Holder}, r)
-		return stepsOutcome{Steps: done}, err
+		return plan.Result{Steps: done}, err
 	})
 	return a.printSteps(results, "")
 }
@@ -163,73 +161,9 @@ func (a *app) runTraceStatus(ctx context.Context) error {
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) ([]trace.ServiceStatus, error) {
 		return trace.Status(ctx, n)
 	})
-	report := traceReport{Nodes: []traceNode{}}
-	for _, result := range results {
-		report.Nodes = append(report.Nodes, traceNode{
-			frame: newFrame(result.Name(), resultOK, result.Err), Services: orNone(result.Value),
-		})
-	}
-	if err := a.print(report, report.writeText); err != nil {
+	report := trace.NewReport(results)
+	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
 	return fleet.Failures(results)
-}
-
-// traceReport is the result of trace status.
-type traceReport struct {
-	Nodes []traceNode `json:"nodes"`
-}
-
-type traceNode struct {
-	frame
-	Services []trace.ServiceStatus `json:"services"`
-}
-
-func (r traceReport) writeText(w *ui.Page) error {
-	for _, n := range r.Nodes {
-		if len(r.Nodes) > 1 && n.Error == "" {
-			if _, err := fmt.Fprintln(w, n.Name+":"); err != nil {
-				return err
-			}
-		}
-		var rows [][]string
-		for _, s := range n.Services {
-			rows = append(rows, traceRow(s))
-		}
-		if err := ui.Lines(w, rows); err != nil {
-			return err
-		}
-		for _, s := range n.Services {
-			for _, difference := range s.Differences {
-				if _, err := fmt.Fprintf(w, "  %s: %s\n", s.Name, difference); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// traceRow is a service in one line.
-func traceRow(s trace.ServiceStatus) []string {
-	state := map[trace.State]string{trace.NoService: "no service", trace.Changed: "on, and changed since"}[s.State]
-	if state == "" {
-		state = ui.Words(string(s.State))
-	}
-	row := []string{s.Name, state}
-	if s.State == trace.NoService {
-		return row
-	}
-	level := s.Level
-	if s.Before != "" && s.Before != s.Level {
-		level += " (before: " + s.Before + ")"
-	}
-	row = append(row, level)
-	if s.Since != nil {
-		row = append(row, "since "+s.Since.UTC().Format(time.RFC3339)+" by "+s.By)
-	}
-	if s.LogFile != "" {
-		row = append(row, s.LogFile)
-	}
-	return row
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// noArguments is for the commands that only hold others.
+// noArguments is for commands that only have subcommands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -18,7 +18,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return unknownCommand(cmd, args[0])
 }
 
-// unknownCommand is the error for a word that is no command of cmd.
+// unknownCommand returns the error for a word that is not a subcommand of cmd.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
 	if similar := closestCommand(cmd, word); similar != "" {
@@ -27,8 +27,8 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	return usagef("%s; `%s --help` lists them", what, cmd.CommandPath())
 }
 
-// closestCommand is the command of cmd that a person most probably meant: one
-// that other programs call so, or one that is spelt nearly so.
+// closestCommand returns the subcommand of cmd that the user most probably meant: one
+// that has this name in other programs, or one with a similar spelling.
 func closestCommand(cmd *cobra.Command, word string) string {
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() && slices.Contains(child.SuggestFor, strings.ToLower(word)) {
@@ -48,8 +48,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// arguments makes a wrong number of arguments a usage error that says what is
-// wrong and shows the usage line.
+// arguments turns a wrong number of arguments into a usage error that names the
+// mistake and shows the usage line.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if check(cmd, args) == nil {
@@ -59,7 +59,7 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// wrongArguments says what is wrong with arguments that check refuses.
+// wrongArguments describes what is wrong with arguments that check rejects.
 func wrongArguments(cmd *cobra.Command, args []string, check cobra.PositionalArgs) string {
 	accepts := func(n int) bool { return check(cmd, slices.Repeat([]string{anyArgument(cmd)}, n)) == nil }
 	dash := slices.IndexFunc(args, func(arg string) bool { return len(arg) > 1 && arg[0] == '-' })
@@ -86,10 +86,11 @@ func wrongArguments(cmd *cobra.Command, args []string, check cobra.PositionalArg
 	return fmt.Sprintf("%q is one argument too many", args[most])
 }
 
-// maxArguments is more than any command needs at least.
+// maxArguments is larger than the minimum number of arguments of any command.
 const maxArguments = 4
 
-// anyArgument is an argument of which only the place counts.
+// anyArgument returns a stand-in for an argument, when only the number of arguments
+// matters.
 func anyArgument(cmd *cobra.Command) string {
 	if len(cmd.ValidArgs) > 0 {
 		return cmd.ValidArgs[0]
@@ -106,7 +107,7 @@ func wrongValue(cmd *cobra.Command, args []string) string {
 	return ""
 }
 
-// placeholder is the name of an argument in the command's usage line.
+// placeholder returns the name of an argument in the command's usage line.
 func placeholder(cmd *cobra.Command, index int) string {
 	words := slices.DeleteFunc(strings.Fields(cmd.Use)[1:], func(word string) bool { return word == "[flags]" || word == "--" })
 	if index < len(words) {
@@ -115,13 +116,13 @@ func placeholder(cmd *cobra.Command, index int) string {
 	return "an argument"
 }
 
-// flagError makes a flag that cannot be read a usage error with the nearest
-// right form.
+// flagError turns a flag that cannot be read into a usage error that shows the
+// closest correct form.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
-	// A command that is misspelt leaves its flags to the one above it.
+	// If a command is misspelt, its parent parses its flags.
 	if word := firstWord(cmd, a.args); word != "" && !slices.Contains(commandNames(cmd), word) && cmd.HasAvailableSubCommands() && cmd.ValidateArgs([]string{word}) != nil {
 		return unknownCommand(cmd, word)
 	}
@@ -155,7 +156,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	return usagef("%v; %s", err, lists)
 }
 
-// firstWord is the first of args, below cmd, that is neither a flag nor a flag's
+// firstWord returns the first of args, below cmd, that is neither a flag nor a flag's
 // value.
 func firstWord(cmd *cobra.Command, args []string) string {
 	_, rest, err := cmd.Root().Find(args)
@@ -175,8 +176,7 @@ func firstWord(cmd *cobra.Command, args []string) string {
 	return ""
 }
 
-// takesNext reports whether a flag as it was typed has its value in the next
-// argument.
+// takesNext reports whether a flag, as typed, has its value in the next argument.
 func takesNext(cmd *cobra.Command, typed string) bool {
 	name, long := strings.CutPrefix(typed, "--")
 	if strings.Contains(name, "=") {
@@ -189,7 +189,7 @@ func takesNext(cmd *cobra.Command, typed string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// longWithOneDash is the name of a long flag that was typed as -name, which pflag
+// longWithOneDash returns the name of a long flag that was typed as -name, which pflag
 // reads as -n with the value ame.
 func (a *app) longWithOneDash(cmd *cobra.Command) string {
 	for _, arg := range a.args {
@@ -204,8 +204,8 @@ func (a *app) longWithOneDash(cmd *cobra.Command) string {
 	return ""
 }
 
-// whatIsWrong is said of a value that is none of a flag's type; empty: the type
-// says it itself.
+// whatIsWrong returns the hint for a value that does not fit a flag's type, or "" if
+// the type's own error is clear.
 func whatIsWrong(flagType string) string {
 	switch flagType {
 	case "duration":
@@ -220,7 +220,7 @@ func whatIsWrong(flagType string) string {
 	return ""
 }
 
-// dryRunnable marks the commands that --dry-run means something to.
+// dryRunnable marks the commands that support --dry-run.
 const dryRunnable = "swdt-dry-run"
 
 // canDryRun marks a command that shows with --dry-run what it would change.
@@ -232,8 +232,8 @@ func canDryRun(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// checkDryRun refuses --dry-run where a command would ignore it: who believes
-// that nothing happens must be right.
+// checkDryRun rejects --dry-run for a command that would ignore it: a user who relies
+// on it must be able to trust that nothing changes.
 func (a *app) checkDryRun(cmd *cobra.Command) error {
 	if !a.global.dryRun || cmd.Annotations[dryRunnable] != "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -24,7 +24,7 @@ func (a *app) versionCommand() *cobra.Command {
 type versionInfo struct {
 	Version  string       `json:"version"`
 	Commit   string       `json:"commit"`
-	Modified bool         `json:"modified"` // built from a tree with changes
+	Modified bool         `json:"modified"` // built from a tree with uncommitted changes
 	Go       string       `json:"go"`
 	Platform string       `json:"platform"`
 	Agent    versionAgent `json:"agent"`
@@ -49,7 +49,7 @@ func (a *app) runVersion() error {
 	return a.print(info, info.writeText)
 }
 
-// complete asks Go for what the build did not say.
+// complete fills in from Go's build information what the build did not set.
 func (i *versionInfo) complete() {
 	if build, ok := debug.ReadBuildInfo(); ok {
 		if i.Version == "" && build.Main.Version != "(devel)" {

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// transcript is what a command in the background has written so far.
+// transcript collects the output of a command in the background.
 type transcript struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -43,7 +43,7 @@ func (s *transcript) String() string {
 	return s.text.String()
 }
 
-// await waits until the pattern stands n times in what was written.
+// await waits until the output matches the pattern n times.
 func (s *transcript) await(t *testing.T, pattern string, n int) []string {
 	t.Helper()
 	wanted := regexp.MustCompile("(?m)" + pattern)
@@ -87,7 +87,7 @@ func (w *workplace) watch(args ...string) *watched {
 	return run
 }
 
-// replace links a new executable beside the old one and renames it over it, as
+// replace links a new executable beside the old one and renames it over the old one, as
 // linkers do.
 func (w *workplace) replace(name string, spec simulated.BinarySpec) {
 	w.t.Helper()
@@ -109,7 +109,7 @@ func TestWatch(t *testing.T) {
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
 	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  `+hash+` → `+hash+`  .*\(sent .*\)  push \S+  down \S+  healthy \S+$`, 2)
 
-	// What does not come up is rolled back, told once, and not tried again.
+	// A binary that does not become healthy is rolled back, reported once, and not tried again.
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.2", Fault: simulated.CrashAtStart})
 	run.stderr.await(t, `^\d\d:\d\d:\d\d kubelet  failed: .*back to the previous binaries`, 1)
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.3"})
@@ -159,8 +159,8 @@ func TestWatchBuilds(t *testing.T) {
 	}
 }
 
-// A newer binary is there while one is being sent: the older one never gets to
-// the services, and nothing of it stays on the node.
+// A newer binary appears while swdt sends one: the services never get the older one, and
+// no part of it stays on the node.
 func TestWatchSupersedes(t *testing.T) {
 	w := newWorkplace(t)
 	w.build("1.0.0")
@@ -197,8 +197,7 @@ func TestWatchSupersedes(t *testing.T) {
 	}
 }
 
-// Two nodes get the same binary; one that cannot be reached does not hold the
-// other up.
+// Two nodes get the same binary. A third one that cannot be reached does not delay them.
 func TestWatchSeveralNodes(t *testing.T) {
 	w := &workplace{t: t, folder: t.TempDir()}
 	var file strings.Builder
@@ -226,8 +225,8 @@ func TestWatchSeveralNodes(t *testing.T) {
 	}
 }
 
-// The connection breaks while nothing is pushed: it is made again before it is
-// needed.
+// The connection breaks while nothing is pushed: swdt connects again before it needs the
+// connection.
 func TestWatchReconnects(t *testing.T) {
 	w := newWorkplace(t)
 	w.build("1.0.0")
@@ -240,8 +239,8 @@ func TestWatchReconnects(t *testing.T) {
 	run.stderr.await(t, `"event":"pushed".*"component":"kubelet"`, 2)
 }
 
-// What swdt itself adds to a rebuild that is pushed: everything from the file's
-// last byte to a healthy service but sending, stopping and starting.
+// Measures the time that swdt itself adds to the push of a rebuild: everything from the
+// file's last byte to a healthy service except sending, stopping and starting.
 func TestWatchOverhead(t *testing.T) {
 	w := newWorkplace(t)
 	w.build("1.0.0")

@@ -11,15 +11,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// pollInterval is how often a wait looks again. It polls rather than watches: a
-// watch has to be begun anew whenever the server or a proxy ends it, and one
-// object a second is nothing to an API server.
+// pollInterval is how often a wait looks again. Waits poll and do not watch: a watch must
+// be started again whenever the server or a proxy ends it, and one request a second is no
+// load for an API server.
 const pollInterval = time.Second
 
-// Wanted is what AwaitNode waits for: all of it. Everything implies Registered.
+// Wanted is the state that AwaitNode waits for. Every other field implies Registered.
 type Wanted struct {
 	Registered  bool
 	Ready       bool
@@ -29,7 +30,7 @@ type Wanted struct {
 	Taints      []corev1.Taint
 }
 
-// missing is what of the wanted the node does not have yet, for people.
+// missing returns the wanted parts that the node does not have yet, for people.
 func (w Wanted) missing(n Node) []string {
 	if !n.Exists {
 		return []string{"registered"}
@@ -57,12 +58,12 @@ func (w Wanted) missing(n Node) []string {
 	return missing
 }
 
-// NodeWaitError: the node did not become as wanted in time.
+// NodeWaitError reports that the node did not reach the wanted state in time.
 type NodeWaitError struct {
 	Name    string
-	Missing []string // what of the wanted is not so
-	Last    Node     // as last seen
-	Asked   error    // why it could not be seen, when last asked
+	Missing []string // the wanted parts that it does not have
+	Last    Node     // the last state seen
+	Asked   error    // why the last request failed
 	After   time.Duration
 	Err     error
 }
@@ -84,43 +85,52 @@ func (e *NodeWaitError) remedy() string {
 	if ready, ok := e.Last.Condition(string(corev1.NodeReady)); ok && ready.Status == string(corev1.ConditionUnknown) {
 		return "its kubelet does not report: is the service running, and does it reach the API server?"
 	}
-	return "see kubectl describe node " + e.Last.Name
+	return "see " + remedy.KubectlCommand("describe", "node", e.Last.Name)
 }
 
-// AwaitNode waits until the node is as wanted, as long as ctx lasts, and returns
-// it. It tells report each new state of what it waits for. The API server may be
-// away for a while meanwhile; refused credentials or permissions end the wait. The error of
-// a wait in vain is a *NodeWaitError.
+// AwaitNode waits until the node has the wanted state or ctx ends, and returns the node. It
+// reports each new state that it waits for. It continues while the API server is
+// temporarily unreachable; rejected credentials or missing permissions end the wait. If the
+// wait fails, the error is a *NodeWaitError.
 func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, report func(state string)) (Node, error) {
-	began, told := time.Now(), ""
-	last := Node{Name: name}
-	for {
-		n, err := c.Node(ctx, name)
-		switch {
-		case err == nil:
-			last = n
-		case denied(err):
-			return last, err
-		}
-		missing := want.missing(last)
-		if err == nil && len(missing) == 0 {
-			return last, nil
-		}
-		if state := waitState(last, missing, err); state != told && ctx.Err() == nil {
-			told = state
-			report(state)
-		}
-		if wait.For(ctx, pollInterval) != nil {
-			failed := &NodeWaitError{Name: name, Missing: missing, Last: last, After: time.Since(began), Err: context.Cause(ctx)}
-			if err != nil && !errors.Is(err, ctx.Err()) {
-				failed.Asked = err
+	last, reported := Node{Name: name}, ""
+	var asked error // the error of the last look that was not cut short
+	err := wait.Condition{
+		Name:     "node " + name,
+		Interval: pollInterval,
+		Look: func(ctx context.Context) error {
+			n, err := c.Node(ctx, name)
+			switch {
+			case err == nil:
+				last = n
+			case denied(err):
+				return wait.Stop(err)
 			}
-			return last, failed
+			if ctx.Err() == nil {
+				asked = err
+			}
+			if missing := want.missing(last); err != nil || len(missing) > 0 {
+				return errors.New(waitState(last, missing, err))
+			}
+			return nil
+		},
+		Pending: func(state error) {
+			if now := state.Error(); now != reported {
+				reported = now
+				report(now)
+			}
+		},
+	}.Wait(ctx)
+	var late *wait.Error
+	if errors.As(err, &late) {
+		err = &NodeWaitError{
+			Name: name, Missing: want.missing(last), Last: last, Asked: asked, After: late.After, Err: late.Err,
 		}
 	}
+	return last, err
 }
 
-// denied is whether asking again cannot help.
+// denied reports whether a retry cannot help.
 func denied(err error) bool {
 	var (
 		unauthorized *UnauthorizedError

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Calico, installed by its operator or by manifests.
+// Calico has the settings of Calico, installed by its operator or by manifests.
 type Calico struct {
 	Operator bool   `json:"operator"`
-	BGP      string `json:"bgp,omitempty"` // Enabled, Disabled; "" where it is not said
-	// WindowsDataplane is HNS or Disabled; "" where it is not said, which is Disabled.
+	BGP      string `json:"bgp,omitempty"` // Enabled, Disabled; "" if not set
+	// WindowsDataplane is HNS or Disabled; "" if not set, which means Disabled.
 	WindowsDataplane string   `json:"windowsDataplane,omitempty"`
 	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
-	// StrictAffinity as Windows needs it; a cluster that says nothing has it off.
+	// StrictAffinity is required by Windows; it is off if not set.
 	StrictAffinity bool     `json:"strictAffinity"`
 	Pools          []IPPool `json:"pools,omitempty"`
-	// ServicesEndpoint is whether ConfigMap kubernetes-services-endpoint tells
-	// Calico on Windows where the API server is.
+	// ServicesEndpoint reports whether ConfigMap kubernetes-services-endpoint exists,
+	// which gives Calico on Windows the API server's address.
 	ServicesEndpoint bool `json:"servicesEndpoint"`
 	// WindowsDaemonSets are its DaemonSets for Windows nodes.
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
@@ -37,8 +37,8 @@ type IPPool struct {
 	VXLAN string `json:"vxlan,omitempty"` // Always, CrossSubnet, Never
 }
 
-// calico is known by its operator's Installation, its node DaemonSet, or its
-// address pools.
+// calico detects Calico by its operator's Installation, its node DaemonSet, or its address
+// pools.
 func (c *Cluster) calico(ctx context.Context, sets []appsv1.DaemonSet) (*Calico, error) {
 	installation, operator, err := c.custom(ctx, "operator.tigera.io", "v1", "installations", "default")
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Cluster) calico(ctx context.Context, sets []appsv1.DaemonSet) (*Calico,
 	if err != nil {
 		return nil, err
 	}
-	// The kinds alone say nothing: they outlive a Calico that was removed.
+	// The CRDs alone prove nothing: they remain after Calico is removed.
 	if !operator && len(pools) == 0 && !anyNamed(sets, "calico-node") {
 		return nil, nil
 	}
@@ -75,8 +75,8 @@ func (f *Calico) readInstallation(o *unstructured.Unstructured) {
 	f.ServiceCIDRs, _, _ = unstructured.NestedStringSlice(o.Object, "spec", "serviceCIDRs")
 }
 
-// strictAffinity is asked of Calico's own API (ipamconfigurations), which newer
-// ones have, else of the resource that the older ones keep it in (ipamconfigs).
+// strictAffinity reads the setting from Calico's own API (ipamconfigurations), which newer
+// versions have, else from the resource of older versions (ipamconfigs).
 func (c *Cluster) strictAffinity(ctx context.Context) (bool, error) {
 	for _, kept := range []schema.GroupVersionResource{
 		{Group: "projectcalico.org", Version: "v3", Resource: "ipamconfigurations"},
@@ -106,7 +106,7 @@ func poolsOf(list []unstructured.Unstructured) []IPPool {
 	return pools
 }
 
-// custom reads one object of a kind that the cluster may not have.
+// custom reads one object of a kind that may not exist in the cluster.
 func (c *Cluster) custom(ctx context.Context, group, version, resource, name string) (*unstructured.Unstructured, bool, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	o, err := c.dynamic.Resource(kind).Get(ctx, name, metav1.GetOptions{})
@@ -117,7 +117,7 @@ func (c *Cluster) custom(ctx context.Context, group, version, resource, name str
 		Permission{Verb: "get", Group: group, Resource: resource, Name: name}, err)
 }
 
-// customAll lists the objects of a kind that the cluster may not have.
+// customAll lists the objects of a kind that may not exist in the cluster.
 func (c *Cluster) customAll(ctx context.Context, group, version, resource string) ([]unstructured.Unstructured, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
@@ -130,5 +130,5 @@ func (c *Cluster) customAll(ctx context.Context, group, version, resource string
 	return list.Items, nil
 }
 
-// absent is whether there is no such object, or no such kind.
+// absent reports whether there is no such object, or no such kind.
 func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

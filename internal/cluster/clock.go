@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Skew is the API server's clock against ours.
+// Skew is the difference of the API server's clock from this machine's.
 type Skew struct {
-	// Offset is what has to be added to our clock to get the server's.
+	// Offset, added to this machine's time, gives the server's.
 	Offset time.Duration `json:"offset"`
-	// Uncertainty is how far the offset may be off: half of the round trip, and
-	// the half second that a Date header hides.
+	// Uncertainty is the possible error of the offset: half of the round trip, and the
+	// half second that a Date header omits.
 	Uncertainty time.Duration `json:"uncertainty"`
 }
 
-// ClockSkew compares the API server's clock with ours, by the Date header of an
-// answer: whatever it answers.
+// ClockSkew compares the API server's clock with this machine's, by the Date header of an
+// answer. The answer may be an error.
 func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	const doing = "ask the API server for the time"
 	if c.config == nil {
@@ -36,8 +36,8 @@ func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	if err != nil {
 		return Skew{}, fmt.Errorf("%s: %w", doing, err)
 	}
-	// Twice: the first makes the connection, whose handshakes are part of its
-	// round trip, so that the second's is the shorter and tells more.
+	// Two requests: the first makes the connection, whose handshakes are part of its
+	// round trip, so the second is shorter and more precise.
 	var skew Skew
 	for range 2 {
 		if skew, err = askTime(client, request); err != nil {
@@ -47,7 +47,7 @@ func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	return skew, nil
 }
 
-// dateResolution is how much of the time a Date header leaves out.
+// dateResolution is the resolution of a Date header.
 const dateResolution = time.Second
 
 func askTime(client *http.Client, request *http.Request) (Skew, error) {
@@ -68,7 +68,7 @@ func askTime(client *http.Client, request *http.Request) (Skew, error) {
 	return Skew{Offset: server.Sub(local), Uncertainty: dateResolution/2 + trip/2}, nil
 }
 
-// baseURL is the server's URL, also where the kubeconfig has only host:port.
+// baseURL returns the server's URL, also if the kubeconfig has only host:port.
 func (c *Cluster) baseURL() string {
 	if strings.Contains(c.server, "://") {
 		return strings.TrimSuffix(c.server, "/")

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Options say which cluster, by kubectl's rules.
+// Options select the cluster, by kubectl's rules.
 type Options struct {
 	// Kubeconfig is a path. Default: the files of KUBECONFIG, merged, else
 	// ~/.kube/config.
@@ -30,16 +30,16 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Cluster is an API server and who we are to it. It keeps no connection that
-// has to be closed.
+// Cluster is an API server with the user's credentials. It keeps no connection that must
+// be closed.
 type Cluster struct {
 	server  string
-	config  *rest.Config // nil where there are only clients, as in tests
+	config  *rest.Config // nil if there are only clients, as in tests
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 }
 
-// Open reads the kubeconfig. It contacts nobody yet.
+// Open reads the kubeconfig. It does not contact the cluster yet.
 func Open(o Options) (*Cluster, error) {
 	config, err := load(o)
 	if err != nil {
@@ -78,8 +78,7 @@ func load(o Options) (*rest.Config, error) {
 	return config, nil
 }
 
-// why says of the usual mistakes what client-go tells in words of its own; empty
-// where it is another one.
+// why explains a usual mistake in the kubeconfigs; it returns "" for any other error.
 func why(files []string) string {
 	missing := 0
 	for _, file := range files {
@@ -106,7 +105,7 @@ func files(rules *clientcmd.ClientConfigLoadingRules) []string {
 	return rules.Precedence
 }
 
-// FromConfig is a Cluster of a configuration that is there already.
+// FromConfig returns a Cluster for an existing configuration.
 func FromConfig(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
@@ -124,22 +123,22 @@ func FromConfig(config *rest.Config) (*Cluster, error) {
 	return &Cluster{server: config.Host, config: config, client: client, dynamic: custom}, nil
 }
 
-// FromClients is a Cluster of clients that are there already, client-go's fakes
-// among them. What needs HTTP itself (ClockSkew, CACertHashes) is not supported.
+// FromClients returns a Cluster for existing clients, such as client-go's fakes. It does
+// not support functions that use HTTP directly (ClockSkew, CACertHashes).
 func FromClients(server string, client kubernetes.Interface, custom dynamic.Interface) *Cluster {
 	return &Cluster{server: server, client: client, dynamic: custom}
 }
 
-// Server is the API server's URL as in the kubeconfig.
+// Server returns the API server's URL as in the kubeconfig.
 func (c *Cluster) Server() string { return c.server }
 
-// Endpoint is the API server's host:port.
+// Endpoint returns the API server's host:port.
 func (c *Cluster) Endpoint() string { return endpoint(c.server) }
 
-// Clientset is client-go's client, for what this package does not ask.
+// Clientset returns client-go's client, for requests that this package does not have.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.client }
 
-// Version is the API server's, v1.36.3.
+// Version returns the API server's version, such as v1.36.3.
 func (c *Cluster) Version(ctx context.Context) (string, error) {
 	const doing = "ask the API server for its version"
 	v, err := discovery.ToServerVersionInterfaceWithContext(c.client.Discovery()).ServerVersionWithContext(ctx)

@@ -18,13 +18,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// fakeCluster is a Cluster of client-go's fakes with these objects.
+// fakeCluster returns a Cluster of client-go's fakes with these objects.
 func fakeCluster(objects ...runtime.Object) (*cluster.Cluster, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	return cluster.FromClients("https://fake:6443", client, noCustom()), client
 }
 
-// customLists are the kinds of custom resources that are asked for.
+// customLists returns the kinds of custom resources that the package requests.
 func customLists() map[schema.GroupVersionResource]string {
 	return map[schema.GroupVersionResource]string{
 		{Group: "operator.tigera.io", Version: "v1", Resource: "installations"}:     "InstallationList",
@@ -75,7 +75,7 @@ func TestOpenFollowsKubectl(t *testing.T) {
 	oidc := write("oidc", strings.Replace(twoContexts, "token: t0p-s3cret", "auth-provider: {name: oidc, config: {idp-issuer-url: 'https://idp.example', client-id: me}}", 1))
 	home := filepath.Join(dir, "home")
 	t.Setenv("HOME", home)
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // this may be a pod, which is another way to a cluster
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // if this test runs in a pod, that would be another way to a cluster
 
 	for name, test := range map[string]struct {
 		environment    string

@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CNI is the pod network as far as it shows in the API: each network that was
-// found, more than one where that is so.
+// CNI has the pod networks that the cluster's API objects show; there may be several.
 type CNI struct {
 	Calico  *Calico  `json:"calico,omitempty"`
 	Flannel *Flannel `json:"flannel,omitempty"`
@@ -22,7 +21,7 @@ type CNI struct {
 	KubeProxyWindows []string `json:"kubeProxyWindows,omitempty"`
 }
 
-// Flannel's settings, of its ConfigMap.
+// Flannel has flannel's settings, from its ConfigMap.
 type Flannel struct {
 	Namespace string `json:"namespace"`
 	Network   string `json:"network,omitempty"`
@@ -33,13 +32,13 @@ type Flannel struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
-// Antrea is known by its DaemonSets.
+// Antrea has the DaemonSets by which Antrea was detected.
 type Antrea struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
-// CNI looks for the networks that are known to work with Windows nodes. A
-// resource that the cluster does not have is no error.
+// CNI looks for the networks that are known to work with Windows nodes. It is not an error
+// if the cluster lacks a resource.
 func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 	list, err := c.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -59,8 +58,8 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 	return found, nil
 }
 
-// flannel is known by its ConfigMap, in the namespace of its manifest, an older
-// one's, or wherever its DaemonSet is.
+// flannel detects flannel by its ConfigMap in kube-flannel (the namespace of its manifest),
+// in kube-system (that of an older manifest), or in the namespace of its DaemonSet.
 func (c *Cluster) flannel(ctx context.Context, sets []appsv1.DaemonSet) (*Flannel, error) {
 	namespaces := []string{"kube-flannel", metav1.NamespaceSystem}
 	for _, d := range sets {
@@ -85,7 +84,7 @@ func (c *Cluster) flannel(ctx context.Context, sets []appsv1.DaemonSet) (*Flanne
 	return nil, nil
 }
 
-// Flannel's own defaults on Linux, which hold where its ConfigMap says nothing.
+// Flannel's own defaults on Linux, which apply if its ConfigMap does not set them.
 const (
 	flannelVNI  = 1
 	flannelPort = 8472
@@ -117,7 +116,8 @@ func (f *Flannel) read(document string) error {
 	return nil
 }
 
-// onWindows are the DaemonSets of a name that Windows nodes run, namespace/name.
+// onWindows returns the DaemonSets with this name that run on Windows nodes, as
+// namespace/name.
 func onWindows(sets []appsv1.DaemonSet, name string) []string {
 	var found []string
 	for _, d := range sets {
@@ -128,8 +128,8 @@ func onWindows(sets []appsv1.DaemonSet, name string) []string {
 	return found
 }
 
-// forWindows is whether a pod is meant for Windows nodes: by its operating
-// system, its node selector, or its node affinity.
+// forWindows reports whether a pod is meant for Windows nodes: by its operating system, its
+// node selector, or its node affinity.
 func forWindows(p corev1.PodSpec) bool {
 	if p.OS != nil {
 		return p.OS.Name == corev1.Windows
@@ -150,8 +150,8 @@ func forWindows(p corev1.PodSpec) bool {
 	return false
 }
 
-// isNamed is whether a DaemonSet is called so, with whatever a variant adds
-// (kube-flannel-ds-windows-amd64), or its app label is.
+// isNamed reports whether a DaemonSet has this name, possibly with the suffix of a variant
+// (kube-flannel-ds-windows-amd64), or this app label.
 func isNamed(d appsv1.DaemonSet, name string) bool {
 	return strings.HasPrefix(d.Name, name) || d.Labels["k8s-app"] == name || d.Labels["app"] == name
 }

@@ -94,7 +94,7 @@ func TestCNI(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects []runtime.Object
 		customs []string
-		kinds   bool // the cluster has the custom resources' kinds all the same
+		kinds   bool // the cluster has the custom resources' kinds without any objects
 		want    cluster.CNI
 	}{
 		"nothing":                                {},
@@ -139,7 +139,7 @@ func TestCNI(t *testing.T) {
 	}
 }
 
-// noSuchKinds answers as a cluster does that has none of the custom resources.
+// noSuchKinds answers like a cluster that does not have the custom resources' kinds.
 func noSuchKinds(d *dynamicfake.FakeDynamicClient) {
 	d.PrependReactor("*", "*", func(a ktesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: a.GetResource().Resource}, "")

@@ -8,12 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// cordonAnnotation is on a node that we cordoned, so that a later run knows that
-// it was us, and nobody else's cordon is taken back.
+// cordonAnnotation marks a node that swdt cordoned, so that a later run removes only
+// swdt's own cordon.
 const cordonAnnotation = "swdt.dev/cordoned"
 
-// cordon keeps new pods off a node. It returns whether the cordon is ours, of
-// now or of an earlier run.
+// cordon marks a node as unschedulable. It reports whether the cordon is swdt's, of this
+// run or an earlier one.
 func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 	ours := false
 	_, err := c.changeNode(ctx, name, "cordon node "+name, func(n *corev1.Node) map[string]any {
@@ -30,9 +30,8 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 	return ours && err == nil, err
 }
 
-// Uncordon takes back the cordon that Drain made, also in an earlier run, and
-// returns whether there was one. Somebody else's cordon stays. A node that does
-// not exist has none.
+// Uncordon removes the cordon of a Drain of this run or an earlier one, and reports whether
+// there was one. A cordon that swdt did not make stays. A missing node has no cordon.
 func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
 	changed, err := c.changeNode(ctx, name, "uncordon node "+name, func(n *corev1.Node) map[string]any {
 		if _, ours := n.Annotations[cordonAnnotation]; !ours {
@@ -49,8 +48,7 @@ func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
 	return changed, err
 }
 
-// CordonedByUs is whether a Drain cordoned the node and nobody has taken that
-// back yet.
+// CordonedByUs reports whether the node is cordoned and a Drain cordoned it.
 func (n Node) CordonedByUs() bool {
 	_, ours := n.Annotations[cordonAnnotation]
 	return ours && n.Cordoned

@@ -1,8 +1,7 @@
-// Package cluster is everything swdt asks of a Kubernetes API server: nodes and
-// what they wait for, bootstrap tokens, draining, and the facts that tell before
-// a join whether it can work. It is the only package that knows client-go.
+// Package cluster makes all of swdt's requests to a Kubernetes API server: Nodes and waits
+// for them, bootstrap tokens, draining, and the facts that show before a join whether it
+// can succeed. It is the only package that uses client-go.
 //
-// Errors say what was attempted. Their kinds are ConfigError (no usable
-// kubeconfig), UnreachableError (no answer), UnauthorizedError and
-// ForbiddenError (an answer, but no).
+// Errors name the attempted action. Their kinds are ConfigError (no usable kubeconfig),
+// UnreachableError (no answer), UnauthorizedError and ForbiddenError (a refusal).
 package cluster

@@ -19,34 +19,37 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// DrainOptions are those of kubectl drain that matter here.
+// DrainOptions are the options of kubectl drain that swdt supports.
 type DrainOptions struct {
 	Timeout        time.Duration  // default 5 minutes
-	GracePeriod    *time.Duration // of every pod; nil is each pod's own
-	DeleteEmptyDir bool           // also pods whose emptyDir volumes are lost by it
-	Force          bool           // also pods that nothing would make anew
+	GracePeriod    *time.Duration // of every pod; nil: each pod's own
+	DeleteEmptyDir bool           // evict pods even if they lose emptyDir volumes
+	Force          bool           // evict pods even if no controller would recreate them
+	// Usable reports whether the node works although the change on it failed with err,
+	// so that WhileDrained uncordons it. nil: it does not work.
+	Usable func(err error) bool
 }
 
-// Reporter hears what draining does; a ui.Reporter is one.
+// Reporter receives the progress of draining. A ui.Reporter implements it.
 type Reporter interface {
 	Step(format string, args ...any)
 	Info(format string, args ...any)
 	Warn(format string, args ...any)
 }
 
-// Drained is what a drain did.
+// Drained is the result of a drain.
 type Drained struct {
-	Cordoned bool  `json:"cordoned"` // by us, now or in an earlier run: Uncordon undoes it
+	Cordoned bool  `json:"cordoned"` // by swdt, now or in an earlier run: Uncordon undoes it
 	Evicted  []Pod `json:"evicted,omitempty"`
 }
 
 // Drain cordons a node and evicts its pods through the Eviction API, respecting
-// PodDisruptionBudgets, until they are gone or the time is over. Pods of
-// DaemonSets, mirror pods and pods that have ended stay. On failure it takes its
-// own cordon back. A node that does not exist has nothing to drain.
+// PodDisruptionBudgets, until they are gone or the timeout has passed. Pods of DaemonSets,
+// mirror pods and pods that have ended are not evicted. If Drain fails, it removes its own
+// cordon. For a node that does not exist, it does nothing.
 //
-// It is not kubectl's drain package, which would bring kubectl's whole command
-// line along, and cannot tell which budget forbids an eviction.
+// It does not use kubectl's drain package, which would add kubectl's whole command line
+// and cannot report which budget forbids an eviction.
 func (c *Cluster) Drain(ctx context.Context, name string, o DrainOptions, r Reporter) (Drained, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Minute
@@ -70,9 +73,9 @@ func (c *Cluster) Drain(ctx context.Context, name string, o DrainOptions, r Repo
 	return done, nil
 }
 
-// evict empties a node that gets no new pods any more.
+// evict evicts the pods of a cordoned node.
 func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Reporter) ([]Pod, error) {
-	// Again: some may have come just before the cordon.
+	// Again, since pods may have been scheduled just before the cordon.
 	pods, err := c.podsToEvict(ctx, name, o)
 	if err != nil {
 		return nil, err
@@ -81,13 +84,11 @@ func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Repo
 	for _, p := range pods {
 		e.leaving[p.UID] = &leaving{pod: p}
 	}
-	bounded, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	err = e.run(ctx, bounded)
+	err = e.run(ctx)
 	return e.gone, err
 }
 
-// takeBackCordon undoes our cordon because a drain failed, also when ctx is over.
+// takeBackCordon removes swdt's cordon after a drain has failed, also if ctx has ended.
 func (c *Cluster) takeBackCordon(ctx context.Context, name string, done Drained, because error) (Drained, error) {
 	if !done.Cordoned {
 		return done, because
@@ -95,13 +96,13 @@ func (c *Cluster) takeBackCordon(ctx context.Context, name string, done Drained,
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
 	if _, err := c.Uncordon(lasting, name); err != nil {
-		return done, fmt.Errorf("%w (and it stays cordoned: %w)", because, err)
+		return done, fmt.Errorf("%w; and %w", because, &CordonedError{Node: name, Err: err})
 	}
 	done.Cordoned = false
 	return done, because
 }
 
-// eviction is the emptying of one node.
+// eviction drains one node.
 type eviction struct {
 	cluster  *Cluster
 	node     string
@@ -110,47 +111,62 @@ type eviction struct {
 	began    time.Time
 	leaving  map[types.UID]*leaving
 	gone     []Pod
+	failed   error // of the last round, unless it was cut short
 	told     string
 }
 
-// leaving is a pod on its way out.
+// leaving is a pod that must leave the node.
 type leaving struct {
 	pod      *corev1.Pod
-	accepted bool      // its eviction was
-	next     time.Time // when to ask again, where it was not
-	refused  string    // the API server's words
+	accepted bool      // its eviction was accepted
+	next     time.Time // when to request it again, if it was not
+	refused  string    // the API server's reason
 }
 
-// evictionRetry is how long after a refusal an eviction is asked for again: a
-// budget needs another pod to become ready first, which takes seconds.
+// evictionRetry is the time after which a refused eviction is requested again: a budget
+// needs another pod to become ready first, which takes seconds.
 const evictionRetry = 5 * time.Second
 
-// run asks for evictions and looks who is left, until nobody is. bounded is ctx
-// with the drain's own deadline.
-func (e *eviction) run(ctx, bounded context.Context) error {
-	var last error
-	for len(e.leaving) > 0 {
-		err := e.ask(bounded)
-		if err == nil {
-			err = e.look(bounded)
-		}
-		if denied(err) {
-			return err
-		}
-		if len(e.leaving) == 0 {
-			return nil
-		}
-		if bounded.Err() == nil { // else err only says that the time is over
-			last = err
-			e.tell(err)
-		}
-		if wait.For(bounded, pollInterval) == nil {
-			continue
-		}
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return fmt.Errorf("drain node %s: %w", e.node, context.Cause(ctx))
-		}
-		return e.blocked(ctx, last)
+// run requests evictions and looks which pods are left, until no pod is left or the drain's
+// timeout has passed.
+func (e *eviction) run(ctx context.Context) error {
+	err := wait.Condition{
+		Name:     fmt.Sprintf("the pods of node %s to leave", e.node),
+		Interval: pollInterval,
+		Limit:    e.options.Timeout,
+		Look:     e.round,
+		Pending:  func(error) { e.tell(e.failed) },
+	}.Wait(ctx)
+	var late *wait.Error
+	switch {
+	case !errors.As(err, &late):
+		return err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("drain node %s: %w", e.node, late.Err)
+	}
+	return e.blocked(ctx, e.failed)
+}
+
+// errPodsLeft is the state of a drain whose pods have not all left yet.
+var errPodsLeft = errors.New("pods are left")
+
+// round requests the evictions that are due and looks which pods are left.
+func (e *eviction) round(ctx context.Context) error {
+	if len(e.leaving) == 0 {
+		return nil
+	}
+	err := e.ask(ctx)
+	if err == nil {
+		err = e.look(ctx)
+	}
+	if denied(err) {
+		return wait.Stop(err)
+	}
+	if ctx.Err() == nil { // else err only reports that the time is over
+		e.failed = err
+	}
+	if len(e.leaving) > 0 {
+		return errPodsLeft
 	}
 	return nil
 }
@@ -168,11 +184,11 @@ func (e *eviction) ask(ctx context.Context) error {
 	return nil
 }
 
-// request asks for one eviction. That it is refused for now is no error.
+// request requests one eviction. A temporary refusal is not an error.
 func (e *eviction) request(ctx context.Context, l *leaving) error {
 	err := e.cluster.client.PolicyV1().Evictions(l.pod.Namespace).Evict(ctx, evictionOf(l.pod, e.options))
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // a conflict: a namesake is there in its place
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // a conflict: another pod now has this name
 		l.accepted, l.refused = true, ""
 	case apierrors.IsTooManyRequests(err), // a budget forbids it
 		apierrors.IsInternalError(err), // several budgets cover it
@@ -184,8 +200,8 @@ func (e *eviction) request(ctx context.Context, l *leaving) error {
 	return nil
 }
 
-// refusal is why an eviction was refused, in the API server's words: those about
-// the budget, where it says any.
+// refusal returns the API server's reason for refusing an eviction: the cause that concerns
+// the PodDisruptionBudget, if there is one.
 func refusal(err error) string {
 	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok {
 		return cause.Message
@@ -193,7 +209,7 @@ func refusal(err error) string {
 	return err.Error()
 }
 
-// evictionOf is the request to evict this very pod, not one that took its name.
+// evictionOf returns the request to evict this very pod, not one that took its name.
 func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}
 	if o.GracePeriod != nil {
@@ -206,7 +222,7 @@ func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 	}
 }
 
-// look forgets the pods that are gone.
+// look removes the pods from the list that have ended or no longer exist.
 func (e *eviction) look(ctx context.Context) error {
 	pods, err := e.cluster.PodsOn(ctx, e.node)
 	if err != nil {
@@ -227,7 +243,8 @@ func (e *eviction) look(ctx context.Context) error {
 	return nil
 }
 
-// tell says who is waited for, when that has changed.
+// tell reports the pods that the drain waits for, unless they are the same as in the last
+// report.
 func (e *eviction) tell(err error) {
 	var ending, refused []string
 	for _, l := range e.ordered() {
@@ -253,7 +270,7 @@ func (e *eviction) tell(err error) {
 	}
 }
 
-// blocked says who did not leave, and which budgets are in the way.
+// blocked returns the pods that did not leave, with the budgets that block them.
 func (e *eviction) blocked(ctx context.Context, last error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
@@ -277,9 +294,8 @@ func (e *eviction) ordered() []*leaving {
 	})
 }
 
-// evictionsAnswerAtOnce keeps client-go from repeating refused evictions by
-// itself: it would sleep up to a hundred seconds in one call, while other pods
-// wait for their turn.
+// evictionsAnswerAtOnce prevents client-go from repeating refused evictions by itself: it
+// would sleep up to a hundred seconds in one call, while other pods wait for their turn.
 func evictionsAnswerAtOnce(next http.RoundTripper) http.RoundTripper { return impatient{next} }
 
 type impatient struct{ next http.RoundTripper }
@@ -292,17 +308,17 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper lets client-go see what is inside.
+// WrappedRoundTripper gives client-go access to the wrapped round tripper.
 func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
 
-// DrainBlockedError: pods did not leave in time. The node takes pods again, if
-// it was us who cordoned it.
+// DrainBlockedError reports pods that did not leave in time. If swdt had cordoned the node,
+// the node accepts pods again.
 type DrainBlockedError struct {
 	Node    string
 	After   time.Duration
 	Pods    []BlockedPod
-	Evicted []Pod // who has left
-	Err     error // of the last request, where that is why
+	Evicted []Pod // the pods that have left
+	Err     error // of the last request, if it is the cause
 }
 
 func (e *DrainBlockedError) Error() string {
@@ -314,7 +330,7 @@ func (e *DrainBlockedError) Error() string {
 }
 func (e *DrainBlockedError) Unwrap() error { return e.Err }
 
-// DrainRefusedError: pods are there that a drain would lose. Nothing was evicted.
+// DrainRefusedError reports pods that a drain would lose. Nothing was evicted.
 type DrainRefusedError struct {
 	Node string
 	Pods []BlockedPod

@@ -24,7 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// story keeps what a drain tells.
+// story records the messages of a drain.
 type story struct{ steps, infos []string }
 
 func (s *story) Step(format string, args ...any) {
@@ -37,7 +37,7 @@ func (s *story) Warn(format string, args ...any) {
 	s.infos = append(s.infos, fmt.Sprintf(format, args...))
 }
 
-// pod of a ReplicaSet on win-1.
+// pod returns a pod of a ReplicaSet on win-1.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name}},
@@ -71,7 +71,7 @@ func budget(name, app string) *policyv1.PodDisruptionBudget {
 		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
 }
 
-// onEviction answers evictions by verdict; where that is nil, the pod ends 2 s later.
+// onEviction answers evictions with verdict. If verdict returns nil, the pod ends 2 s later.
 func onEviction(client *fake.Clientset, verdict func(*policyv1.Eviction) error) (asked *[]string) {
 	asked = new([]string)
 	client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
@@ -152,7 +152,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A pod that has ended holds nothing up, also where its object stays.
+// A pod that has ended does not delay a drain, even if its object remains.
 func TestADrainOfAPodWhoseObjectStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster(node("win-1"), pod("a"))
@@ -177,7 +177,7 @@ func TestADrainThatABudgetForbids(t *testing.T) {
 		})
 		client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, runtime.Object, error) {
 			object, ok := a.(ktesting.CreateAction).GetObject().(*policyv1.Eviction)
-			return ok && object.Name == "stuck", nil, nil // accepted, and nothing happens
+			return ok && object.Name == "stuck", nil, nil // accepted, but without any effect
 		})
 		began := time.Now()
 		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
@@ -231,7 +231,7 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 	}
 }
 
-// The cordon of somebody else, and that of an interrupted run of ours.
+// Drain leaves a cordon of other origin, and takes over that of an interrupted swdt.
 func TestWhoseCordon(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ConfigError: there is no kubeconfig that says which API server and as whom.
+// ConfigError reports that no kubeconfig selects an API server and a user.
 type ConfigError struct {
-	Files   []string // where it was looked for
-	Context string   // the one asked for
-	Why     string   // in plain words; empty: Err's have to do
+	Files   []string // the paths that were tried
+	Context string   // the requested context
+	Why     string   // in plain words; empty: Err is printed
 	Err     error
 }
 
@@ -38,11 +38,11 @@ func (e *ConfigError) Error() string {
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// NothingThere is whether no kubeconfig exists at all, as against one that is
-// wrong.
+// NothingThere reports whether no kubeconfig exists at all, as opposed to a wrong one.
 func (e *ConfigError) NothingThere() bool { return clientcmd.IsEmptyConfig(e.Err) }
 
-// UnreachableError: no answer of the API server, or one that cannot be trusted.
+// UnreachableError reports an API server that did not answer, or whose answer cannot be
+// trusted.
 type UnreachableError struct {
 	Doing  string
 	Server string
@@ -54,7 +54,7 @@ func (e *UnreachableError) Error() string {
 }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// remedy tells a server that is somebody else's from one that is not there.
+// remedy distinguishes another cluster's server from one that does not answer.
 func (e *UnreachableError) remedy() string {
 	var (
 		authority   x509.UnknownAuthorityError
@@ -75,7 +75,7 @@ func (e *UnreachableError) remedy() string {
 	return "is the cluster running, and the address in the kubeconfig right?"
 }
 
-// UnauthorizedError: the API server does not know who we are.
+// UnauthorizedError reports that the API server rejects the user's credentials.
 type UnauthorizedError struct {
 	Doing  string
 	Server string
@@ -88,7 +88,7 @@ func (e *UnauthorizedError) Error() string {
 }
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
 
-// ForbiddenError: the API server knows who we are, and we may not.
+// ForbiddenError reports that the API server knows the user, who lacks a permission.
 type ForbiddenError struct {
 	Doing   string
 	Missing Permission
@@ -97,26 +97,27 @@ type ForbiddenError struct {
 
 func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("%s: the kubeconfig's user may not %s: %v; "+
-		"use an administrator's kubeconfig, or have that granted (kubectl auth can-i %s)", e.Doing, e.Missing, e.Err, e.Missing)
+		"use an administrator's kubeconfig, or have that granted (`kubectl auth can-i %s`)", e.Doing, e.Missing, e.Err, e.Missing)
 }
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 
-// NoNodeError: the cluster has no such Node.
+// NoNodeError reports that the cluster has no such Node.
 type NoNodeError struct{ Node string }
 
 func (e *NoNodeError) Error() string {
 	return fmt.Sprintf("the cluster has no node %s; `kubectl get nodes` lists them", e.Node)
 }
 
-// noNode is whether the API server knows no such Node, as against a node's kubelet
-// that has not what it is asked for, whose answer is no Status.
+// noNode reports whether err is the API server's answer that the Node does not exist. A
+// kubelet's own "not found" answer through the proxy is not a Status, and does not match.
 func noNode(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) &&
 		errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "nodes"
 }
 
-// fail gives err its kind. The permission is what doing it takes.
+// fail converts err to one of this package's errors. needs is the permission that the
+// action requires.
 func (c *Cluster) fail(doing string, needs Permission, err error) error {
 	var (
 		transport *url.Error

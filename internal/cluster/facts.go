@@ -20,17 +20,17 @@ import (
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 )
 
-// ClusterInfo is what a joining node reads of the cluster before it trusts it:
+// ClusterInfo is the data that a joining node reads from the cluster before it trusts it:
 // ConfigMap cluster-info in kube-public.
 type ClusterInfo struct {
 	Exists bool   `json:"exists"`
 	Server string `json:"server,omitempty"` // the API server's URL in it
 	// CACertHashes of the CA in it, sha256:….
 	CACertHashes []string `json:"caCertHashes,omitempty"`
-	// SignedFor are the ids of the tokens that it is signed with.
+	// SignedFor has the ids of the tokens with which the ConfigMap is signed.
 	SignedFor []string `json:"signedFor,omitempty"`
-	// Anonymous is whether it can be read without credentials, as kubeadm does
-	// at first.
+	// Anonymous reports whether the ConfigMap can be read without credentials, as
+	// kubeadm does at first.
 	Anonymous bool `json:"anonymous"`
 }
 
@@ -62,9 +62,9 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 	if err != nil {
 		return ClusterInfo{}, fmt.Errorf("read the kubeconfig in ConfigMap %s: %w", bootstrap.ConfigMapClusterInfo, err)
 	}
-	for _, cluster := range config.Clusters { // it has one
+	for _, cluster := range config.Clusters { // there is only one
 		info.Server = cluster.Server
-		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm says what it thinks of that
+		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm reports this case itself
 			continue
 		}
 		info.CACertHashes, err = PublicKeyHashes(cluster.CertificateAuthorityData)
@@ -75,8 +75,8 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 	return info, nil
 }
 
-// anonymousReads is whether somebody without credentials can read cluster-info.
-// Where there are only clients to ask with, it is taken for granted.
+// anonymousReads reports whether cluster-info can be read without credentials. Without a
+// rest.Config it cannot find out, and returns true.
 func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
 	if c.config == nil {
 		return true, nil
@@ -94,8 +94,7 @@ func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
 	return err == nil, c.fail("read ConfigMap cluster-info without credentials", Permission{}, err)
 }
 
-// KubeletConfig is ConfigMap kubelet-config in kube-system, which kubeadm join
-// reads.
+// KubeletConfig is ConfigMap kubelet-config in kube-system, which kubeadm join reads.
 type KubeletConfig struct {
 	Exists  bool   `json:"exists"`
 	Content string `json:"content,omitempty"` // a KubeletConfiguration
@@ -108,7 +107,7 @@ func (c *Cluster) KubeletConfig(ctx context.Context) (KubeletConfig, error) {
 	return KubeletConfig{Exists: ok, Content: content}, err
 }
 
-// configMap is a ConfigMap's data, and whether there is one.
+// configMap returns a ConfigMap's data, and whether it exists.
 func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[string]string, bool, error) {
 	m, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -121,11 +120,11 @@ func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[st
 	return m.Data, true, nil
 }
 
-// CACertHashes are the hashes of the cluster's CA certificates as kubeadm's
-// discovery takes them, sha256:…. They come from cluster-info, with which
-// kubeadm compares them, read over the connection that the kubeconfig trusts:
-// the kubeconfig's own CA may be that of a proxy before the API server. Where
-// there is no cluster-info, it is the kubeconfig's CA.
+// CACertHashes returns the hashes of the cluster's CA certificates in the format of
+// kubeadm's discovery, sha256:…. They are those of the certificates in cluster-info, with
+// which kubeadm compares them; the connection is the one that the kubeconfig trusts. The
+// kubeconfig's own CA may be that of a proxy before the API server, so it is used only if
+// there is no cluster-info.
 func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	info, err := c.clusterInfo(ctx)
 	if err != nil || len(info.CACertHashes) > 0 {
@@ -145,7 +144,7 @@ func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	return found, nil
 }
 
-// PublicKeyHashes are the PublicKeyHash of each of PEM certificates.
+// PublicKeyHashes returns the PublicKeyHash of each of the PEM certificates.
 func PublicKeyHashes(bundle []byte) ([]string, error) {
 	var found []string
 	for block, others := pem.Decode(bundle); block != nil; block, others = pem.Decode(others) {
@@ -164,7 +163,7 @@ func PublicKeyHashes(bundle []byte) ([]string, error) {
 	return found, nil
 }
 
-// PublicKeyHash is a certificate's, as kubeadm pins a CA: sha256:….
+// PublicKeyHash returns a certificate's hash, as kubeadm pins a CA: sha256:….
 func PublicKeyHash(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])

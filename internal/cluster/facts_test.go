@@ -30,7 +30,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// authority makes a CA certificate, and its hash by another way than the product's.
+// authority returns a CA certificate, and its hash, computed differently than the product
+// does.
 func authority(t *testing.T) (certificate []byte, hash string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -175,7 +176,7 @@ func TestPermissionIsWhatKubectlTakes(t *testing.T) {
 	}
 }
 
-// Errors are shown and logged: none may carry what a kubeconfig has of secrets.
+// Errors are printed and logged, so none may contain a secret of the kubeconfig.
 func TestErrorsKeepTheKubeconfigsSecrets(t *testing.T) {
 	var told bytes.Buffer
 	server := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, apierrors.NewUnauthorized("who?")) })

@@ -24,7 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// serve is a Cluster whose API server is handler.
+// serve returns a Cluster whose API server is handler.
 func serve(t *testing.T, handler http.HandlerFunc) *cluster.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -44,10 +44,10 @@ func opened(t *testing.T, config *rest.Config) *cluster.Cluster {
 func answer(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // a client that has gone asserts otherwise
+	_ = json.NewEncoder(w).Encode(object) // it fails only if the client has gone
 }
 
-// refuse answers as an API server does that says no.
+// refuse answers like an API server that refuses a request.
 func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	if d := err.ErrStatus.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(d.RetryAfterSeconds))
@@ -67,7 +67,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 	}
 	nodes := schema.GroupResource{Resource: "nodes"}
 	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // our refusal of its certificate
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log that we refuse its certificate
 	stranger.StartTLS()
 	defer stranger.Close()
 
@@ -117,9 +117,9 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 	})
 }
 
-// A 429 that says when to come back must not hold up the other pods: client-go
-// would sleep for it. And an interruption takes the cordon back, with requests
-// that the interruption does not end.
+// A 429 with a Retry-After must not delay the other pods: client-go would sleep for that
+// time. An interruption removes the cordon, with requests that the interruption does not
+// cancel.
 func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
 	asked, patched := make(chan string, 100), make(chan string, 10)
 	var cordoned atomic.Bool
@@ -149,7 +149,7 @@ func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
 		_, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
 		failed <- err
 	}()
-	// Both are asked for although the first was told to come back in 10 s.
+	// Both evictions are requested, although the first is to be retried after 10 s.
 	if first, second := <-asked, <-asked; first != "a" || second != "b" {
 		t.Errorf("asked for %s, then %s", first, second)
 	}
@@ -176,7 +176,7 @@ func TestClockSkew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
-				w.WriteHeader(http.StatusForbidden) // the time is told all the same
+				w.WriteHeader(http.StatusForbidden) // the answer contains the time nevertheless
 			})
 			skew, err := c.ClockSkew(context.Background())
 			if err != nil {
@@ -198,7 +198,7 @@ func TestClockSkew(t *testing.T) {
 	})
 }
 
-// serveHTTP is the URL of handler without TLS.
+// serveHTTP returns the URL of a server for handler without TLS.
 func serveHTTP(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// A node that the cluster does not have is something else than a file that the
-// node does not have, and what the API server says about its way to the kubelet
-// is what a person needs.
+// A node that the cluster does not have is a different error from a file that the node
+// does not have. If the API server cannot reach the kubelet, the error contains its
+// message, which the user needs.
 func TestWhatAKubeletCannotBeAsked(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 )
 
-// lab is a Cluster of a real control plane on loopback.
+// lab returns a Cluster for a real control plane on loopback.
 func lab(t *testing.T) (*cluster.Cluster, *controlplane.ControlPlane) {
 	t.Helper()
 	binaries, err := controlplane.DefaultBinaries()
@@ -60,7 +60,7 @@ func lab(t *testing.T) (*cluster.Cluster, *controlplane.ControlPlane) {
 	return c, plane
 }
 
-// What the fakes and the simulated cluster only claim, seen on a real one.
+// Verifies on a real control plane what the fakes and the simulated cluster only assume.
 func TestOnARealControlPlane(t *testing.T) {
 	c, plane := lab(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -121,7 +121,7 @@ func realToken(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// realStranger is who has only what a bootstrap token gives.
+// realStranger acts as a user who has only the rights of a bootstrap token.
 func realStranger(ctx context.Context, t *testing.T, c *cluster.Cluster, plane *controlplane.ControlPlane) {
 	token, err := c.MintToken(ctx, cluster.TokenOptions{Node: "win-1"})
 	if err != nil {
@@ -144,7 +144,7 @@ func realStranger(ctx context.Context, t *testing.T, c *cluster.Cluster, plane *
 	}
 }
 
-// asToken opens the cluster as a bootstrap token, with the lab's kubectl.
+// asToken opens the cluster with a bootstrap token, by means of the lab's kubectl.
 func asToken(t *testing.T, plane *controlplane.ControlPlane, token cluster.Token) *cluster.Cluster {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
@@ -186,8 +186,8 @@ func realNode(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// makeNode makes a Node that is Ready and nobody's: the node lifecycle controller
-// has 40 s of patience with it.
+// makeNode makes a Ready Node without a machine: the node lifecycle controller waits 40 s
+// before it changes that.
 func makeNode(ctx context.Context, t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	nodes := c.Clientset().CoreV1().Nodes()
@@ -201,7 +201,7 @@ func makeNode(ctx context.Context, t *testing.T, c *cluster.Cluster, name string
 	}
 }
 
-// realDrain lets a real budget forbid an eviction and then allow it.
+// realDrain checks a drain while a real budget first forbids and then allows an eviction.
 func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	makeNode(ctx, t, c, "win-1")
 	client := c.Clientset()
@@ -215,14 +215,14 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Duration(0) // no kubelet is there to end the pods gracefully
+	now := time.Duration(0) // no kubelet runs that could end the pods gracefully
 	options := cluster.DrainOptions{Timeout: 4 * time.Second, GracePeriod: &now}
 	_, err = c.Drain(ctx, "win-1", options, &story{})
 	var blocked *cluster.DrainBlockedError
 	if !errors.As(err, &blocked) || len(blocked.Pods) != 1 || !slices.Equal(blocked.Pods[0].Budgets, []string{"keep-one"}) {
 		t.Fatalf("Drain = %v, wanted a DrainBlockedError of keep-one", err)
 	}
-	if !strings.Contains(blocked.Pods[0].Message, "keep-one") { // the budget's own numbers, which the status' message leaves out
+	if !strings.Contains(blocked.Pods[0].Message, "keep-one") { // the budget's own numbers, which are not in the status' message
 		t.Errorf("pod %+v", blocked.Pods[0])
 	}
 	t.Log(err)
@@ -242,7 +242,7 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// deployAndBind has a Deployment of one pod run, as far as the API knows, on node.
+// deployAndBind creates a Deployment with one pod that, to the API, runs on node.
 func deployAndBind(ctx context.Context, t *testing.T, c *cluster.Cluster, node string, app map[string]string) {
 	t.Helper()
 	client := c.Clientset()

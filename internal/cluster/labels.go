@@ -15,9 +15,9 @@ import (
 	kubelet "k8s.io/kubelet/pkg/apis"
 )
 
-// KubeletMaySet is whether a kubelet may give its own node this label: as a
-// flag, and past the API server's NodeRestriction. Others have to be set with
-// SetLabels.
+// KubeletMaySet reports whether a kubelet may give its own node this label: its flag
+// --node-labels accepts the label, and the API server's NodeRestriction allows it. Other
+// labels must be set with SetLabels.
 func KubeletMaySet(label string) bool {
 	domain, _, qualified := strings.Cut(label, "/")
 	if !qualified || kubelet.IsKubeletLabel(label) {
@@ -31,8 +31,8 @@ func KubeletMaySet(label string) bool {
 	return true
 }
 
-// SetLabels gives a node these labels and leaves its others. It returns whether
-// any was missing or different.
+// SetLabels gives a node these labels and leaves its other labels. It reports whether any
+// of them was missing or different.
 func (c *Cluster) SetLabels(ctx context.Context, name string, labels map[string]string) (bool, error) {
 	doing := "label node " + name
 	return c.changeNode(ctx, name, doing, func(n *corev1.Node) map[string]any {
@@ -49,8 +49,8 @@ func (c *Cluster) SetLabels(ctx context.Context, name string, labels map[string]
 	})
 }
 
-// SetTaints gives a node these taints and leaves its others. It returns whether
-// any was missing or different.
+// SetTaints gives a node these taints and leaves its other taints. It reports whether any
+// of them was missing or different.
 func (c *Cluster) SetTaints(ctx context.Context, name string, taints []corev1.Taint) (bool, error) {
 	doing := "taint node " + name
 	return c.changeNode(ctx, name, doing, func(n *corev1.Node) map[string]any {
@@ -62,7 +62,8 @@ func (c *Cluster) SetTaints(ctx context.Context, name string, taints []corev1.Ta
 	})
 }
 
-// mergeTaints puts wanted among the present ones; a key with an effect is one taint.
+// mergeTaints adds wanted to the present taints. Two taints with the same key and effect
+// are the same taint.
 func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bool) {
 	all = slices.Clone(present)
 	for _, w := range wanted {
@@ -77,9 +78,9 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 	return all, changed
 }
 
-// changeNode patches a node with what change makes of it, nil for nothing, and
-// again where somebody else changed it meanwhile. A patch, not an update, so
-// that fields which only a newer server knows are left alone.
+// changeNode applies the patch that change returns for a node; nil means no patch. If
+// another client changed the node meanwhile, it retries. A patch, unlike an update, does
+// not touch fields that only a newer server knows.
 func (c *Cluster) changeNode(ctx context.Context, name, doing string, change func(*corev1.Node) map[string]any) (changed bool, err error) {
 	nodes := c.client.CoreV1().Nodes()
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -101,7 +102,7 @@ func (c *Cluster) changeNode(ctx context.Context, name, doing string, change fun
 	return changed && err == nil, err
 }
 
-// unlessChanged makes a patch hold only for the very object that it was made of.
+// unlessChanged makes a patch apply only if the object has not changed since it was read.
 func unlessChanged(patch map[string]any, n *corev1.Node) map[string]any {
 	metadata, ok := patch["metadata"].(map[string]any)
 	if !ok {
@@ -112,12 +113,12 @@ func unlessChanged(patch map[string]any, n *corev1.Node) map[string]any {
 	return patch
 }
 
-// nodeError is fail for requests about one node.
+// nodeError is fail with the permission for a request about one node.
 func (c *Cluster) nodeError(doing, verb, name string, err error) error {
 	return c.fail(doing, Permission{Verb: verb, Resource: "nodes", Name: name}, err)
 }
 
-// DeleteNode removes a Node object. It returns whether there was one.
+// DeleteNode deletes a Node object. It reports whether the object existed.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) (bool, error) {
 	err := c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {

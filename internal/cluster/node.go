@@ -38,8 +38,8 @@ type Node struct {
 	Taints      []corev1.Taint       `json:"taints,omitempty"`
 	Allocatable Resources            `json:"allocatable"`
 
-	// LeaseRenewed is the kubelet's last sign of life, by the node's clock. Zero
-	// where there is no lease.
+	// LeaseRenewed is the kubelet's last renewal of the lease, by the node's clock. Zero
+	// if there is no lease.
 	LeaseRenewed time.Time `json:"leaseRenewed,omitzero"`
 }
 
@@ -52,14 +52,13 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// Resources are what pods may use of a node.
+// Resources are the resources of a node that pods may use.
 type Resources struct {
 	MilliCPU    int64 `json:"milliCPU"`
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
-// Node reads a Node object and its lease. One that does not exist is no error:
-// see Exists.
+// Node reads a Node object and its lease. A missing Node is not an error: see Exists.
 func (c *Cluster) Node(ctx context.Context, name string) (Node, error) {
 	doing := "read node " + name
 	object, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -113,7 +112,7 @@ func nodeOf(o *corev1.Node) Node {
 	return n
 }
 
-// Condition finds one of the node's conditions by its type.
+// Condition returns one of the node's conditions by its type.
 func (n Node) Condition(kind string) (Condition, bool) {
 	at := slices.IndexFunc(n.Conditions, func(c Condition) bool { return c.Type == kind })
 	if at < 0 {
@@ -122,8 +121,8 @@ func (n Node) Condition(kind string) (Condition, bool) {
 	return n.Conditions[at], true
 }
 
-// State is the node in one line: Ready, or what it says of why not. A pressure
-// is told of too.
+// State returns the node's state in one line: Ready, or the reason why it is not, and any
+// pressure.
 func (n Node) State() string {
 	if !n.Exists {
 		return "not registered"
@@ -151,7 +150,7 @@ func (n Node) readiness() string {
 	return "NotReady" + because(ready)
 }
 
-// because is a condition's reason and message, as far as it gives any.
+// because returns a condition's reason and message, as far as it has them.
 func because(c Condition) string {
 	s := ""
 	if c.Reason != "" {

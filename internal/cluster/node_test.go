@@ -89,7 +89,7 @@ func TestStateOfANode(t *testing.T) {
 	}
 }
 
-// A node comes to be step by step, and each step is told once.
+// A node appears step by step, and each step is reported once.
 func TestAwaitNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster()
@@ -151,7 +151,7 @@ func TestAwaitNodeInVain(t *testing.T) {
 		c, client := fakeCluster(node("win-1", ready(corev1.ConditionFalse, "KubeletNotReady", "no CNI")))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		// The API server goes away for the last ten seconds.
+		// The API server is away for the last ten seconds.
 		began := time.Now()
 		client.PrependReactor("get", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
 			if time.Since(began) > 10*time.Second {

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// LogsDisabledError: the kubelet does not show its machine's logs at all.
+// LogsDisabledError reports that the kubelet does not serve its machine's logs.
 type LogsDisabledError struct{ Node string }
 
 func (e *LogsDisabledError) Error() string {
@@ -19,14 +19,14 @@ func (e *LogsDisabledError) Error() string {
 }
 
 // NodeLogs asks a node's kubelet, through the API server, for a file or folder
-// under its /var/log (a folder comes as HTML), or for what query says, which needs
-// NodeLogQuery. byteRange is an HTTP Range; empty: all. A file that is not there is
-// an error for which apierrors.IsNotFound is true.
+// under its /var/log (a folder is returned as HTML), or for the logs that query selects,
+// which needs NodeLogQuery. byteRange is an HTTP Range; empty: all. If the file does not
+// exist, apierrors.IsNotFound is true for the error.
 func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser, error) {
 	doing := "read the logs of node " + node + " through the API server"
 	where := path.Join("/api/v1/nodes", node, "proxy/logs", file)
 	if file == "" || file[len(file)-1] == '/' {
-		where += "/" // or the kubelet redirects to where the proxy is not
+		where += "/" // without it, the kubelet redirects to an address that the proxy does not serve
 	}
 	request := c.client.CoreV1().RESTClient().Get().AbsPath(where)
 	for name, values := range query {

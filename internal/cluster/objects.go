@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects as the API server has them, for people who look for what is wrong with a
-// node.
+// The functions below return objects as the API server has them, for users who search for
+// the cause of a node's problem.
 
-// pageSize is how many objects are asked for at a time: what is looked through and
-// not kept need not be in memory at once.
+// pageSize is the number of objects that one request returns, so that a caller that only
+// scans the objects need not have all of them in memory.
 const pageSize = 500
 
-// Pages lists objects in pages, and gives them one page at a time.
+// Pages lists objects in pages, and calls take with one page at a time.
 func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(L)) error {
 	at := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -35,7 +35,7 @@ func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Contex
 	}
 }
 
-// NodeObject is a Node as it is. One that does not exist is a *NoNodeError.
+// NodeObject returns a Node object. For a missing one the error is a *NoNodeError.
 func (c *Cluster) NodeObject(ctx context.Context, name string) (*corev1.Node, error) {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -44,7 +44,7 @@ func (c *Cluster) NodeObject(ctx context.Context, name string) (*corev1.Node, er
 	return node, c.nodeError("read node "+name, "get", name, err)
 }
 
-// LeaseObject is a node's lease as it is; nil where there is none.
+// LeaseObject returns a node's lease; nil if there is none.
 func (c *Cluster) LeaseObject(ctx context.Context, node string) (*coordinationv1.Lease, error) {
 	lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -53,7 +53,7 @@ func (c *Cluster) LeaseObject(ctx context.Context, node string) (*coordinationv1
 	return lease, c.fail("read the lease of node "+node, leasePermission(), err)
 }
 
-// RuntimeClasses are the cluster's.
+// RuntimeClasses returns the cluster's RuntimeClasses.
 func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, error) {
 	list, err := c.client.NodeV1().RuntimeClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, er
 	return list.Items, nil
 }
 
-// EventsAbout are the newest events, at most so many, that are about a node or its
-// pods, or that its kubelet tells of pods which are gone. The newest is the last.
+// EventsAbout returns the newest events, limited to most: those about a node or its pods,
+// and those that its kubelet reported about pods that no longer exist. The newest is last.
 func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.Pod, most int) ([]corev1.Event, error) {
 	here := map[Pod]bool{}
 	for _, p := range pods {
@@ -83,7 +83,7 @@ func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.P
 	return about, c.fail("list the events", Permission{Verb: "list", Resource: "events"}, err)
 }
 
-// LastSeen is when an event happened, or happened last.
+// LastSeen returns when an event happened last.
 func LastSeen(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
@@ -96,7 +96,7 @@ func LastSeen(e corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// Waiting is why containers of a pod wait: "app: ErrImagePull: …".
+// Waiting returns the reasons why containers of a pod wait, such as "app: ErrImagePull: …".
 func Waiting(p *corev1.Pod) (all []string) {
 	for _, c := range containerStatuses(p) {
 		if waiting := c.State.Waiting; waiting != nil {
@@ -107,7 +107,7 @@ func Waiting(p *corev1.Pod) (all []string) {
 	return all
 }
 
-// Restarts is how often the container of a pod that was restarted most was.
+// Restarts returns the number of restarts of the pod's most restarted container.
 func Restarts(p *corev1.Pod) (most int) {
 	for _, c := range containerStatuses(p) {
 		most = max(most, int(c.RestartCount))

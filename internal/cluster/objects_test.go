@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// A list is asked for page after page, and what failed on the way is said.
+// Pages requests a list page by page, and returns the error of a page that fails.
 func TestPages(t *testing.T) {
 	var asked []string
 	list := func(_ context.Context, o metav1.ListOptions) (*corev1.EventList, error) {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Permission is one thing that RBAC allows or does not.
+// Permission is an action that RBAC may allow.
 type Permission struct {
 	Verb      string `json:"verb"`
 	Group     string `json:"group,omitempty"` // "" is the core group
@@ -19,7 +19,8 @@ type Permission struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// String is what kubectl auth can-i takes: create secrets -n kube-system.
+// String returns the permission as arguments of kubectl auth can-i: create secrets -n
+// kube-system.
 func (p Permission) String() string {
 	resource, sub, _ := strings.Cut(p.Resource, "/")
 	if p.Group != "" {
@@ -43,7 +44,7 @@ func (p Permission) String() string {
 
 func (p Permission) isPath() bool { return strings.HasPrefix(p.Resource, "/") }
 
-// Missing are those of the permissions that the kubeconfig's user does not have.
+// Missing returns the needed permissions that the kubeconfig's user does not have.
 func (c *Cluster) Missing(ctx context.Context, needed []Permission) ([]Permission, error) {
 	var missing []Permission
 	for _, p := range needed {
@@ -70,7 +71,7 @@ func (p Permission) spec() authorizationv1.SelfSubjectAccessReviewSpec {
 		Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace, Name: p.Name}}
 }
 
-// JoinNeeds are the permissions that joining a node takes.
+// JoinNeeds returns the permissions that joining a node requires.
 func JoinNeeds() []Permission {
 	secrets := Permission{Resource: "secrets", Namespace: metav1.NamespaceSystem}
 	nodes := Permission{Resource: "nodes"}
@@ -82,7 +83,7 @@ func JoinNeeds() []Permission {
 	}
 }
 
-// DrainNeeds are the permissions that draining a node takes.
+// DrainNeeds returns the permissions that draining a node requires.
 func DrainNeeds() []Permission {
 	nodes := Permission{Resource: "nodes"}
 	return []Permission{

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Pod names a pod.
+// Pod is the name of a pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -22,7 +22,7 @@ func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
 func podOf(p *corev1.Pod) Pod { return Pod{Namespace: p.Namespace, Name: p.Name} }
 
-// BlockedPod is a pod that does not leave, and why.
+// BlockedPod is a pod that does not leave, with the reason.
 type BlockedPod struct {
 	Pod
 	Budgets []string `json:"budgets,omitempty"` // the PodDisruptionBudgets that cover it
@@ -41,7 +41,7 @@ func listed(pods []BlockedPod) string {
 	return strings.Join(each, ", ")
 }
 
-// PodsOn are all pods that are bound to a node.
+// PodsOn returns all pods that are bound to a node.
 func (c *Cluster) PodsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	list, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -58,8 +58,8 @@ func (c *Cluster) PodsOn(ctx context.Context, node string) ([]*corev1.Pod, error
 	return pods, nil
 }
 
-// podsToEvict are those that a drain has to move, or a *DrainRefusedError where
-// some of them would be lost by it.
+// podsToEvict returns the pods that a drain must move, or a *DrainRefusedError if it would
+// lose some of them.
 func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) ([]*corev1.Pod, error) {
 	pods, err := c.PodsOn(ctx, node)
 	if err != nil {
@@ -87,9 +87,9 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 	return toEvict, nil
 }
 
-// stays is whether evicting a pod would be pointless: a DaemonSet's would be
-// made again at once on the same node, cordoned or not; a mirror pod is not the
-// API server's to end.
+// stays reports whether a drain leaves a pod on the node: it has ended, it is a DaemonSet's
+// pod, which would be recreated at once on the same node, cordoned or not, or it is a
+// mirror pod, which the API server cannot end.
 func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true, nil
@@ -102,7 +102,7 @@ func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 		return false, nil
 	}
 	_, err := c.client.AppsV1().DaemonSets(p.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) { // an orphan, which nothing would make anew
+	if apierrors.IsNotFound(err) { // an orphan, which no controller would recreate
 		return false, nil
 	}
 	return true, c.fail("look for the DaemonSet of pod "+podOf(p).String(),
@@ -113,9 +113,10 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// wouldLose is what an eviction would lose for good, where that was not asked for.
+// wouldLose returns a text about what an eviction of the pod would lose for good; "" if it
+// loses nothing or the options allow it.
 func wouldLose(p *corev1.Pod, o DrainOptions) string {
-	if p.DeletionTimestamp != nil { // somebody ended it already
+	if p.DeletionTimestamp != nil { // already being deleted
 		return ""
 	}
 	owner := metav1.GetControllerOf(p)
@@ -129,8 +130,8 @@ func wouldLose(p *corev1.Pod, o DrainOptions) string {
 	return ""
 }
 
-// budgets names the PodDisruptionBudgets that cover a pod; none where they
-// cannot be read, since this only adds to another error.
+// budgets returns the names of the PodDisruptionBudgets that cover a pod. If they cannot be
+// read it returns none, since the names only add to another error.
 func (c *Cluster) budgets(ctx context.Context, p *corev1.Pod) []string {
 	list, err := c.client.PolicyV1().PodDisruptionBudgets(p.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// StatsSummary is the kubelet's /stats/summary, through the API server's proxy to
-// the node.
+// StatsSummary returns the kubelet's /stats/summary, through the API server's proxy to the
+// node.
 func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1.Summary, error) {
 	doing := "read the statistics of node " + node
-	// Stream, as of an answer read by Do client-go drops what the API server says.
+	// Stream, since client-go's Do drops the API server's message from the answer.
 	body, err := c.client.CoreV1().RESTClient().Get().
 		Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").Stream(ctx)
 	switch {
@@ -31,7 +31,7 @@ func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1
 	return &summary, nil
 }
 
-// WindowsNodes are the names of the cluster's Windows nodes.
+// WindowsNodes returns the names of the cluster's Windows nodes.
 func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
 	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=windows"})
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// CPULimits are those of the containers on a node, in cores, by
+// CPULimits returns the CPU limits of the containers on a node, in cores, by
 // namespace/pod/container.
 func (c *Cluster) CPULimits(ctx context.Context, node string) (map[string]float64, error) {
 	pods, err := c.PodsOn(ctx, node)

@@ -17,50 +17,49 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// What tells our tokens from others, and for which node one is. The node's name
-// is an annotation, since it may be longer than a label's value.
+// Labels and annotations that distinguish swdt's tokens and name their node. The node's
+// name is an annotation, since it may be longer than a label's value.
 const (
 	tokenOwnerLabel     = "app.kubernetes.io/managed-by"
 	tokenOwner          = "swdt"
 	tokenNodeAnnotation = "swdt.dev/node"
-	// joiners is the group to which kubeadm's cluster gives what a node needs to
-	// become one.
+	// joiners is the group to which kubeadm's cluster grants the rights that a machine
+	// needs to become a node.
 	joiners = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// TokenOptions say for whom a bootstrap token is.
+// TokenOptions configure a bootstrap token.
 type TokenOptions struct {
 	Node string        // the node that will join with it
 	TTL  time.Duration // default 15 minutes
 }
 
-// Token is a bootstrap token. Only Value gives its secret away: printed,
-// logged or marshalled it is its id.
+// Token is a bootstrap token. Only Value returns its secret; a Token that is printed,
+// logged or marshalled shows only its id.
 type Token struct {
 	id, secret string
 	Expires    time.Time
 }
 
-// ID names the token. It is no secret.
+// ID returns the token's public id.
 func (t Token) ID() string { return t.id }
 
-// Value is the token as kubeadm takes it, id.secret.
+// Value returns the token in kubeadm's format, id.secret.
 func (t Token) Value() string { return bootstraptoken.TokenFromIDAndSecret(t.id, t.secret) }
 
 func (t Token) String() string { return "bootstrap token " + t.id }
 
-// Format keeps every verb, %#v and %x too, from reaching into the struct.
+// Format prevents every verb, including %#v and %x, from printing the struct's fields.
 func (t Token) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())) }
 
-// MarshalText is what JSON and YAML write.
+// MarshalText returns the id, for JSON and YAML.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// LogValue is what slog writes.
+// LogValue returns the id, for slog.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MintToken makes a short-lived bootstrap token for one node, and returns when
-// the cluster accepts it: cluster-info is signed with it. Where that fails,
-// there is no token left.
+// MintToken makes a short-lived bootstrap token for one node, and returns once the cluster
+// accepts it: when cluster-info is signed with it. After an error no token remains.
 func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) {
 	if o.TTL == 0 {
 		o.TTL = 15 * time.Minute
@@ -72,10 +71,10 @@ func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) 
 	secret := tokenSecret(t, o.Node)
 	_, err = c.client.CoreV1().Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	var refused apierrors.APIStatus
-	if errors.As(err, &refused) { // so nothing was made
+	if errors.As(err, &refused) { // so no token was made
 		return Token{}, c.mintFailed(o.Node, err)
 	}
-	if err != nil { // perhaps it was, and only the answer got lost
+	if err != nil { // the token may exist, and only the answer was lost
 		err = c.mintFailed(o.Node, err)
 	} else {
 		err = c.awaitSignature(ctx, t)
@@ -91,7 +90,8 @@ func (c *Cluster) mintFailed(node string, err error) error {
 		Permission{Verb: "create", Resource: "secrets", Namespace: metav1.NamespaceSystem}, err)
 }
 
-// takeBack deletes a token that cannot be used, also when ctx is over.
+// takeBack deletes a token that cannot be used, also if ctx has ended. It returns because,
+// with a failure to delete the token added.
 func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
@@ -101,10 +101,11 @@ func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	return because
 }
 
-// afterCancel bounds the undoing of something when the work on it was cancelled.
+// afterCancel bounds the clean-up after cancelled work.
 const afterCancel = 3 * time.Second
 
-// now is the API server's time, by which tokens expire; ours where it does not tell.
+// now returns the API server's time, by which tokens expire. If the server does not report
+// its time, it returns this machine's.
 func (c *Cluster) now(ctx context.Context) time.Time {
 	skew, err := c.ClockSkew(ctx)
 	if err != nil || skew.Offset.Abs() <= skew.Uncertainty {
@@ -122,8 +123,8 @@ func newToken(expires time.Time) (Token, error) {
 	return Token{id: id, secret: secret, Expires: expires.UTC().Truncate(time.Second)}, nil
 }
 
-// tokenSecret is the token as the bootstrap signer, the token cleaner and the
-// authenticator of the API server read it.
+// tokenSecret returns the token's Secret, in the format that the API server's bootstrap
+// signer, token cleaner and authenticator read.
 func tokenSecret(t Token, node string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -145,34 +146,36 @@ func tokenSecret(t Token, node string) *corev1.Secret {
 	}
 }
 
-// awaitSignature waits until the controller manager has signed cluster-info with
-// the token, without which kubeadm's discovery does not trust it.
+// awaitSignature waits until the controller manager has signed cluster-info with the
+// token; without the signature, kubeadm's discovery does not trust it.
 func (c *Cluster) awaitSignature(ctx context.Context, t Token) error {
-	const patience = 30 * time.Second
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, &UnsignedError{TokenID: t.id, After: patience})
-	defer cancel()
-	for {
-		info, err := c.clusterInfo(waiting)
-		switch {
-		case ctx.Err() == nil && waiting.Err() != nil:
-			return context.Cause(waiting)
-		case err != nil:
-			return err
-		case !info.Exists:
-			return &NoClusterInfoError{}
-		case info.signedFor(t.id):
-			return nil
-		}
-		if wait.For(waiting, pollInterval/2) != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("await that cluster-info is signed with bootstrap token %s: %w", t.id, context.Cause(ctx))
+	const signedIn = 30 * time.Second
+	err := wait.Condition{
+		Name:     fmt.Sprintf("cluster-info to be signed with bootstrap token %s", t.id),
+		Interval: pollInterval / 2,
+		Limit:    signedIn,
+		Look: func(ctx context.Context) error {
+			info, err := c.clusterInfo(ctx)
+			switch {
+			case err != nil:
+				return wait.StopIf(ctx.Err() == nil, err)
+			case !info.Exists:
+				return wait.Stop(&NoClusterInfoError{})
+			case !info.signedFor(t.id):
+				return errUnsigned
 			}
-			return context.Cause(waiting)
-		}
+			return nil
+		},
+	}.Wait(ctx)
+	if late := (*wait.Error)(nil); errors.As(err, &late) && ctx.Err() == nil {
+		return &UnsignedError{TokenID: t.id, After: signedIn}
 	}
+	return err
 }
 
-// UnsignedError: nobody signed cluster-info with a new token.
+var errUnsigned = errors.New("it is not signed with it")
+
+// UnsignedError reports that the cluster has not signed cluster-info with a new token.
 type UnsignedError struct {
 	TokenID string
 	After   time.Duration
@@ -183,7 +186,7 @@ func (e *UnsignedError) Error() string {
 		"does the controller manager run, with bootstrapsigner among its --controllers?", e.TokenID, e.After)
 }
 
-// NoClusterInfoError: the cluster was not made for nodes to join by token.
+// NoClusterInfoError reports that the cluster does not support joining by token.
 type NoClusterInfoError struct{}
 
 func (*NoClusterInfoError) Error() string {
@@ -191,7 +194,7 @@ func (*NoClusterInfoError) Error() string {
 		"on a control plane of kubeadm: kubeadm init phase bootstrap-token"
 }
 
-// DeleteToken removes the token's Secret; one that is gone already is no error.
+// DeleteToken removes the token's Secret. A missing one is not an error.
 func (c *Cluster) DeleteToken(ctx context.Context, t Token) error {
 	return c.deleteToken(ctx, bootstraptoken.BootstrapTokenSecretName(t.id), metav1.DeleteOptions{})
 }
@@ -218,8 +221,8 @@ func (c *Cluster) SweepTokens(ctx context.Context, node string) ([]string, error
 	}
 	var swept []string
 	for _, s := range secrets.Items {
-		// The selectors are asked again: not every server knows every selector,
-		// and what is deleted here is somebody's way into the cluster.
+		// Check the selectors' conditions again: not every server supports every selector,
+		// and a wrongly deleted token could lock another user's node out of the cluster.
 		ours := s.Labels[tokenOwnerLabel] == tokenOwner && s.Type == bootstrap.SecretTypeBootstrapToken
 		if !ours || s.Annotations[tokenNodeAnnotation] != node {
 			continue

@@ -29,7 +29,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// clusterInfoObject is cluster-info, signed for these tokens.
+// clusterInfoObject returns cluster-info, signed for these tokens.
 func clusterInfoObject(signed ...string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "cluster-info"},
@@ -41,7 +41,7 @@ func clusterInfoObject(signed ...string) *corev1.ConfigMap {
 	return m
 }
 
-// signLater does what the controller manager does, some time after a token is made.
+// signLater signs as the controller manager does, some time after a token is made.
 func signLater(client *fake.Clientset, after time.Duration) {
 	client.PrependReactor("create", "secrets", func(a ktesting.Action) (bool, runtime.Object, error) {
 		secret := a.(ktesting.CreateAction).GetObject().(*corev1.Secret)
@@ -95,7 +95,7 @@ func TestMintToken(t *testing.T) {
 		if s.Name != "bootstrap-token-"+id || s.Type != "bootstrap.kubernetes.io/token" || token.ID() != id {
 			t.Errorf("Secret %s of type %s, token %s", s.Name, s.Type, token.ID())
 		}
-		for range 2 { // the second finds nothing, and that is no error
+		for range 2 { // the second call finds nothing, which is not an error
 			if err := c.DeleteToken(t.Context(), token); err != nil {
 				t.Fatal(err)
 			}
@@ -174,8 +174,8 @@ func TestATokenWithoutClusterInfo(t *testing.T) {
 	}
 }
 
-// Whatever is undone after an interruption must not be asked for with the
-// context that has ended, which fakes do not mind.
+// The requests that clean up after an interruption must not use the context that has
+// ended; the fakes would ignore the context.
 func TestAnInterruptedMintLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	deleted := make(chan string, 1)
@@ -205,7 +205,7 @@ func TestAnInterruptedMintLeavesNothing(t *testing.T) {
 	}
 }
 
-// The answer to the creation may get lost when the Secret is there already.
+// The answer to the creation may be lost although the Secret was created.
 func TestAMintWhoseAnswerIsLost(t *testing.T) {
 	c, client := fakeCluster(clusterInfoObject())
 	client.PrependReactor("create", "secrets", func(a ktesting.Action) (bool, runtime.Object, error) {
@@ -268,7 +268,7 @@ func TestSweepTokens(t *testing.T) {
 	}
 }
 
-// Tokens expire by the API server's clock, not by ours.
+// Tokens expire by the API server's clock, not by this machine's.
 func TestATokenLivesByTheServersClock(t *testing.T) {
 	const ahead = 3 * time.Hour
 	var made corev1.Secret
@@ -277,7 +277,7 @@ func TestATokenLivesByTheServersClock(t *testing.T) {
 		switch {
 		case r.Method == http.MethodPost:
 			body, err := io.ReadAll(r.Body)
-			if err == nil { // it is protobuf
+			if err == nil { // the request is protobuf
 				_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &made)
 			}
 			if err != nil {

@@ -1,20 +1,20 @@
-// Package config reads node files: YAML documents from files, folders and stdin
-// become validated nodes with their defaults, or one error that holds every
+// Package config reads node files: it turns YAML documents from files, folders and
+// stdin into validated nodes with their defaults, or into one error that holds every
 // problem, each with file, line and field path.
 //
-//   - load.go: sources to documents; what spans documents
-//   - parse.go: text to YAML documents; what kind they are
-//   - syntax.go: what is wrong with YAML that does not parse
+//   - load.go: sources to documents; checks across documents
+//   - parse.go: text to YAML documents; the kind of a document
+//   - syntax.go: explanations for YAML that does not parse
 //   - decode.go: YAML to the types of api/v1alpha1, strictly
-//   - fields.go, suggest.go: the fields there are; did you mean
+//   - fields.go, suggest.go: the known fields; suggestions for misspelt ones
 //   - select.go: --node and --selector
 //   - resolve.go: ~, $VARIABLES and relative paths
-//   - older.go: the formats of older swdts, and how to tell them
+//   - older.go: the formats of older swdts, and how to recognise them
 //   - convert.go: older formats to today's
-//   - starter.go: what `swdt config init` writes
+//   - starter.go: the file that `swdt config init` writes
 //
-// Nothing secret gets into a problem: values are not quoted where they could
-// hold a password.
+// No problem contains a secret: its text does not quote values that could hold a
+// password.
 package config
 
 import (
@@ -26,30 +26,31 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// Document is one node of a node file, with its defaults, validated.
+// Document is one validated node of a node file, with its defaults.
 type Document struct {
 	Node v1alpha1.Node
-	// File is the path as it was given or found, - for stdin.
+	// File is the path as the user gave it or as swdt found it; - for stdin.
 	File string
-	// Line is where the document begins.
+	// Line is the first line of the document.
 	Line int
-	// Warnings are complete lines for people: file:line: field: what; remedy.
+	// Warnings are complete lines for the user: file:line: field: problem; remedy.
 	Warnings []string
-	// OtherMeanings are complete lines for people too: what `swdt setup` does
-	// because of a field that the swdt this file was written for may have
-	// understood differently.
+	// OtherMeanings are also complete lines for the user. Each describes what `swdt
+	// setup` does because of a field that may have had another meaning in the swdt
+	// that the file was written for.
 	OtherMeanings []string
 
-	nameLine int            // where its name is
+	nameLine int            // line of its name
 	lines    map[string]int // by field path
 }
 
-// Problem is one about a field of this node, found beside the file's own text.
+// Problem returns a problem with a field of this node that was found later than by reading
+// the file, with the field's file and line.
 func (d Document) Problem(field, what, remedy string) Problem {
 	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
 }
 
-// RuntimePipe is where the node's container runtime serves CRI.
+// RuntimePipe returns the pipe on which the node's container runtime serves CRI.
 func (d Document) RuntimePipe() string {
 	for _, p := range d.Node.Spec.Kubernetes.Provisioners {
 		if p.Health != nil && p.Health.CRIPipe != "" {
@@ -59,13 +60,13 @@ func (d Document) RuntimePipe() string {
 	return v1alpha1.ContainerdPipe
 }
 
-// Error is everything that is wrong with the node files. Nothing was contacted;
-// the exit code is 2.
+// Error holds every problem of the node files. When it is returned, swdt has not contacted
+// any machine; the exit code is 2.
 type Error struct {
 	Problems []Problem
 }
 
-// Error has one problem a line.
+// Error returns one problem per line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, problem := range e.Problems {
@@ -74,17 +75,16 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Problem is one thing that is wrong, or, in a warning, could be better.
+// Problem is an error in the node files or, in a warning, a possible improvement.
 type Problem struct {
-	File   string // empty: not about a file (a flag, the default lookup)
-	Line   int    // 0: about the file as a whole, which could not be read
+	File   string // empty: not about a file (but about a flag or the default lookup)
+	Line   int    // 0: about the whole file, which could not be read
 	Field  string // spec.kubernetes.provisioners[1].destination; may be empty
 	What   string
 	Remedy string
 }
 
-// String is file:line: field: what is wrong; what to do. Parts that are not
-// there are left out.
+// String returns file:line: field: problem; remedy. It omits the parts that are empty.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -104,7 +104,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// asError is nil without problems. Problems of one file come in line order.
+// asError returns nil if there are no problems. It sorts the problems of a file by line.
 func asError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil

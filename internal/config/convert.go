@@ -11,12 +11,12 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// Convert turns node files of older swdts into today's: kind: Config, kind: Node
+// Convert turns node files of older swdts into today's format: kind: Config, kind: Node
 // with kubernetes.deploys, and kind: Cluster with its spec.workload. The result
 // does what the older swdt did with the file, which is not always what the same
-// words mean today. Today's documents are passed on as they are. Header comments
-// list what has another meaning and what has no place in a node file. The file's
-// name is for messages. The error is an *Error.
+// words mean today. Documents in today's format stay as they are. Comments at the top
+// list the fields that changed their meaning and those that have no place in a node
+// file. The file's name is for messages. The error is an *Error.
 func Convert(file string, r io.Reader) ([]byte, error) {
 	data, problem := read(file, r)
 	if problem != nil {
@@ -67,7 +67,7 @@ func convertDocument(file string, c chunk) (string, *Problem) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", nil
 }
 
-// convertCluster is for the format with spec.workload.
+// convertCluster converts the format with spec.workload.
 func convertCluster(root *yaml.Node) string {
 	o := newOlder(root)
 	apiVersion := scalar(v1alpha1.APIVersion)
@@ -89,7 +89,7 @@ func convertCluster(root *yaml.Node) string {
 	}
 	version := workload("kubernetesVersion")
 	if version == nil {
-		version = o.take("spec", "version") // the format's first days
+		version = o.take("spec", "version") // earliest form of the format
 	}
 	return o.write(o.object(
 		"apiVersion", apiVersion,
@@ -112,8 +112,8 @@ func convertCluster(root *yaml.Node) string {
 	))
 }
 
-// convertOriginal is for the original's own formats: kind: Config, and kind:
-// Node, with kubernetes.deploys at first and provisioners later.
+// convertOriginal converts the formats of the original swdt: kind: Config, and kind:
+// Node, which had kubernetes.deploys at first and provisioners later.
 func convertOriginal(root *yaml.Node) string {
 	o := newOlder(root)
 	o.take("kind")
@@ -141,20 +141,20 @@ func convertOriginal(root *yaml.Node) string {
 	))
 }
 
-// older is a document to convert, without aliases. What is not taken from it is
-// reported.
+// older is a document to convert, without aliases. It records which values the conversion
+// has taken, so that the result can list the others.
 type older struct {
 	root     *yaml.Node
 	taken    map[*yaml.Node]bool
 	comments map[*yaml.Node]string // of the key above a value
-	meanings []string              // fields that mean something else today
+	meanings []string              // fields that have another meaning today
 }
 
 func newOlder(root *yaml.Node) *older {
 	return &older{root: root, taken: map[*yaml.Node]bool{}, comments: map[*yaml.Node]string{}}
 }
 
-// take returns the value at the path, nil if it is unset.
+// take returns the value at the path, or nil if it is unset.
 func (o *older) take(path ...string) *yaml.Node { return o.takeFrom(o.root, path...) }
 
 func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
@@ -170,7 +170,8 @@ func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
 	return value
 }
 
-// takeEnableRDP takes true only: false left Remote Desktop as it was.
+// takeEnableRDP takes the value unless it is false: with false, the older swdt left Remote
+// Desktop as it was.
 func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 	value := o.take(path...)
 	if !isFalse(value) {
@@ -181,7 +182,7 @@ func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 }
 
 // takeProvisioners takes the fields that a provisioner still has. The older swdt
-// replaced the file whatever overwrite said.
+// always replaced the file, regardless of overwrite.
 func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	list := find(o.root, path...)
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -202,7 +203,7 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 			"overwrite", overwrite,
 		)
 		if provisioner == nil {
-			continue // left reports whatever it is
+			continue // left reports the value, whatever it is
 		}
 		provisioner.HeadComment = item.HeadComment
 		items.Content = append(items.Content, provisioner)
@@ -210,7 +211,8 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	return items
 }
 
-// destination remarks on one that names a folder, as the first samples do.
+// destination adds a remark if the destination looks like a folder, as in the first
+// samples.
 func destination(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.ScalarNode && !strings.Contains(n.Value[strings.LastIndexAny(n.Value, `\/`)+1:], ".") {
 		return remark(n, "looks like a folder: write the path of the file")
@@ -218,8 +220,8 @@ func destination(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// write returns the new document, headed by what changed its meaning and what it
-// lacks of the older one.
+// write returns the new document. Its header lists the fields that changed their meaning
+// and the older fields that it lacks.
 func (o *older) write(document *yaml.Node) string {
 	var out bytes.Buffer
 	out.WriteString("# Written by `swdt config convert` from an older file.\n")
@@ -233,12 +235,13 @@ func (o *older) write(document *yaml.Node) string {
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(document); err != nil {
-		panic(err) // a tree of plain nodes into memory
+		panic(err) // cannot fail: a tree of plain nodes is written into memory
 	}
 	return out.String()
 }
 
-// left lists what was not taken. Values of fields that sound secret stay out.
+// left lists the fields that the conversion did not take. For fields whose names suggest a
+// secret, it omits the value.
 func (o *older) left(n *yaml.Node, path string) (lines []string) {
 	switch {
 	case o.taken[n]:
@@ -259,7 +262,7 @@ func (o *older) left(n *yaml.Node, path string) (lines []string) {
 	return lines
 }
 
-// find follows a path of keys; nil if it ends early.
+// find follows a path of keys. It returns nil if a key is missing.
 func find(n *yaml.Node, path ...string) *yaml.Node {
 	_, value := findPair(n, path...)
 	return value
@@ -282,8 +285,8 @@ func isFalse(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" && n.Decode(&b) == nil && !b
 }
 
-// object is a mapping of key, value, key, value…, without those that are nil or
-// empty mappings; an empty object is nil too.
+// object returns a mapping of key, value, key, value…, without the values that are nil or
+// empty mappings. It returns nil if the mapping would be empty.
 func (o *older) object(pairs ...any) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -310,8 +313,8 @@ func remark(n *yaml.Node, comment string) *yaml.Node {
 	return n
 }
 
-// flatten copies a tree with the values of its aliases in their places, and with
-// merged mappings (<<) merged.
+// flatten copies a tree. It replaces aliases by their values and merges merged mappings
+// (<<).
 func flatten(root *yaml.Node) *yaml.Node {
 	budget := maxNodes
 	return flattened(root, &budget)
@@ -341,8 +344,8 @@ func flattened(n *yaml.Node, budget *int) *yaml.Node {
 	return &plain
 }
 
-// mergeInto adds the pairs of a mapping, or of a list of mappings, that are not
-// set yet.
+// mergeInto adds the pairs of a mapping, or of each mapping in a list, unless their keys
+// are already set.
 func mergeInto(mapping, source *yaml.Node) {
 	if source.Kind == yaml.SequenceNode {
 		for _, one := range source.Content {

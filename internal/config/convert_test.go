@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// olderSamples are own files in every format that the original and its fork had,
-// each with the commits that read it. What they become is what those did with it.
+// olderSamples are samples in every format that the original swdt and its fork had, each
+// with the commits that read it. The conversion must keep what those commits did with it.
 var olderSamples = map[string]converted{
 	"original-1-config":         {rdp: new(true), packages: "vim grep", provisioners: "containerd kubelet"},
 	"original-2-deploys":        {packages: "vim", provisioners: "kubelet"},
@@ -29,7 +29,7 @@ var olderSamples = map[string]converted{
 	"fork-5-calico-version":     {kubernetes: "1.29.0", containerd: "1.7.14", provisioners: "containerd kubelet"},
 }
 
-// converted is what a converted file asks of a node.
+// converted is the state of a node that a converted file requests.
 type converted struct {
 	rdp                                            *bool
 	packages, kubernetes, containerd, provisioners string
@@ -109,7 +109,7 @@ func compareGolden(t *testing.T, golden string, got []byte) {
 	}
 }
 
-// The loader sends an older file to convert, under the file's name.
+// For an older file, the loader's error proposes to convert it, and names the file.
 func TestOlderFilesAreSentToConvert(t *testing.T) {
 	for _, name := range []string{"original-1-config", "fork-5-calico-version"} {
 		file := "testdata/older/" + name + ".yaml"
@@ -120,9 +120,9 @@ func TestOlderFilesAreSentToConvert(t *testing.T) {
 	}
 }
 
-// A file of the original's last format is a file of today as well, but there
-// enableRDP: false did nothing. That is warned of until the file has a field of
-// today's swdt.
+// A file of the original's last format is also valid today, but enableRDP: false had no
+// effect there. The loader warns of that until the file has a field that only today's
+// swdt has.
 func TestOtherMeanings(t *testing.T) {
 	const original = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: a}\nspec:\n  credentials: {hostname: h}\n  setup:\n    enableRDP: false\n"
 	tests := map[string]int{
@@ -143,7 +143,7 @@ func TestOtherMeanings(t *testing.T) {
 	}
 }
 
-// Aliases and merged mappings are written out.
+// Aliases and merged mappings are replaced by their values.
 func TestConvertFlattens(t *testing.T) {
 	got, err := Convert(Stdin, strings.NewReader(`
 apiVersion: windows.k8s.io/v1alpha1
@@ -191,7 +191,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// A password stays where it belongs and shows in no comment.
+// A password stays in its field and does not appear in a comment.
 func TestConvertKeepsSecrets(t *testing.T) {
 	got, err := Convert(Stdin, strings.NewReader(`
 apiVersion: windows.k8s.io/v1alpha1
@@ -217,7 +217,7 @@ func TestStarter(t *testing.T) {
 	if len(documents) != 1 || len(documents[0].Warnings) != 0 {
 		t.Errorf("got %d documents, warnings %q", len(documents), documents[0].Warnings)
 	}
-	// With every field uncommented it still loads: the comments are true.
+	// The file still loads with every field uncommented: the comments are correct.
 	var text strings.Builder
 	for line := range strings.Lines(string(Starter())) {
 		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# "); ok && fieldOrItem(rest) {
@@ -236,7 +236,7 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// fieldOrItem is true of YAML in a comment, not of prose.
+// fieldOrItem reports whether a comment is YAML, as opposed to prose.
 func fieldOrItem(comment string) bool {
 	text := strings.TrimLeft(comment, " ")
 	if strings.HasPrefix(text, "- ") {

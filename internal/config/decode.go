@@ -11,13 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds what aliases of aliases can grow to.
+// maxNodes limits how far aliases of aliases can expand.
 const maxNodes = 50_000
 
-// decoder fills the types of api/v1alpha1 from YAML, strictly, and notes on
-// which line each field is. The yaml package's own decoding stops at the first
-// wrong key, forgets lines, and guesses types: version: 1.30 is the text "1.30",
-// not the number 1.3.
+// decoder fills the types of api/v1alpha1 from YAML, strictly, and records the line of
+// each field. The yaml package's own decoding stops at the first wrong key, loses line
+// numbers, and guesses types: here, version: 1.30 is the text "1.30" and not the number 1.3.
 type decoder struct {
 	file     string
 	chunk    chunk
@@ -45,7 +44,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	n = resolveAlias(n)
 	if isNull(n) {
 		d.warnOfComment(n, path)
-		return // as if it were not there: privateKey: means unset
+		return // treated as missing: privateKey: means unset
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -75,7 +74,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 			v.SetString(n.Value)
 		}
 	default:
-		panic("config: no decoding for " + v.Type().String()) // a field type was added; every test meets it
+		panic("config: no decoding for " + v.Type().String()) // a new field type has no decoding; every test reaches this
 	}
 }
 
@@ -102,8 +101,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// unknownField names the field, unless a part of it may be a secret: a password
-// without a space after its colon, or one in the place of a field.
+// unknownField reports an unknown field by its name, unless a part of the name may be a
+// secret, as in a password without a space after its colon, or a password in the place of a
+// field.
 func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 	lower := strings.ToLower(key)
 	switch field := fieldWithoutSpace(key + " "); {
@@ -122,7 +122,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as validation does
+	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as in validation
 	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
 		field := named(key)
 		d.lines[field] = d.chunk.lineNumber(keyNode.Line)
@@ -132,9 +132,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// pairs calls each with the keys of a mapping, those of merged mappings (<<)
-// last and only where the mapping itself has none. Problems of a key are those
-// of the field that named makes of it.
+// pairs calls each for the pairs of a mapping. Pairs of merged mappings (<<) come last, and
+// only if the mapping itself does not have their key. If there is a problem with a key,
+// pairs reports it under the field that named returns for that key.
 func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string, each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}
 	var merged []*yaml.Node
@@ -198,13 +198,13 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 			d.problem(item, field, "is empty", "write the item or remove the dash")
 		}
 		d.value(item, element, field)
-		v.Set(reflect.Append(v, element)) // also when wrong, so that paths keep their numbers
+		v.Set(reflect.Append(v, element)) // also if it is wrong, so that the indices in paths stay right
 	}
 }
 
-// hasStrayEscape reports a backslash of Windows that double quotes made a control
-// character of: "CORP\bob" has a backspace in it. A line break or a tab may be meant
-// in a field whose values have no backslashes.
+// hasStrayEscape reports whether double quotes turned a Windows backslash into a control
+// character: "CORP\bob" contains a backspace. If so, it records a problem. A line break
+// or a tab may be intended in a field whose values have no backslashes.
 func (d *decoder) hasStrayEscape(n *yaml.Node, path string) bool {
 	field := path[strings.LastIndexByte(path, '.')+1:]
 	stray := strings.ContainsFunc(n.Value, func(r rune) bool {
@@ -218,7 +218,7 @@ func (d *decoder) hasStrayEscape(n *yaml.Node, path string) bool {
 	return true
 }
 
-// textOrList is a value that may be written as one or the other.
+// textOrList is a value that may be written as a text or as a list.
 type textOrList interface {
 	SetText(text string)
 	SetList(items []string)
@@ -237,7 +237,7 @@ func (d *decoder) textOrList(n *yaml.Node, into textOrList, path string) {
 	}
 }
 
-// anything is a value whose form somebody else knows, such as a field of
+// anything decodes a value whose fields swdt does not define, such as one of
 // KubeletConfiguration.
 func (d *decoder) anything(n *yaml.Node, v reflect.Value, path string) {
 	var value any
@@ -268,13 +268,14 @@ func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string)
 	}
 }
 
-// isScalar accepts what is written on one line as text, numbers included.
+// isScalar reports whether n is a scalar on one line, including a number, which can be read
+// as text. If not, it records a problem.
 func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		d.wrongType(n, path, wanted)
 	case n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str":
-		// The tag stays unsaid: it may be a password that begins with !.
+		// The message omits the tag, which may be a password that begins with !.
 		d.problem(n, path, "begins with !, which is a tag to YAML", "put the value in single quotes")
 	case n.Style == 0 && !strings.Contains(d.chunk.line(d.chunk.lineNumber(n.Line)), n.Value):
 		d.problem(n, path, "goes on in the next line, which YAML joins to it",
@@ -293,7 +294,8 @@ func (d *decoder) wrongType(n *yaml.Node, path, wanted string) {
 	d.problem(n, path, "is "+describe(n), remedy)
 }
 
-// warnOfComment tells of a password that YAML takes for a comment.
+// warnOfComment warns about a password that YAML reads as a comment, since it begins with
+// #.
 func (d *decoder) warnOfComment(n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode || !strings.HasSuffix(path, "assword") {
 		return
@@ -312,7 +314,7 @@ func (d *decoder) problem(n *yaml.Node, path, what, remedy string) {
 	})
 }
 
-// describe says what a YAML value is, without showing it.
+// describe returns the kind of a YAML value, without its content.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -345,7 +347,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// displayKey is a key for people: on one line, and not without end.
+// displayKey returns a key for messages: on one line and of limited length.
 func displayKey(key string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(key) > 80 || strings.ContainsFunc(key, odd) {

@@ -7,7 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// fields are a struct's, by their name in YAML.
+// fields are the fields of a struct, by their name in YAML.
 type fields struct {
 	names []string
 	index map[string]int
@@ -23,7 +23,7 @@ func fieldsOf(t reflect.Type) fields {
 	return f
 }
 
-// knownFields are the names of all fields of the node file.
+// knownFields returns the names of all fields of the node file.
 func knownFields() map[string]bool {
 	names := map[string]bool{}
 	for name := range fieldHomes() {
@@ -32,7 +32,7 @@ func knownFields() map[string]bool {
 	return names
 }
 
-// fieldHomes says under what each field of the node file stands: username under
+// fieldHomes returns the parents of each field of the node file: username belongs under
 // spec.credentials.
 func fieldHomes() map[string][]string {
 	homes := map[string][]string{}

@@ -14,14 +14,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// Stdin is the source that stands for standard input.
+// Stdin is the source name for standard input.
 const Stdin = "-"
 
-// maxSize is far above any node file; a binary given by mistake is not read whole.
+// maxSize is far larger than any node file, so that swdt does not read a whole binary
+// that was named by mistake.
 const maxSize = 1 << 20
 
-// DefaultSource is the node file when none is named: swdt.yaml in the working
-// folder, else ~/.config/swdt/config.yaml. The error is an *Error.
+// DefaultSource returns the node file to use if the user names none: swdt.yaml in the
+// working folder, else ~/.config/swdt/config.yaml. The error is an *Error.
 func DefaultSource() (string, error) {
 	candidates := []string{"swdt.yaml"}
 	if home, err := localfile.Home(); err == nil {
@@ -63,7 +64,7 @@ func Load(sources []string, stdin io.Reader) ([]Document, error) {
 	return documents, nil
 }
 
-// source is a file's text.
+// source is the text of a file.
 type source struct {
 	file string
 	data []byte
@@ -82,13 +83,13 @@ func readAll(sources []string, stdin io.Reader) (texts []source, problems []Prob
 	return texts, problems
 }
 
-// expand replaces folders by the files in them.
+// expand replaces each folder in sources by the node files in it.
 func expand(sources []string) ([]string, []Problem) {
 	var files []string
 	var problems []Problem
 	for _, name := range sources {
 		if info, err := os.Stat(name); name == Stdin || err != nil || !info.IsDir() {
-			files = append(files, name) // read explains what cannot be read
+			files = append(files, name) // read explains why it cannot be read
 			continue
 		}
 		inside, problem := filesIn(name)
@@ -152,7 +153,7 @@ func read(file string, stdin io.Reader) ([]byte, *Problem) {
 func unreadable(file string, err error) *Problem {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = path.Err // the file is named already
+		err = path.Err // the message already names the file
 	}
 	return &Problem{File: file, What: fmt.Sprintf("cannot be read: %v", err), Remedy: "check the path and its permissions"}
 }
@@ -170,7 +171,7 @@ func noNode(sources []string) Problem {
 	return problem
 }
 
-// duplicateNames finds nodes that --node could not tell apart.
+// duplicateNames finds nodes with the same name, which --node could not distinguish.
 func duplicateNames(documents []Document) (problems []Problem) {
 	first := map[string]Document{}
 	for _, document := range documents {
@@ -207,8 +208,8 @@ func check(file string, node *v1alpha1.Node, lines map[string]int) (problems []P
 	return problems, warnings
 }
 
-// lineOf is the line of the field, or, for one that is missing, of the nearest
-// thing around it.
+// lineOf returns the line of the field or, if the field is missing, of its nearest
+// parent.
 func lineOf(field string, lines map[string]int) int {
 	for {
 		if line, ok := lines[field]; ok || field == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// head begins a node file that lacks only what a test adds; it has 6 lines.
+// head begins a node file that only lacks the part that a test adds; it has 6 lines.
 const head = `apiVersion: windows.k8s.io/v1alpha1
 kind: Node
 metadata: {name: n}
@@ -23,8 +23,8 @@ spec:
     hostname: h
 `
 
-// provisioner has the fields that one must have; it has 4 lines, the last
-// unfinished items go below it, indented by 8.
+// provisioner has the required fields of a provisioner, in 4 lines. A test can add
+// further fields below it, indented by 8.
 const provisioner = `  kubernetes:
     provisioners:
       - name: kubelet
@@ -181,7 +181,7 @@ func TestDefaultSource(t *testing.T) {
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
 		t.Errorf("without a file: got %v, want an *Error", err)
 	}
-	here := filepath.Join(".config", "swdt", "config.yaml") // of no home, whatever the environment says
+	here := filepath.Join(".config", "swdt", "config.yaml") // relative: not in any home folder, whatever the environment is
 	if err := errors.Join(os.MkdirAll(filepath.Dir(here), 0o755), os.WriteFile(here, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestDefaultSource(t *testing.T) {
 	}
 }
 
-// Whatever the text, problems have a file and a line that exists.
+// For any text, problems have a file and an existing line.
 func FuzzLoad(f *testing.F) {
 	for _, name := range []string{"published.yaml", "sample.yaml", "older/original-1-config.yaml", "older/fork-5-calico-version.yaml"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))

@@ -13,12 +13,12 @@ type format int
 
 const (
 	otherFormat   format = iota // today's, or not a file of any swdt
-	configFormat                // kind: Config, the original's first days
+	configFormat                // kind: Config, the earliest format of the original swdt
 	deploysFormat               // kind: Node with kubernetes.deploys
-	clusterFormat               // kind: Cluster, of the original's fork
+	clusterFormat               // kind: Cluster, of the original swdt's fork
 )
 
-// olderFormat returns the older format that a document is in.
+// olderFormat returns the older format of a document.
 func olderFormat(root *yaml.Node) format {
 	if root.Kind != yaml.MappingNode || !isOurs(child(root, "apiVersion")) {
 		return otherFormat
@@ -37,15 +37,16 @@ func olderFormat(root *yaml.Node) format {
 	return otherFormat
 }
 
-// isOurs reports whether the API group is this project's, whatever the version.
+// isOurs reports whether a document's API group is this project's, in any version, or
+// missing.
 func isOurs(apiVersion *yaml.Node) bool {
 	group, _, _ := strings.Cut(v1alpha1.APIVersion, "/")
 	return apiVersion == nil || strings.HasPrefix(apiVersion.Value, group+"/")
 }
 
-// otherMeanings warns of fields that the original, whose last format has the
-// same kind and version as today's, understood differently. A file with any
-// field that the original does not know was written for this swdt.
+// otherMeanings warns about fields that had another meaning in the original swdt, whose
+// last format has the same kind and version as today's. A file with a field that the
+// original does not know was written for this swdt.
 func otherMeanings(file string, c chunk, root *yaml.Node) []string {
 	key, value := findPair(root, "spec", "setup", "enableRDP")
 	if !isFalse(value) || !onlyOriginalFields(root) {
@@ -87,7 +88,7 @@ func onlyFields(n *yaml.Node, known map[string]bool, path string, budget *int) b
 	return true
 }
 
-// originalFields are those of the original's kind: Node.
+// originalFields returns the fields of the original swdt's kind: Node.
 func originalFields() map[string]bool {
 	fields := map[string]bool{}
 	for _, field := range strings.Fields(`

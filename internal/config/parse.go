@@ -13,11 +13,11 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// maxProblems in one file are enough; nobody reads more.
+// maxProblems limits the problems of one file: more than this do not help the user.
 const maxProblems = 100
 
-// parse reads all documents of one file. Documents that are wrong but readable
-// are returned too: what spans documents is checked all the same.
+// parse reads all documents of one file. It also returns documents that are readable
+// but wrong, so that the checks across documents include them.
 func parse(text source) (documents []Document, problems []Problem) {
 	data, err := toUTF8(text.data)
 	if err != nil {
@@ -35,7 +35,7 @@ func parse(text source) (documents []Document, problems []Problem) {
 			continue
 		}
 		if root == nil {
-			continue // nothing but comments
+			continue // it contains only comments
 		}
 		document, found := decodeDocument(text.file, chunk, root)
 		problems = append(problems, found...)
@@ -49,12 +49,12 @@ func parse(text source) (documents []Document, problems []Problem) {
 // chunk is the text of one YAML document.
 type chunk struct {
 	lines []string // with their line ends
-	first int      // line number of lines[0], from 1
+	first int      // line number of lines[0], starting at 1
 }
 
 func (c chunk) text() string { return strings.Join(c.lines, "") }
 
-// line is the line of the file with that number, without its end.
+// line returns the line with that number in the file, without its line end.
 func (c chunk) line(number int) string {
 	i := number - c.first
 	if i < 0 || i >= len(c.lines) {
@@ -63,19 +63,19 @@ func (c chunk) line(number int) string {
 	return strings.TrimRight(c.lines[i], "\r\n")
 }
 
-// lineNumber turns a line within the chunk, as the YAML parser counts, into one
-// of the file.
+// lineNumber converts a line number of the YAML parser, within the chunk, to one of the
+// file.
 func (c chunk) lineNumber(within int) int {
 	return c.first + min(max(within, 1), max(len(c.lines), 1)) - 1
 }
 
-// splitDocuments cuts a file at its --- lines, which YAML allows nowhere else.
-// So a document that does not parse hides no problem of the next, and a line is
-// found by reading beginnings of one document.
+// splitDocuments splits a file at its --- lines, which cannot occur elsewhere in YAML. So a
+// document that does not parse does not hide the problems of the next one, and the search
+// for a bad line has to parse only this document.
 func splitDocuments(data string) []chunk {
 	var chunks []chunk
 	current := chunk{first: 1}
-	begun := false // something other than comments and %directives was seen
+	begun := false // set after a line other than comments and %directives
 	number := 0
 	for line := range strings.SplitAfterSeq(data, "\n") {
 		number++
@@ -98,7 +98,7 @@ func isDocumentStart(line string) bool {
 	return ok && (rest == "" || strings.ContainsRune(" \t\r\n", rune(rest[0])))
 }
 
-// parseYAML returns the document's root, nil if there is nothing in it.
+// parseYAML returns the root node of a document, or nil if the document is empty.
 func parseYAML(file string, c chunk) (*yaml.Node, *Problem) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(c.text()), &document); err != nil {
@@ -112,8 +112,8 @@ func parseYAML(file string, c chunk) (*yaml.Node, *Problem) {
 	return document.Content[0], nil
 }
 
-// decodeDocument makes a node of a document. The node is nil if it is of another
-// kind; what else is wrong with it is then nobody's concern.
+// decodeDocument decodes a document into a node. It returns nil if the document is of
+// another kind; it does not check such a document any further.
 func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem) {
 	if problem := checkKind(file, c, root); problem != nil {
 		return nil, []Problem{*problem}
@@ -128,8 +128,8 @@ func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem
 	return &document, merge(d.problems, problems)
 }
 
-// merge adds what validation found to what decoding found, except where it is
-// about a field that could not be decoded, and so looks empty.
+// merge appends the problems of validation to those of decoding. It omits a validation
+// problem if decoding already reported that field: such a field looks empty to validation.
 func merge(decoding, validation []Problem) []Problem {
 	reported := map[string]bool{}
 	for _, problem := range decoding {
@@ -143,7 +143,7 @@ func merge(decoding, validation []Problem) []Problem {
 	return decoding
 }
 
-// isReported is whether the field, or anything around it, has a problem.
+// isReported reports whether the field, or any of its parents, already has a problem.
 func isReported(field string, reported map[string]bool) bool {
 	for field != "" {
 		if reported[field] {
@@ -154,7 +154,8 @@ func isReported(field string, reported map[string]bool) bool {
 	return reported[""]
 }
 
-// checkKind tells nodes from everything else that may stand in a YAML file.
+// checkKind returns a problem for a document that is not a node, since a YAML file may
+// contain documents of any kind.
 func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 	problem := func(n *yaml.Node, field, what, remedy string) *Problem {
 		return &Problem{File: file, Line: c.lineNumber(n.Line), Field: field, What: what, Remedy: remedy}
@@ -194,13 +195,13 @@ func orNode(n, otherwise *yaml.Node) *yaml.Node {
 	return n
 }
 
-// child is the value of a mapping's key, or nil.
+// child returns the value of a mapping's key, or nil.
 func child(mapping *yaml.Node, key string) *yaml.Node {
 	_, value := pair(mapping, key)
 	return value
 }
 
-// pair is a mapping's key of that name and its value, or nil.
+// pair returns the key with this name in a mapping, and its value; nil if there is none.
 func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
@@ -210,7 +211,8 @@ func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// toUTF8 undoes what Windows editors do to text: byte order marks, UTF-16.
+// toUTF8 converts the text of Windows editors to UTF-8 without a byte order mark. It also
+// accepts UTF-16.
 func toUTF8(data []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -225,8 +227,8 @@ func toUTF8(data []byte) (string, error) {
 	return oneLineEnd(string(data)), nil
 }
 
-// oneLineEnd makes \n of what else ends a line in YAML, so that line numbers are
-// those of the parser.
+// oneLineEnd replaces the other line ends of YAML by \n, so that line numbers are the
+// same as the parser's.
 func oneLineEnd(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }

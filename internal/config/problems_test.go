@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each text is a whole file; want is the whole error, line for line.
+// Each text is a whole file; want is the whole error, line by line.
 func TestLoadProblems(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"unknown field": {
@@ -51,7 +51,7 @@ func TestLoadProblems(t *testing.T) {
 		"duration": {
 			head + provisioner + "        destination: c:\\k\\kubelet.exe\n        health: {settle: 5, timeout: -1s, stopTimeout: 2h}\n",
 			`-:12: spec.kubernetes.provisioners[0].health.settle: "5" is not a duration such as 90s, 5m or 1m30s; write a number with its unit
--:12: spec.kubernetes.provisioners[0].health.timeout: -1s is no time to wait; write a duration such as 30s
+-:12: spec.kubernetes.provisioners[0].health.timeout: -1s is not a time to wait; write a duration such as 30s
 -:12: spec.kubernetes.provisioners[0].health.stopTimeout: 2h0m0s is too long; write at most 1h0m0s`,
 		},
 		"missing": {
@@ -196,8 +196,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// However a file with a password is broken, the password is in no problem and
-// no warning.
+// However a file with a password is broken, no problem and no warning contains the
+// password.
 func TestSecretsStaySecret(t *testing.T) {
 	const secret = "hunter2secret"
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,12 +12,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// Resolve makes a path of the node file (sourceURL, privateKey, a secret's
-// file) one to open on this machine: $VAR and ${VAR} are expanded, a leading ~
-// is the home folder, and a relative path is relative to the node file's folder
-// (the working folder for stdin). A variable that is not set stays as it is
-// written, so that the error of whoever opens the path shows it. URLs keep all
-// but their variables.
+// Resolve turns a path of the node file (sourceURL, privateKey, a secret's file) into a
+// path that can be opened on this machine. It expands $VAR and ${VAR}, replaces a leading
+// ~ by the home folder, and resolves a relative path from the node file's folder (the
+// working folder for stdin). A variable that is not set stays as it is written, so that a
+// later error from opening the path shows it. In URLs, only variables change.
 func (d Document) Resolve(path string) string {
 	expanded := expandVariables(path)
 	if expanded == "" || strings.Contains(expanded, "://") {
@@ -30,8 +29,8 @@ func (d Document) Resolve(path string) string {
 	return filepath.Join(filepath.Dir(d.File), expanded)
 }
 
-// Secret reads a secret from where the node file says that it is. lookupEnv is
-// that of the environment.
+// Secret reads a secret from the place that the node file names. lookupEnv reads an
+// environment variable.
 func (d Document) Secret(source v1alpha1.SecretSource, lookupEnv func(name string) (string, bool)) (string, error) {
 	if source.Env == "" {
 		return firstLine(d.Resolve(source.File))
@@ -56,7 +55,7 @@ func firstLine(path string) (string, error) {
 	return lines.Text(), nil
 }
 
-// Expand replaces $VAR and ${VAR} in a text that is no path.
+// Expand replaces $VAR and ${VAR} in a text that is not a path.
 func (d Document) Expand(text string) string { return expandVariables(text) }
 
 func expandVariables(text string) string {
@@ -72,7 +71,7 @@ func expandVariables(text string) string {
 func expandHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
-		return path // ~user is not for us to know
+		return path // the home folders of other users (~user) are unknown here
 	}
 	home, err := localfile.Home()
 	if err != nil {

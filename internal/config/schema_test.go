@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An editor that knows the schema and the loader say the same of a file.
+// An editor that uses the schema accepts and rejects the same files as the loader.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	schema := compileSchema(t)
 	for name, test := range schemaCases() {
@@ -29,7 +29,7 @@ func TestSchemaAgreesWithLoader(t *testing.T) {
 type schemaCase struct {
 	text         string
 	good         bool
-	beyondSchema bool // wrong in a way that no schema can say
+	beyondSchema bool // wrong in a way that a schema cannot express
 }
 
 func schemaCases() map[string]schemaCase {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Select keeps the documents that --node and --selector name, in their order:
-// all of them when both are empty, those that fit both when both are given. The
-// selector is kubectl's: labels k=v, k==v, k!=v, k, !k, with commas. The error
-// is an *Error.
+// Select returns the documents that --node and --selector select, in their order. If both
+// are empty, it returns all documents; if both are given, those that match both. The
+// selector has kubectl's syntax: labels k=v, k==v, k!=v, k, !k, separated by commas. The
+// error is an *Error.
 func Select(documents []Document, names []string, selector string) ([]Document, error) {
 	problems := unknownNames(documents, names)
 	requirements, found := parseSelector(selector)
@@ -54,7 +54,7 @@ func unknownNames(documents []Document, names []string) (problems []Problem) {
 type requirement struct {
 	key   string
 	value string
-	exact bool // the value counts, not just the key's presence
+	exact bool // the value must match too, not only the key
 	not   bool
 }
 
@@ -85,8 +85,8 @@ func parseTerm(term string) requirement {
 	return requirement{key: strings.TrimSpace(key), not: not}
 }
 
-// fits is true if all requirements are met. As in Kubernetes, k!=v is met by
-// what has no k.
+// fits reports whether the labels meet all requirements. As in Kubernetes, labels without
+// the key k match k!=v.
 func fits(labels map[string]string, requirements []requirement) bool {
 	for _, r := range requirements {
 		value, has := labels[r.key]
@@ -97,7 +97,7 @@ func fits(labels map[string]string, requirements []requirement) bool {
 	return true
 }
 
-// labelled lists nodes with their labels.
+// labelled returns a list of nodes with their labels.
 func labelled(documents []Document) string {
 	var nodes []string
 	for _, document := range documents {

@@ -10,8 +10,8 @@ import (
 //go:embed starter.yaml
 var starter []byte
 
-// Starter is a commented node file to begin with. It loads as it is.
+// Starter returns a node file with comments, for new users. It is valid without changes.
 func Starter() []byte { return slices.Clone(starter) }
 
-// Schema is the JSON Schema of the node file, for editors.
+// Schema returns the JSON Schema of the node file, for editors.
 func Schema() []byte { return v1alpha1.Schema() }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStarterForJoining takes the # away before the example of a join.
+// TestStarterForJoining uncomments the example of a join.
 func TestStarterForJoining(t *testing.T) {
 	_, rest, begins := strings.Cut(string(Starter()), "    # What `swdt join`")
 	example, _, ends := strings.Cut(rest, "    # What `swdt kubernetes`")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggest is the remedy for a name that is not known: the one that was meant,
-// or all there are.
+// suggest returns the remedy for an unknown name: the name that the user most probably
+// meant, or all known names.
 func suggest(unknown string, known []string) string {
 	if meant := closest(unknown, known); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
@@ -15,8 +15,8 @@ func suggest(unknown string, known []string) string {
 	return "known here: " + strings.Join(known, ", ")
 }
 
-// suggestField is suggest for a field; one that is known elsewhere is likely
-// indented wrongly.
+// suggestField returns the remedy for an unknown field. If the field is known under another
+// parent, its indentation is probably wrong; otherwise it is the remedy of suggest.
 func suggestField(unknown string, known []string) string {
 	homes := fieldHomes()[unknown]
 	if closest(unknown, known) != "" || len(homes) == 0 || slices.Contains(homes, "") {
@@ -25,7 +25,7 @@ func suggestField(unknown string, known []string) string {
 	return fmt.Sprintf("%s belongs under %s: check the indentation", unknown, strings.Join(homes, " or "))
 }
 
-// closest is the known name that unknown most likely stands for, or "".
+// closest returns the known name that the user most probably meant, or "".
 func closest(unknown string, known []string) string {
 	if meant := otherNames()[strings.ToLower(unknown)]; slices.Contains(known, meant) {
 		return meant
@@ -35,7 +35,7 @@ func closest(unknown string, known []string) string {
 		if strings.EqualFold(name, unknown) {
 			return name
 		}
-		// Of two letters any two names are two edits apart.
+		// Any two names of two letters are at most two edits apart.
 		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
 		if d < distance && d < min(len(unknown), len(name)) {
 			best, distance = name, d
@@ -44,8 +44,8 @@ func closest(unknown string, known []string) string {
 	return best
 }
 
-// otherNames are the names that fields had in earlier tools and formats, or
-// that people reach for, in lower case.
+// otherNames maps names that users may expect, or that fields had in earlier tools and
+// formats, in lower case, to today's names.
 func otherNames() map[string]string {
 	return map[string]string{
 		"address":        "hostname",
@@ -71,8 +71,8 @@ func otherNames() map[string]string {
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours (optimal string alignment) that turn a into b. Names are short;
-// anything longer is as far away as it is long.
+// neighbours (optimal string alignment) that turn a into b. Names are short; for a
+// longer text it returns the length.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

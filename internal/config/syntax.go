@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// explainSyntax says why a document does not parse, on which line, and how to
-// mend it. The parser's own line is where it gave up, often far below the slip,
-// and its words are about tokens; so the line is found anew and looked at for
-// the slips that people make.
+// explainSyntax describes why a document does not parse, on which line, and how to
+// correct it. The parser reports the line at which it gave up, which is often far below
+// the mistake, and its message is about tokens. So explainSyntax searches for the line
+// itself and checks it for common mistakes.
 func explainSyntax(c chunk, parseError error) Problem {
 	number := firstBadLine(c)
 	for _, look := range slips() {
@@ -21,16 +21,17 @@ func explainSyntax(c chunk, parseError error) Problem {
 			return *slip
 		}
 	}
-	// Quoted parts of the parser's message come from the file.
+	// The parser quotes parts of the file, which may be secret: leave them out.
 	message := regexp.MustCompile(`^yaml: (line \d+: )?|'[^']*'`).ReplaceAllString(parseError.Error(), "")
 	return Problem{Line: number, What: "this is not valid YAML: " + message, Remedy: "see this line and the one above it"}
 }
 
-// firstBadLine is the line that spoils the document: with it the text no longer
-// parses, however much of what follows is read too. (A text that ends within
-// quotes or brackets does not parse either, but does with more of it.)
+// firstBadLine returns the line that makes the document invalid: the text up to and
+// including that line does not parse, no matter how many of the following lines are added.
+// (A text that ends within quotes or brackets does not parse either, but parses once more
+// lines are added.)
 func firstBadLine(c chunk) int {
-	const budget = 4 << 20 // bytes parsed; a node file needs some thousands
+	const budget = 4 << 20 // bytes to parse; a node file needs some thousands
 	parsed := 0
 	fails := func(count int) bool {
 		text := strings.Join(c.lines[:count], "")
@@ -39,10 +40,10 @@ func firstBadLine(c chunk) int {
 		return yaml.Unmarshal([]byte(text), &ignored) != nil
 	}
 
-	good, total := 0, len(c.lines) // good lines parse; all of them do not
+	good, total := 0, len(c.lines) // the first good lines parse; the whole text does not
 	for parsed < budget {
 		bad := total
-		for good+1 < bad && parsed < budget { // halve until bad follows good
+		for good+1 < bad && parsed < budget { // bisect until bad is the line after good
 			if middle := (good + bad) / 2; fails(middle) {
 				bad = middle
 			} else {
@@ -63,8 +64,8 @@ func firstBadLine(c chunk) int {
 	return c.lineNumber(good + 1)
 }
 
-// slips are the explanations, the surest first. Each looks at the bad line, or
-// the one above it, and returns nil if it sees nothing.
+// slips returns the explanations, the most certain first. Each checks the bad line, or
+// the line above it, and returns nil if it finds nothing.
 func slips() []func(c chunk, number int) *Problem {
 	return []func(chunk, int) *Problem{
 		conflictMarker, tabIndent, badEscape, strayColon, noSpaceAfterColon, noSpaceAfterDash,
@@ -92,7 +93,7 @@ func tabIndent(c chunk, number int) *Problem {
 	return &Problem{Line: number, What: "the line is indented with a tab, which YAML forbids", Remedy: "indent with spaces"}
 }
 
-// badEscape is a Windows path, or a user of a domain, in double quotes.
+// badEscape finds backslashes in double quotes, as in a Windows path or DOMAIN\user.
 func badEscape(c chunk, number int) *Problem {
 	key, value := cutKey(c.line(number))
 	if !strings.HasPrefix(value, `"`) {
@@ -111,8 +112,8 @@ func badEscape(c chunk, number int) *Problem {
 	return nil
 }
 
-// isEscape reports whether text begins with what may follow a backslash in double
-// quotes.
+// isEscape reports whether text begins with characters that may follow a backslash in
+// double quotes.
 func isEscape(text string) bool {
 	digits, ok := map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[0]]
 	if !ok {
@@ -125,8 +126,8 @@ func isEscape(text string) bool {
 	return err == nil
 }
 
-// inSingleQuotes says how to write a value with backslashes. It shows the value
-// itself for fields that hold no secret.
+// inSingleQuotes returns the remedy for a value with backslashes. It includes the value
+// for fields that hold no secret.
 func inSingleQuotes(key, value string) string {
 	text, _, closed := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	if !closed || !slices.Contains(backslashFields(), key) {
@@ -135,7 +136,7 @@ func inSingleQuotes(key, value string) string {
 	return "write '" + strings.ReplaceAll(text, "'", "''") + "', in single quotes"
 }
 
-// backslashFields are the fields whose values have backslashes of Windows, and no
+// backslashFields returns the fields whose values have Windows backslashes and are not
 // secret.
 func backslashFields() []string {
 	return []string{"username", "hostname", "destination", "sourceURL", "privateKey", "path", "folder"}
@@ -208,7 +209,7 @@ func openBracket(c chunk, number int) *Problem {
 		Remedy: "close the bracket, put commas between the items, or quote the value"}
 }
 
-// badItemIndent is a list's item that stands elsewhere than those before it.
+// badItemIndent finds a list item that is indented differently from those before it.
 func badItemIndent(c chunk, number int) *Problem {
 	if !isItem(c.line(number)) {
 		return nil
@@ -252,7 +253,7 @@ func badIndent(c chunk, number int) *Problem {
 	for p := previous; p != 0; p = above(c, p) {
 		switch at := indentOf(c.line(p)); {
 		case at == indent && at != indentAbove:
-			return nil // lined up with something, so it is not the indentation
+			return nil // it is aligned with another line, so the cause is not the indentation
 		case at < indent && indent < indentAbove:
 			return &Problem{Line: number, What: fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
 				Remedy: "line fields of the same level up"}
@@ -271,7 +272,8 @@ func noColon(c chunk, number int) *Problem {
 	return nil
 }
 
-// cutKey takes "- key: value" apart; without a key all is value.
+// cutKey splits "- key: value" into key and value. If the line has no key, value is the
+// whole text.
 func cutKey(line string) (key, value string) {
 	text := strings.TrimSpace(line)
 	for {
@@ -293,8 +295,8 @@ func cutKey(line string) (key, value string) {
 	return "", text
 }
 
-// valueOf names a value by its field. Other words are not repeated: in a file
-// that does not parse they may be part of a password.
+// valueOf returns a name for a value: that of its field. It omits a field that is not
+// known: in a file that does not parse, the word may be part of a password.
 func valueOf(key string) string {
 	if knownFields()[key] {
 		return "the value of " + key
@@ -302,7 +304,7 @@ func valueOf(key string) string {
 	return "the value"
 }
 
-// fieldWithoutSpace is the field in a text like username:Administrator.
+// fieldWithoutSpace returns the field in a text like username:Administrator.
 func fieldWithoutSpace(text string) string {
 	field, value, ok := strings.Cut(text, ":")
 	if !ok || value == "" || value[0] == ' ' || !knownFields()[field] {
@@ -311,8 +313,8 @@ func fieldWithoutSpace(text string) string {
 	return field
 }
 
-// above is the number of the last line before that is not blank or a comment, 0
-// if there is none.
+// above returns the number of the last earlier line that is neither blank nor a comment,
+// or 0 if there is none.
 func above(c chunk, number int) int {
 	for n := number - 1; n >= c.first; n-- {
 		if text := strings.TrimSpace(c.line(n)); text != "" && text[0] != '#' {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ meanwhile is on stderr.
 | format | |
 |---|---|
 | ` + "`text`" + ` | for people; the default |
-| ` + "`wide`" + ` | with more columns |
+| ` + "`wide`" + ` | with more columns, such as whole IDs; a command that has no more to show refuses it |
 | ` + "`json`, `yaml`" + ` | one document; of commands that go on, a line of JSON or a YAML document for each record |
 | ` + "`name`" + ` | KIND/NAME, one a line |
 | ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template](https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |
@@ -80,8 +81,31 @@ func resultSchema(result cli.Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	neverNull(schema)
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = strings.TrimSpace("swdt " + result.Command + " " + result.Flags)
 	out, err := json.MarshalIndent(schema, "", "  ")
 	return append(out, '\n'), err
+}
+
+// neverNull has lists be [] where there is nothing in them, as the command line
+// prints them; what may be null is a pointer in Go.
+func neverNull(schema *jsonschema.Schema) {
+	if schema == nil {
+		return
+	}
+	if slices.Contains(schema.Types, "array") || slices.Contains(schema.Types, "object") && schema.AdditionalProperties != nil && schema.Properties == nil {
+		schema.Types = slices.DeleteFunc(schema.Types, func(kind string) bool { return kind == "null" })
+	}
+	if len(schema.Types) == 1 {
+		schema.Type, schema.Types = schema.Types[0], nil
+	}
+	neverNull(schema.Items)
+	neverNull(schema.AdditionalProperties)
+	for _, property := range schema.Properties {
+		neverNull(property)
+	}
+	for _, definition := range schema.Defs {
+		neverNull(definition)
+	}
 }

@@ -1,5 +1,5 @@
-// Package fleet does one piece of work on many nodes, side by side. Every node
-// has its own result; what goes wrong on one never stops or hides another's.
+// Package fleet does one piece of work on many nodes concurrently. Every node has its own
+// result: a failure on one node neither stops the work on others nor hides their failures.
 package fleet
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 )
 
-// DefaultParallel is how many nodes are worked on at a time.
+// DefaultParallel is the number of nodes that Run works on at a time.
 const DefaultParallel = 10
 
-// Result is what came of the work on one node. Value may be set beside an
-// error: what is known about the node all the same.
+// Result is the result of the work on one node. With an error, Value has what is known
+// about the node.
 type Result[T any] struct {
 	Document config.Document
 	Value    T
@@ -26,9 +26,9 @@ type Result[T any] struct {
 // Name of the node.
 func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
 
-// Run does the work on every node, at most `parallel` (0: DefaultParallel) at a
-// time, and returns the results in the order of the documents. A panic becomes
-// its node's error. Nodes not begun when ctx ends have ctx's error.
+// Run does the work on every node, at most parallel (0: DefaultParallel) at a time, and
+// returns the results in the order of the documents. A panic becomes its node's error.
+// Nodes whose work has not begun when ctx ends have ctx's error.
 func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	work func(ctx context.Context, doc config.Document) (T, error),
 ) []Result[T] {
@@ -53,7 +53,7 @@ func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	return results
 }
 
-// take waits for a free place; false when ctx ends first, or has ended.
+// take waits for a free place; it returns false if ctx ends first, or has ended.
 func take(ctx context.Context, free chan<- struct{}) bool {
 	if ctx.Err() != nil {
 		return false
@@ -77,7 +77,7 @@ func guarded[T any](ctx context.Context, doc config.Document,
 	return work(ctx, doc)
 }
 
-// PanicError is a bug of swdt's that one node's work ran into.
+// PanicError is a bug of swdt's that occurred in one node's work.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -87,13 +87,13 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("swdt has a bug (%v); please report it with this:\n%s", e.Value, e.Stack)
 }
 
-// Error sums the nodes up on which the work failed.
+// Error lists the nodes on which the work failed.
 type Error struct {
 	Total  int
 	Failed []Failure
 }
 
-// Failure is one node's.
+// Failure is the failure of one node.
 type Failure struct {
 	Name string
 	Err  error
@@ -127,7 +127,7 @@ func (e *Error) Error() string {
 
 func (f Failure) String() string { return fmt.Sprintf("%s: %v", f.Name, f.Err) }
 
-// Unwrap lets errors.Is and errors.As look into every node's error.
+// Unwrap makes errors.Is and errors.As inspect every node's error.
 func (e *Error) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/commandline"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// argumentsChange is the difference of two command lines in few words: a
-// kubelet's has twenty flags, of which one was changed.
+// argumentsChange returns only the arguments in which two command lines differ: kubelet's
+// command line has twenty flags, of which usually one has changed.
 func argumentsChange(before, after string) string {
 	gone, come := arguments(before), arguments(after)
 	if len(gone) > 0 && len(come) > 0 && !strings.EqualFold(gone[0], come[0]) { // another program
@@ -39,7 +39,7 @@ func argumentsChange(before, after string) string {
 	return strings.Join(parts, ", ")
 }
 
-// arguments are a command line's, each flag with the value that follows it.
+// arguments returns a command line's arguments, each flag with the value that follows it.
 func arguments(line string) []string {
 	var all []string
 	for _, arg := range commandline.Split(line) {

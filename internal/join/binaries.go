@@ -9,28 +9,30 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// binaries brings programs to the machine as `swdt kubernetes` does: all that
-// differ in one transaction, which is undone where a service does not get well
-// with its new binary.
+// binaries installs programs on the machine as `swdt kubernetes` does: it replaces all
+// that differ in one transaction, which is rolled back if a service does not become
+// healthy with its new binary.
 type binaries struct {
 	*joining
 	name   string
 	folder string // on the machine
 	wishes []artifact.Wish
-	// needsRestart are the services that run one of the programs without being
-	// called like it.
+	// needsRestart has the service to restart for each program whose service has
+	// another name than the program.
 	needsRestart map[string]string // by file name
+	// exchanged is set if config.toml is replaced along with containerd.
+	exchanged bool
 }
 
 func containerdFiles(j *joining) *binaries {
@@ -62,15 +64,23 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 	if err != nil {
 		return plan.Change{}, err
 	}
+	if s.name == stepContainerdFiles {
+		if s.exchanges, err = exchangesConfiguration(ctx, n, result); err != nil {
+			return plan.Change{}, err
+		}
+	}
 	var parts, installed []string
 	for _, c := range result.Components {
 		switch file := c.Destination[len(folderOf(c.Destination))+1:]; c.Action {
-		case deploy.ActionCreated:
+		case push.ActionCreated:
 			installed = append(installed, strings.TrimSpace(file+" "+c.Version.Wanted))
-		case deploy.ActionReplaced:
+		case push.ActionReplaced:
 			part := "replace " + file
 			if c.Version.Before != "" && c.Version.Wanted != "" {
 				part += " " + c.Version.Before + " → " + c.Version.Wanted
+			}
+			if c.Name == containerdName && s.exchanges {
+				part += " and, if it generates another, config.toml"
 			}
 			parts = append(parts, part)
 		}
@@ -100,25 +110,25 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	push := func() error {
-		_, err := s.push(ctx, n, false, r)
-		return err
+	s.exchanges = false
+	done, err := s.push(ctx, n, false, r)
+	if err != nil || !replacesContainerd(done) {
+		return plan.Outcome{}, err
 	}
-	switch {
-	case older(found):
-		return plan.Outcome{}, s.stepBack(ctx, n, push)
-	case replacesContainerd(found):
-		return plan.Outcome{}, s.configureAhead(ctx, n, r, push)
+	outcome := plan.Outcome{}
+	if s.exchanged {
+		outcome.Message = "config.toml is the new containerd's"
 	}
-	return plan.Outcome{}, push()
+	// The push has restarted containerd, so a restart that was pending is done.
+	return outcome, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
 }
 
-// note writes a program down before it is there.
-func (s *binaries) note(r *record, c *deploy.ComponentResult) {
+// note records a program before the push creates or replaces it.
+func (s *binaries) note(r *record, c *push.ComponentResult) {
 	switch c.Action {
-	case deploy.ActionCreated:
+	case push.ActionCreated:
 		r.addFile(fileRecord{Path: c.Destination, Step: s.name})
-	case deploy.ActionReplaced:
+	case push.ActionReplaced:
 		r.addFile(fileRecord{Path: c.Destination, Step: s.name, Existed: true})
 	default:
 		return
@@ -129,17 +139,20 @@ func (s *binaries) note(r *record, c *deploy.ComponentResult) {
 	}
 }
 
-// push has package deploy compare, or do, the work.
-func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Reporter) (deploy.NodeResult, error) {
+// push compares the programs with the node's, by package push, or also replaces them.
+func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Reporter) (push.NodeResult, error) {
 	doc, err := s.document(ctx, n)
 	if err != nil {
-		return deploy.NodeResult{}, err
+		return push.NodeResult{}, err
 	}
-	options := deploy.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder, DryRun: dryRun, Locked: true}
-	return deploy.Push(ctx, n, doc, options, r)
+	options := push.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder, DryRun: dryRun, Locked: true,
+		Companions: func(ctx context.Context, staged map[string]string) ([]push.Companion, error) {
+			return s.newConfiguration(ctx, n, r, staged)
+		}}
+	return push.Push(ctx, n, doc, options, r)
 }
 
-// document is a node file for package deploy, with the programs at hand.
+// document returns a node file for package push, with the programs as components.
 func (s *binaries) document(ctx context.Context, n *node.Node) (config.Document, error) {
 	facts, err := s.machine(ctx, n)
 	if err != nil {
@@ -158,7 +171,7 @@ func (s *binaries) document(ctx context.Context, n *node.Node) (config.Document,
 				Destination: s.folder + `\` + file.Name,
 			}
 			if i == 0 && (wish.Component == artifact.Containerd || wish.Component == artifact.Kubelet) {
-				p.Version = set.Version // these report theirs by --version
+				p.Version = set.Version // these report their version with --version
 			}
 			provisioners = append(provisioners, p)
 		}
@@ -169,7 +182,7 @@ func (s *binaries) document(ctx context.Context, n *node.Node) (config.Document,
 	return doc, nil
 }
 
-// resolve gets a component, once a run.
+// resolve finds the files of a component, once for each run.
 func (s *binaries) resolve(ctx context.Context, wish artifact.Wish) (artifact.Set, error) {
 	if set, ok := s.sets[wish.Component]; ok {
 		return set, nil
@@ -193,16 +206,16 @@ func (s *binaries) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, err
 	return filesChange(r.filesOf(s.name)), nil
 }
 
-// Undo removes the programs, the previous ones that were kept of them, and what
-// interrupted pushes left.
+// Undo removes the programs, the previous programs that the node kept for a rollback, and
+// the remains of interrupted pushes.
 func (s *binaries) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	// A push of nothing finishes a transaction that an interrupted run left.
+	// An empty push finishes a transaction that an interrupted run left.
 	idle := config.Document{Node: v1alpha1.Node{Metadata: s.doc.Node.Metadata}}
-	if _, err := deploy.Push(ctx, n, idle, deploy.Options{Sources: s.options.Sources, Holder: s.options.Holder, Locked: true}, reporter); err != nil {
+	if _, err := push.Push(ctx, n, idle, push.Options{Sources: s.options.Sources, Holder: s.options.Holder, Locked: true}, reporter); err != nil {
 		return plan.Outcome{}, err
 	}
 	for _, file := range r.filesOf(s.name) {
@@ -215,7 +228,7 @@ func (s *binaries) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter)
 
 func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 	list, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: folderOf(file.Path)})
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -235,9 +248,10 @@ func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 	return nil
 }
 
-// removePatiently gives a process that runs the file a while to end: a service
-// that has stopped has one for some moments more. What then still runs it is
-// ended: a pod's shim, or a command that an interrupted join has left.
+// removePatiently removes a file that a process may still be running. It waits up to 5
+// seconds for the process to end, since a stopped service keeps its process for a moment.
+// Then it ends the processes that still run the file: a pod's shim, or a command that an
+// interrupted join has left.
 func removePatiently(ctx context.Context, n *node.Node, path string) error {
 	err := removeUnlessBusy(ctx, n, path)
 	if !isBusy(err) {
@@ -252,27 +266,32 @@ func removePatiently(ctx context.Context, n *node.Node, path string) error {
 	return err
 }
 
-// removeUnlessBusy removes a file as soon as nothing runs it, or gives up on that
-// after a while.
+// removeUnlessBusy removes a file as soon as no process runs it. It gives up after 5
+// seconds.
 func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
-	waiting, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	for {
-		_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
-		if err == nil || errors.Is(err, host.ErrNotExist) {
-			return nil
-		}
-		if !isBusy(err) || wait.For(waiting, lookAgain) != nil {
-			return fmt.Errorf("remove %s: %w", path, err)
-		}
+	err := wait.Condition{
+		Name:     "its processes to end",
+		Interval: lookAgain,
+		Limit:    5 * time.Second,
+		Look: func(context.Context) error { // the limit does not cut a removal short
+			_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
+			if err == nil || errors.Is(err, fault.ErrNotExist) {
+				return nil
+			}
+			return wait.StopIf(!isBusy(err), err)
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
 	}
+	return nil
 }
 
 func isBusy(err error) bool {
-	return errors.Is(err, host.ErrPermission) || errors.Is(err, host.ErrInUse)
+	return errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse)
 }
 
-// endAllOf ends every process of an executable.
+// endAllOf ends every process that runs an executable.
 func endAllOf(ctx context.Context, n *node.Node, path string) error {
 	list, err := n.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	if err != nil {
@@ -282,14 +301,14 @@ func endAllOf(ctx context.Context, n *node.Node, path string) error {
 		if !strings.EqualFold(p.GetImage(), path) {
 			continue
 		}
-		if _, err := n.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: p.GetPid()}); err != nil && !errors.Is(err, host.ErrNotExist) {
+		if _, err := n.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: p.GetPid()}); err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return fmt.Errorf("end process %d, which runs %s: %w", p.GetPid(), path, err)
 		}
 	}
 	return nil
 }
 
-// filesChange says what becomes of files when they are taken back.
+// filesChange returns the change that an undo makes to files.
 func filesChange(files []fileRecord) plan.Change {
 	var parts, removed []string
 	for _, f := range files {
@@ -298,7 +317,7 @@ func filesChange(files []fileRecord) plan.Change {
 			parts = append(parts, "put the "+f.Path+" of before back")
 		case f.Existed:
 			parts = append(parts, "keep "+f.Path+", which stood there before, as it is now")
-		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are of one folder
+		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are in one folder
 			removed = append(removed, f.Path[len(folderOf(f.Path))+1:])
 		default:
 			removed = append(removed, f.Path)

@@ -8,13 +8,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// The parts of kubeadm's JoinConfiguration that swdt sets. They are the same in
-// v1beta2 to v1beta4. Taints, labels and flags are not among them: what kubeadm
-// writes down of those would outlive a change of the node file.
+// joinConfiguration has the fields of kubeadm's JoinConfiguration that swdt sets. They are
+// the same in v1beta2 to v1beta4. It has no taints, labels and flags, since kubeadm stores
+// them in files that would outlive a change of the node file.
 type joinConfiguration struct {
 	APIVersion       string           `json:"apiVersion"`
 	Kind             string           `json:"kind"`
@@ -38,7 +38,7 @@ type nodeRegistration struct {
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
 }
 
-// configuration is what kubeadm join is to do. It has the token in it.
+// configuration returns the input of kubeadm join. It contains the token.
 func (s *kubeadmJoin) configuration(ctx context.Context, n *node.Node, token string) ([]byte, error) {
 	minor, err := kubeletMinor(s.spec)
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *kubeadmJoin) configuration(ctx context.Context, n *node.Node, token str
 	return content, nil
 }
 
-// configurationVersion is the newest that a kubeadm reads.
+// configurationVersion returns the newest version of JoinConfiguration that a kubeadm of
+// this minor version reads.
 func configurationVersion(minor int) string {
 	switch {
 	case minor >= 31:
@@ -84,7 +85,7 @@ func (s *kubeadmJoin) caCertHashes(ctx context.Context) ([]string, error) {
 	return s.options.Cluster.CACertHashes(ctx)
 }
 
-// withPort gives an endpoint of the node file the API server's usual port.
+// withPort adds the API server's usual port to an endpoint of the node file without one.
 func withPort(endpoint string) string {
 	if _, _, err := net.SplitHostPort(endpoint); err == nil || endpoint == "" {
 		return endpoint

@@ -8,12 +8,13 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // containerdService runs containerd as a service that answers on its pipe.
@@ -28,14 +29,14 @@ func (s *containerdService) FollowUp() string {
 	return "restart containerd if its configuration changed"
 }
 
-// wanted is what `containerd --register-service` registers.
+// wanted returns what `containerd --register-service` registers.
 func (s *containerdService) wanted() *agentv1.ServiceConfig {
 	const restartIn = 15 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: containerdName, DisplayName: "containerd", Description: "Container runtime",
 		CommandLine: commandline.Join(containerdExe, "--run-service", "--config", containerdToml,
 			"--log-file", s.spec.Containerd.LogFile, "--log-level", s.spec.Containerd.LogLevel),
-		StartType: string(host.StartAuto),
+		StartType: string(platform.StartAuto),
 		Recovery:  recovery(24*time.Hour, restartIn, restartIn),
 	}
 }
@@ -86,7 +87,8 @@ func (s *containerdService) Apply(ctx context.Context, n *node.Node, r ui.Report
 	return plan.Outcome{}, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
 }
 
-// noteData writes down that what containerd is going to keep is its alone.
+// noteData records that only containerd uses its data folder, unless the folder existed
+// before.
 func (s *containerdService) noteData(ctx context.Context, n *node.Node) error {
 	there, err := smallfile.Exists(ctx, n, containerdData)
 	if err != nil || there {
@@ -101,26 +103,21 @@ func (s *containerdService) noteData(ctx context.Context, n *node.Node) error {
 
 // awaitCRI waits until containerd answers on its pipe.
 func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Reporter) error {
-	answer := waitFor("containerd to answer on its pipe", r)
-	waiting, cancel := context.WithTimeout(ctx, answersIn)
-	defer cancel()
-	for {
+	return waitFor("containerd to answer on its pipe", answersIn, r, func(waiting context.Context) error {
 		version, err := n.Network.CRIVersion(waiting, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
 		if err == nil {
 			r.Debug("%s %s answers CRI", version.GetRuntimeName(), version.GetRuntimeVersion())
 			return nil
 		}
-		if ctx.Err() != nil || lost(err) {
-			return fmt.Errorf("wait for containerd to answer on its pipe: %w", err)
+		if lost(err) {
+			return wait.Stop(fmt.Errorf("wait for containerd to answer on its pipe: %w", err))
 		}
-		is, lookErr := service(ctx, n, containerdName)
+		is, lookErr := service(ctx, n, containerdName) // also if the limit was reached just now
 		if lookErr == nil && is != nil && stopped(is) {
-			return fmt.Errorf("containerd ended before it answered on its pipe: %s", exitOf(is))
+			return wait.Stop(fmt.Errorf("containerd ended before it answered on its pipe: %s", exitOf(is)))
 		}
-		if answer.rest(waiting) != nil {
-			return fmt.Errorf("wait for containerd to answer on its pipe: not within %s: %w", answersIn, err)
-		}
-	}
+		return err
+	}).Wait(ctx)
 }
 
 func (s *containerdService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -144,7 +141,7 @@ func (s *containerdService) Undo(ctx context.Context, n *node.Node, reporter ui.
 }
 
 func stopped(s *agentv1.ServiceReply) bool {
-	return strings.EqualFold(s.GetStatus().GetState(), string(host.Stopped))
+	return strings.EqualFold(s.GetStatus().GetState(), string(platform.Stopped))
 }
 
 func exitOf(s *agentv1.ServiceReply) string {

@@ -9,32 +9,38 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/command"
-	"github.com/swdt-dev/swdt/internal/containerdconfig"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// containerdConfig is containerd's config.toml: what this containerd generates by
-// itself, with the node file's wishes.
+// containerdConfig is containerd's config.toml: the configuration that this containerd
+// generates, with the settings of the node file.
 type containerdConfig struct{ *joining }
 
 func (s *containerdConfig) Name() string      { return stepContainerdConfig }
 func (s *containerdConfig) Follows() []string { return []string{stepContainerdFiles} }
 func (s *containerdConfig) FollowUp() string {
+	if s.exchanges {
+		return ""
+	}
 	return "generate " + containerdToml + " where the new containerd's is another"
 }
 
 func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+	if s.exchanges { // it is exchanged along with containerd, and compared again after that
+		return plan.Change{}, nil
+	}
 	installed, err := smallfile.Exists(ctx, n, containerdExe)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	is, err := smallfile.Read(ctx, n, containerdToml)
-	missing, traced := errors.Is(err, host.ErrNotExist), false
+	missing, traced := errors.Is(err, fault.ErrNotExist), false
 	if err != nil && !missing {
 		return plan.Change{}, err
 	}
@@ -46,7 +52,7 @@ func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change,
 	if !installed {
 		return s.generate(ctx, n, missing)
 	}
-	wanted, err := s.wanted(ctx, n, ui.Discard{})
+	wanted, err := s.generatedBy(ctx, n, containerdExe, ui.Discard{})
 	switch {
 	case err != nil:
 		return plan.Change{}, err
@@ -77,26 +83,26 @@ func (s *containerdConfig) generate(ctx context.Context, n *node.Node, missing b
 }
 
 func (s *containerdConfig) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	wanted, err := s.wanted(ctx, n, r)
+	wanted, err := s.generatedBy(ctx, n, containerdExe, r)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	return plan.Outcome{}, putFile(ctx, n, stepContainerdConfig, containerdToml, wanted, containerdName)
 }
 
-// wanted asks the containerd on the node for its configuration and puts the
-// wishes in.
-func (s *containerdConfig) wanted(ctx context.Context, n *node.Node, r ui.Reporter) ([]byte, error) {
+// generatedBy asks a containerd on the node for its default configuration, and adds the
+// node file's settings.
+func (s *containerdConfig) generatedBy(ctx context.Context, n *node.Node, program string, r ui.Reporter) ([]byte, error) {
 	var out, errOut bytes.Buffer
 	code, err := command.Run(ctx, n.Processes,
-		&agentv1.RunCommand{Path: containerdExe, Args: []string{"config", "default"}, Folder: v1alpha1.ContainerdFolder},
+		&agentv1.RunCommand{Path: program, Args: []string{"config", "default"}, Folder: v1alpha1.ContainerdFolder},
 		command.Streams{Stdout: &out, Stderr: &errOut})
 	if err != nil {
 		return nil, fmt.Errorf("have containerd generate its configuration: %w", err)
 	}
 	if code != 0 {
 		return nil, fmt.Errorf("have containerd generate its configuration: %s config default ended with exit code %d: %s",
-			containerdExe, code, strings.TrimSpace(errOut.String()))
+			program, code, strings.TrimSpace(errOut.String()))
 	}
 	c := s.spec.Containerd
 	merged, info, err := containerdconfig.Merge(out.Bytes(), containerdconfig.Wishes{
@@ -118,5 +124,14 @@ func (s *containerdConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Cha
 }
 
 func (s *containerdConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, n)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if r.file(containerdToml) != nil {
+		if err := removeExchanged(ctx, n); err != nil {
+			return plan.Outcome{}, err
+		}
+	}
 	return plan.Outcome{}, takeFilesBack(ctx, n, stepContainerdConfig)
 }

@@ -4,36 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/criclient"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// clearedWithin bounds how long containerd may take to remove what it keeps: a
-// Windows image has layers of gigabytes.
+// clearedWithin bounds the time in which containerd removes its data: a Windows image has
+// layers of gigabytes.
 const clearedWithin = 5 * time.Minute
 
-// keepsOurs is whether all that containerd keeps goes with a reset.
+// keepsOurs reports whether a reset removes all of containerd's data: the join has created
+// the data folder.
 func keepsOurs(r record) bool {
 	return slices.ContainsFunc(r.Folders, func(f folderRecord) bool { return f.Data && strings.EqualFold(f.Path, containerdData) })
 }
 
-// clearContainers has containerd remove its pods and images as long as it runs:
-// afterwards nobody can, since not even an administrator may remove the layers of
-// images as the files that they are. What it could not is told, and left to the
-// removal of its folder.
+// clearContainers makes containerd remove its pods and images while it is still running. No
+// other program can do that afterwards, since not even an administrator may remove the
+// files of image layers. It reports the pods and images that containerd could not remove;
+// the step that removes containerd's folder handles them.
 func clearContainers(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	is, err := service(ctx, n, containerdName)
 	if err != nil || is == nil || !running(is) {
 		return err
 	}
-	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, v1alpha1.ContainerdPipe) })
+	client, err := criclient.Open(ctx, n, v1alpha1.ContainerdPipe, criclient.Options{})
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func clearContainers(ctx context.Context, n *node.Node, r ui.Reporter) error {
 		return fmt.Errorf("have containerd remove its pods and images: %w", err)
 	}
 	if err != nil {
-		r.Warn("containerd did not remove all of its pods and images; going on without: %v", err)
+		r.Warn("containerd did not remove all of its pods and images; continuing: %v", err)
 	}
 	r.Debug("containerd removed %d pods and %d images", done.Pods, done.Images)
 	return nil

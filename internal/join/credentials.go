@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/preflight"
-	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// credentials is whether kubelet has all that it needs to be the node: what kubeadm
-// wrote for it, and credentials of its own. A file that is there may be empty or
-// full of zeros: neither kubeadm nor kubelet waits until the disk has what they
-// wrote, and the power may have been cut.
+// credentials reports whether kubelet has all that it needs to be the node: the files
+// that kubeadm wrote for it, and credentials of its own. An existing file may be empty or
+// full of zeros: neither kubeadm nor kubelet waits until its files are on the disk, and
+// the power may have been cut.
 func credentials(ctx context.Context, n *node.Node) (bool, error) {
 	conf, err := read(ctx, n, kubeletConf)
 	if err != nil {
@@ -55,10 +55,10 @@ func credentials(ctx context.Context, n *node.Node) (bool, error) {
 	return isPEM(certificate) && isPEM(authority), err
 }
 
-// read is smallfile.Read for which a missing file is an empty one.
+// read returns a file's content, or nil if the file does not exist.
 func read(ctx context.Context, n *node.Node, path string) ([]byte, error) {
 	content, err := smallfile.Read(ctx, n, path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil, nil
 	}
 	return content, err
@@ -69,7 +69,8 @@ func isPEM(text []byte) bool {
 	return block != nil
 }
 
-// withDrive is a path as Windows writes it: kubelet also takes /var/lib/….
+// withDrive returns a path with drive and backslashes, as Windows writes it, since kubelet
+// also accepts /var/lib/….
 func withDrive(path string) string {
 	path = strings.ReplaceAll(path, "/", `\`)
 	if strings.HasPrefix(path, `\`) {
@@ -78,9 +79,9 @@ func withDrive(path string) string {
 	return path
 }
 
-// sameCluster refuses to go on with a machine that is a node of another cluster,
-// such as one of before at the same address. A machine that has no CA of a
-// cluster, or no longer, may be one of this.
+// sameCluster returns an error if the machine's kubelet trusts the CA of another cluster,
+// such as an earlier one at the same address. It returns nil for a machine without a
+// cluster's CA, which may be a node of this cluster.
 func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	hashes, err := j.clusterHashes(ctx)
 	if err != nil || len(hashes) == 0 {
@@ -93,8 +94,8 @@ func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	return errors.New("the machine is a node of another cluster, whose CA is not this one's: " + preflight.OtherClusterRemedy)
 }
 
-// authorities are the CAs that the machine's kubelet trusts, by their hashes. None:
-// it has none, or no longer.
+// authorities returns the hashes of the CAs that the machine's kubelet trusts; none if it
+// has no CA.
 func authorities(ctx context.Context, n *node.Node) ([]string, error) {
 	bundle, err := read(ctx, n, clusterCA)
 	if err != nil || !isPEM(bundle) {
@@ -107,8 +108,8 @@ func authorities(ctx context.Context, n *node.Node) ([]string, error) {
 	return hashes, nil
 }
 
-// clusterHashes are those of the CAs of the cluster at hand; without one, the
-// node file's. None: nobody knows.
+// clusterHashes returns the hashes of the cluster's CAs; without access to the cluster, the
+// hash in the node file. It returns none if no hash is known.
 func (j *joining) clusterHashes(ctx context.Context) ([]string, error) {
 	if j.options.Cluster != nil {
 		return j.options.Cluster.CACertHashes(ctx)

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/command"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// crictlConfig tells crictl where containerd is. A configuration that somebody
-// else made stays.
+// crictlConfig configures containerd's address for crictl. A configuration that swdt did
+// not write stays.
 type crictlConfig struct{ *joining }
 
 const crictlYAML = "runtime-endpoint: npipe:////./pipe/containerd-containerd\n" +
@@ -31,7 +31,7 @@ func (s *crictlConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 		return plan.Change{}, err
 	}
 	_, err = smallfile.Read(ctx, n, path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return plan.Change{Needed: true, Summary: "write " + path}, nil
 	}
 	return plan.Change{}, err
@@ -60,7 +60,7 @@ func (s *crictlConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (
 	return plan.Outcome{}, err
 }
 
-// path is in the profile of the user that we are on the node.
+// path returns the file in the profile of the user that swdt logs in as.
 func (s *crictlConfig) path(ctx context.Context, n *node.Node) (string, error) {
 	var out bytes.Buffer
 	cmd := &agentv1.RunCommand{Path: `C:\Windows\System32\cmd.exe`, Args: []string{"/c", "echo", "%USERPROFILE%"}}

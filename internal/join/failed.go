@@ -14,21 +14,21 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/push"
 )
 
-// FailedError is a phase of joining that did not work, with what is known of why.
+// FailedError reports a failed phase of joining, with its likely cause.
 type FailedError struct {
 	Phase string // the step
-	// Log has the last lines of the service that it is about, LogFile is where
-	// on the node they stand.
+	// Log has the last lines of the log of the service that the phase needs, and
+	// LogFile is the path of that log on the node.
 	Log     []string
 	LogFile string
-	// Conditions are the Node's that speak against it, where there is one.
+	// Conditions are the Node's conditions that a Ready node does not have.
 	Conditions []cluster.Condition
-	// Cause is the likely one; empty: not known.
+	// Cause is the likely cause; empty: not known.
 	Cause string
 	Err   error
 }
@@ -50,7 +50,7 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// KubeadmError is a kubeadm that ended with an error.
+// KubeadmError reports a kubeadm that ended with an error.
 type KubeadmError struct {
 	ExitCode int
 	Output   string // without the token
@@ -68,8 +68,8 @@ const (
 	reachWithin = 3 * time.Second
 )
 
-// failed asks the node and the cluster why a phase did not work. What cannot be
-// found out is left out.
+// failed adds the likely cause to the error of a failed phase, from questions to the node
+// and the cluster. It omits whatever they do not answer.
 func (j *joining) failed(ctx context.Context, n *node.Node, phase, name string, err error) error {
 	if ctx.Err() != nil || lost(err) {
 		return err
@@ -83,28 +83,28 @@ func (j *joining) failed(ctx context.Context, n *node.Node, phase, name string, 
 	return failed
 }
 
-// lastLog are the last lines of a service's log, unless they are of an earlier
-// life of it.
+// lastLog returns the last lines of a service's log, unless an earlier run of the
+// service wrote them.
 func lastLog(ctx context.Context, n *node.Node, name string) (file string, lines []string) {
 	is, err := service(ctx, n, name)
 	if err != nil || is == nil || neverStarted(is) {
 		return "", nil
 	}
-	file, lines, err = deploy.LogLines(ctx, n, name, logLines)
+	file, lines, err = push.LogLines(ctx, n, name, logLines)
 	if err != nil {
 		return "", nil
 	}
 	return file, lines
 }
 
-// neverStarted is whether a service has not been started since it was registered
+// neverStarted reports whether a service has not been started since it was registered
 // or the machine booted.
 func neverStarted(s *agentv1.ServiceReply) bool {
 	const errorServiceNeverStarted = 1077
 	return s.GetStatus().GetExitCode() == errorServiceNeverStarted
 }
 
-// badConditions are those that a Ready node does not have.
+// badConditions returns the conditions that a Ready node does not have.
 func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Condition {
 	name, err := j.nodeName(ctx, n)
 	if err != nil || j.options.Cluster == nil {
@@ -123,7 +123,8 @@ func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Con
 	return bad
 }
 
-// likelyCause looks at what is most often the matter, from the bottom up.
+// likelyCause checks the most frequent causes, from containerd up to the pod network, and
+// returns the first that applies.
 func (j *joining) likelyCause(ctx context.Context, n *node.Node) string {
 	for _, look := range []func(context.Context, *node.Node) string{j.causeInContainerd, j.causeInReach, j.causeInKubelet, j.causeInNetwork} {
 		if cause := look(ctx, n); cause != "" {
@@ -139,10 +140,10 @@ func (j *joining) causeInContainerd(ctx context.Context, n *node.Node) string {
 	case err != nil || is == nil:
 		return ""
 	case stopped(is):
-		return fmt.Sprintf("containerd does not run (%s): see %s", exitOf(is), j.spec.Containerd.LogFile)
+		return fmt.Sprintf("containerd is not running (%s): see %s", exitOf(is), j.spec.Containerd.LogFile)
 	}
 	if _, err := n.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe}); err != nil {
-		return "containerd runs and does not answer on its pipe: " + err.Error()
+		return "containerd is running but does not answer on its pipe: " + err.Error()
 	}
 	return ""
 }
@@ -150,10 +151,10 @@ func (j *joining) causeInContainerd(ctx context.Context, n *node.Node) string {
 func (j *joining) causeInReach(ctx context.Context, n *node.Node) string {
 	request := &agentv1.ReachRequest{Address: j.endpoint(), Timeout: durationpb.New(reachWithin)}
 	reply, err := n.Network.Reach(ctx, request)
-	if err != nil || host.ReachOutcome(reply.GetOutcome()) == host.Reached {
+	if err != nil || platform.ReachOutcome(reply.GetOutcome()) == platform.Reached {
 		return ""
 	}
-	return fmt.Sprintf("the node does not reach the API server at %s (%s): check join.controlPlaneEndpoint, join.controlPlaneAlias and the way between them",
+	return fmt.Sprintf("the node does not reach the API server at %s (%s): check join.controlPlaneEndpoint, join.controlPlaneAlias and the network between them",
 		j.endpoint(), strings.TrimSpace(reply.GetOutcome()+" "+reply.GetDetail()))
 }
 
@@ -162,11 +163,11 @@ func (j *joining) causeInKubelet(ctx context.Context, n *node.Node) string {
 	if err != nil || is == nil || !stopped(is) || is.GetStatus().GetExitCode() == 0 || neverStarted(is) {
 		return ""
 	}
-	return fmt.Sprintf("kubelet ended by itself (%s): its log says why", exitOf(is))
+	return fmt.Sprintf("kubelet ended by itself (%s): see its log", exitOf(is))
 }
 
-// causeInNetwork is the pod network, which comes with the cluster's CNI: until
-// it is there, no node is Ready.
+// causeInNetwork checks the pod network, which comes with the cluster's CNI: without it,
+// no node becomes Ready.
 func (j *joining) causeInNetwork(ctx context.Context, n *node.Node) string {
 	reply, err := n.Network.CRIStatus(ctx, &agentv1.CRIStatusRequest{Pipe: v1alpha1.ContainerdPipe})
 	if err != nil {
@@ -185,7 +186,7 @@ func (j *joining) causeInNetwork(ctx context.Context, n *node.Node) string {
 	return ""
 }
 
-// lost is whether the connection to the node broke.
+// lost reports whether the connection to the node broke.
 func lost(err error) bool {
 	var gone *node.LostError
 	return errors.As(err, &gone)

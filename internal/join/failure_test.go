@@ -10,13 +10,13 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 func tokenFor(node string) cluster.TokenOptions { return cluster.TokenOptions{Node: node} }
@@ -61,12 +61,12 @@ func TestAContainerdThatDoesNotStartIsNamed(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Phase != "containerd service" || len(failed.Log) == 0 || failed.Cause == "" {
 		t.Fatalf("got %v\n%s", err, table(results))
 	}
-	delete(l.programs.fault, "containerd") // and the next run goes on from there
+	delete(l.programs.fault, "containerd") // the next run continues from there
 	l.mustJoin()
 	l.isReady()
 }
 
-// A new kubelet that does not get well is taken back, and the node goes on.
+// A new kubelet that does not become healthy is rolled back, and the node goes on.
 func TestANewKubeletThatDoesNotWorkIsTakenBack(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
@@ -144,7 +144,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, op := range l.Machine.Operations() {
-		if op.Kind != simulated.OpProcessRun && op.Target != layout.Root { // looking runs programs, and every session protects its folder
+		if op.Kind != simulated.OpProcessRun && op.Target != layout.Root { // comparing runs programs, and every session protects its folder
 			t.Errorf("a dry run: %v", op)
 		}
 	}
@@ -170,8 +170,8 @@ func TestWhatTheNodeFileLacks(t *testing.T) {
 	}
 }
 
-// A reboot in the middle, which nobody allowed, is asked for; the next run goes
-// on after it.
+// If a reboot is needed and not allowed, the join stops and asks for it; the next run
+// continues after the reboot.
 func TestAFeatureThatNeedsAReboot(t *testing.T) {
 	l := newLab(t)
 	steps, err := join.Steps(l.doc, l.options())

@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/config"
-	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/source"
+	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// programs are artifacts that are made on demand, in the version asked for.
+// programs are artifacts that are made on demand, in the requested version.
 type programs struct {
 	folder  string
 	sources *source.Set
@@ -76,7 +76,7 @@ func newLab(t *testing.T) *lab {
 	return newNodeOf(t, control, "win1")
 }
 
-// newNodeOf is one more machine for a cluster.
+// newNodeOf returns another machine for a cluster.
 func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, images ...crisim.Image) *lab {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -160,7 +160,7 @@ func (l *lab) resetWith(o join.ResetOptions) ([]plan.StepResult, error) {
 	return l.run(l.t.Context(), steps, err, false)
 }
 
-// isReady checks what the cluster says of the node.
+// isReady checks that the cluster reports the node as it should be.
 func (l *lab) isReady() cluster.Node {
 	l.t.Helper()
 	n, err := l.cluster.Node(l.t.Context(), l.doc.Node.Metadata.Name)
@@ -181,7 +181,7 @@ func table(results []plan.StepResult) string {
 	return b.String()
 }
 
-// changed are the names of the steps that changed something.
+// changed returns the names of the steps that changed something.
 func changed(results []plan.StepResult) []string {
 	var names []string
 	for _, r := range results {
@@ -192,7 +192,7 @@ func changed(results []plan.StepResult) []string {
 	return names
 }
 
-// nothing fails where a step found something to do.
+// nothing fails the test if a step found something to do.
 func nothing(t *testing.T, results []plan.StepResult, err error) {
 	t.Helper()
 	if err != nil || len(changed(results)) > 0 {
@@ -200,7 +200,7 @@ func nothing(t *testing.T, results []plan.StepResult, err error) {
 	}
 }
 
-// put and get are about the machine's files, from outside of it.
+// put and get access the machine's files without swdt.
 func (l *lab) put(path, content string) { l.Machine.WriteFile(path, []byte(content)) }
 
 func (l *lab) get(path string) string {

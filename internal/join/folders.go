@@ -9,27 +9,27 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/access"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // folders makes the folders that containerd, kubelet and kubeadm expect. Only
-// administrators have access to those with credentials in them, and no ordinary
-// account can change those with what SYSTEM runs.
+// administrators can access those with credentials in them, and no ordinary account can
+// change those with programs and configurations of SYSTEM.
 type folders struct{ *joining }
 
-// foldersSDDL is for folders with credentials; what is made in them inherits it.
+// foldersSDDL is for folders with credentials; new files in them inherit it.
 const foldersSDDL = layout.RootSDDL
 
 func (s *folders) Name() string { return stepFolders }
 
-// wanted are all folders, those above before those in them.
+// wanted returns all folders, each before its subfolders.
 func (s *folders) wanted() []string {
 	var all []string
 	paths := []string{
@@ -52,16 +52,16 @@ func (s *folders) wanted() []string {
 	return all
 }
 
-// secret are the folders that only administrators may read. Not all of
-// kubeletData: containers that run as other users read their volumes there.
+// secret returns the folders that only administrators may read. kubeletData itself is not
+// among them: containers that run as other users read their volumes there.
 func (s *folders) secret() []string { return []string{kubernetesConfig, kubeletData + `\pki`} }
 
-// data are the folders that go with all in them: they only have what a service
-// of ours has put there.
+// data returns the folders that a reset removes with their content, since only swdt's
+// services have written into them.
 func (s *folders) data() []string { return []string{kubernetesConfig, kubeletData} }
 
-// programs are the folders in which ordinary accounts must not change anything:
-// SYSTEM runs what is in them, or does what it says.
+// programs returns the folders in which ordinary accounts must not change anything:
+// SYSTEM runs the programs in them, or obeys their configuration.
 func (s *folders) programs() []string {
 	return []string{
 		v1alpha1.KubernetesFolder, folderOf(containerdBin), s.spec.Containerd.CNI.BinDirectory, s.spec.Containerd.CNI.ConfigDirectory,
@@ -69,7 +69,7 @@ func (s *folders) programs() []string {
 	}
 }
 
-// security is what a folder of wanted is made or restricted with.
+// security returns the access list with which a folder of wanted is made or restricted.
 func (s *folders) security(path string) string {
 	inside := func(folder string) bool {
 		return strings.HasPrefix(strings.ToLower(path)+`\`, strings.ToLower(folder)+`\`)
@@ -106,18 +106,18 @@ func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; "), Detail: detail}, nil
 }
 
-// folderDifferences are the folders that are not as they have to be.
+// folderDifferences are the folders that differ from the wanted state.
 type folderDifferences struct {
 	missing    []string
-	readable   []string // by others, with credentials in them; there or not
-	changeable []string // there, by ordinary accounts
+	readable   []string // with credentials, and readable by others; existing or not
+	changeable []string // existing, and changeable by ordinary accounts
 }
 
 func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifferences, err error) {
 	for _, path := range s.wanted() {
 		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 		switch {
-		case errors.Is(err, host.ErrNotExist):
+		case errors.Is(err, fault.ErrNotExist):
 			f.missing = append(f.missing, path)
 			continue
 		case err != nil:
@@ -149,8 +149,8 @@ func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifference
 	return f, nil
 }
 
-// changers are the ordinary accounts that may change a file, or what is in a folder.
-// Wine keeps no access lists.
+// changers returns the ordinary accounts that may change a file, or the content of a
+// folder. Wine keeps no access lists.
 func changers(ctx context.Context, n *node.Node, path string) ([]string, error) {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {
@@ -203,10 +203,10 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	return plan.Outcome{}, nil
 }
 
-// protect keeps ordinary accounts from changing a folder that is there. One that
-// belongs to such an account is refused, since handles from before keep their
-// rights; and so is a folder of programs with something in it that such an account
-// may change.
+// protect prevents ordinary accounts from changing an existing folder. It returns an
+// error for a folder that such an account owns, since handles opened earlier keep their
+// rights; and for a folder of programs that contains something which such an account may
+// change.
 func (s *folders) protect(ctx context.Context, n *node.Node, path string) error {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {
@@ -225,8 +225,8 @@ func (s *folders) protect(ctx context.Context, n *node.Node, path string) error 
 	return nothingPlanted(ctx, n, path)
 }
 
-// nothingPlanted refuses a folder that has something in it which an ordinary account
-// may change.
+// nothingPlanted returns an error for a folder that contains something which an ordinary
+// account may change.
 func nothingPlanted(ctx context.Context, n *node.Node, path string) error {
 	entries, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: path})
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 			if ctx.Err() != nil || lost(err) {
 				return plan.Outcome{}, errors.Join(err, ctx.Err())
 			}
-			if err != nil { // the others can go all the same
+			if err != nil { // the other folders can be removed all the same
 				there, failed = append(there, f), errors.Join(failed, err)
 			}
 			continue
@@ -290,7 +290,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 			there, left = append(there, f), append(left, f.Path)
 		}
 	}
-	if failed != nil { // the next reset goes on
+	if failed != nil { // the next reset continues
 		slices.Reverse(there)
 		err := update(ctx, n, func(r *record) { r.Folders = there })
 		return plan.Outcome{}, errors.Join(fmt.Errorf("%w; what is in use, or layers of images, which only their owner may remove, are in the way: "+
@@ -304,21 +304,21 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 	return outcome, update(ctx, n, func(r *record) { r.Folders = nil })
 }
 
-// removeTree removes a folder with all in it; one that is not there is no error.
+// removeTree removes a folder with everything in it; a missing folder is not an error.
 func removeTree(ctx context.Context, n *node.Node, path string) error {
 	_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path, Recursive: true})
-	if err != nil && !errors.Is(err, host.ErrNotExist) {
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	return nil
 }
 
-// removeEmpty removes a folder that has nothing in it, and says whether it is
-// gone.
+// removeEmpty removes a folder if it is empty, and reports whether the folder no longer
+// exists.
 func removeEmpty(ctx context.Context, n *node.Node, path string) (bool, error) {
 	list, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: path})
 	switch {
-	case errors.Is(err, host.ErrNotExist):
+	case errors.Is(err, fault.ErrNotExist):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("look into %s: %w", path, err)
@@ -331,7 +331,7 @@ func removeEmpty(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return true, nil
 }
 
-// deepest leaves out folders that have another one of the list in them.
+// deepest omits folders that contain another one of the list.
 func deepest(paths []string) []string {
 	var out []string
 	for _, path := range paths {
@@ -345,11 +345,11 @@ func deepest(paths []string) []string {
 	return out
 }
 
-// folderOf is the folder of a file.
+// folderOf returns the folder of a file.
 func folderOf(path string) string { return path[:max(strings.LastIndex(path, `\`), 0)] }
 
-// withParents are a folder and those above it, the outermost first, without the
-// drive: for C:\a\b they are C:\a and C:\a\b.
+// withParents returns a folder and its parents, the outermost first, without the drive:
+// C:\a and C:\a\b for C:\a\b.
 func withParents(path string) []string {
 	var out []string
 	for i, c := range path {

@@ -1,17 +1,18 @@
 package join_test
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// strikes hit sessions and kubeadm. What services and the guardian do is not among
-// the points: package swap interrupts the guardian.
+// strikes interrupt sessions and kubeadm. Operations of services and of the guardian are
+// not among the points: the tests of package swap interrupt the guardian.
 func strikes() nodetest.Strikes {
 	const kubeadm = "kubeadm.exe"
 	return nodetest.Strikes{
@@ -28,8 +29,11 @@ func strikes() nodetest.Strikes {
 	}
 }
 
-// oneIn so many points is struck.
+// oneIn is the number of points of which one is interrupted.
 const oneIn = 11
+
+// oneInExchange is oneIn for a run with few points.
+const oneInExchange = 7
 
 // TestAJoinThatIsInterruptedAnywhereIsFinishedByTheNext interrupts a join at
 // each of its changes and runs it again.
@@ -59,7 +63,46 @@ func TestAJoinThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 	})
 }
 
-// TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext does so with a reset.
+// TestAnExchangeThatIsInterruptedAnywhereIsFinishedByTheNext does the same with a join that
+// installs a containerd of another generation, which does not start with the present
+// configuration.
+func TestAnExchangeThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
+	begin := func(t *testing.T) *lab {
+		l := newLab(t)
+		l.mustJoin()
+		l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"
+		return l
+	}
+	l := begin(t)
+	points := strikes().Points(l.Node, func() { l.mustJoin() })
+	if len(points) < 20 {
+		t.Fatalf("only %d points: %v", len(points), points)
+	}
+	t.Logf("%d points", len(points))
+	strikes().Each(t, points, oneInExchange, func(t *testing.T, strike nodetest.Strike) {
+		l := begin(t)
+		struck := l.Strike(strike)
+		results, err := l.join()
+		if !struck.Load() {
+			t.Fatalf("the join never came to this point: %v\n%s", err, table(results))
+		}
+		l.ComeBack()
+		if l.pid("containerd") == 0 {
+			t.Error("containerd does not run")
+		}
+		if results, err = l.join(); err != nil {
+			t.Fatalf("the next join: %v\n%s", err, table(results))
+		}
+		if l.isReady().Runtime != "containerd://2.4.2" || !strings.Contains(l.get(containerdToml), "example.com/pause:1") {
+			t.Errorf("%s runs with\n%s", l.isReady().Runtime, l.get(containerdToml))
+		}
+		l.nothingBeside(containerdToml)
+		again, err := l.join()
+		nothing(t, again, err)
+	})
+}
+
+// TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext does the same with a reset.
 func TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
@@ -91,7 +134,7 @@ func TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 	})
 }
 
-// noToken makes sure that no bootstrap token is left, nor a file that had one.
+// noToken checks that no bootstrap token is left, nor a file that contained one.
 func (l *lab) noToken() {
 	l.t.Helper()
 	secrets, err := l.cluster.Clientset().CoreV1().Secrets(metav1.NamespaceSystem).List(l.t.Context(), metav1.ListOptions{})

@@ -1,20 +1,20 @@
-// Package join makes a bare Windows machine a Ready node of a cluster, as a list
-// of small idempotent steps, and takes it back (Reset).
+// Package join makes a bare Windows machine a Ready node of a cluster, as a list of
+// small idempotent steps, and undoes that (Reset).
 //
-// Each step compares first and changes only what differs, so that a second run
-// finds nothing to do, a run that was cut is finished by the next one, and a
-// change of the node file is exactly that change. What swdt puts on a machine is
-// written down there (record.go) before it is made; Reset takes back what is
-// written down and nothing else.
+// Each step compares first and changes only what differs. So a second run finds nothing to
+// do, a run after an interrupted one finishes it, and a change of the node file causes only
+// the corresponding change on the machine. Join records on the machine everything that it
+// creates there (record.go), before it creates it; Reset removes only recorded things.
 //
-//   - folders.go, binaries.go: what is put there
-//   - containerdconfig.go, containerd.go, crictl.go, older.go: containerd
+//   - run.go: the checks, then the steps; and the steps of a reset
+//   - folders.go, binaries.go: folders and programs
+//   - containerdconfig.go, containerd.go, crictl.go, exchange.go: containerd
 //   - surroundings.go: features, PATH, hosts file, firewall
-//   - kubelet.go, kubeletconfig.go: the kubelet service and what it reads
+//   - kubelet.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
-//   - ready.go: what the cluster says of it
-//   - reset.go, leave.go, containers.go: the way back
-//   - failed.go: what is known of why it did not work
+//   - ready.go: the Node object
+//   - reset.go, leave.go, containers.go: undoing a join
+//   - failed.go: the likely cause of a failure
 package join
 
 import (
@@ -22,49 +22,54 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/source"
-	"github.com/swdt-dev/swdt/internal/transfer"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Artifacts finds the programs of a node; an *artifact.Store does.
+// Artifacts finds the programs of a node. *artifact.Store implements it.
 type Artifacts interface {
 	Resolve(ctx context.Context, wish artifact.Wish, r ui.Reporter) (artifact.Set, error)
 }
 
-// Options are what joining needs beside the node file. Cluster, Artifacts,
-// Sources and Depot are shared between nodes.
+// Options are the inputs of a join besides the node file. Cluster, Artifacts, Sources and
+// Depot are shared between nodes.
 type Options struct {
-	// Cluster is the one to join. nil: none at hand; then the node file has the
-	// token, the CA's hash and the endpoint, and only the node itself is asked
-	// whether it worked.
+	// Cluster is the one to join. nil: swdt has no access to it. Then the node file has
+	// the token, the CA's hash and the endpoint, and only the node itself shows whether
+	// the join succeeded.
 	Cluster *cluster.Cluster
-	// Artifacts finds programs. nil: a store of its own.
+	// Artifacts finds the programs to install. nil: the join makes a store of its own.
 	Artifacts Artifacts
-	// Sources and Depot are for pushing them, as in deploy.Options.
+	// Sources and Depot are for pushing these programs, as in push.Options.
 	Sources *source.Set
 	Depot   *transfer.Depot
-	// Mirror stands in for every URL, see artifact.Wish.
+	// Mirror replaces every URL, see artifact.Wish.
 	Mirror string
-	// Holder names who changes the node, for others that want to.
+	// Holder identifies who changes the node, for other users that want to change it.
 	Holder string
-	// Reporter hears of downloads while the node is only compared. nil: nobody.
+	// Reporter receives the progress of downloads while the node is compared. nil: none.
 	Reporter ui.Reporter
 	// ReadyTimeout is how long the node may take to be Ready. Default
 	// DefaultReadyTimeout.
 	ReadyTimeout time.Duration
+	// DryRun, AllowReboot and Drain are for Run: only show the changes; reboot the
+	// machine if a change needs it; drain the node while it is changed (it needs
+	// Cluster; nil: its pods stay).
+	DryRun, AllowReboot bool
+	Drain               *cluster.DrainOptions
 	// LookupEnv is for join.tokenFrom. nil: the environment.
 	LookupEnv func(name string) (string, bool)
 }
 
-// DefaultReadyTimeout lets the pod network pull images of some gigabytes.
+// DefaultReadyTimeout is enough for the pod network to pull images of some gigabytes.
 const DefaultReadyTimeout = 10 * time.Minute
 
-// The steps' names, as they are printed.
+// The printed names of the steps.
 const (
 	stepFeatures          = "features"
 	stepFolders           = "folders"
@@ -84,12 +89,12 @@ const (
 	stepRecord            = "record"
 )
 
-// Steps are what makes the document's machine a Ready node. They share what they
-// have found out, so they are for one run on one node; each needs all before it
-// (plan.Options.Ordered). The error is a *config.Error: the node file lacks
+// Steps returns the steps that make the document's machine a Ready node. They share facts
+// that they have read, so they are for one run on one node. Each step needs all previous
+// steps (plan.Options.Ordered). The error is a *config.Error: the node file lacks
 // something.
 func Steps(doc config.Document, o Options) ([]plan.Step, error) {
-	if err := check(doc, o); err != nil {
+	if err := Validate(doc, o); err != nil {
 		return nil, err
 	}
 	return newJoining(doc, o).steps(), nil
@@ -132,8 +137,9 @@ func newJoining(doc config.Document, o Options) *joining {
 	return &joining{doc: doc, options: o, spec: spec, sets: map[artifact.Component]artifact.Set{}}
 }
 
-// check finds what the node file must say for a join and does not.
-func check(doc config.Document, o Options) error {
+// Validate returns a *config.Error if the node file lacks something that a join
+// needs. It contacts neither the node nor the cluster.
+func Validate(doc config.Document, o Options) error {
 	spec := doc.Node.Spec.Kubernetes
 	var problems []config.Problem
 	missing := func(field, what, remedy string) {

@@ -8,14 +8,14 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/artifact"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// joining is what the steps of one run on one node share.
+// joining is the state that the steps of one run on one node share.
 type joining struct {
 	doc     config.Document
 	options Options
@@ -24,11 +24,17 @@ type joining struct {
 
 	sets  map[artifact.Component]artifact.Set // resolved in this run
 	facts *agentv1.FactsReply                 // as first read in this run
-	node  string                              // the Node's name, likewise
-	// restarted is when, by the node's clock, kubelet was last about to be
-	// started in this run. Zero: it was not.
+	node  string                              // the Node's name, as first read in this run
+	// restarted is the time, by the node's clock, just before kubelet was last started
+	// in this run. Zero: it was not started.
 	restarted time.Time
-	// newNode is set where there was no Node of our name before.
+	// exchanges is set while the run knows that it will replace containerd, and its
+	// config.toml with it, but has not done so.
+	exchanges bool
+	// drained is the name of the node from the moment at which a reset cordoned it
+	// until it left the cluster.
+	drained string
+	// newNode is set if no Node of this name existed before.
 	newNode bool
 }
 
@@ -45,7 +51,7 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 	return facts, nil
 }
 
-// nodeName is what the Node object is called, found out once.
+// nodeName returns the name of the Node object, determined once.
 func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err error) {
 	if j.node == "" {
 		j.node, err = n.ObjectName(ctx, j.spec.Join)
@@ -53,7 +59,7 @@ func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err 
 	return j.node, err
 }
 
-// clock reads the node's clock: what is compared with its leases.
+// clock reads the node's clock. The times of the node's leases are by that clock.
 func (j *joining) clock(ctx context.Context, n *node.Node) (time.Time, error) {
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
@@ -69,7 +75,7 @@ func (j *joining) lookupEnv(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// Where things stand on the machine.
+// Paths and services on the machine.
 const (
 	containerdBin  = v1alpha1.ContainerdFolder + `\bin`
 	containerdExe  = containerdBin + `\containerd.exe`
@@ -84,34 +90,31 @@ const (
 	kubeletName    = "kubelet"
 )
 
-// lookAgain is how long a wait for something on the node rests between looks.
+// lookAgain is the pause between two looks at the node while swdt waits for a change there.
 const lookAgain = 200 * time.Millisecond
 
-// tellAgain is how often a wait says that it still waits.
+// tellAgain is how often a wait reports that it still waits.
 const tellAgain = 10 * time.Second
 
-// patience is a wait for something that only looking tells.
-type patience struct {
-	what        string // is waited for
-	reporter    ui.Reporter
-	began, told time.Time
-}
-
-func waitFor(what string, r ui.Reporter) *patience {
-	return &patience{what: what, reporter: r, began: time.Now()}
-}
-
-// rest is the pause between two looks. It says what is waited for, the first time
-// and now and then. It returns ctx's cause when that ends before.
-func (p *patience) rest(ctx context.Context) error {
-	if now := time.Now(); p.told.IsZero() || now.Sub(p.told) >= tellAgain {
-		p.reporter.Step("waiting for %s, %s", p.what, since(p.began))
-		p.told = now
+// waitFor returns a condition that reports what it waits for: after the first look without
+// success, and then every tellAgain.
+func waitFor(what string, limit time.Duration, r ui.Reporter, look func(context.Context) error) wait.Condition {
+	var began, reported time.Time
+	return wait.Condition{
+		Name: what, Interval: lookAgain, Limit: limit,
+		Look: func(ctx context.Context) error {
+			if began.IsZero() {
+				began = time.Now()
+			}
+			return look(ctx)
+		},
+		Pending: func(error) {
+			if now := time.Now(); reported.IsZero() || now.Sub(reported) >= tellAgain {
+				r.Step("waiting for %s, %s", what, since(began))
+				reported = now
+			}
+		},
 	}
-	if wait.For(ctx, lookAgain) != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 func since(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }

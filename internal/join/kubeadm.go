@@ -9,20 +9,22 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// kubeadmJoin has kubeadm make the machine a node. Its bootstrap token lives in
-// a file that only administrators read, for as long as kubeadm runs.
+// kubeadmJoin runs kubeadm to make the machine a node. The bootstrap token is in a file
+// that only administrators can read, and only for as long as kubeadm runs.
 type kubeadmJoin struct{ *joining }
 
-// Files that kubeadm join and the kubelet it starts leave.
+// Files that kubeadm join, and the kubelet that it starts, leave behind.
 const (
 	kubeletConf   = kubernetesConfig + `\kubelet.conf`
 	bootstrapConf = kubernetesConfig + `\bootstrap-kubelet.conf`
@@ -30,8 +32,8 @@ const (
 	kubeletYAML   = kubeletData + `\config.yaml`
 )
 
-// joinFiles are those that a join begins without: kubeadm refuses some, and
-// kubelet would take the others for its own.
+// joinFiles returns the files that must not exist when a join begins: kubeadm refuses
+// some of them, and kubelet would use the others as its own.
 func joinFiles() []string {
 	return []string{
 		bootstrapConf, kubeletConf, clusterCA, kubeletYAML, kubeletargs.FlagsFile,
@@ -39,24 +41,25 @@ func joinFiles() []string {
 	}
 }
 
-// clearedIn bounds what is still cleared away when the work was cancelled.
+// clearedIn bounds the cleanup after the work was cancelled.
 const clearedIn = 5 * time.Second
 
 func (s *kubeadmJoin) Name() string { return stepJoin }
 
-// state is how far a join has come on the machine.
+// state is how far a join has progressed on the machine.
 type state int
 
 const (
 	notJoined state = iota
 	halfJoined
-	unfinished // kubelet has its credentials, but not all is cleared away
+	unfinished // kubelet has its credentials, but not everything is cleaned up
 	joined
-	foreign // somebody else's join
+	foreign // a join that swdt did not make
 )
 
-// howFar a join has come on the machine, and its files that are there. Kubelet has its own credentials when
-// kubelet.conf is there, and needs no token from then on.
+// howFar returns how far a join has progressed on the machine, and which of joinFiles
+// exist. If kubelet.conf exists, kubelet has its own credentials and no longer needs a
+// token.
 func howFar(ctx context.Context, n *node.Node) (state, []string, error) {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -112,9 +115,9 @@ func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 	summary := fmt.Sprintf("join %s as %s", s.endpoint(), name)
 	switch found {
 	case halfJoined:
-		summary += ", over what an interrupted join left"
+		summary += ", over the remains of an interrupted join"
 	case unfinished:
-		summary = "clear away what an interrupted join left"
+		summary = "remove the remains of an interrupted join"
 	}
 	return plan.Change{Needed: true, Summary: summary}, err
 }
@@ -128,8 +131,8 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 		if err := s.begin(ctx, n); err != nil {
 			return plan.Outcome{}, err
 		}
-		// A kubelet that an interrupted join started may have got its credentials
-		// while we looked.
+		// By now, a kubelet that an interrupted join started may have got its
+		// credentials.
 		if found, _, err = howFar(ctx, n); err != nil {
 			return plan.Outcome{}, err
 		}
@@ -146,7 +149,7 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 	return plan.Outcome{}, s.finish(ctx, n, r)
 }
 
-// begin makes the machine one that kubeadm takes.
+// begin brings the machine into a state that kubeadm accepts.
 func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {
@@ -161,7 +164,8 @@ func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
 	return stop(ctx, n, kubeletName)
 }
 
-// prepare clears away what kubeadm would refuse to go over.
+// prepare removes the tokens and files of an earlier join, and waits until the Node's name
+// is free: kubeadm would refuse these files and the name.
 func (s *kubeadmJoin) prepare(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if err := s.sweep(ctx, n); err != nil {
 		return err
@@ -172,13 +176,13 @@ func (s *kubeadmJoin) prepare(ctx context.Context, n *node.Node, r ui.Reporter) 
 	return s.awaitNameFree(ctx, n, r)
 }
 
-// nameFreeIn is more than a cluster takes to notice that a node's kubelet has
-// stopped.
+// nameFreeIn is longer than a cluster needs to notice that a node's kubelet has stopped.
 const nameFreeIn = 2 * time.Minute
 
-// awaitNameFree waits until no Node of our name is Ready, which kubeadm refuses:
-// one whose kubelet, ours of before, has stopped is for some 40 seconds more. A
-// lease that is renewed meanwhile is another machine's.
+// awaitNameFree waits until no Node of this name is Ready, since kubeadm refuses the name
+// of a Ready Node. If this machine's earlier kubelet has stopped, its Node stays Ready for
+// some 40 seconds more. If the Node's lease is renewed during the wait, the Node is another
+// machine.
 func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if s.options.Cluster == nil {
 		return nil
@@ -187,28 +191,33 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 	if err != nil {
 		return err
 	}
-	notice := waitFor(fmt.Sprintf("the cluster to notice that %s's kubelet was stopped", name), r)
-	waiting, cancel := context.WithTimeout(ctx, nameFreeIn)
-	defer cancel()
-	first, err := s.options.Cluster.Node(waiting, name)
-	s.newNode = err == nil && !first.Exists
-	for is := first; ; {
+	var first *cluster.Node
+	s.newNode = false
+	what := fmt.Sprintf("the cluster to notice that %s's kubelet was stopped", name)
+	err = waitFor(what, nameFreeIn, r, func(ctx context.Context) error {
+		is, err := s.options.Cluster.Node(ctx, name)
+		if err != nil {
+			return wait.StopIf(ctx.Err() == nil, err)
+		}
+		if first == nil {
+			first, s.newNode = &is, !is.Exists
+		}
 		switch {
-		case err != nil:
-			return err
 		case !is.Exists || !is.Ready:
 			return nil
 		case is.LeaseRenewed.After(first.LeaseRenewed):
-			return fmt.Errorf("another machine is the node %s of the cluster: give this one another name with join.nodeName, or take the other one out", name)
+			return wait.Stop(fmt.Errorf("another machine is the node %s of the cluster: "+
+				"give this one another name with join.nodeName, or take the other one out", name))
 		}
-		if err := notice.rest(waiting); err != nil {
-			return fmt.Errorf("wait for %s: still Ready after %s: %w; delete the Node %s", notice.what, since(notice.began), err, name)
-		}
-		is, err = s.options.Cluster.Node(waiting, name)
+		return errors.New("it is still Ready")
+	}).Wait(ctx)
+	if late := (*wait.Error)(nil); errors.As(err, &late) {
+		return fmt.Errorf("%w; delete the Node %s", err, name)
 	}
+	return err
 }
 
-// clear removes what a join of ours left.
+// clear removes the files that an earlier join by swdt left.
 func (s *kubeadmJoin) clear(ctx context.Context, n *node.Node) error {
 	for _, path := range append(joinFiles(), layout.JoinConfiguration) {
 		if err := smallfile.Remove(ctx, n, path); err != nil {
@@ -218,10 +227,10 @@ func (s *kubeadmJoin) clear(ctx context.Context, n *node.Node) error {
 	return s.emptyFolder(ctx, n, kubeletData+`\pki`)
 }
 
-// emptyFolder removes all that is in a folder.
+// emptyFolder removes everything in a folder.
 func (s *kubeadmJoin) emptyFolder(ctx context.Context, n *node.Node, folder string) error {
 	list, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -235,7 +244,8 @@ func (s *kubeadmJoin) emptyFolder(ctx context.Context, n *node.Node, folder stri
 	return nil
 }
 
-// finish clears away what held the token, in the cluster and on the node.
+// finish removes the files and the Secrets that held the bootstrap token, and records that
+// the machine has joined.
 func (s *kubeadmJoin) finish(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
 		if err := smallfile.Remove(ctx, n, path); err != nil {
@@ -266,7 +276,7 @@ func (s *kubeadmJoin) sweep(ctx context.Context, n *node.Node) error {
 	return err
 }
 
-// endpoint is the API server's host:port as the node reaches it.
+// endpoint returns the API server's host:port as the node reaches it.
 func (j *joining) endpoint() string {
 	endpoint := j.spec.Join.ControlPlaneEndpoint
 	if endpoint == "" && j.options.Cluster != nil {
@@ -275,6 +285,6 @@ func (j *joining) endpoint() string {
 	return withPort(endpoint)
 }
 
-// programPath is the PATH that kubeadm finds kubelet, xcopy and powershell on: the agent's
-// own may be older than the machine's.
+// programPath is the PATH on which kubeadm finds kubelet, xcopy and powershell: the
+// agent's own PATH may be older than the machine's.
 const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0`

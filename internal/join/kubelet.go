@@ -10,29 +10,31 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// kubeletService registers kubelet as a native service, which kubeadm needs to
-// find. It starts nothing: before the join there is nothing for kubelet to do.
+// kubeletService registers kubelet as a native service, which kubeadm must find. It does
+// not start it: before the join, kubelet has nothing to do.
 type kubeletService struct{ *joining }
 
 func (s *kubeletService) Name() string { return stepKubeletService }
 
-// wantedKubelet is how the service kubelet is registered, with the flags that
-// kubeadm left for it.
+// wantedKubelet returns the wanted registration of the service kubelet, with the flags
+// that kubeadm left for it.
 func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.ServiceConfig, error) {
 	name, err := j.nodeName(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	content, err := smallfile.Read(ctx, n, kubeletargs.FlagsFile)
-	if err != nil && !errors.Is(err, host.ErrNotExist) {
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return nil, err
 	}
 	flags, err := kubeletargs.ParseKubeadmFlags(content)
@@ -58,7 +60,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	const restartIn = 10 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: kubeletName, DisplayName: "kubelet", Description: "Kubernetes node agent",
-		CommandLine: commandLine, StartType: string(host.StartAuto), Dependencies: []string{containerdName},
+		CommandLine: commandLine, StartType: string(platform.StartAuto), Dependencies: []string{containerdName},
 		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
 	}, nil
 }
@@ -75,7 +77,8 @@ func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, e
 	return change, err
 }
 
-// sameName refuses to give a node that has joined another name.
+// sameName returns an error if the machine has joined under another name than the one in
+// the node file.
 func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {
@@ -108,22 +111,23 @@ func (s *kubeletService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) 
 	return plan.Outcome{}, unregister(ctx, n, kubeletName)
 }
 
-// kubelet has the service run with all that it is to run with, and starts what
-// was stopped for it. Leaving the cluster stops it.
+// kubelet starts or restarts the service kubelet, so that it runs with its present
+// configuration, and starts the services that were stopped for that. Leaving the cluster
+// stops the service.
 type kubelet struct{ *joining }
 
 func (s *kubelet) Name() string { return stepKubelet }
 func (s *kubelet) Follows() []string {
 	return []string{stepContainerdFiles, stepContainerdService, stepKubernetesFiles, stepKubeletConfig, stepKubeletService, stepJoin}
 }
-func (s *kubelet) FollowUp() string { return "restart kubelet if what it runs with changed" }
+func (s *kubelet) FollowUp() string { return "restart kubelet if its configuration changed" }
 
 func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	if !r.Joined { // the join starts it, and this step follows
+	if !r.Joined { // the join starts kubelet, and this step follows it
 		return plan.Change{}, nil
 	}
 	is, err := service(ctx, n, kubeletName)
@@ -151,8 +155,8 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return change, nil
 }
 
-// planRegistration finds a Node that was deleted: a kubelet registers when it
-// starts, and not again. One that was started in this run is on its way.
+// planRegistration plans a restart of kubelet if its Node was deleted: a kubelet registers
+// only when it starts. If this run has started kubelet, it is about to register anyway.
 func (s *kubelet) planRegistration(ctx context.Context, n *node.Node) (plan.Change, error) {
 	gone, err := s.unregistered(ctx, n)
 	if err != nil || !gone {
@@ -216,45 +220,40 @@ func (s *kubelet) run(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if rec, err = load(ctx, n); err != nil {
 		return err
 	}
-	for _, name := range rec.Restart { // what was stopped with containerd or kubelet
+	for _, name := range rec.Restart { // the services that were stopped with containerd or kubelet
 		if strings.EqualFold(name, kubeletName) {
 			continue
 		}
-		if err := start(ctx, n, name); err != nil && !errors.Is(err, host.ErrNoService) {
+		if err := start(ctx, n, name); err != nil && !errors.Is(err, fault.ErrNoService) {
 			return err
 		}
 	}
 	return s.awaitHealthy(ctx, n, r)
 }
 
-// awaitHealthy waits until kubelet says that it is well.
+// awaitHealthy waits until kubelet reports that it is healthy.
 func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	url := s.healthz()
 	if url == "" {
 		return nil
 	}
 	const healthyIn = 2 * time.Minute
-	health := waitFor("kubelet to be healthy", r)
-	waiting, cancel := context.WithTimeout(ctx, healthyIn)
-	defer cancel()
-	for {
-		reply, err := n.Network.HTTPGet(waiting, &agentv1.HTTPGetRequest{Url: url})
+	return waitFor("kubelet to be healthy", healthyIn, r, func(ctx context.Context) error {
+		reply, err := n.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: url})
 		switch {
-		case err == nil && reply.GetStatus() == 200:
-			return nil
-		case err == nil:
-			err = fmt.Errorf("%s answers %d", url, reply.GetStatus())
-		case ctx.Err() != nil || lost(err):
-			return fmt.Errorf("wait for kubelet to be healthy: %w", err)
+		case lost(err):
+			return wait.Stop(fmt.Errorf("wait for kubelet to be healthy: %w", err))
+		case err != nil:
+			return err
+		case reply.GetStatus() != 200:
+			return fmt.Errorf("%s answers %d", url, reply.GetStatus())
 		}
-		if health.rest(waiting) != nil {
-			return fmt.Errorf("wait for kubelet to be healthy: not within %s: %w", healthyIn, err)
-		}
-	}
+		return nil
+	}).Wait(ctx)
 }
 
-// healthz is where kubelet says how it is; empty where the node file has turned
-// that off.
+// healthz returns the address of kubelet's health endpoint; "" if the node file has
+// turned it off.
 func (s *kubelet) healthz() string {
 	port := s.kubeletPort("healthzPort", "healthz-port", "10248")
 	if port == "0" {
@@ -263,8 +262,8 @@ func (s *kubelet) healthz() string {
 	return "http://127.0.0.1:" + port + "/healthz"
 }
 
-// kubeletPort is a port of kubelet: the node file's flag or setting, else the
-// usual one.
+// kubeletPort returns a port of kubelet: the node file's flag or setting, else the usual
+// one.
 func (j *joining) kubeletPort(setting, flag, usual string) string {
 	if value, ok := j.spec.Kubelet.ExtraArgs[flag]; ok {
 		return value
@@ -275,11 +274,11 @@ func (j *joining) kubeletPort(setting, flag, usual string) string {
 	return usual
 }
 
-// kubeletMinor is 36 of 1.36.3.
+// kubeletMinor returns 36 for 1.36.3.
 func kubeletMinor(k v1alpha1.Kubernetes) (int, error) {
 	var major, minor int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(k.Version, "v"), "%d.%d", &major, &minor); err != nil || major != 1 {
-		return 0, fmt.Errorf("spec.kubernetes.version: %.40q is no version of Kubernetes", k.Version)
+		return 0, fmt.Errorf("spec.kubernetes.version: %.40q is not a version of Kubernetes", k.Version)
 	}
 	return minor, nil
 }

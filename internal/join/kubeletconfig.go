@@ -9,21 +9,21 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // kubeletConfig is the drop-in that kubelet merges over the cluster's
-// configuration. The configuration itself is kubeadm's.
+// configuration. kubeadm writes the configuration itself.
 type kubeletConfig struct{ *joining }
 
 func (s *kubeletConfig) Name() string { return stepKubeletConfig }
 
-// wanted is the drop-in; nil: none.
+// wanted returns the drop-in; nil if there is none.
 func (s *kubeletConfig) wanted() ([]byte, error) {
 	if len(s.spec.Kubelet.ConfigPatch) == 0 {
 		return nil, nil
@@ -43,7 +43,7 @@ func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, er
 		return plan.Change{}, err
 	}
 	is, err := smallfile.Read(ctx, n, kubeletargs.DropIn)
-	missing := errors.Is(err, host.ErrNotExist)
+	missing := errors.Is(err, fault.ErrNotExist)
 	if err != nil && !missing {
 		return plan.Change{}, err
 	}
@@ -51,7 +51,7 @@ func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, er
 	case missing && wanted == nil || !missing && wanted != nil && bytes.Equal(is, wanted):
 		return plan.Change{}, nil
 	case wanted == nil:
-		r, err := load(ctx, n) // somebody else's stays
+		r, err := load(ctx, n) // a drop-in that swdt did not write stays
 		if err != nil || r.file(kubeletargs.DropIn) == nil {
 			return plan.Change{}, err
 		}

@@ -2,12 +2,12 @@ package join
 
 import (
 	"context"
-	"strings"
 
-	"github.com/swdt-dev/swdt/internal/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -23,7 +23,7 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 		}
 		return plan.Change{Needed: true, Summary: "delete the Node " + left}, nil
 	}
-	if err := s.sameCluster(ctx, n); err != nil { // a node of this name there is another machine
+	if err := s.sameCluster(ctx, n); err != nil { // a Node of this name in that cluster is another machine
 		return plan.Change{}, err
 	}
 	summary := "leave the cluster: kubeadm reset, stop kubelet, remove their files"
@@ -33,8 +33,9 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 	return plan.Change{Needed: true, Summary: summary}, nil
 }
 
-// leftNode is the Node that an earlier reset of this machine left in the cluster,
-// where it is to be deleted: this very machine's, which has no kubelet any more.
+// leftNode returns the name of the Node that an earlier reset left in the cluster, if this
+// reset is to delete it: the Node is this very machine, which no longer has a kubelet.
+// Otherwise it returns "".
 func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error) {
 	if !s.reset.DeleteNode {
 		return "", nil
@@ -51,8 +52,8 @@ func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error
 		return "", err
 	}
 	machine, err := n.SystemUUID(ctx)
-	if err != nil || !strings.EqualFold(machine, left.SystemUUID) {
-		return "", nil // a machine that does not tell who it is, or another one
+	if same, _ := cluster.SameMachine(machine, left.SystemUUID); err != nil || !same {
+		return "", nil // a machine that does not report its UUID, or another machine
 	}
 	return name, nil
 }
@@ -69,7 +70,7 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 		}
 		return plan.Outcome{}, err
 	}
-	// kubeadm stops kubelet, and waits 10 seconds in vain for one that is stopped.
+	// kubeadm stops kubelet itself, and waits 10 seconds in vain for a stopped one.
 	if err := s.kubeadmReset(ctx, n, r); err != nil {
 		return plan.Outcome{}, err
 	}
@@ -89,11 +90,12 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 			}
 		}
 	}
+	s.drained = ""
 	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
 }
 
-// kubeadmReset has kubeadm remove the containers, which nobody else knows how
-// to. What it cannot is told: the rest of the reset finds what is in its way.
+// kubeadmReset makes kubeadm remove the containers, which only kubeadm knows how to do. A
+// failure is only reported: the later steps of the reset detect any remains.
 func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	there, err := smallfile.Exists(ctx, n, kubeadmExe)
 	if err != nil || !there {
@@ -109,7 +111,7 @@ func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Repor
 		return err
 	}
 	if code != 0 {
-		r.Warn("kubeadm reset ended with exit code %d; going on without: %s", code, output.last())
+		r.Warn("kubeadm reset ended with exit code %d; continuing: %s", code, output.last())
 	}
 	return nil
 }

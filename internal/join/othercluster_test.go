@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
-	"github.com/swdt-dev/swdt/internal/preflight"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
-// A kubeconfig of another cluster, which has a node of the same name: that one is
-// another machine, and must be left alone.
+// The kubeconfig is for another cluster, which has a node of the same name: that node is
+// another machine, which the reset must not touch.
 func TestResetWithAnotherClustersKubeconfigTouchesNothing(t *testing.T) {
 	ours, other := newLab(t), newLab(t)
 	ours.mustJoin()
@@ -39,8 +39,8 @@ func TestResetWithAnotherClustersKubeconfigTouchesNothing(t *testing.T) {
 	}
 }
 
-// What would go wrong is said before anything is done: preflight knows by its CA
-// which cluster the machine is a node of.
+// Preflight reports the problem before anything is changed: it knows by the CA of which
+// cluster the machine is a node.
 func TestPreflightWithAnotherClustersKubeconfig(t *testing.T) {
 	ours, other := newLab(t), newLab(t)
 	if own, err := join.Own(t.Context(), ours.Node.Node); err != nil || len(own.Authorities) > 0 {
@@ -61,8 +61,8 @@ func TestPreflightWithAnotherClustersKubeconfig(t *testing.T) {
 	}
 }
 
-// A machine that has left may join again at once, while the cluster still takes its
-// Node for Ready; one that is another machine may not.
+// A machine that has left may join again at once, while the cluster still considers its
+// Node Ready. If that Node is another machine, it may not.
 func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
 	control, err := cluster_simulated.Start(cluster_simulated.Options{NodeGrace: time.Hour})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
 	if _, err := l.resetWith(join.ResetOptions{Cluster: l.cluster}); err != nil {
 		t.Fatal(err)
 	}
-	l.isReady() // the cluster has not noticed
+	l.isReady() // the cluster has not noticed that it left
 	if p, found := namesake.problem(l.cluster, "node-name"); !found || p.Severity != preflight.Error {
 		t.Errorf("another machine: %+v", p)
 	}
@@ -93,7 +93,7 @@ func TestAMachineThatHasLeftJoinsAgain(t *testing.T) {
 	l.isReady()
 }
 
-// problem is what a check of preflight finds of the machine and a cluster.
+// problem returns the problem that a preflight check finds with the machine and a cluster.
 func (l *lab) problem(c *cluster.Cluster, check string) (preflight.Problem, bool) {
 	l.t.Helper()
 	own, err := join.Own(l.t.Context(), l.Node.Node)
@@ -111,7 +111,7 @@ func (l *lab) problem(c *cluster.Cluster, check string) (preflight.Problem, bool
 	return report.Problems[i], true
 }
 
-// Who thinks of --delete-node only after the reset gets what he wants.
+// A later reset with --delete-node deletes the Node that a reset without it has left.
 func TestResetDeletesTheNodeThatAnEarlierResetLeft(t *testing.T) {
 	l, namesake := newLab(t), newLab(t)
 	l.mustJoin()
@@ -120,7 +120,7 @@ func TestResetDeletesTheNodeThatAnEarlierResetLeft(t *testing.T) {
 	}
 	namesake.mustJoin()
 	results, err := l.resetWith(join.ResetOptions{Cluster: namesake.cluster, DeleteNode: true})
-	nothing(t, results, err) // that one is another machine
+	nothing(t, results, err) // the Node in that cluster is another machine
 	namesake.isReady()
 	results, err = l.resetWith(join.ResetOptions{Cluster: l.cluster, DeleteNode: true})
 	if err != nil || len(changed(results)) != 1 {

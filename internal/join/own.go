@@ -3,12 +3,12 @@ package join
 import (
 	"context"
 
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/preflight"
 )
 
-// Own is what swdt itself has put on the machine, by the record it keeps there:
-// for preflight, to which that is no leftover of somebody else.
+// Own returns the things that swdt itself has put on the machine, according to its record
+// there, so that package preflight does not report them as remains of other programs.
 func Own(ctx context.Context, n *node.Node) (preflight.Own, error) {
 	r, err := load(ctx, n)
 	if err != nil {

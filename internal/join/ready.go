@@ -18,8 +18,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// ready waits until the cluster says that the node is one, and gives the Node
-// the labels and taints that kubelet does not.
+// ready waits until the cluster reports the node as Ready, and gives the Node the labels
+// and taints that kubelet does not set.
 type ready struct{ *joining }
 
 func (s *ready) Name() string { return stepNode }
@@ -33,7 +33,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil || s.options.Cluster == nil {
 		return plan.Change{}, err
 	}
-	if !r.Joined { // it follows the join
+	if !r.Joined { // this step follows the join
 		return plan.Change{}, nil
 	}
 	name, err := s.nodeName(ctx, n)
@@ -49,7 +49,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		return plan.Change{}, err
 	}
 	var parts []string
-	for what, names := range map[string][]string{ // each at most once, in any order: sorted below
+	for what, names := range map[string][]string{ // in any order: sorted below
 		"label the node ":        missingLabels(is, wanted),
 		"taint the node ":        missingTaints(is, wanted),
 		"remove from the node: ": s.gone(r, is),
@@ -71,18 +71,18 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
 }
 
-// well is whether the node is Ready as kubelet has said since it was last
-// started in this run.
+// well reports whether the node is Ready according to a kubelet that was not restarted
+// since.
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
 		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
 }
 
-// waitFor says what is waited for. A node may be Ready by the word of a kubelet
-// that has been restarted since.
+// waitFor returns a text about the state that the step waits for. A node may still be Ready
+// by the report of a kubelet that has been restarted since.
 func (s *ready) waitFor(is cluster.Node) string {
 	if is.Ready {
-		return "wait for word of the restarted kubelet"
+		return "wait for the restarted kubelet to report"
 	}
 	return "wait until the node is Ready: it is " + is.State()
 }
@@ -109,8 +109,8 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	return plan.Outcome{}, err
 }
 
-// decorate gives the Node its labels and taints, and takes those off that swdt
-// gave it and the node file no longer has.
+// decorate gives the Node its labels and taints, and removes those that swdt set and the
+// node file no longer has.
 func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 	wanted, err := s.wanted()
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 	return err
 }
 
-// goneLabels are keys that swdt set and the node file does not have any more.
+// goneLabels returns the keys that swdt set and the node file no longer has.
 func (s *ready) goneLabels(r record) []string {
 	return slices.DeleteFunc(slices.Clone(r.Labels), func(key string) bool {
 		_, wanted := s.spec.Kubelet.NodeLabels[key]
@@ -157,7 +157,8 @@ func (s *ready) goneLabels(r record) []string {
 	})
 }
 
-// goneTaints are likewise; another value of a taint is not another taint.
+// goneTaints returns the taints that swdt set and the node file no longer has; a taint
+// whose value differs is the same taint.
 func (s *ready) goneTaints(r record) []corev1.Taint {
 	var gone []corev1.Taint
 	for _, text := range r.Taints {
@@ -173,7 +174,8 @@ func (s *ready) goneTaints(r record) []corev1.Taint {
 	return gone
 }
 
-// gone are those of both that the Node still has, for people.
+// gone returns the labels and taints of goneLabels and goneTaints that the Node still has,
+// as printed.
 func (s *ready) gone(r record, is cluster.Node) []string {
 	var names []string
 	for _, key := range s.goneLabels(r) {
@@ -189,7 +191,8 @@ func (s *ready) gone(r record, is cluster.Node) []string {
 	return names
 }
 
-// await waits for the node and tells for what and for how long.
+// await waits until the node has the wanted state. It reports what it waits for, and for
+// how long.
 func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r ui.Reporter) error {
 	began := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, s.options.ReadyTimeout)
@@ -203,17 +206,18 @@ func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r
 	return err
 }
 
-// tell repeats what is waited for, with how long it has been.
+// tell reports the state repeatedly, with the time since began.
 func tell(began time.Time, states <-chan string, r ui.Reporter) {
 	again := time.NewTicker(tellAgain)
 	defer again.Stop()
-	state, open := "", true
+	state := ""
 	for {
 		select {
-		case state, open = <-states:
+		case latest, open := <-states:
 			if !open {
 				return
 			}
+			state = latest
 		case <-again.C:
 		}
 		if state != "" {
@@ -222,7 +226,7 @@ func tell(began time.Time, states <-chan string, r ui.Reporter) {
 	}
 }
 
-// wanted is what the node file says of the Node.
+// wanted returns the state of the Node that the node file wants.
 func (s *ready) wanted() (cluster.Wanted, error) {
 	wanted := cluster.Wanted{
 		Registered: true, Ready: true, Allocatable: true,
@@ -238,9 +242,9 @@ func (s *ready) wanted() (cluster.Wanted, error) {
 	return wanted, nil
 }
 
-// leaseAfter is when a lease must have been renewed for the node to be well: a
-// Node that was Ready before kubelet was restarted stays so for a while. One that
-// was not there before is proof enough, and its first lease takes 10 seconds.
+// leaseAfter returns the time after which a lease must have been renewed for the node to
+// count as Ready: a Node that was Ready before kubelet was restarted stays Ready for a
+// while. A new Node is proof enough, and its first lease takes 10 seconds.
 func (s *ready) leaseAfter() time.Time {
 	if s.newNode {
 		return time.Time{}
@@ -248,7 +252,7 @@ func (s *ready) leaseAfter() time.Time {
 	return s.restarted
 }
 
-// parseTaint reads key=value:Effect or key:Effect.
+// parseTaint parses key=value:Effect or key:Effect.
 func parseTaint(text string) (corev1.Taint, error) {
 	what, effect, ok := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(what, "=")
@@ -279,7 +283,7 @@ func missingTaints(is cluster.Node, wanted cluster.Wanted) []string {
 	return missing
 }
 
-// PlanUndo drains the node, so that its pods go somewhere else first.
+// PlanUndo plans to drain the node, so that its pods move elsewhere first.
 func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
 	if err != nil || s.reset.Drain == nil || r.Node == "" || !r.Joined {
@@ -289,20 +293,23 @@ func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error)
 	var silent *cluster.UnreachableError
 	switch {
 	case errors.As(err, &silent):
-		return plan.Change{}, fmt.Errorf("%w; where it is gone for good: `swdt reset --no-drain`", err)
+		return plan.Change{}, fmt.Errorf("%w; if the cluster is gone for good: `swdt reset --no-drain`", err)
 	case err != nil || !is.Exists:
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "drain " + r.Node}, nil
 }
 
-// Undo is the drain.
+// Undo drains the node.
 func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	done, err := s.options.Cluster.Drain(ctx, r.Node, *s.reset.Drain, reporter)
+	if done.Cordoned {
+		s.drained = r.Node
+	}
 	return plan.Outcome{Message: evicted(len(done.Evicted))}, err
 }
 

@@ -9,22 +9,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// record is what swdt put on a machine: each thing is written down before it is
-// made, so that one that is written down may or may not be there, and one that
-// is not written down is not swdt's.
+// record lists what swdt put on a machine. swdt writes each entry before it makes the
+// thing. So a listed thing may or may not exist, and a thing that is not listed is not
+// swdt's.
 type record struct {
 	// Node is the name that the machine joins under.
 	Node string `json:"node,omitempty"`
-	// Joining is set from before the bootstrap token is made until all that a
-	// join leaves is cleared away; Joined once kubeadm has done its part.
+	// Joining is set from before the bootstrap token is made until the remains of the
+	// join are removed; Joined once kubeadm has done its part.
 	Joining bool `json:"joining,omitempty"`
 	Joined  bool `json:"joined,omitempty"`
 
@@ -35,37 +35,38 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
-	// Labels are keys, Taints are as the node file writes them.
+	// Labels has the keys of the labels; Taints has the taints in the node file's
+	// format.
 	Labels []string `json:"labels,omitempty"`
 	Taints []string `json:"taints,omitempty"`
 
-	// Restart are services that run with what has been changed since, or were
-	// stopped for it, in the order in which they are to be started.
+	// Restart are services that were stopped for a change, or still run with the
+	// previous configuration, in the order in which they must be started.
 	Restart []string `json:"restart,omitempty"`
 }
 
-// folderRecord is a folder that was not there.
+// folderRecord is a folder that the join created.
 type folderRecord struct {
 	Path string `json:"path"`
-	// Data is set where all in it is the data of a service of ours: it goes with
-	// whatever is in it. Other folders go only when they are empty.
+	// Data is set if everything in it is the data of a service of swdt's: it is removed
+	// with its content. Other folders are removed only when they are empty.
 	Data bool `json:"data,omitempty"`
 }
 
 // fileRecord is a file that swdt made or replaced.
 type fileRecord struct {
 	Path string `json:"path"`
-	Step string `json:"step"` // whose it is
-	// Existed is set where a file of that name stood there before; Before is
-	// where its content is kept, empty where it is not.
+	Step string `json:"step"` // the step that made it
+	// Existed is set if a file of that name existed before; Before is the copy of its
+	// content, empty if there is none.
 	Existed bool   `json:"existed,omitempty"`
 	Before  string `json:"before,omitempty"`
 }
 
-// serviceRecord is a service that swdt registered, or registered anew.
+// serviceRecord is a service that swdt registered, or registered again.
 type serviceRecord struct {
 	Name string `json:"name"`
-	// Before is how somebody else had registered it; nil: not at all.
+	// Before is the previous registration; nil: there was none.
 	Before *registration `json:"before,omitempty"`
 }
 
@@ -81,11 +82,11 @@ type hostsRecord struct {
 	Before string `json:"before,omitempty"`
 }
 
-// load reads the record; an empty one where there is none.
+// load reads the record; an empty one if there is none.
 func load(ctx context.Context, n *node.Node) (record, error) {
 	var r record
 	content, err := smallfile.Read(ctx, n, layout.JoinRecord)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return r, nil
 	}
 	if err != nil {
@@ -97,7 +98,7 @@ func load(ctx context.Context, n *node.Node) (record, error) {
 	return r, nil
 }
 
-// update changes the record on the node; it is on the disk when this returns.
+// update changes the record on the node; it is on the disk when update returns.
 func update(ctx context.Context, n *node.Node, change func(*record)) error {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *record) file(path string) *fileRecord {
 	return &r.Files[i]
 }
 
-// addFile writes a file down unless it is already.
+// addFile records a file unless it is already recorded.
 func (r *record) addFile(f fileRecord) {
 	if r.file(f.Path) == nil {
 		r.Files = append(r.Files, f)
@@ -161,10 +162,10 @@ func (r *record) folder(path string) bool {
 	return slices.ContainsFunc(r.Folders, func(f folderRecord) bool { return strings.EqualFold(f.Path, path) })
 }
 
-// pending is whether a service must be restarted.
+// pending reports whether a service must be restarted.
 func (r *record) pending(name string) bool { return containsFold(r.Restart, name) }
 
-// addRestart has services restarted, after those that already are to be.
+// addRestart records that services must be restarted, after those recorded before.
 func (r *record) addRestart(names ...string) {
 	for _, name := range names {
 		if !r.pending(name) {
@@ -181,7 +182,7 @@ func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// recordFile is the step that removes the record when all else is taken back.
+// recordFile is the step that removes the record when everything else is undone.
 type recordFile struct{ *joining }
 
 func (s *recordFile) Name() string { return stepRecord }

@@ -8,29 +8,46 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 )
 
-// ResetOptions say how a node leaves its cluster.
+// ResetOptions configure how a node leaves its cluster.
 type ResetOptions struct {
-	// Cluster is the one to leave. nil: none at hand, and nothing is asked of it.
+	// Cluster is the one to leave. nil: swdt has no access to it, and does not ask it.
 	Cluster *cluster.Cluster
-	// Drain has the pods leave first; it needs Cluster. nil: they are not asked.
+	// Drain makes the reset evict the pods first; it needs Cluster. nil: they are not evicted.
 	Drain *cluster.DrainOptions
 	// DeleteNode removes the Node object; it needs Cluster.
 	DeleteNode bool
-	// Holder names who changes the node, for others that want to.
+	// Holder identifies who changes the node, for other users that want to change it.
 	Holder string
+	// DryRun and Before are for RunReset: DryRun only shows the changes; Before has
+	// steps that run before the steps of the reset.
+	DryRun bool
+	Before []plan.Step
 }
 
-// Reset takes back what Steps did, the last first, by the machine's own record:
-// what is not in it stays. Each step needs all before it (plan.Options.Ordered).
-// A machine without a record has nothing to take back.
+// Reset returns the steps that undo Steps, in reverse order. They undo only what the
+// machine's record lists. Each step needs all previous ones (plan.Options.Ordered). On a
+// machine without a record there is nothing to undo.
 //
-// Logs stay, and so do Windows features, swdt's own folder, and folders that
-// others have put something into.
+// Logs stay, and so do Windows features, swdt's own folder, and folders with content of
+// other programs.
 func Reset(doc config.Document, o ResetOptions) ([]plan.Step, error) {
+	j, err := newReset(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return j.undoSteps(), nil
+}
+
+func newReset(doc config.Document, o ResetOptions) (*joining, error) {
 	if o.Cluster == nil && (o.Drain != nil || o.DeleteNode) {
 		return nil, errors.New("there is no cluster at hand to drain or delete the node in: name a kubeconfig with --kubeconfig, or use --no-drain and no --delete-node")
 	}
 	j := newJoining(doc, Options{Cluster: o.Cluster, Holder: o.Holder})
 	j.reset = o
-	return plan.Undo(append([]plan.Step{&recordFile{j}}, j.steps()...)), nil
+	return j, nil
+}
+
+// undoSteps returns the steps that undo the join, the last step's first.
+func (j *joining) undoSteps() []plan.Step {
+	return plan.Undo(append([]plan.Step{&recordFile{j}}, j.steps()...))
 }

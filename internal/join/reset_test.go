@@ -11,14 +11,15 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/cluster/simulated"
-	crisim "github.com/swdt-dev/swdt/internal/cri/simulated"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/platform"
+	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// machineState is all that joining could change of a machine.
+// machineState is everything that a join could change on a machine.
 type machineState struct {
 	Files     map[string]string
 	Folders   []string
@@ -85,8 +86,8 @@ func (l *lab) folders(path string) []string {
 	return all
 }
 
-// stays is whether the documentation lists it among what a reset leaves: logs,
-// what the pod network has put there, and swdt's own folder.
+// stays reports whether the documentation lists the path among those that a reset leaves:
+// logs, files of the pod network, and swdt's own folder.
 func stays(path string) bool {
 	for _, folder := range []string{`c:\var\log`, `c:\etc\cni\net.d`, `c:\opt\cni\bin`, `c:\programdata\swdt`} {
 		if path = strings.ToLower(path); strings.HasPrefix(path, folder) || strings.HasPrefix(folder, path+`\`) {
@@ -96,7 +97,7 @@ func stays(path string) bool {
 	return false
 }
 
-// isAsBefore compares, but for what stays.
+// isAsBefore compares the machine's state, except for the paths that stay.
 func (l *lab) isAsBefore(before machineState) {
 	l.t.Helper()
 	after := l.state()
@@ -137,7 +138,7 @@ func TestJoinAfterAReset(t *testing.T) {
 	if results, err := l.resetWith(join.ResetOptions{}); err != nil {
 		t.Fatalf("reset: %v\n%s", err, table(results))
 	}
-	l.mustJoin() // over the Node object of before
+	l.mustJoin() // with the Node object of the earlier join still there
 	l.isReady()
 	again, err := l.join()
 	nothing(t, again, err)
@@ -147,15 +148,15 @@ func resetAll(l *lab) join.ResetOptions {
 	return join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}
 }
 
-// Layers of images are their owner's: where not even an administrator may remove
-// them, all else is taken back, and a later reset ends it.
+// Not even an administrator may remove the files of image layers: if a folder cannot be
+// removed, the reset undoes everything else, and a later reset completes it.
 func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
 	denied := true
 	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
-			return simulated.Fail(host.ErrPermission)
+			return simulated.Fail(fault.ErrPermission)
 		}
 		return simulated.Continue()
 	})
@@ -176,7 +177,7 @@ func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	nothing(t, results, err)
 }
 
-// Layers of images are containerd's alone to remove, and only as long as it runs.
+// Only containerd can remove the layers of images, and only while it runs.
 func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 	control, err := cluster_simulated.Start(cluster_simulated.Options{})
 	if err != nil {
@@ -193,7 +194,7 @@ func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 			asked = true
 			for _, image := range images {
 				if !l.Machine.Removed(image.ID) {
-					return simulated.Fail(host.ErrPermission)
+					return simulated.Fail(fault.ErrPermission)
 				}
 			}
 		}
@@ -208,8 +209,8 @@ func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 	}
 }
 
-// A command that an interrupted join has left, or a pod's shim, runs a program of
-// ours: it is ended, and the program is removed.
+// A command that an interrupted join has left, or a pod's shim, may still run a program
+// that swdt installed: the reset ends it and removes the program.
 func TestResetEndsWhatStillRunsItsPrograms(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
@@ -225,7 +226,7 @@ func TestResetEndsWhatStillRunsItsPrograms(t *testing.T) {
 	})
 	go func() {
 		defer close(ended)
-		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()), host.Command{Path: program, Args: []string{"config", "default"}})
+		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()), platform.Command{Path: program, Args: []string{"config", "default"}})
 	}()
 	<-runs
 	results, err := l.resetWith(join.ResetOptions{})

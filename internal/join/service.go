@@ -10,24 +10,25 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
 	startTimeout = time.Minute
 	stopTimeout  = time.Minute
-	// deletedIn is how long a service may stay marked for deletion: until those
-	// who look at it (services.msc) let it go.
+	// deletedIn bounds the wait for a service that is marked for deletion: it exists
+	// until all programs that have it open, such as services.msc, close it.
 	deletedIn = 30 * time.Second
 )
 
-// service reads a service; nil where there is none.
+// service returns a service; nil if it does not exist.
 func service(ctx context.Context, n *node.Node, name string) (*agentv1.ServiceReply, error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
-	if errors.Is(err, host.ErrNoService) {
+	if errors.Is(err, fault.ErrNoService) {
 		return nil, nil
 	}
 	if err != nil {
@@ -37,10 +38,10 @@ func service(ctx context.Context, n *node.Node, name string) (*agentv1.ServiceRe
 }
 
 func running(s *agentv1.ServiceReply) bool {
-	return host.ServiceState(s.GetStatus().GetState()) == host.Running
+	return platform.ServiceState(s.GetStatus().GetState()) == platform.Running
 }
 
-// recovery has the SCM start a service again that ended by itself.
+// recovery returns settings with which the SCM restarts a service that ended by itself.
 func recovery(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery {
 	r := &agentv1.Recovery{Reset_: durationpb.New(reset)}
 	for _, after := range restarts {
@@ -49,7 +50,7 @@ func recovery(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery 
 	return r
 }
 
-// registrationChange compares how a service is registered.
+// registrationChange returns the change that registers a service as wanted.
 func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) plan.Change {
 	name := wanted.GetName()
 	before, after := is.GetConfig().GetCommandLine(), wanted.GetCommandLine()
@@ -64,8 +65,8 @@ func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig)
 	return plan.Change{}
 }
 
-// sameRegistration compares all but the command line. Recovery that the machine
-// cannot report (Wine) is taken to be as it was set.
+// sameRegistration compares everything but the command line. Recovery settings that the
+// machine cannot report (Wine) count as unchanged.
 func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
 	for _, needed := range wanted.GetDependencies() {
 		if !containsFold(is.GetDependencies(), needed) {
@@ -83,8 +84,8 @@ func sameRecovery(a, b *agentv1.Recovery) bool {
 		})
 }
 
-// register makes a service registered as wanted, and has it restarted if it runs
-// with something else.
+// register registers a service as wanted. If the service exists with another command line,
+// register records that the service must be restarted.
 func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
 	name := wanted.GetName()
 	is, err := service(ctx, n, name)
@@ -117,21 +118,25 @@ func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) 
 	return create(ctx, n, wanted)
 }
 
-// create registers a service, when one of that name that was deleted just now is
-// really gone.
+// create registers a service, once a deleted service of that name has really
+// disappeared.
 func create(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
-	waiting, cancel := context.WithTimeout(ctx, deletedIn)
-	defer cancel()
-	for {
-		_, err := n.Services.Create(ctx, wanted)
-		if errors.Is(err, host.ErrServiceDeleting) && wait.For(waiting, lookAgain) == nil {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("register the service %s: %w", wanted.GetName(), err)
-		}
-		return nil
+	err := wait.Condition{
+		Name:     "the deleted service of this name to be gone",
+		Interval: lookAgain,
+		Limit:    deletedIn,
+		Look: func(context.Context) error { // the limit does not cut a registration short
+			_, err := n.Services.Create(ctx, wanted)
+			if err == nil {
+				return nil
+			}
+			return wait.StopIf(!errors.Is(err, fault.ErrServiceDeleting), err)
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("register the service %s: %w", wanted.GetName(), err)
 	}
+	return nil
 }
 
 func registered(is *agentv1.ServiceReply) *registration {
@@ -142,8 +147,8 @@ func registered(is *agentv1.ServiceReply) *registration {
 	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(), Dependencies: c.GetDependencies()}
 }
 
-// restart stops a service, with those that depend on it, and starts it. What was
-// stopped with it is written down, to be started at the end.
+// restart stops a service, with the services that depend on it, and starts it again. It
+// records the dependent services, which the step kubelet starts.
 func restart(ctx context.Context, n *node.Node, name string) error {
 	dependents, err := runningDependents(ctx, n, name)
 	if err != nil {
@@ -158,8 +163,8 @@ func restart(ctx context.Context, n *node.Node, name string) error {
 	return start(ctx, n, name)
 }
 
-// runningDependents are the services that stopping one stops too, each before
-// those that depend on it.
+// runningDependents returns the services that stop with this one, each before those on
+// which it depends.
 func runningDependents(ctx context.Context, n *node.Node, name string) ([]string, error) {
 	var all []string
 	var walk func(name string) error
@@ -186,26 +191,26 @@ func runningDependents(ctx context.Context, n *node.Node, name string) ([]string
 	return all, walk(name)
 }
 
-// stop stops a service and those that depend on it. One that is stopped, or not
-// there, is no error.
+// stop stops a service and those that depend on it. A stopped or missing service is not
+// an error.
 func stop(ctx context.Context, n *node.Node, name string) error {
 	_, err := n.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: name, Timeout: durationpb.New(stopTimeout)})
-	if err != nil && !errors.Is(err, host.ErrNoService) && !errors.Is(err, host.ErrServiceStopped) {
+	if err != nil && !errors.Is(err, fault.ErrNoService) && !errors.Is(err, fault.ErrServiceStopped) {
 		return fmt.Errorf("stop the service %s: %w", name, err)
 	}
 	return nil
 }
 
-// start starts a service. One that runs is no error.
+// start starts a service. A running one is not an error.
 func start(ctx context.Context, n *node.Node, name string) error {
 	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: name, Timeout: durationpb.New(startTimeout)})
-	if err != nil && !errors.Is(err, host.ErrServiceRunning) {
+	if err != nil && !errors.Is(err, fault.ErrServiceRunning) {
 		return fmt.Errorf("start the service %s: %w", name, err)
 	}
 	return nil
 }
 
-// serviceUndoChange says what becomes of a service of ours.
+// serviceUndoChange returns the change that an undo makes to a service.
 func serviceUndoChange(r record, name string) plan.Change {
 	s := r.service(name)
 	switch {
@@ -217,7 +222,7 @@ func serviceUndoChange(r record, name string) plan.Change {
 	return plan.Change{Needed: true, Summary: "stop and remove the service " + name}
 }
 
-// unregister stops a service of ours and removes it, or registers it as it was.
+// unregister stops a service of swdt's and removes it, or registers it as before.
 func unregister(ctx context.Context, n *node.Node, name string) error {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -232,7 +237,7 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 	}
 	if s.Before != nil {
 		err = registerAsBefore(ctx, n, name, *s.Before)
-	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err, host.ErrNoService) || errors.Is(err, host.ErrServiceDeleting) {
+	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err, fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
 		err = nil
 	}
 	if err != nil {

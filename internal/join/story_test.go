@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// story keeps all that a run tells.
+// story records the messages of a run.
 type story struct {
 	mu    sync.Mutex
 	lines []string

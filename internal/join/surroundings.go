@@ -9,20 +9,20 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// settings has a step of package setup do what `swdt setup` does too, and
-// writes down what stood there before.
+// settings runs steps of package setup, as `swdt setup` does, and records the previous
+// state.
 type settings struct {
 	*joining
 	name string
 	spec v1alpha1.Setup
-	// note writes down what the step is about to change.
+	// note records the state that the step is about to change.
 	note func(ctx context.Context, n *node.Node, r *record) error
 }
 
@@ -53,8 +53,8 @@ func (s *settings) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	return plan.Outcome{}, nil
 }
 
-// featuresStep turns on what containers need. It is not Undoable: nobody knows
-// who else uses a feature, and turning one off takes a reboot.
+// featuresStep enables the features that containers need. It is not Undoable: other
+// programs may use a feature, and disabling one takes a reboot.
 func featuresStep(j *joining) plan.Step {
 	const containers = "Containers"
 	note := func(_ context.Context, _ *node.Node, r *record) error {
@@ -86,7 +86,7 @@ func pathStep(j *joining) plan.Step {
 	return &searchPath{&settings{j, stepPath, v1alpha1.Setup{Path: folders}, note}}
 }
 
-// machinePath are the folders of the machine's PATH, without a \ at their ends.
+// machinePath returns the folders of the machine's PATH, without a trailing \.
 func machinePath(ctx context.Context, n *node.Node) ([]string, error) {
 	reply, err := n.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	if err != nil {
@@ -152,7 +152,7 @@ func hostsStep(j *joining) plan.Step {
 	return &hostsFile{&settings{j, stepHosts, spec, note}}
 }
 
-// Plan also finds a name that the node file does not have any more.
+// Plan also detects names of earlier runs that the node file no longer has.
 func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *hostsFile) Apply(ctx context.Context, n *node.Node, reporter ui.Reporte
 	return s.settings.Apply(ctx, n, reporter)
 }
 
-// stale are the names of ours that the node file does not have.
+// stale returns the names that swdt added and the node file no longer has.
 func (s *hostsFile) stale(r record) []hostsRecord {
 	alias := s.joining.spec.Join.ControlPlaneAlias
 	return slices.DeleteFunc(slices.Clone(r.Hosts), func(h hostsRecord) bool {
@@ -212,7 +212,7 @@ func describeHosts(hosts []hostsRecord) []string {
 	return parts
 }
 
-// takeHostsBack gives names the addresses that they had before.
+// takeHostsBack gives names in the hosts file their previous addresses back.
 func takeHostsBack(ctx context.Context, n *node.Node, hosts []hostsRecord) error {
 	if len(hosts) == 0 {
 		return nil
@@ -266,7 +266,7 @@ func (s *firewall) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	}
 	for _, name := range r.Firewall {
 		_, err := n.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: name})
-		if err != nil && !errors.Is(err, host.ErrNotExist) {
+		if err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return plan.Outcome{}, fmt.Errorf("remove the firewall rule %s: %w", name, err)
 		}
 	}

@@ -6,19 +6,27 @@ import (
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// before is where somebody else's configuration file is kept while ours stands
-// in its place.
+// before returns the path of the copy of a configuration file that swdt's file replaces.
 func before(path string) string { return layout.Before(path) }
 
-// putFile makes a configuration file ours: it is written down, somebody else's
-// is kept, and the change is one rename. restart are the services that read it.
+// putFile replaces a configuration file by swdt's: it records the file, keeps a copy of a
+// previous file that swdt did not write, and makes the change by one rename. restart has
+// the services that read the file.
 func putFile(ctx context.Context, n *node.Node, step, path string, content []byte, restart ...string) error {
+	if err := claimFile(ctx, n, step, path, restart...); err != nil {
+		return err
+	}
+	return smallfile.Replace(ctx, n, path, content, "")
+}
+
+// claimFile records a configuration file, and keeps a copy of it, before the change.
+func claimFile(ctx context.Context, n *node.Node, step, path string, restart ...string) error {
 	there, err := smallfile.Exists(ctx, n, path)
 	if err != nil {
 		return err
@@ -40,14 +48,11 @@ func putFile(ctx context.Context, n *node.Node, step, path string, content []byt
 	if err != nil {
 		return err
 	}
-	if err := keepBefore(ctx, n, file); err != nil {
-		return err
-	}
-	return smallfile.Replace(ctx, n, path, content, "")
+	return keepBefore(ctx, n, file)
 }
 
-// keepBefore copies somebody else's file. As long as there is no copy, ours has
-// not taken its place.
+// keepBefore copies a file that swdt did not write, before swdt's file replaces it. If the
+// copy exists, it does nothing: then swdt's file may already be in place.
 func keepBefore(ctx context.Context, n *node.Node, file fileRecord) error {
 	if file.Before == "" {
 		return nil
@@ -57,7 +62,7 @@ func keepBefore(ctx context.Context, n *node.Node, file fileRecord) error {
 		return err
 	}
 	content, err := smallfile.Read(ctx, n, file.Path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -66,14 +71,13 @@ func keepBefore(ctx context.Context, n *node.Node, file fileRecord) error {
 	return smallfile.Replace(ctx, n, file.Before, content, "")
 }
 
-// takeFileBack removes a configuration file of ours, or puts the one of before
-// back.
+// takeFileBack removes swdt's configuration file, or restores the previous one.
 func takeFileBack(ctx context.Context, n *node.Node, file fileRecord) error {
 	if file.Before == "" {
 		return smallfile.Remove(ctx, n, file.Path)
 	}
 	_, err := n.Files.Rename(ctx, &agentv1.RenameRequest{From: file.Before, To: file.Path, Replace: true})
-	if err != nil && !errors.Is(err, host.ErrNotExist) { // else it never left its place
+	if err != nil && !errors.Is(err, fault.ErrNotExist) { // if the copy is missing, the file never left its place
 		return fmt.Errorf("put the %s of before back: %w", file.Path, err)
 	}
 	for _, path := range []string{file.Path, file.Before} {
@@ -84,7 +88,7 @@ func takeFileBack(ctx context.Context, n *node.Node, file fileRecord) error {
 	return nil
 }
 
-// takeFilesBack is the undo of a step whose work is configuration files.
+// takeFilesBack undoes a step that only changes configuration files.
 func takeFilesBack(ctx context.Context, n *node.Node, step string) error {
 	r, err := load(ctx, n)
 	if err != nil {

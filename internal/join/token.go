@@ -10,15 +10,15 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/command"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// withToken calls use with a bootstrap token: that of the node file, or one that
-// is made now and deleted after, however use ends.
+// withToken calls use with a bootstrap token: the node file's, or a new one that it deletes
+// after use, also if use fails.
 func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter, use func(token string) error) (err error) {
 	if own, err := s.ownToken(); err != nil || own != "" {
 		return errors.Join(err, useIf(err == nil, use, own))
@@ -37,7 +37,8 @@ func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter
 		defer cancel()
 		return s.options.Cluster.DeleteToken(lasting, token)
 	})
-	// After Ctrl-C there is less than a second, and kubeadm may take that to end.
+	// After Ctrl-C swdt must end within a second, and kubeadm may take all of it to
+	// end.
 	defer context.AfterFunc(ctx, func() { _ = remove() })()
 	defer func() {
 		if gone := remove(); gone != nil {
@@ -54,7 +55,7 @@ func useIf(condition bool, use func(string) error, token string) error {
 	return use(token)
 }
 
-// ownToken is the node file's; empty where it has none.
+// ownToken returns the node file's token; "" if it has none.
 func (s *kubeadmJoin) ownToken() (string, error) {
 	from := s.spec.Join.TokenFrom
 	if from == nil {
@@ -67,8 +68,8 @@ func (s *kubeadmJoin) ownToken() (string, error) {
 	return strings.TrimSpace(token), nil
 }
 
-// kubeadm runs kubeadm join with its configuration in a file that is there for
-// as long as it runs.
+// kubeadm runs kubeadm join with its configuration in a file that exists only while it
+// runs.
 func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, token string) (err error) {
 	content, err := s.configuration(ctx, n, token)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearedIn)
 		defer cancel()
 		for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
-			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) { // else the next run does
+			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) { // otherwise the next run removes it
 				err = errors.Join(err, gone)
 			}
 		}
@@ -107,8 +108,8 @@ func runKubeadm(ctx context.Context, n *node.Node, output *kubeadmOutput, args .
 	return code, nil
 }
 
-// kubeadmOutput keeps what kubeadm prints, without the token, and tells what it
-// is doing.
+// kubeadmOutput keeps kubeadm's output, without the token, and reports kubeadm's
+// progress.
 type kubeadmOutput struct {
 	reporter ui.Reporter
 	secret   string
@@ -118,7 +119,7 @@ type kubeadmOutput struct {
 	partial string
 }
 
-// Write takes what kubeadm prints as it comes.
+// Write implements io.Writer.
 func (o *kubeadmOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,11 +134,11 @@ func (o *kubeadmOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// add keeps the last lines.
+// add stores a line and drops the oldest one if there are too many.
 func (o *kubeadmOutput) add(line string) {
 	const most = 200
 	line = strings.TrimRight(line, "\r ")
-	if o.secret != "" { // kubeadm does not print it; should it ever, nobody else does
+	if o.secret != "" { // kubeadm does not print the token; if it ever does, swdt must not
 		_, tokenSecret, _ := strings.Cut(o.secret, ".")
 		line = strings.ReplaceAll(line, tokenSecret, "<token>")
 	}

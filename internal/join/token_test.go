@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/join"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// spy learns the bootstrap tokens that kubeadm is given, and who may read them.
+// spy records the bootstrap tokens that kubeadm gets, and who may read their files.
 type spy struct {
 	mu     sync.Mutex
 	tokens []string
@@ -47,7 +47,7 @@ func (l *lab) spyOn(after func() simulated.Verdict) *spy {
 	return s
 }
 
-// keptSecret checks that there was a token and that it is nowhere now.
+// keptSecret checks that there was a token and that it no longer exists anywhere.
 func (s *spy) keptSecret(l *lab, results []plan.StepResult, err error) {
 	l.t.Helper()
 	s.mu.Lock()
@@ -119,7 +119,7 @@ func TestTheTokenIsNowhereAfterAJoinThatWasCancelled(t *testing.T) {
 	l.isReady()
 }
 
-// After Ctrl-C swdt ends within a second: the token does not wait for a slow node.
+// After Ctrl-C swdt ends within a second: deleting the token does not wait for a slow node.
 func TestTheTokenOfACancelledJoinIsDeletedBeforeTheNodeIsCleared(t *testing.T) {
 	l := newLab(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func (l *lab) awaitGone(secret string) {
 	}
 }
 
-// A token of the node file's is used, and is not swdt's to delete.
+// The join uses a token of the node file and does not delete it.
 func TestATokenOfTheNodeFile(t *testing.T) {
 	l := newLab(t)
 	minted, err := l.cluster.MintToken(t.Context(), tokenFor("somebody"))
@@ -178,7 +178,7 @@ func TestATokenOfTheNodeFile(t *testing.T) {
 	}
 }
 
-// Without a cluster at hand the node file has all that is needed.
+// Without access to a cluster, the node file has everything that the join needs.
 func TestJoiningWithoutAKubeconfig(t *testing.T) {
 	l := newLab(t)
 	minted, err := l.cluster.MintToken(t.Context(), tokenFor("win1"))

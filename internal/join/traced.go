@@ -7,19 +7,19 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	tracing "github.com/swdt-dev/swdt/internal/trace/record"
+	tracing "github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// traces is what `swdt trace` has changed on the node. A join compares with what
-// is there without that: while it wants nothing else, the trace stays on; what it
-// wants to change, it does not take from under it.
+// traces returns the record of `swdt trace`: what it has changed on the node. A join
+// compares the node without those changes. If that is as wanted, the trace stays on, and
+// the join does not change a service or file that a trace has changed.
 func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
 	return tracing.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
 }
 
-// compareRegistration compares how a service is registered, but for a trace.
+// compareRegistration compares how a service is registered, apart from a trace.
 func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (*agentv1.ServiceReply, plan.Change, error) {
 	is, err := service(ctx, n, wanted.GetName())
 	if err != nil {
@@ -33,9 +33,9 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 	return is, registrationChange(is, wanted), nil
 }
 
-// underTrace is how a service is configured that is to be registered as wanted: a
-// trace keeps its command line. What is said to be is made what it is without the
-// trace.
+// underTrace returns the configuration with which a service is registered as wanted
+// while a trace keeps its command line. In is, it replaces the traced command line by
+// the one without the trace.
 func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()
 	r, err := traces(ctx, n)
@@ -55,8 +55,8 @@ func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply, wan
 	return kept, nil
 }
 
-// untracedFile is a file as it is without a trace; missing where there would be
-// none.
+// untracedFile returns the content that a file would have without a trace; missing reports
+// that the file would not exist.
 func untracedFile(ctx context.Context, n *node.Node, path string, is []byte) (plain []byte, missing, traced bool, err error) {
 	r, err := traces(ctx, n)
 	if err != nil {

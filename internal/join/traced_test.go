@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
 const (
@@ -14,17 +14,17 @@ const (
 	keptToml       = layout.Trace + `\containerd-before`
 )
 
-// trace does to the machine what `swdt trace on` does, but for the restarts.
+// trace changes the machine as `swdt trace on` does, but restarts nothing.
 func (l *lab) trace() (before, after string) {
 	l.t.Helper()
 	before = l.get(containerdToml)
 	after = "# traced\n" + before + "\n[traced]\n"
 	kubelet := l.commandLineOf("kubelet")
-	r := record.Record{Services: map[string]record.Service{
-		"containerd": {On: true, By: "ann@desk", CommandLine: record.Change{Before: l.commandLineOf("containerd"), After: l.commandLineOf("containerd")},
-			Config: &record.File{Path: containerdToml, Kept: keptToml, Change: record.Change{
-				Before: record.Sum([]byte(before), true), After: record.Sum([]byte(after), true)}}},
-		"kubelet": {On: true, By: "ann@desk", CommandLine: record.Change{Before: kubelet, After: kubelet + " --v=4"}},
+	r := tracerecord.Record{Services: map[string]tracerecord.Service{
+		"containerd": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: l.commandLineOf("containerd"), After: l.commandLineOf("containerd")},
+			Config: &tracerecord.File{Path: containerdToml, Kept: keptToml, Change: tracerecord.Change{
+				Before: tracerecord.Sum([]byte(before), true), After: tracerecord.Sum([]byte(after), true)}}},
+		"kubelet": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: kubelet, After: kubelet + " --v=4"}},
 	}}
 	content, err := r.Encode()
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *lab) trace() (before, after string) {
 	return before, after
 }
 
-// A join that wants nothing else leaves the trace on.
+// A join without any other change leaves the trace on.
 func TestAJoinLeavesATraceOn(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
@@ -48,7 +48,7 @@ func TestAJoinLeavesATraceOn(t *testing.T) {
 	if l.get(containerdToml) != after || l.commandLineOf("kubelet") != kubelet {
 		t.Error("the trace is lost")
 	}
-	// A change of something else is made, and leaves it too.
+	// A join that changes something else leaves the trace on, too.
 	l.configure(&agentv1.ServiceConfig{Name: "kubelet", StartType: "manual"})
 	l.mustJoin()
 	if l.commandLineOf("kubelet") != kubelet {
@@ -56,7 +56,7 @@ func TestAJoinLeavesATraceOn(t *testing.T) {
 	}
 }
 
-// One that wants to change what is traced says so before it changes anything.
+// A join that would change something traced returns an error before it changes anything.
 func TestAJoinThatWouldLoseATraceIsRefused(t *testing.T) {
 	for name, change := range map[string]func(l *lab){
 		"configuration": func(l *lab) { l.spec().Containerd.PauseImage = "registry.example/pause:9" },
@@ -69,7 +69,7 @@ func TestAJoinThatWouldLoseATraceIsRefused(t *testing.T) {
 			kubelet := l.commandLineOf("kubelet")
 			change(l)
 			results, err := l.join()
-			var on *record.OnError
+			var on *tracerecord.OnError
 			if !errors.As(err, &on) || on.By != "ann@desk" {
 				t.Fatalf("%v\n%s", err, table(results))
 			}

@@ -8,7 +8,7 @@ import (
 // ErrClaimed is returned for a file that another claim holds.
 var ErrClaimed = errors.New("another swdt is writing it")
 
-// NoRoomError is returned for what does not fit on a disk.
+// NoRoomError reports that something does not fit on a disk.
 type NoRoomError struct {
 	Folder     string
 	Need, Free int64 // bytes
@@ -19,8 +19,8 @@ func (e *NoRoomError) Error() string {
 		e.Folder, float64(e.Need)/1e6, float64(e.Free)/1e6)
 }
 
-// Fits returns a *NoRoomError if the disk of a folder has no room for so many
-// bytes. Where the free space is not known it returns nil: writing will show.
+// Fits returns a *NoRoomError if the disk of a folder has no room for so many bytes. If
+// the free space is unknown it returns nil: the write will then fail.
 func Fits(folder string, bytes int64) error {
 	free, err := free(folder)
 	if err == nil && bytes > free {

@@ -24,7 +24,7 @@ func Claim(path string) (*os.File, error) {
 		case errors.Is(err, unix.EWOULDBLOCK):
 			err = ErrClaimed
 		case err == nil && !named(file, path):
-			file.Close() // its last holder has renamed it: it is another file now
+			file.Close() // its last holder has renamed it: path is another file now
 			continue
 		}
 		if err != nil {
@@ -35,7 +35,7 @@ func Claim(path string) (*os.File, error) {
 	}
 }
 
-// named reports whether the file at path is this one.
+// named reports whether path still names this file.
 func named(file *os.File, path string) bool {
 	ours, err := file.Stat()
 	if err != nil {
@@ -45,13 +45,13 @@ func named(file *os.File, path string) bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// free is what the user may still write on a folder's disk, bytes.
+// free returns how many bytes the user may still write on a folder's disk.
 func free(folder string) (int64, error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
 		return 0, err
 	}
-	blocks, size := uint64(disk.Bavail), uint64(disk.Bsize)
+	blocks, size := uint64(disk.Bavail), uint64(disk.Bsize) //nolint:unconvert // macOS has other types
 	if size > 0 && blocks > math.MaxInt64/size {
 		return math.MaxInt64, nil
 	}

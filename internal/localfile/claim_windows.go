@@ -27,7 +27,7 @@ func Claim(path string) (*os.File, error) {
 	return os.NewFile(uintptr(handle), path), nil
 }
 
-// free is what the user may still write on a folder's disk, bytes.
+// free returns how many bytes the user may still write on a folder's disk.
 func free(folder string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// Home is the user's home folder, always an absolute path: that of the
-// environment, else that of the account. A relative one would make files of the
-// current folder, which others may have written, look like the user's own.
+// Home returns the user's home folder, always an absolute path: the environment's, else
+// the account's. A relative path would make files of the current folder, which others may
+// have written, look like the user's own.
 func Home() (string, error) {
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		return home, nil
@@ -19,8 +19,8 @@ func Home() (string, error) {
 	return accountHome()
 }
 
-// CacheFolder is the user's folder for caches, always an absolute path. Use it in
-// place of os.UserCacheDir.
+// CacheFolder returns the user's folder for caches, always an absolute path. Use it
+// instead of os.UserCacheDir.
 func CacheFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil && filepath.IsAbs(cache) {
@@ -39,7 +39,7 @@ func CacheFolder() (string, error) {
 	return filepath.Join(home, ".cache"), nil
 }
 
-// accountHome is what the system's user database says.
+// accountHome returns the home folder in the system's user database.
 func accountHome() (string, error) {
 	account, err := user.Current()
 	switch {

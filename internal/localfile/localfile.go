@@ -1,5 +1,5 @@
-// Package localfile hashes and replaces files of the machine that swdt runs on.
-// Package smallfile is the same for a node's.
+// Package localfile hashes and replaces files on your machine. Package smallfile does the
+// same for files of a node.
 package localfile
 
 import (
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// Hash is a file's SHA-256, hexadecimal. It ends with ctx.
+// Hash returns a file's SHA-256 in hexadecimal. It stops when ctx ends.
 func Hash(ctx context.Context, path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -35,8 +35,9 @@ func Hash(ctx context.Context, path string) (string, error) {
 	}
 }
 
-// Replace makes content the file's, for its owner alone. Whoever reads it finds
-// the old content or the new, also while several replace it at once.
+// Replace replaces the file's content; only its owner can access the new file. A reader
+// finds either the old content or the new, even if several processes replace the file at
+// once.
 func Replace(path string, content []byte) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
@@ -50,17 +51,16 @@ func Replace(path string, content []byte) error {
 		err = os.Rename(beside.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(beside.Name()) // what failed is worth more
+		_ = os.Remove(beside.Name()) // the first error matters more
 	}
 	return err
 }
 
-// Private is the mode of a new file that may hold secrets: of its owner alone.
+// Private is the mode of a new file that may hold secrets: only its owner has access.
 const Private fs.FileMode = 0o600
 
-// Create empties or makes a file that may hold secrets of a node: packets, samples,
-// files of the node. A new one is Private; one that exists keeps its mode, which is
-// its owner's decision.
+// Create makes, or empties, a file that may hold secrets of a node, such as packets or
+// samples. A new file is Private; an existing one keeps its mode, which its owner chose.
 func Create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, Private)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// stagingLock is held by the process that a staging folder belongs to. It tells a
+// stagingLock is held by the process that owns a staging folder. It distinguishes a
 // folder in use from one whose process was killed, which its age does not.
 const stagingLock = ".swdt-lock"
 
@@ -20,14 +20,14 @@ const stagingLock = ".swdt-lock"
 // process makes the folder a moment before the lock.
 const unlocked = 24 * time.Hour
 
-// Staging is a folder of the owner's alone for what is not whole yet.
+// Staging is a folder for unfinished files, which only its owner can access.
 type Staging struct {
 	Path string
 	lock *flock.Flock
 }
 
-// Stage makes a folder PREFIX-RANDOM in folder, and removes those with this prefix
-// whose processes have ended without doing so.
+// Stage makes a folder PREFIX-RANDOM in folder. It first removes the folders with this
+// prefix whose processes have ended without removing them.
 func Stage(folder, prefix string) (*Staging, error) {
 	tidy(folder, prefix, time.Now())
 	path, err := os.MkdirTemp(folder, prefix+"-")
@@ -45,22 +45,22 @@ func Stage(folder, prefix string) (*Staging, error) {
 	return s, nil
 }
 
-// Remove removes the folder with all that is in it.
+// Remove removes the folder with everything in it.
 func (s *Staging) Remove() error {
-	err := s.lock.Unlock() // before: Windows removes no open file
+	err := s.lock.Unlock() // first, since Windows removes no open file
 	if gone := os.RemoveAll(s.Path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}
 	return err
 }
 
-// Keep gives the folder another name, under which nothing removes it.
+// Keep renames the folder, so that nothing removes it.
 func (s *Staging) Keep(path string) error {
 	return errors.Join(s.lock.Unlock(), os.Remove(filepath.Join(s.Path, stagingLock)), os.Rename(s.Path, path))
 }
 
-// tidy removes staging folders of processes that have ended. What it cannot remove is
-// another user's, or left for the next time.
+// tidy removes staging folders of processes that have ended. A folder that it cannot
+// remove belongs to another user, or is left for the next time.
 func tidy(folder, prefix string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -96,7 +96,7 @@ func abandoned(path string, age time.Duration) bool {
 	return lock.Unlock() == nil
 }
 
-// digits reports whether text is what os.MkdirTemp puts in place of its star.
+// digits reports whether text can be the random part of a name by os.MkdirTemp.
 func digits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

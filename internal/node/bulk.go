@@ -7,12 +7,12 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// Bulk gives a client for bytes that take long: an agent of their own, on a
-// channel of their own of the connection that is there. Calls on n.Files and the
-// others then need not wait behind megabytes. The agent is started when it is
-// first asked for, once for each connection, and ends with it; the client is good
-// until the connection is replaced, and is to be asked for again then. Where the
-// node lets nobody have a second channel, it is n.Files.
+// Bulk returns a client for transfers that take long. It has an agent of its own, on a
+// channel of its own of the present connection, so that calls on n.Files and the other
+// clients need not wait behind megabytes. The agent starts at the first call of Bulk,
+// once for each connection, and ends with the connection. When the connection is
+// replaced, call Bulk again. If the node refuses a second channel, the client is
+// n.Files.
 func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.bulk })
 	if err != nil || caller == nil {
@@ -21,11 +21,11 @@ func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	return agentv1.NewFilesClient(caller), nil
 }
 
-// second makes calls over a further channel of the present connection. It is nil
-// where there is none to be had: n's own clients have to do.
+// second returns a caller on a further channel of the present connection, or nil if the
+// node refuses a further channel; the caller of second then uses n's own clients.
 func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*caller, error) {
 	if n.caller == nil {
-		return nil, nil // made of clients alone, as tests do
+		return nil, nil // a test's node, made of clients alone
 	}
 	l, err := n.caller.current()
 	if err != nil {
@@ -42,23 +42,23 @@ func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*call
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		n.opts.Reporter.Debug("no further channel, going on without: %v", err)
+		n.opts.Reporter.Debug("no further channel, continuing without it: %v", err)
 		return nil, nil
 	}
 	return &caller{node: n.Name, calls: n.caller.calls, link: further}, nil
 }
 
-// secondLink is a further channel of a connection with an agent of its own, once
-// somebody asked for it.
+// secondLink is a further channel of a connection, with an agent of its own once it
+// has been requested.
 type secondLink struct {
 	mu     sync.Mutex
-	opened chan struct{} // nil: nobody asked; closed: link or err is there
+	opened chan struct{} // nil: not requested; closed: link or err is set
 	link   *link
 	err    error
 }
 
-// open starts the agent or waits for whoever does. It is started for all who ask,
-// so that the end of one's context does not end it.
+// open starts the agent of this channel, or waits for the call that is already starting it.
+// The start serves all callers, so the end of one caller's context does not cancel it.
 func (s *secondLink) open(ctx context.Context, start func(context.Context) (*link, error)) (*link, error) {
 	s.mu.Lock()
 	if s.opened == nil {
@@ -79,7 +79,7 @@ func (s *secondLink) open(ctx context.Context, start func(context.Context) (*lin
 	}
 }
 
-// hangUp lets the agent end, where there is one.
+// hangUp ends the agent, if there is one.
 func (s *secondLink) hangUp() {
 	s.mu.Lock()
 	opened := s.opened
@@ -90,11 +90,11 @@ func (s *secondLink) hangUp() {
 	select {
 	case <-opened:
 		s.release()
-	default: // it ends with the connection, see wait
+	default: // still starting: it ends with the connection, see wait
 	}
 }
 
-// wait follows the end of the connection: what was being started has failed.
+// wait waits for the end of the connection, and fails a start that is under way.
 func (s *secondLink) wait() {
 	s.mu.Lock()
 	opened := s.opened

@@ -11,14 +11,14 @@ import (
 	server "github.com/gliderlabs/ssh"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/ssh"
-	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// refuses checks that connecting fails with that cause, as an UnreachableError
-// that knows the node, leaves its name to others and has these words.
+// refuses checks that connecting fails with the cause E, as an UnreachableError that has the node,
+// does not print the node's name and contains these words.
 func refuses[E error](t *testing.T, f *fakeNode, words ...string) E {
 	t.Helper()
 	n, err := node.Connect(t.Context(), f.doc, f.opts)
@@ -145,7 +145,7 @@ func TestCausesOnTheWay(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		started := make(chan struct{}, 1)
 		f := newFakeNode(t, faults{shell: func(s server.Session) {
-			started <- struct{}{} // one command: what follows it waits for its end
+			started <- struct{}{} // one command; the next one waits for its end
 			<-s.Context().Done()
 		}})
 		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))

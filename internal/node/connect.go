@@ -10,13 +10,12 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Connect reaches the node by SSH and starts its agent, which is installed
-// first if it is missing. The error is an *UnreachableError, unless ctx was
-// cancelled.
+// Connect reaches the node by SSH and starts its agent, after installing it if it is
+// missing. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
 	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
@@ -39,8 +38,9 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	return n, nil
 }
 
-// Close ends the agent and the connection. It waits a moment for the agent to
-// end by itself, so that what it holds on the node is free for the next one.
+// Close ends the agent and the connection. It waits up to 3 seconds for the agent to end by
+// itself, so that the next agent finds everything released that this one holds on the node,
+// such as the node's lock.
 func (n *Node) Close() error {
 	l := n.caller.swap(nil)
 	if l == nil {
@@ -49,15 +49,15 @@ func (n *Node) Close() error {
 	return l.close()
 }
 
-// Reconnect replaces the connection by a new one to the same agent; the clients
-// of n work again afterwards. The error is as Connect's; n is then not
-// connected, and Reconnect can be tried again.
+// Reconnect replaces the connection by a new one to the same agent; the clients of n
+// then work again. The error is as Connect's. After an error n is not connected, and
+// Reconnect can be called again.
 func (n *Node) Reconnect(ctx context.Context) error {
 	if n.redial != nil {
 		return n.redial(ctx)
 	}
 	if old := n.caller.swap(nil); old != nil {
-		old.close() // it may be broken, which is why we are here
+		old.close() // an error is expected if the connection is broken
 	}
 	l, fresh, err := n.connect(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -73,12 +73,12 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	return nil
 }
 
-// OnReconnect has Reconnect call f instead: for a node that is made of clients
-// alone, as tests do.
+// OnReconnect makes Reconnect call f instead. It is for a test's node, which consists
+// of clients only.
 func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
-// connect makes one SSH connection with an agent at its other end; fresh says
-// that the agent had to be installed.
+// connect makes one SSH connection with an agent at its other end. fresh reports that
+// the agent had to be installed.
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	n.opts.Reporter.Step("connecting to %s", n.target.Host)
 	n.connections.Add(1)
@@ -108,13 +108,14 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	return l, fresh, nil
 }
 
-// installTries bounds installations that other swdt, at their first contact with
-// the same node, take away again.
+// installTries bounds the installations, since other swdt may remove the agent again
+// at their own first contact with the same node.
 const installTries = 3
 
-// runAgent starts the agent. On a machine that this user knows, it is installed
-// where that shows it to be missing: the usual case costs one channel and no
-// question. On any other, it is installed whatever stands there.
+// runAgent starts the agent. On a machine that is in this user's state file, it installs
+// the agent only if the start shows that the agent is missing: the usual case uses one
+// channel and no additional request. On any other machine it always installs the agent
+// first.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
 	known := machines.has(client.HostKey())
@@ -181,7 +182,7 @@ func target(doc config.Document, opts Options) ssh.Target {
 	return t
 }
 
-// secret reads a secret from where the node file says that it is.
+// secret returns a secret from the source that the node file names.
 func secret(source *v1alpha1.SecretSource, doc config.Document, opts Options) ssh.Secret {
 	if source == nil {
 		return nil

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// UnreachableError is returned when a node could not be reached or trusted, or
-// its agent could not be started. Err says why, and what helps: one of the types
-// of this package or of package ssh. The text of an error of this package does not
-// name the node: the layer that works on several nodes does that, once.
+// UnreachableError is returned when a node could not be reached or trusted, or its
+// agent could not be started. Err has the cause and the remedy; its type is one of this
+// package or of package ssh. Errors of this package do not name the node: package fleet,
+// which works on several nodes, adds the name once.
 type UnreachableError struct {
 	Node string
 	Err  error
@@ -19,11 +19,11 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// LostError is returned by calls to a node whose connection has broken, or
-// whose agent has died, since it was connected. Reconnect may help.
+// LostError is returned by calls to a node if the connection has broken, or the agent
+// has died, since it was connected. Reconnect may help.
 type LostError struct {
 	Node   string
-	Stderr string // the last of what the agent wrote to stderr
+	Stderr string // the last part of the agent's stderr
 	Err    error
 }
 
@@ -32,23 +32,23 @@ func (e *LostError) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	return text + quoted("its last words", e.Stderr)
+	return text + quoted("its last output", e.Stderr)
 }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// NotWindowsError: the machine at that address has no drive C:.
+// NotWindowsError reports that the machine at that address has no drive C:.
 type NotWindowsError struct {
 	Address string
-	Output  string // what its shell said to the agent's path
+	Output  string // its shell's answer to the agent's path
 }
 
 func (e *NotWindowsError) Error() string {
 	return fmt.Sprintf("%s does not look like a Windows node: it has no C:%s; check spec.credentials.hostname",
-		e.Address, quoted("its shell said", e.Output))
+		e.Address, quoted("its shell answered", e.Output))
 }
 
-// AgentBlockedError: the agent is on the node, or was until it vanished, and
-// does not start there.
+// AgentBlockedError reports that the agent is on the node, or was until it vanished,
+// and does not start there.
 type AgentBlockedError struct {
 	Path     string
 	Vanished bool
@@ -57,19 +57,19 @@ type AgentBlockedError struct {
 }
 
 func (e *AgentBlockedError) Error() string {
-	said := quoted("the node said", e.Output)
-	// Where it is put, and where it is uploaded to.
+	output := quoted("the node answered", e.Output)
+	// The folders of the installed agent and of its upload.
 	const folder = layout.Agents + `,"$env:USERPROFILE\` + uploadedPrefix + `*` + uploadedSuffix + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
-			"On the node: Add-MpPreference -ExclusionPath %s", said, folder)
+			"On the node: Add-MpPreference -ExclusionPath %s", output, folder)
 	}
 	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %d)%s; does AppLocker, "+
 		"an application control policy or an antivirus block it? On the node: Add-MpPreference -ExclusionPath %s",
-		e.Path, e.ExitCode, said, folder)
+		e.Path, e.ExitCode, output, folder)
 }
 
-// NoAnswerError: the agent was started and said nothing in time.
+// NoAnswerError reports that the agent was started and did not answer in time.
 type NoAnswerError struct {
 	Path   string
 	Output string
@@ -78,11 +78,11 @@ type NoAnswerError struct {
 
 func (e *NoAnswerError) Error() string {
 	return fmt.Sprintf("the agent %s did not answer (%v)%s; is the node very busy? Try again with a longer --timeout",
-		e.Path, e.Err, quoted("the node said", e.Output))
+		e.Path, e.Err, quoted("the node answered", e.Output))
 }
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// DiskFullError: the agent does not fit on the node's disk.
+// DiskFullError reports that the agent does not fit on the node's disk.
 type DiskFullError struct {
 	Path string
 	Size int64
@@ -95,7 +95,7 @@ func (e *DiskFullError) Error() string {
 }
 func (e *DiskFullError) Unwrap() error { return e.Err }
 
-// NotAdministratorError: the user may not do on the node what swdt needs.
+// NotAdministratorError reports that the user lacks rights on the node that swdt needs.
 type NotAdministratorError struct {
 	Attempt string
 	Output  string
@@ -107,13 +107,13 @@ func (e *NotAdministratorError) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	return text + quoted("the node said", e.Output) +
+	return text + quoted("the node answered", e.Output) +
 		"; log in as an administrator of the node (spec.credentials.username)"
 }
 func (e *NotAdministratorError) Unwrap() error { return e.Err }
 
-// ForeignFolderError: a folder of ours on the node could be another account's, and
-// cannot be moved aside.
+// ForeignFolderError reports that another account may own one of swdt's folders on the
+// node, and that the folder cannot be moved aside.
 type ForeignFolderError struct{ Err error }
 
 func (e *ForeignFolderError) Error() string { return "install the agent: " + e.Err.Error() }
@@ -128,8 +128,8 @@ type InstallError struct {
 func (e *InstallError) Error() string { return e.Attempt + ": " + e.Err.Error() }
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// quoted appends what somebody said, in one line of bearable length.
-func quoted(who, text string) string {
+// quoted returns text with its source, in one line of readable length; "" without text.
+func quoted(source, text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
@@ -138,5 +138,5 @@ func quoted(who, text string) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	return fmt.Sprintf("; %s: %q", who, text)
+	return fmt.Sprintf("; %s: %q", source, text)
 }

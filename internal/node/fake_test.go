@@ -20,21 +20,21 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// fakeNode is as much of a Windows node as connecting to it needs: an SSH server
-// with drive C:, on which a file at the agent's path runs as an agent.
+// fakeNode is the part of a Windows node that connecting to it needs: an SSH server with drive C:,
+// on which a file at the agent's path runs as an agent.
 type fakeNode struct {
 	t      *testing.T
 	ssh    *sshtest.Server
 	disk   *disk
-	files  *sftp.Client // the test's own view of the disk
+	files  *sftp.Client // the test's own access to the disk
 	doc    config.Document
 	opts   node.Options
 	agent  agentbin.Agent
@@ -50,16 +50,16 @@ type fakeNode struct {
 	agentEnd func() // kills the running agent
 }
 
-// faults are what is wrong with a node.
+// faults are the faults of a fake node.
 type faults struct {
 	shell       func(server.Session) // answers everything instead
 	noSFTP      bool
-	maxSessions int  // of a connection; 0: as many as wanted
+	maxSessions int  // of a connection; 0: no limit
 	unix        bool // has no drive C:
 	blocked     bool // the agent does not start
-	mute        bool // the agent says nothing
+	mute        bool // the agent prints nothing
 	noAdmin     bool // the agent may not install itself
-	otherAgent  bool // claims to be another one
+	otherAgent  bool // the agent reports another hash
 	disk        diskFaults
 	lastWords   string
 }
@@ -101,7 +101,7 @@ func (n *fakeNode) mkdir(names ...string) {
 	}
 }
 
-// connect connects, and closes with the test.
+// connect connects to the node; the connection is closed at the end of the test.
 func (n *fakeNode) connect() *node.Node {
 	n.t.Helper()
 	c, err := node.Connect(n.t.Context(), n.doc, n.opts)
@@ -120,7 +120,7 @@ func (n *fakeNode) ran() []string {
 
 func slashed(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
-// run is the node's shell.
+// run runs a command as the node's shell would.
 func (n *fakeNode) run(s server.Session) {
 	command := s.RawCommand()
 	path := layout.Agent(n.agent.Hash)
@@ -146,7 +146,7 @@ func (n *fakeNode) run(s server.Session) {
 	}
 }
 
-// installAgent is the uploaded agent that puts itself in its place.
+// installAgent does the work of the uploaded agent, which installs itself.
 func (n *fakeNode) installAgent(s server.Session, uploaded string) {
 	content, err := n.read("/" + uploaded)
 	if err != nil || n.faults.blocked {
@@ -288,7 +288,7 @@ func (c *sessionConn) SetReadDeadline(time.Time) error { return nil }
 
 func (c *sessionConn) SetWriteDeadline(time.Time) error { return nil }
 
-// oneListener gives its connection once and ends with it.
+// oneListener accepts its connection once and ends with it.
 type oneListener struct {
 	conn  *sessionConn
 	given bool

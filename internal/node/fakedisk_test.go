@@ -13,19 +13,19 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// disk is drive C: in memory, as SFTP shows it.
+// disk is drive C: in memory, in the form that SFTP shows.
 type disk struct {
 	mem    sftp.Handlers
 	faults diskFaults
-	test   bool // the test's own view has no faults
+	test   bool // the test's own access has no faults
 	ages   map[string]time.Duration
 }
 
 type diskFaults struct {
 	full       bool   // writes fail as on a full disk
-	denied     bool   // nothing can be made
-	broken     bool   // writes fail for no known reason
-	corrupts   bool   // what is written is not what was sent
+	denied     bool   // no file or folder can be created
+	broken     bool   // writes fail without a known reason
+	corrupts   bool   // the written bytes differ from those sent
 	quarantine string // the method after which the agent is gone: Put or Rename
 }
 
@@ -59,7 +59,7 @@ func (d *disk) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	return agedLister{list, d.ages}, nil
 }
 
-// age makes a file at the root look as if it had been written that long ago.
+// age makes a file at the root look as if it was written this long ago.
 func (d *disk) age(name string, by time.Duration) {
 	if d.ages == nil {
 		d.ages = map[string]time.Duration{}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
 type fakeMachine struct {
@@ -27,7 +27,7 @@ func (m fakeMachine) Lock(ctx context.Context, _ *agentv1.LockRequest) (*agentv1
 }
 
 func (m fakeMachine) Reboot(context.Context, *agentv1.RebootRequest) (*agentv1.RebootReply, error) {
-	return nil, rpcerror.ToStatus(fmt.Errorf("reboot: %w", host.ErrPermission))
+	return nil, rpcerror.ToStatus(fmt.Errorf("reboot: %w", fault.ErrPermission))
 }
 
 type fakeFiles struct {
@@ -70,7 +70,7 @@ type fakeServices struct {
 
 func (s fakeServices) Get(context.Context, *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
 	if s.n.guardian == "" {
-		return nil, rpcerror.ToStatus(fmt.Errorf("get: %w", host.ErrNoService))
+		return nil, rpcerror.ToStatus(fmt.Errorf("get: %w", fault.ErrNoService))
 	}
 	return &agentv1.ServiceReply{Config: &agentv1.ServiceConfig{CommandLine: s.n.guardian}}, nil
 }

@@ -8,12 +8,12 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// SystemUUID is the machine's identity as kubelet gives it to the Node object,
-// which tells two machines of one name apart.
+// SystemUUID returns the machine's identity as kubelet writes it into the Node object.
+// It distinguishes two machines of the same name.
 func (n *Node) SystemUUID(ctx context.Context) (string, error) {
 	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`, Name: "LastConfig"})
 	if err != nil {
@@ -22,19 +22,19 @@ func (n *Node) SystemUUID(ctx context.Context) (string, error) {
 	return strings.Trim(value.GetString_(), "{}"), nil
 }
 
-// ObjectName is what the machine's Node object is called, or is going to be: as
-// the node file says, else as the kubelet that is there was told, else by the
-// machine's own name.
+// ObjectName returns the name that the machine's Node object has, or will have: the
+// name in the node file, else the one on the command line of an installed kubelet,
+// else the machine's own name.
 func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, error) {
 	if join.NodeName != "" {
 		return join.NodeName, nil
 	}
 	service, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"})
-	if err != nil && !errors.Is(err, host.ErrNoService) {
+	if err != nil && !errors.Is(err, fault.ErrNoService) {
 		return "", fmt.Errorf("look at the service kubelet: %w", err)
 	}
-	if told := commandline.Flag(service.GetConfig().GetCommandLine(), "hostname-override"); told != "" {
-		return ObjectNameOf(told), nil
+	if override := commandline.Flag(service.GetConfig().GetCommandLine(), "hostname-override"); override != "" {
+		return ObjectNameOf(override), nil
 	}
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
@@ -43,12 +43,12 @@ func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, erro
 	return ObjectNameOf(facts.GetHostname()), nil
 }
 
-// ObjectNameOf is what kubelet makes of a machine's name, or of that which it is
-// told.
+// ObjectNameOf returns the name that kubelet derives from a machine's name, or from its
+// flag --hostname-override.
 func ObjectNameOf(hostname string) string { return strings.ToLower(strings.TrimSpace(hostname)) }
 
-// LikelyObjectName is for who cannot ask the machine: as its node file says, else
-// what the node file calls it.
+// LikelyObjectName is for callers that cannot ask the machine: it returns the Node's
+// name in the node file, else the node file's name of the machine.
 func LikelyObjectName(file v1alpha1.Node) string {
 	if name := file.Spec.Kubernetes.Join.NodeName; name != "" {
 		return name

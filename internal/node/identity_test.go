@@ -5,9 +5,9 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 )
 
 func TestTheNameOfTheNodeObject(t *testing.T) {
@@ -26,7 +26,7 @@ func TestTheNameOfTheNodeObject(t *testing.T) {
 	expect("win-told", v1alpha1.Join{})
 	expect("wanted", v1alpha1.Join{NodeName: "wanted"})
 
-	// Where the machine cannot be asked.
+	// Without a connection to the machine.
 	file := v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: "Win-File"}}
 	if got := node.LikelyObjectName(file); got != "win-file" {
 		t.Errorf("got %q", got)

@@ -15,18 +15,18 @@ import (
 
 	"github.com/pkg/sftp"
 
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// sftpPath is a Windows path as Win32-OpenSSH's SFTP spells it.
+// sftpPath returns a Windows path as Win32-OpenSSH's SFTP spells it.
 func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
-// install brings the agent to the node. silent is how its start failed, if it was
-// tried, which may have another cause than that it is missing; known says that
-// the folder is safe, and so what stands in it.
+// install brings the agent to the node. silent is the failure of the agent's start, if
+// it was tried; a missing agent is only one possible cause. known reports that the
+// folder is restricted, so that its content can be trusted.
 func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError, known bool) error {
 	files, err := n.sftp(ctx, client, silent)
 	if err != nil {
@@ -43,7 +43,7 @@ func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentEr
 	return err
 }
 
-// sftp opens SFTP and looks for drive C:, by which a Windows node is known.
+// sftp opens SFTP and looks for drive C:, which identifies a Windows node.
 func (n *Node) sftp(ctx context.Context, client *ssh.Client, silent *silentError) (*sftp.Client, error) {
 	files, err := client.SFTP(ctx)
 	var missing *ssh.NoSFTPError
@@ -63,18 +63,18 @@ func (n *Node) sftp(ctx context.Context, client *ssh.Client, silent *silentError
 	return files, nil
 }
 
-// noSuchCommand is the exit code of every POSIX shell, and of no Windows one, for
-// a command that does not exist.
+// noSuchCommand is the exit code of every POSIX shell, and of no Windows shell, for a
+// command that does not exist.
 const noSuchCommand = 127
 
-// otherMachine is how a machine that may not be Windows answers.
+// otherMachine is the answer of a machine that may not be Windows.
 type otherMachine struct {
 	exitCode int
 	err      error
 }
 
-// notWindows says what the machine answered to the agent's start, or, where that
-// was not tried, to a question that only Windows understands.
+// notWindows returns the machine's answer to the agent's start or, if that was not
+// tried, to a command that only Windows understands.
 func notWindows(ctx context.Context, client *ssh.Client, silent *silentError) otherMachine {
 	output, exitCode := silent.output, silent.exitCode
 	if silent.err == nil {
@@ -91,16 +91,16 @@ type installation struct {
 	client *ssh.Client
 	node   *Node
 	path   string // of the agent, as Windows spells it
-	known  bool   // what stands there is to be trusted
+	known  bool   // the content of the agent's folder can be trusted
 }
 
-// run uploads the agent into the profile of the user who logs in, where no other user
-// of the node can write, and has it put itself in its place from there: what only
-// native calls can do without a moment in which others have access.
+// run uploads the agent into the profile of the user that logs in, where no other user
+// of the node can write. It then runs the agent there, which installs itself: only
+// native calls can do that without a moment in which other users have access.
 func (i *installation) run(ctx context.Context) error {
 	if i.known {
 		if there, err := i.alreadyThere(); err != nil || there {
-			return err // another swdt put it there since, or the next start tells what is wrong
+			return err // another swdt has installed it since, or the next start shows the cause
 		}
 	}
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
@@ -113,17 +113,18 @@ func (i *installation) run(ctx context.Context) error {
 	return i.install(ctx, uploaded)
 }
 
-// An uploaded agent's name has nothing that a shell would read otherwise.
+// An uploaded agent's name has no character that a shell interprets.
 const (
 	uploadedPrefix = "swdt-agent-"
 	uploadedSuffix = ".exe"
-	// staleAfter is the age at which an uploaded agent is one that a lost connection
-	// has left.
+	// staleAfter is the age from which an uploaded agent counts as left behind by a
+	// lost connection.
 	staleAfter = 24 * time.Hour
 )
 
-// removeStale removes uploaded agents that were left behind. The node's clock decides
-// by what it gives to new files, so that a wrong one removes nothing too early.
+// removeStale removes uploaded agents that were left behind. It compares with the time
+// that the node's clock gives to new files, so that a wrong clock does not remove an
+// agent too early.
 func (i *installation) removeStale() {
 	entries, err := i.files.ReadDir(".")
 	if err != nil {
@@ -145,7 +146,7 @@ func (i *installation) removeStale() {
 }
 
 // install runs the uploaded agent once. The command is a path without a folder's name
-// and one plain argument, which cmd and PowerShell read alike, wherever the profile is.
+// and one plain argument, which cmd and PowerShell parse alike, in every profile.
 func (i *installation) install(ctx context.Context, uploaded string) error {
 	const attempt = "install the agent"
 	limited, cancel := context.WithTimeout(ctx, i.node.opts.AgentTimeout)
@@ -167,7 +168,8 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 		}
 	}
 	if result.MovedAside != "" {
-		i.node.opts.Reporter.Warn("%s: other users could change %s: moved it to %s, and made a new one. What it says of earlier joins and traces is not believed",
+		i.node.opts.Reporter.Warn("%s: other users could change %s: moved it to %s, and made a new one. "+
+			"Its records of earlier joins and traces are not used, since others could have changed them",
 			i.node.Name, layout.Root, result.MovedAside)
 	}
 	said := errors.New(result.Message)
@@ -213,8 +215,8 @@ func (i *installation) hash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// upload writes the agent into the profile and reads it back: with many writes in
-// flight, a failure can leave holes.
+// upload writes the agent into the profile and reads it back: since many writes are in
+// flight at once, a failure can leave holes.
 func (i *installation) upload(name string, r ui.Reporter) error {
 	if err := i.write(name, r); err != nil {
 		return err
@@ -261,9 +263,9 @@ func (i *installation) write(name string, r ui.Reporter) error {
 	}
 }
 
-// diskFull: sshd says just "failure" for it, so the free space is asked for.
+// diskFull checks the free space, because sshd reports just "failure" for a full disk.
 func (i *installation) diskFull(err error) bool {
-	const noSpace, quotaExceeded = 14, 15 // SFTP version 6, which some servers use
+	const noSpace, quotaExceeded = 14, 15 // SFTP version 6, used by some servers
 	var status *sftp.StatusError
 	if !errors.As(err, &status) {
 		return false
@@ -275,7 +277,7 @@ func (i *installation) diskFull(err error) bool {
 	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
 }
 
-// blocked says what became of an agent that was just installed and does not start.
+// blocked returns the error for an agent that was just installed and does not start.
 func (n *Node) blocked(ctx context.Context, client *ssh.Client, silent *silentError) error {
 	e := &AgentBlockedError{
 		Path: layout.Agent(n.opts.Agent.Hash), ExitCode: silent.exitCode, Output: silent.output,

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
@@ -19,7 +19,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	if got := bootID(t, c); got != "boot-1" {
 		t.Fatalf("got %q", got)
 	}
-	want := []string{"install", "agent"} // what stood there before must not be run
+	want := []string{"install", "agent"} // the agent that was there before must not run
 	if got := f.ran(); !slices.Equal(got, want) {
 		t.Errorf("ran\n%s", strings.Join(got, "\n"))
 	}
@@ -49,7 +49,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	}
 }
 
-// uploaded are the agents in the profile.
+// uploaded returns the agents in the profile.
 func (n *fakeNode) uploaded() (names []string) {
 	n.t.Helper()
 	entries, err := n.files.ReadDir("/")
@@ -122,8 +122,8 @@ func TestDamagedAgentIsReplaced(t *testing.T) {
 	bootID(t, f.connect())
 }
 
-// Everybody on a node can make the agent's folder first and put a program there,
-// even one with the right bytes and open hands.
+// Any user of a node can create the agent's folder before swdt does and put a program there, even
+// one with the right bytes whose access rights let that user replace it later.
 func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	right := strings.Repeat(agentContent, 5000)

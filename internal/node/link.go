@@ -12,15 +12,15 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/swdt-dev/swdt/internal/handshake"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/packed"
-	"github.com/swdt-dev/swdt/internal/reply"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/reply"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/packed"
 )
 
 const (
-	// The windows let one stream fill a fast link with some round-trip time.
+	// The windows let one stream fill a fast link with a long round-trip time.
 	streamWindow     = 8 << 20
 	connectionWindow = 16 << 20
 	largestMessage   = 16 << 20
@@ -41,12 +41,12 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 	var dialed atomic.Bool
 	once := func(context.Context, string) (net.Conn, error) {
 		if dialed.Swap(true) {
-			return nil, errors.New("the agent's stream has ended")
+			return nil, errors.New("the agent's stream ended")
 		}
 		return &agentConn{agent: agent, address: client.Address()}, nil
 	}
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH is what protects the stream
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH protects the stream
 		grpc.WithContextDialer(once),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connectionWindow),
@@ -59,7 +59,7 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 	}
 	rpc, err := grpc.NewClient("passthrough:///node", append(options, reply.Options()...)...)
 	if err != nil {
-		return nil, fmt.Errorf("talk to the agent: %w", err)
+		return nil, fmt.Errorf("connect to the agent's services: %w", err)
 	}
 	return &link{client: client, agent: agent, rpc: rpc}, nil
 }
@@ -69,7 +69,7 @@ func (l *link) close() error {
 	defer l.bulk.wait()
 	l.bulk.hangUp()
 	l.relays.hangUp()
-	l.rpc.Close() // closes the agent's stdin, at which it ends
+	l.rpc.Close() // closes the agent's stdin, so that the agent ends
 	l.agent.Stdin.Close()
 	limit := time.NewTimer(goodbye)
 	defer limit.Stop()
@@ -94,7 +94,7 @@ func (c *agentConn) Close() error                { return c.agent.Stdin.Close() 
 func (c *agentConn) LocalAddr() net.Addr  { return agentAddr("swdt") }
 func (c *agentConn) RemoteAddr() net.Addr { return agentAddr(c.address) }
 
-// Deadlines are not for a stream that many calls share; contexts bound each.
+// Deadlines do not suit a stream that many calls share; contexts bound each call.
 func (c *agentConn) SetDeadline(time.Time) error      { return nil }
 func (c *agentConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *agentConn) SetWriteDeadline(time.Time) error { return nil }
@@ -104,7 +104,7 @@ type agentAddr string
 func (a agentAddr) Network() string { return "ssh" }
 func (a agentAddr) String() string  { return string(a) }
 
-// silentError: the agent's path was run, and no agent answered.
+// silentError reports that the agent's path was run, and no agent answered.
 type silentError struct {
 	exitCode int
 	output   string
@@ -114,8 +114,8 @@ type silentError struct {
 func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
-// startAgent runs the agent and exchanges the greeting. The command is a path
-// without spaces and without arguments, which cmd and PowerShell read alike.
+// startAgent runs the agent and exchanges the greeting. The command is a path without
+// spaces and without arguments, which cmd and PowerShell parse alike.
 func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process, error) {
 	path := layout.Agent(n.opts.Agent.Hash)
 	n.opts.Reporter.Debug("starting %s", path)
@@ -141,7 +141,8 @@ func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process
 	return nil, silent(limited, agent, err)
 }
 
-// notAnswered tells the end of the whole from the end of our patience.
+// notAnswered returns ctx's error if the whole command was cancelled, a *NoAnswerError
+// after the agent's timeout, and otherwise the cause of the failed start.
 func (n *Node) notAnswered(ctx, limited context.Context, output string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -153,7 +154,7 @@ func (n *Node) notAnswered(ctx, limited context.Context, output string, err erro
 	}
 }
 
-// silent collects what a failed start left behind.
+// silent collects the output and exit code of a failed start.
 func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	var none *handshake.NoAgentError
 	var other *handshake.HashMismatchError
@@ -165,7 +166,7 @@ func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	default:
 		return err
 	}
-	agent.Stdin.Close() // whatever was started instead, let it end
+	agent.Stdin.Close() // ends the program that was started instead
 	limited, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()
 	code, _ := agent.ExitCode(limited) // -1 when it is not known

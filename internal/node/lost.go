@@ -3,11 +3,11 @@ package node
 import (
 	"errors"
 
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Lost is closed when the present connection, or the agent at its other end,
-// has ended. After a Reconnect there is another one.
+// Lost is closed when the present connection, or the agent at its other end, has
+// ended. After a Reconnect, Lost returns another channel.
 func (n *Node) Lost() <-chan struct{} {
 	l, err := n.caller.current()
 	if err != nil {
@@ -18,9 +18,9 @@ func (n *Node) Lost() <-chan struct{} {
 	return l.agent.Done()
 }
 
-// IsHopeless is whether connecting again would end the same way, until a person
-// has changed something: the node is not trusted, or does not trust us, or does
-// not let the agent run. Trying on may lock the user out.
+// IsHopeless reports whether reconnecting would fail the same way until a person has
+// changed something: the node is not trusted, or does not trust this user, or does not
+// let the agent run. Further tries may lock the user out.
 func IsHopeless(err error) bool {
 	var (
 		rejected *ssh.AuthError

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No connection leaves anything running behind.
+// No connection leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

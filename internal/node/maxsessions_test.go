@@ -2,8 +2,8 @@ package node_test
 
 import "testing"
 
-// An sshd with MaxSessions 1 has no room for SFTP and a command at once, nor for a
-// second agent.
+// An sshd with MaxSessions 1 does not allow SFTP and a command at the same time, nor a second
+// agent.
 func TestASessionAtATimeIsEnough(t *testing.T) {
 	for _, most := range []int{1, 2} {
 		f := newFakeNode(t, faults{maxSessions: most})
@@ -16,7 +16,7 @@ func TestASessionAtATimeIsEnough(t *testing.T) {
 				t.Errorf("MaxSessions %d: bulk: %v", most, err)
 			}
 			if err := c.Close(); err != nil {
-				t.Logf("close: %v", err) // the machine may have hung up first
+				t.Logf("close: %v", err) // the machine may have closed it first
 			}
 		}
 	}

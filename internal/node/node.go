@@ -1,6 +1,6 @@
-// Package node is the one handle on a Windows node that everything above uses:
-// it connects by SSH, finds or installs the agent, and gives its RPC clients.
-// Commands never see SSH.
+// Package node is the one handle on a Windows node: it connects by SSH, finds or
+// installs the agent, and provides the agent's RPC clients. Commands never use SSH
+// themselves.
 package node
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Node is a connected Windows node. Its clients' errors are already those of
-// package host (errors.Is works). They leave the node's name to whoever tells of
-// them, save a *LostError, which is about the node.
+// Node is a connected Windows node. The errors of its clients are those of package
+// fault (errors.Is works). They do not name the node, which the caller adds; a
+// *LostError does, since it is about the node.
 type Node struct {
 	Name string
 
@@ -30,20 +30,20 @@ type Node struct {
 	Swap      agentv1.SwapClient
 	Capture   agentv1.CaptureClient
 
-	// Speed of the way to the node, as far as transfers have measured it.
+	// Speed is the speed of the link to the node, as measured by transfers.
 	Speed Speed
 
 	opts        Options
 	target      ssh.Target
 	caller      *caller
 	redial      func(context.Context) error // see OnReconnect
-	again       restoring
+	restoring   restoring
 	calls       atomic.Int64
 	connections atomic.Int64
 }
 
-// Calls is the number of calls made to the agent so far.
+// Calls returns the number of calls made to the agent so far.
 func (n *Node) Calls() int { return int(n.calls.Load()) }
 
-// Connections is the number of SSH connections made so far.
+// Connections returns the number of SSH connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

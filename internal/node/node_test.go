@@ -12,9 +12,9 @@ import (
 	xssh "golang.org/x/crypto/ssh"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 func bootID(t *testing.T, n *node.Node) string {
@@ -29,7 +29,7 @@ func bootID(t *testing.T, n *node.Node) string {
 func TestErrorsAreThoseOfTheHost(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	_, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{})
-	if !errors.Is(err, host.ErrPermission) || err.Error() != "reboot: "+host.ErrPermission.Error() {
+	if !errors.Is(err, fault.ErrPermission) || err.Error() != "reboot: "+fault.ErrPermission.Error() {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -79,8 +79,8 @@ func TestCutConnection(t *testing.T) {
 	}
 }
 
-// A stream that waits while somebody else connects again has lost its connection,
-// and was not cancelled by its caller.
+// A stream that waits while another caller reconnects fails because its connection is lost, not
+// because its own caller cancelled it.
 func TestAStreamIsLostWhenTheConnectionIsReplaced(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	stream, err := c.Files.Read(t.Context(), &agentv1.ReadRequest{})
@@ -164,7 +164,7 @@ func TestReconnectThatFailsCanBeTriedAgain(t *testing.T) {
 func TestLargeMessagesAndStreams(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	long := strings.Repeat("x", 3<<20)
-	if _, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: long}); !errors.Is(err, host.ErrPermission) {
+	if _, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: long}); !errors.Is(err, fault.ErrPermission) {
 		t.Fatalf("got %v", err)
 	}
 	stream, err := c.Files.Write(t.Context())
@@ -180,7 +180,7 @@ func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	c := f.connect()
 	before, connections, calls := len(f.ran()), f.ssh.Accepted(), c.Calls()
-	for range 2 { // the second finds it open
+	for range 2 { // the second call returns the session of the first
 		bulk, err := c.Bulk(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
 	}
 	bootID(t, c)
 
-	// With the connection it ends, and there is another on the next.
+	// The session for bulk data ends with the connection; the next connection has a new one.
 	old, err := c.Bulk(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestWithoutASecondAgentBulkDataGoesWithTheRest(t *testing.T) {
 	if _, err := c.Bulk(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	bootID(t, c) // the connection is as good as before
+	bootID(t, c) // the connection still works
 }
 
 func TestAwaitReboot(t *testing.T) {

@@ -3,29 +3,29 @@ package node
 import (
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Prompter asks the person at the terminal.
 type Prompter = ssh.Prompter
 
-// Keyring remembers in memory what was typed.
+// Keyring keeps unlocked keys and passwords in memory, see ssh.Keyring.
 type Keyring = ssh.Keyring
 
 // NewKeyring returns an empty keyring, for all nodes of a command.
 func NewKeyring() *Keyring { return ssh.NewKeyring() }
 
-// Options say how nodes are reached; one value serves many nodes.
+// Options configure connections to nodes; one value serves many nodes.
 type Options struct {
 	// Agent is the agent that the node runs; it is installed if it is missing.
 	Agent agentbin.Agent
-	// Prompt asks about unknown host keys, passphrases and passwords; nil where
-	// there is no terminal.
+	// Prompt asks about unknown host keys, passphrases and passwords; nil if there is
+	// no terminal.
 	Prompt Prompter
-	// AcceptNewHostKey adds the key of a host that is not known to known_hosts
-	// without asking. A changed key is always refused.
+	// AcceptNewHostKey adds the key of an unknown host to known_hosts without asking.
+	// A changed key is always refused.
 	AcceptNewHostKey bool
 	// KnownHosts and SSHConfig are files; empty: those in HomeDir's .ssh.
 	KnownHosts string
@@ -45,6 +45,6 @@ type Options struct {
 	// Keyring remembers passphrases and passwords that were typed. Nodes that
 	// share one ask for each only once; nil: each node has its own.
 	Keyring *Keyring
-	// Reporter hears what is going on; nil: nobody does.
+	// Reporter receives progress and warnings; nil: none are reported.
 	Reporter ui.Reporter
 }

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// pipeChunk is how much is sent in one message.
+	// pipeChunk is the size of one message, in bytes.
 	pipeChunk = 32<<10 - 64
-	// pipeGoodbye is how long the last bytes written to a pipe may take to be
-	// there before it is closed.
+	// pipeGoodbye is how long the last bytes written to a pipe may take to arrive
+	// before it is closed.
 	pipeGoodbye = 2 * time.Second
 )
 
-// DialPipe connects to a container runtime's named pipe on the node, one of those
-// that the agent relays to (see package cri): ErrPermission for any other, and
-// ErrNotExist where nobody serves it. ctx bounds the connecting only. The pipes of
-// a connection share a channel of their own on it, with an agent of their own, and
-// end with it; each has its own window, so that one that nobody reads holds no
-// other up. Deadlines are not supported.
+// DialPipe connects to a container runtime's named pipe on the node, one of those that
+// the agent relays (see package cri). The error is ErrPermission for any other pipe,
+// and ErrNotExist if no process serves it. ctx bounds the connecting only. The pipes of
+// a connection share a channel of their own on it, with an agent of their own, and end
+// with it. Each pipe has its own window, so that a pipe without a reader does not block
+// the others. Deadlines are not supported.
 func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	client, err := n.relays(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("connect to pipe %s: %w", path, ctx.Err())
 		}
-		return nil, err // the agent has said what was attempted
+		return nil, err // the agent's error names what was attempted
 	}
 	return &pipeConn{stream: stream, cancel: cancel, path: path}, nil
 }
@@ -53,7 +53,7 @@ func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string)
 	if err != nil {
 		return nil, err
 	}
-	// What a send gives is only that the stream has ended; why is in the answer.
+	// Send's error only means that the stream has ended; the answer has the cause.
 	if err := stream.Send(&agentv1.PipeRequest{Pipe: path}); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string)
 	return stream, nil
 }
 
-// relays gives the client for pipes: of the second channel where the node allows
-// one, of the first where it does not.
+// relays returns the client for pipes: on the second channel if the node allows one,
+// else on the first.
 func (n *Node) relays(ctx context.Context) (agentv1.NetworkClient, error) {
 	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.relays })
 	if err != nil || caller == nil {
@@ -75,7 +75,7 @@ func (n *Node) relays(ctx context.Context) (agentv1.NetworkClient, error) {
 
 type pipeStream = grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeReply]
 
-// pipeConn is the host's end of a relayed pipe.
+// pipeConn is this machine's end of a relayed pipe.
 type pipeConn struct {
 	stream pipeStream
 	cancel context.CancelFunc
@@ -119,7 +119,7 @@ func (c *pipeConn) Write(p []byte) (written int, err error) {
 		chunk := p[written:min(len(p), written+pipeChunk)]
 		switch err := c.stream.Send(&agentv1.PipeRequest{Data: chunk}); {
 		case err == io.EOF:
-			return written, io.ErrClosedPipe // the reader learns why
+			return written, io.ErrClosedPipe // Read returns the cause
 		case err != nil:
 			return written, err
 		}
@@ -128,8 +128,8 @@ func (c *pipeConn) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close lets what was written arrive, unless a Write is still under way, and then
-// ends both directions.
+// Close lets written bytes arrive, unless a Write is still under way, and then ends
+// both directions.
 func (c *pipeConn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -140,7 +140,7 @@ func (c *pipeConn) Close() error {
 	}
 	defer c.writing.Unlock()
 	if err := c.stream.CloseSend(); err != nil {
-		return nil // the pipe has ended already
+		return nil // the pipe has already ended
 	}
 	defer time.AfterFunc(pipeGoodbye, c.cancel).Stop()
 	c.reading.Lock()

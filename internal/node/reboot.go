@@ -7,25 +7,27 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
 	rebootPoll    = 2 * time.Second
-	rebootAttempt = 30 * time.Second // bounds one question
-	// A machine that boots may reject a login for a while; locked accounts are
-	// the reason not to try for ever.
+	rebootAttempt = 30 * time.Second // bounds one attempt
+	// A machine that boots may reject a login for a while. The logins are bounded
+	// because rejected ones can lock the account.
 	rebootLogins = 5
 )
 
-// AwaitReboot waits until the node answers with another boot id than the one
-// given, and leaves n connected to it. ctx should have a deadline; the error
-// says what was seen last.
+// AwaitReboot waits until the node reports another boot id than the given one, and
+// leaves n connected to it. ctx should have a deadline; the error has the last state
+// seen.
 func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error {
 	return awaitBoot(ctx, oldBootID, n.bootID)
 }
 
-// bootID asks the agent, over a new connection if the old one has broken.
+// bootID asks the agent for the boot id, over a new connection if the old one has
+// broken.
 func (n *Node) bootID(ctx context.Context) (string, error) {
 	reply, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err == nil {
@@ -43,40 +45,34 @@ func (n *Node) bootID(ctx context.Context) (string, error) {
 }
 
 func awaitBoot(ctx context.Context, old string, ask func(context.Context) (string, error)) error {
-	const what = "wait for the node to come back from its reboot"
-	last := errors.New("nothing yet")
+	const what = "the node to come back from its reboot"
 	logins := 0
-	tick := time.NewTicker(rebootPoll)
-	defer tick.Stop()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, rebootAttempt)
-		id, err := ask(attempt)
-		cancel()
-		var rejected *ssh.AuthError
-		switch {
-		case err == nil && id != old:
-			return nil
-		case err == nil:
-			err = errors.New("it still runs, and has not gone down yet")
-		case isDistrust(err):
-			return fmt.Errorf("%s: %w", what, err)
-		case errors.As(err, &rejected):
-			if logins++; logins >= rebootLogins {
-				return fmt.Errorf("%s: %w", what, err)
+	return wait.Condition{
+		Name:     what,
+		Interval: rebootPoll,
+		Look: func(ctx context.Context) error {
+			attempt, cancel := context.WithTimeout(ctx, rebootAttempt)
+			defer cancel()
+			id, err := ask(attempt)
+			var rejected *ssh.AuthError
+			switch {
+			case err == nil && id != old:
+				return nil
+			case err == nil:
+				return errors.New("it is still running, and has not shut down yet")
+			case errors.As(err, &rejected):
+				logins++
 			}
-		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w; seen last: %w", what, ctx.Err(), last)
-		case <-tick.C:
-		}
-	}
+			if isDistrust(err) || logins >= rebootLogins {
+				return wait.Stop(fmt.Errorf("wait for %s: %w", what, err))
+			}
+			return err
+		},
+	}.Wait(ctx)
 }
 
-// isDistrust: no waiting makes these better.
+// isDistrust reports whether err has a cause that waiting cannot remove: a host key, a key
+// file or a secret.
 func isDistrust(err error) bool {
 	var changed *ssh.HostKeyChangedError
 	var unknown *ssh.HostKeyUnknownError

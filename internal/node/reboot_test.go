@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/ssh"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
 func TestAwaitBoot(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAwaitBoot(t *testing.T) {
 	})
 	t.Run("never goes down", func(t *testing.T) {
 		took, err := run(t, answers("old"))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still runs") || took != 10*time.Minute {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running") || took != 10*time.Minute {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})

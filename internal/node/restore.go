@@ -10,18 +10,18 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// restorePauses are between two attempts to connect again; the last one goes on.
+// restorePauses returns the pauses between two attempts to reconnect; the last one repeats.
 func restorePauses() []time.Duration {
 	return []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
 }
 
-// restoring is how the connection is made again: of many who find it broken, by
-// one.
+// restoring makes one of the callers that find the connection broken reconnect, for
+// all of them.
 type restoring struct {
-	mutex sync.Mutex
-	turn  chan struct{} // held by who connects
-	made  int           // connections made again
-	vain  error         // why it is hopeless; whoever has the turn may look
+	mutex    sync.Mutex
+	turn     chan struct{} // held by the caller that connects
+	made     int           // connections made again
+	hopeless error         // why reconnecting is hopeless; guarded by the turn
 }
 
 // begin waits for the turn.
@@ -49,57 +49,57 @@ func (r *restoring) count(add int) int {
 	return r.made
 }
 
-// Again does work, and when that loses the connection connects again and does it
-// anew, until it ends in another way. It connects for as long as it takes, unless
-// that is hopeless or ctx ends: for what goes on until somebody ends it. Several
-// may be at it at the same time.
-func (n *Node) Again(ctx context.Context, tell ui.Reporter, work func(context.Context) error) error {
+// Reconnecting calls work. If work returns a *LostError, it reconnects and calls work
+// again; any other result it returns. It tries to reconnect without a limit of time, unless
+// the cause is hopeless or ctx ends: it is for work that continues until the user ends it.
+// Several goroutines may use it at the same time.
+func (n *Node) Reconnecting(ctx context.Context, r ui.Reporter, work func(context.Context) error) error {
 	for {
-		before := n.again.count(0)
+		before := n.restoring.count(0)
 		err := work(ctx)
 		var lost *LostError
 		if !errors.As(err, &lost) || ctx.Err() != nil {
 			return err
 		}
-		if err := n.restoreOnce(ctx, tell, before, lost); err != nil {
+		if err := n.restoreOnce(ctx, r, before, lost); err != nil {
 			return err
 		}
 	}
 }
 
-// restoreOnce connects again, unless somebody else has since there were `before`
-// connections.
-func (n *Node) restoreOnce(ctx context.Context, tell ui.Reporter, before int, lost *LostError) error {
-	if err := n.again.begin(ctx); err != nil {
+// restoreOnce reconnects. before is the number of reconnections when the work began: if
+// there are more by now, another caller has reconnected, and restoreOnce does nothing.
+func (n *Node) restoreOnce(ctx context.Context, r ui.Reporter, before int, lost *LostError) error {
+	if err := n.restoring.begin(ctx); err != nil {
 		return err
 	}
-	defer n.again.end()
-	if n.again.count(0) != before {
+	defer n.restoring.end()
+	if n.restoring.count(0) != before {
 		return nil
 	}
-	if n.again.vain != nil { // another login might lock the account
-		return n.again.vain
+	if n.restoring.hopeless != nil { // another login might lock the account
+		return n.restoring.hopeless
 	}
-	tell.Warn("the connection is lost (%v); connecting again", lost.Err)
-	if err := n.restore(ctx, tell); err != nil {
+	r.Warn("the connection is lost (%v); reconnecting", lost.Err)
+	if err := n.restore(ctx, r); err != nil {
 		if IsHopeless(err) {
-			n.again.vain = err
+			n.restoring.hopeless = err
 		}
 		return err
 	}
-	n.again.count(1)
-	tell.Info("connected again")
+	n.restoring.count(1)
+	r.Info("reconnected")
 	return nil
 }
 
-func (n *Node) restore(ctx context.Context, tell ui.Reporter) error {
+func (n *Node) restore(ctx context.Context, r ui.Reporter) error {
 	pauses := restorePauses()
 	for {
 		err := n.Reconnect(ctx)
 		if err == nil || IsHopeless(err) || ctx.Err() != nil {
 			return err
 		}
-		tell.Step("not reachable: %v; trying again in %s", err, pauses[0])
+		r.Step("not reachable: %v; retrying in %s", err, pauses[0])
 		if err := wait.For(ctx, pauses[0]); err != nil {
 			return err
 		}

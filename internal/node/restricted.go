@@ -10,13 +10,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// restricted remembers, by host key, the machines on which this user has
-// restricted the agent's folder to administrators. Everybody may create folders
-// in C:\ProgramData, and the agent's hash is no secret: on any other machine,
-// what stands at the agent's path may be somebody's trap, and must not be run.
+// restricted remembers, by host key, the machines on which this user has restricted
+// the agent's folder to administrators. Every user may create folders in
+// C:\ProgramData, and the agent's hash is no secret: on any other machine, the file at
+// the agent's path may be a trap, and must not be run.
 type restricted struct{ file string }
 
-// mostRestricted bounds the file: sandboxes come and go with keys of their own.
+// mostRestricted bounds the file: each sandbox has a new key of its own.
 const mostRestricted = 1000
 
 func newRestricted(file string) restricted {
@@ -36,13 +36,13 @@ func (r restricted) read() (hostKeys []string) {
 	}
 	text, err := os.ReadFile(r.file)
 	if err != nil || json.Unmarshal(text, &hostKeys) != nil {
-		return nil // then the folder is restricted once more
+		return nil // the folder is then restricted once more
 	}
 	return hostKeys
 }
 
-// add appends a machine. Of two swdt that do so at once one may be forgotten,
-// which costs its next contact an installation.
+// add appends a machine. If two swdt do so at once, one entry may be lost, which costs
+// the next contact an installation.
 func (r restricted) add(hostKey string) error {
 	if r.file == "" {
 		return errors.New("there is no cache folder")

@@ -13,12 +13,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/swdt-dev/swdt/internal/rpcerror"
+	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
-// caller makes calls on the connection that is current, so that clients outlive
-// a connection. It counts calls and turns errors back into those of package
-// host.
+// caller makes calls on the current connection, so that clients outlive a connection.
+// It counts calls and converts their errors into those of package fault.
 type caller struct {
 	node  string
 	calls *atomic.Int64
@@ -27,7 +26,7 @@ type caller struct {
 	link *link
 }
 
-// swap makes l the current connection and returns the one before.
+// swap makes l the current connection and returns the previous one.
 func (c *caller) swap(l *link) *link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +70,7 @@ func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 
 type stream struct {
 	grpc.ClientStream
-	ctx    context.Context // the caller's: gRPC ends that of the stream with it, for whatever reason
+	ctx    context.Context // the caller's: gRPC also cancels the stream's own context for other reasons
 	caller *caller
 	link   *link
 }
@@ -89,25 +88,26 @@ func (s *stream) CloseSend() error {
 }
 
 func (c *caller) explain(ctx context.Context, l *link, err error) error {
-	if err == nil || err == io.EOF { // gRPC's own sign for the end of a stream
+	if err == nil || err == io.EOF { // gRPC's value for the end of a stream
 		return err
 	}
 	switch code := status.Code(err); {
 	case code == codes.Unavailable,
-		code == codes.Canceled && ctx.Err() == nil: // our own Close or Reconnect
+		code == codes.Canceled && ctx.Err() == nil: // cancelled by Close or Reconnect
 		return c.lost(l, err)
 	}
 	err = rpcerror.FromStatus(err)
-	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // the node claims what only we can do
-		return fmt.Errorf("the node ended the call: %s", err)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // only this side can cancel, whatever the node claims
+		return fmt.Errorf("the node ended the call: %s", err) //nolint:errorlint // no cancellation of this side
 	}
 	return err
 }
 
-// errHungUp stands for io.EOF, which whoever reads a stream takes for its good end.
+// errHungUp replaces io.EOF, which a reader of a stream would take for its regular end.
 var errHungUp = errors.New("the other side has closed it")
 
-// lost waits a moment for the agent's end to become known, with its last words.
+// lost returns a *LostError. It waits up to a second for the agent's end, so that the error
+// has the agent's last output.
 func (c *caller) lost(l *link, err error) error {
 	limit := time.NewTimer(time.Second)
 	defer limit.Stop()

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Reading is what was measured of the way to a node.
+// Reading is a measurement of the link to a node.
 type Reading struct {
 	RoundTrip      time.Duration
-	BytesPerSecond float64 // from here to there; 0: not known
+	BytesPerSecond float64 // from your machine to the node; 0: not known
 	At             time.Time
 }
 
-// Speed remembers the latest reading, beyond the end of a connection: the way is
-// most likely the same afterwards. The zero value knows nothing yet. It is safe
+// Speed stores the latest reading, also after the connection has ended, since the link of
+// the next connection is most likely the same. The zero value has no reading. It is safe
 // for concurrent use.
 type Speed struct {
 	mu     sync.Mutex
 	latest Reading
 }
 
-// Latest is the latest reading.
+// Latest returns the latest reading.
 func (s *Speed) Latest() Reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest
 }
 
-// Note takes a reading down.
+// Note stores a reading.
 func (s *Speed) Note(r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// tidyTime bounds what is nice to have.
+// tidyTime bounds optional work.
 const tidyTime = 15 * time.Second
 
-// tidy follows an installation: agents of other versions are removed. That it
-// fails is no reason not to use the agent.
+// tidy removes the agents of other versions after an installation. If that fails, the
+// agent is used all the same.
 func (n *Node) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()
@@ -24,8 +24,9 @@ func (n *Node) tidy(ctx context.Context) {
 	}
 }
 
-// prune removes other agents, except one that the guardian needs. One that runs
-// cannot be removed, which Windows sees to.
+// prune removes other agents, except the one that the guardian runs: the service that
+// carries out a transaction even without a connection. Windows refuses to remove an agent
+// that is running.
 func (n *Node) prune(ctx context.Context) error {
 	found, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Agents})
 	if err != nil {
@@ -49,10 +50,10 @@ func (n *Node) prune(ctx context.Context) error {
 	return nil
 }
 
-// guardianCommand is the command line of the registered guardian, in lower case.
+// guardianCommand returns the command line of the registered guardian, in lower case.
 func (n *Node) guardianCommand(ctx context.Context) (string, error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: layout.GuardianService})
-	if errors.Is(err, host.ErrNoService) {
+	if errors.Is(err, fault.ErrNoService) {
 		return "", nil
 	}
 	if err != nil {

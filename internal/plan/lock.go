@@ -10,7 +10,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 func (run *runner) lock(ctx context.Context) error {
@@ -24,7 +24,8 @@ func (run *runner) lock(ctx context.Context) error {
 	return nil
 }
 
-// unlock is a courtesy to those who share the session: the lock ends with it.
+// unlock releases the lock early, for other users of the same session: the lock would
+// otherwise last until the session ends.
 func (run *runner) unlock(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -34,30 +35,30 @@ func (run *runner) unlock(ctx context.Context) {
 	}
 }
 
-// LockError says why a node could not be locked: who is changing it, where
-// somebody is.
+// LockError explains why a node could not be locked. If another swdt is changing the
+// node, the error names it.
 func LockError(err error) error {
-	var locked *host.LockedError
+	var locked *fault.LockedError
 	if errors.As(err, &locked) {
 		return &BusyError{Holder: string(locked.Holder), Err: err}
 	}
 	return fmt.Errorf("lock the node: %w", err)
 }
 
-// BusyError is a node that somebody else is changing.
+// BusyError reports a node that another swdt is changing.
 type BusyError struct {
-	Holder string // empty: they have not said yet
+	Holder string // empty: not known yet
 	Err    error
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the node is being changed by %s: wait until that is done, and try again", cmp.Or(e.Holder, "another swdt"))
+	return fmt.Sprintf("the node is being changed by %s: wait until it is done, and try again", cmp.Or(e.Holder, "another swdt"))
 }
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Holder names this user, machine and command, and since when, to others who find
-// the node locked.
+// Holder returns the text by which others that find the node locked identify this user,
+// machine, command and start time.
 func Holder(command string) string {
 	name := "someone"
 	if u, err := user.Current(); err == nil {

@@ -1,10 +1,10 @@
-// Package plan runs an ordered list of small idempotent steps against a node.
-// A step can say what it would change without changing it, so a dry run is the
-// same code, and a second run finds nothing to do.
+// Package plan runs an ordered list of small idempotent steps against a node. A step can
+// report what it would change without changing it, so a dry run is the same code, and a
+// second run finds nothing to do.
 //
-//   - plan.go: what a step is, and the same the other way round
-//   - run.go: comparing, then applying; reboot.go: going on after a reboot
-//   - lock.go: one swdt at a time; result.go: what is told of it
+//   - plan.go: steps, and how to undo them
+//   - run.go: comparing, then applying; reboot.go: continuing after a reboot
+//   - lock.go: one swdt at a time; result.go: the results
 package plan
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Change is what a step would do. The zero Change is nothing to do.
+// Change is the change that a step would make. The zero Change means nothing to do.
 type Change struct {
-	// Needed is whether anything differs from what is wanted.
+	// Needed reports whether the node differs from the wanted state.
 	Needed bool
-	// Summary is one line for people, which a terminal has room for: "enable Remote
+	// Summary is one line for people that fits on a terminal, such as "enable Remote
 	// Desktop".
 	Summary string
-	// Detail is the whole of what Summary sums up; usually empty.
+	// Detail is the full text that Summary shortens; usually empty.
 	Detail string
 }
 
-// Outcome is what a step did.
+// Outcome is the result of a step that was applied.
 type Outcome struct {
 	Message        string // beyond the change's summary; usually empty
 	RebootRequired bool   // takes effect, or the next step can run, only after a reboot
@@ -34,38 +34,39 @@ type Outcome struct {
 // Step is one idempotent change of a node.
 type Step interface {
 	Name() string
-	// Plan compares the node with what is wanted; it changes nothing.
+	// Plan compares the node with the wanted state; it changes nothing.
 	Plan(ctx context.Context, n *node.Node) (Change, error)
 	// Apply makes the change that Plan found.
 	Apply(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
 }
 
-// Needs is implemented by steps that make no sense unless others, by name, have
-// done their work.
+// Needs is implemented by steps that are useless unless other steps have succeeded. Its
+// method returns the names of those steps.
 type Needs interface{ Needs() []string }
 
-// Follows is implemented by steps that have something to do because another
-// step changed something: a restart after a change of what the service reads.
-// Such a step is compared with the node again right before its turn.
+// Follows is implemented by steps that become necessary because another step changed
+// something: a restart after a change of the service's configuration. Such a step is
+// compared with the node again right before its turn, if it was needed at first or one
+// of the steps that it follows made a change.
 type Follows interface {
 	// Follows names those steps.
 	Follows() []string
-	// FollowUp is the summary of what comes after a change of one of them, where
-	// the node as it is needs nothing.
+	// FollowUp is the summary of the work after a change of one of them, for a plan in
+	// which the present node needs nothing; empty if none is expected.
 	FollowUp() string
 }
 
-// Undoable is implemented by steps that can be taken back.
+// Undoable is implemented by steps that can be undone.
 type Undoable interface {
 	Step
-	// PlanUndo says what of the step's work stands on the node.
+	// PlanUndo returns which of the step's changes the node still has.
 	PlanUndo(ctx context.Context, n *node.Node) (Change, error)
-	// Undo takes that back.
+	// Undo undoes them.
 	Undo(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
 }
 
-// Undo is the plan that takes steps back, the last first. Those that are not
-// Undoable are left out.
+// Undo returns the plan that undoes steps, the last step first. It omits steps that are
+// not Undoable.
 func Undo(steps []Step) []Step {
 	var undone []Step
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -76,7 +77,7 @@ func Undo(steps []Step) []Step {
 	return undone
 }
 
-// undo is a step the other way round.
+// undo is the inverse of a step.
 type undo struct{ step Undoable }
 
 func (u undo) Name() string { return u.step.Name() }

@@ -14,14 +14,14 @@ import (
 // boots.
 const rebootTimeout = 20 * time.Minute
 
-// rebootAfter reboots and makes sure that the step has nothing left to do.
+// rebootAfter reboots the node and verifies that the step has nothing left to do.
 func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	step, result := run.steps[i], &run.results[i]
 	run.reporter.Step("rebooting for %s", step.Name())
 	if err := run.reboot(ctx, "swdt: "+result.Change); err != nil {
 		return fmt.Errorf("reboot: %w", err)
 	}
-	// The lock ended with the session that the reboot cut.
+	// The lock ended with the session that the reboot ended.
 	if err := run.lock(ctx); err != nil {
 		return err
 	}
@@ -30,14 +30,14 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 		return fmt.Errorf("compare with the node after the reboot: %w", err)
 	}
 	if change.Needed {
-		return fmt.Errorf("still not so after the reboot: %s", change.Summary)
+		return fmt.Errorf("still needed after the reboot: %s", change.Summary)
 	}
 	result.Message = strings.TrimPrefix(result.Message+"; rebooted", "; ")
 	return run.planAgain(ctx, i+1)
 }
 
-// planAgain compares the steps from the given one on anew: a reboot may have
-// done, or undone, what they are about.
+// planAgain compares the steps with the node again, starting with step from: a reboot may
+// have completed or undone their changes.
 func (run *runner) planAgain(ctx context.Context, from int) error {
 	for i := from; i < len(run.steps); i++ {
 		if state := run.results[i].State; state != Skipped && state != OK {
@@ -59,9 +59,9 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 	return nil
 }
 
-// reboot restarts the node and waits for it. That the connection goes down
-// before the agent has answered is no failure: the node may be faster, or the
-// step's own installer may have begun the reboot.
+// reboot restarts the node and waits for it. If the connection breaks before the agent has
+// answered, that is not a failure: the node may shut down faster, or the step's own
+// installer may have begun the reboot.
 func (run *runner) reboot(ctx context.Context, reason string) error {
 	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
 	if err != nil && !connectionLost(err) {
@@ -84,7 +84,7 @@ func (run *runner) reboot(ctx context.Context, reason string) error {
 	return nil
 }
 
-// begin locks the node and, as a reboot may come, notes which boot this is.
+// begin locks the node and, if a reboot is allowed, records the present boot id.
 func (run *runner) begin(ctx context.Context) error {
 	if err := run.lock(ctx); err != nil || !run.opts.AllowReboot {
 		return err

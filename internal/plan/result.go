@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// State is what became of a step.
+// State is the result of a step.
 type State string
 
 const (
@@ -20,15 +20,15 @@ const (
 type StepResult struct {
 	Name    string `json:"name"`
 	Change  string `json:"change"`
-	Detail  string `json:"detail"` // of the change, where it is long
+	Detail  string `json:"detail"` // of the change, if it is long
 	State   State  `json:"state"`
 	Message string `json:"message"`
 }
 
-// FailedError says which steps of a node failed and why.
+// FailedError reports the failed steps of a node, with their errors.
 type FailedError struct {
 	Steps []string
-	Errs  []error // of each
+	Errs  []error // the error of each step
 }
 
 func (e *FailedError) Error() string {
@@ -46,10 +46,10 @@ func (e *FailedError) Error() string {
 	return text.String()
 }
 
-// Unwrap lets errors.Is and errors.As look into every step's error.
+// Unwrap makes errors.Is and errors.As inspect every step's error.
 func (e *FailedError) Unwrap() []error { return e.Errs }
 
-// RebootRequiredError says that a node must be rebooted and nobody allowed it.
+// RebootRequiredError reports that a node must be rebooted, which was not allowed.
 type RebootRequiredError struct{ Steps []string }
 
 func (e *RebootRequiredError) Error() string {

@@ -13,33 +13,32 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Options say how a plan is run.
+// Options configure a run of a plan.
 type Options struct {
 	// DryRun plans and changes nothing.
 	DryRun bool
 	// AllowReboot lets a step that needs it reboot the node.
 	AllowReboot bool
-	// Ordered is set where each step needs all before it. Otherwise steps are
-	// tried even though one before them failed, save those it Needs.
+	// Ordered reports that each step needs all previous steps. Otherwise a step is
+	// tried even if a previous step failed, unless its Needs names that step.
 	Ordered bool
-	// Around is called once something is needed and the node is locked, with what
-	// does it: to have pods leave before and come back after. nil: it is just done.
+	// Around is called once a change is needed and the node is locked. It calls apply,
+	// for example while the node is drained. nil: apply is called directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
-	// Holder is who changes the node, for the error that another swdt gets
-	// meanwhile. Empty: the user and host that this program runs on.
+	// Holder identifies who changes the node, for the error of another swdt that tries
+	// to. Empty: the user and your machine.
 	Holder string
-	// AwaitReboot returns once the node answers with a boot id other than the
-	// given one. Nil: node.AwaitReboot.
+	// AwaitReboot returns once the node answers with a boot id other than bootID. Nil:
+	// node.AwaitReboot.
 	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }
 
-// dryRun is said of what is needed until something is done about it.
+// dryRun is the message of a needed step until it is applied.
 const dryRun = "dry run"
 
-// Run plans every step before it applies the first: where one cannot even be
-// compared with the node, nothing is changed. Then it applies what is needed in
-// order, with the node locked. The results are in the order of the steps, one
-// for each, also when there is an error.
+// Run plans every step before it applies the first. If a step cannot be compared with the
+// node, Run changes nothing. Otherwise it locks the node and applies the needed steps in
+// order. It returns one result for each step, in their order, also with an error.
 func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
 	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)), errs: make([]error, len(steps))}
 	needed, err := run.planAll(ctx)
@@ -55,7 +54,7 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 		return run.results, run.applyAll(ctx)
 	}
 	err = opts.Around(ctx, run.applyAll)
-	run.explain("not tried") // where applyAll was never called
+	run.explain("not tried") // if applyAll was never called
 	return run.results, err
 }
 
@@ -66,12 +65,12 @@ type runner struct {
 	reporter ui.Reporter
 	results  []StepResult
 	errs     []error // of the steps that failed
-	bootID   string  // known where a reboot is allowed
+	bootID   string  // known if a reboot is allowed
 }
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed.
 func (run *runner) planAll(ctx context.Context) (needed int, err error) {
-	run.reporter.Step("comparing with what is wanted")
+	run.reporter.Step("comparing the node with the node file")
 	for i, step := range run.steps {
 		run.reporter.Debug("comparing %s", step.Name())
 		change, planErr := run.compare(ctx, step)
@@ -99,11 +98,11 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 
 func (run *runner) applyAll(ctx context.Context) error {
 	for i := range run.steps {
-		if run.opts.Ordered && run.results[i].State == Failed { // to be compared after a reboot
+		if run.opts.Ordered && run.results[i].State == Failed { // it could not be compared after a reboot
 			run.skipRest(i+1, "not tried")
 			break
 		}
-		if run.results[i].State != Skipped {
+		if run.results[i].State != Skipped && !run.followsChange(i) {
 			continue
 		}
 		if missing := run.missing(i); missing != "" {
@@ -158,7 +157,7 @@ func (run *runner) apply(ctx context.Context, i int) error {
 	return run.rebootAfter(ctx, i)
 }
 
-// stillNeeded compares a step anew right before its turn.
+// stillNeeded compares a step again right before its turn.
 func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
 	change, err := run.steps[i].Plan(ctx, run.node)
 	if err != nil {
@@ -172,7 +171,7 @@ func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
 	return true, nil
 }
 
-// detail tells the whole of a change to those who want details.
+// detail reports the details of a change at debug level.
 func (run *runner) detail(i int) {
 	if result := run.results[i]; result.Detail != "" {
 		run.reporter.Debug("%s: %s", result.Name, result.Detail)
@@ -200,7 +199,7 @@ func (run *runner) failures() error {
 	return failed
 }
 
-// skipRest explains why the steps that were needed were not tried.
+// skipRest gives the needed steps from index from on, which are not tried, the reason why.
 func (run *runner) skipRest(from int, why string) {
 	for i := from; i < len(run.steps); i++ {
 		if run.results[i].State == Skipped {
@@ -209,7 +208,7 @@ func (run *runner) skipRest(from int, why string) {
 	}
 }
 
-// explain says why steps were not tried that nobody has said anything about.
+// explain gives a reason to the skipped steps that do not have one yet.
 func (run *runner) explain(why string) {
 	for i := range run.results {
 		if run.results[i].State == Skipped && run.results[i].Message == dryRun {
@@ -218,7 +217,7 @@ func (run *runner) explain(why string) {
 	}
 }
 
-// abandon marks the steps that were never looked at.
+// abandon marks the steps that were never compared.
 func (run *runner) abandon(from int, why string) {
 	run.skipRest(0, "nothing was changed")
 	for i := from; i < len(run.steps); i++ {
@@ -236,22 +235,35 @@ func (run *runner) named(state State) []string {
 	return names
 }
 
-// compare is the step's plan, or what it will have to do because of another's.
+// compare returns the change that the step needs or, if it needs none but follows a step
+// that will make a change, its FollowUp.
 func (run *runner) compare(ctx context.Context, step Step) (Change, error) {
 	change, err := step.Plan(ctx, run.node)
-	if following, ok := step.(Follows); ok && err == nil && !change.Needed && run.anyNeeded(following.Follows()) {
-		return Change{Needed: true, Summary: following.FollowUp()}, nil
+	following, ok := step.(Follows)
+	if !ok || err != nil || change.Needed || !run.anyOf(following.Follows(), Skipped) {
+		return change, err
 	}
-	return change, err
+	if text := following.FollowUp(); text != "" {
+		return Change{Needed: true, Summary: text}, nil
+	}
+	return change, nil
 }
 
-func (run *runner) anyNeeded(names []string) bool {
+// followsChange reports whether a step that needed nothing follows one that has since
+// made a change.
+func (run *runner) followsChange(i int) bool {
+	following, ok := run.steps[i].(Follows)
+	return ok && run.results[i].State == OK && run.anyOf(following.Follows(), Changed)
+}
+
+// anyOf reports whether one of these steps is in the given state.
+func (run *runner) anyOf(names []string, state State) bool {
 	return slices.ContainsFunc(run.results, func(result StepResult) bool {
-		return result.State == Skipped && slices.Contains(names, result.Name)
+		return result.State == state && slices.Contains(names, result.Name)
 	})
 }
 
-// missing is the first of the step's needs that has not succeeded.
+// missing returns the first of the step's needs that has not succeeded.
 func (run *runner) missing(i int) string {
 	needs, ok := run.steps[i].(Needs)
 	if !ok {

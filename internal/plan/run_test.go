@@ -19,13 +19,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// machine plays the part of the agent that a run itself needs, and writes down
-// what happens in which order.
+// machine simulates the parts of the agent that a run itself needs, and records the order
+// of events.
 type machine struct {
 	agentv1.MachineClient
 	log    []string
 	boots  int
-	locked string // held by somebody else
+	locked string // the holder, if another user has locked it
 }
 
 func (m *machine) Lock(_ context.Context, r *agentv1.LockRequest, _ ...grpc.CallOption) (*agentv1.LockReply, error) {
@@ -62,13 +62,14 @@ type step struct {
 	after   bool // takes effect after a reboot
 	stays   bool // never takes effect
 	planErr error
-	compare func() error // that Plan fails with
+	compare func() error // returns the error of Plan
 	err     error
 	needs   []string
 	boot    int
 
 	follows []string
-	follow  func() bool // whether, right before its turn, it has something to do
+	follow  func() bool // reports whether it has something to do right before its turn
+	silent  bool        // no follow-up is expected
 }
 
 func (s *step) Name() string    { return s.name }
@@ -92,6 +93,9 @@ func (s *step) Plan(context.Context, *node.Node) (plan.Change, error) {
 
 func (s *step) Follows() []string { return s.follows }
 func (s *step) FollowUp() string {
+	if s.silent {
+		return ""
+	}
 	return "restart, since " + strings.Join(s.follows, " or ") + " changes"
 }
 
@@ -283,8 +287,8 @@ func TestAStepThatARebootDidNotFinishFails(t *testing.T) {
 	}
 }
 
-// What cannot even be compared after a reboot has not been done: nothing that
-// needs it is tried.
+// A step that cannot even be compared after a reboot counts as not done: the steps that
+// need it are not tried.
 func TestInAnOrderedPlanAStepThatCannotBeComparedAfterTheRebootEndsIt(t *testing.T) {
 	m := &machine{}
 	feature, b := &step{name: "feature", needed: true, after: true}, &step{name: "b", needed: true}
@@ -342,13 +346,14 @@ func TestAStepThatFollowsAnother(t *testing.T) {
 		t.Errorf("nothing changes, and yet: %+v, %v", results, err)
 	}
 
-	// It is asked again when its turn comes: what it follows may have left it nothing.
+	// It is compared again when its turn comes: the step that it follows may have left nothing
+	// to do.
 	m = &machine{}
 	results, err = run(t, t.Context(), m, plan.Options{}, config(true), service())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One plan more than usual: those that follow are compared again.
+	// One comparison more than usual: steps that follow others are compared again.
 	check(t, m, results, "changed ok", "plan config, plan service, lock, apply config, plan service, unlock")
 
 	changed, m = true, &machine{}
@@ -357,6 +362,42 @@ func TestAStepThatFollowsAnother(t *testing.T) {
 		t.Errorf("%+v, %v", results, err)
 	}
 	check(t, m, results, "changed changed", "plan config, plan service, lock, apply config, plan service, apply service, unlock")
+}
+
+// A step for which no follow-up is expected does not appear in a dry run. It is compared
+// again nevertheless, if a step that it follows has changed something.
+func TestAStepThatIsExpectedToHaveNothingToDo(t *testing.T) {
+	steps := func(needed bool) []*step {
+		files := &step{name: "files", needed: needed}
+		config := &step{name: "config", follows: []string{"files"}, silent: true, follow: func() bool { return false }}
+		return []*step{files, config}
+	}
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{DryRun: true}, steps(true)...)
+	if err != nil || stateOf(results) != "skipped ok" {
+		t.Errorf("a dry run: %+v, %v", results, err)
+	}
+	m = &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{}, steps(false)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "ok ok", "plan files, plan config")
+	m = &machine{}
+	results, err = run(t, t.Context(), m, plan.Options{}, steps(true)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed ok", "plan files, plan config, lock, apply files, plan config, unlock")
+
+	m = &machine{}
+	both := steps(true)
+	both[1].follow = func() bool { return slices.Contains(m.log, "apply files") }
+	results, err = run(t, t.Context(), m, plan.Options{}, both...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed changed", "plan files, plan config, lock, apply files, plan config, apply config, unlock")
 }
 
 func TestInAnOrderedPlanAFailureEndsIt(t *testing.T) {
@@ -388,7 +429,7 @@ func TestUndoTakesStepsBackLastFirst(t *testing.T) {
 	check(t, m, results, "changed ok changed", "plan undo c, plan undo b, plan undo a, lock, undo c, undo a, unlock")
 }
 
-// onlyForward is a step that cannot be taken back.
+// onlyForward is a step that cannot be undone.
 type onlyForward struct{ plan.Step }
 
 func TestAroundAllThatIsApplied(t *testing.T) {

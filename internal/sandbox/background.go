@@ -14,10 +14,10 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 )
 
-// removedInterval is between two looks whether the state folder is still there.
+// removedInterval is the time between two checks that the state folder still exists.
 const removedInterval = time.Second
 
 // RunBackground is the body of the hidden command `swdt sandbox serve --state
@@ -79,8 +79,8 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	return err
 }
 
-// endWhenRemoved ends a sandbox whose folder somebody deleted: nobody could find
-// it any more to end it.
+// endWhenRemoved ends the sandbox when its folder has been deleted: Status and Down could not find
+// it any more.
 func (f folder) endWhenRemoved(ctx context.Context, stop func()) {
 	tick := time.NewTicker(removedInterval)
 	defer tick.Stop()
@@ -114,8 +114,7 @@ func readKey(path string) (ssh.Signer, error) {
 	return key, nil
 }
 
-// publish writes the node file, then the Info, whose presence says that the
-// sandbox is ready.
+// publish writes the node file, then the Info, whose presence means that the sandbox is ready.
 func (f folder) publish(info Info, hostKey ssh.PublicKey, section string) error {
 	text := NodeFile(info.Name, info.Hostname, f.file(clientKeyFile), hostKey) + section
 	if err := os.WriteFile(f.file(nodeFile), []byte(text), 0o600); err != nil {

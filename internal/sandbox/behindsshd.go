@@ -4,14 +4,13 @@ import (
 	"context"
 	"io"
 
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wine"
 )
 
-// RunShell is the body of the hidden command `swdt sandbox shell --prefix DIR`,
-// which makes any SSH server a Windows node: as OpenSSH's ForceCommand it runs
-// the client's command line (SSH_ORIGINAL_COMMAND) in a Wine prefix and returns
-// its exit code.
+// RunShell is the body of the hidden command `swdt sandbox shell --prefix DIR`, which turns any SSH
+// server into a Windows node: as OpenSSH's ForceCommand it runs the client's command line
+// (SSH_ORIGINAL_COMMAND) in a Wine prefix and returns its exit code.
 func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams) (int, error) {
 	prefix, err := wine.Open(prefixFolder)
 	if err != nil {
@@ -23,9 +22,9 @@ func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams
 	return s.run(ctx, command{line: line, stdin: streams.In, stdout: copied{streams.Out}, stderr: copied{streams.Err}}), nil
 }
 
-// copied hides that a stream is a file: Wine's programs get a pipe instead of it.
-// What boots a prefix hands its files on to the prefix's services, and sshd ends
-// a session only when nobody has its files open any more.
+// copied hides that a stream is a file, so that Wine's programs get a pipe instead. The program
+// that boots a prefix passes its open files on to the prefix's services, and sshd ends a session
+// only when no process has the session's files open any more.
 type copied struct{ io.Writer }
 
 // RunSFTP is the body of the hidden command `swdt sandbox sftp --prefix DIR`, an

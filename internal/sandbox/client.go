@@ -14,11 +14,12 @@ import (
 const (
 	// answerTimeout bounds the SSH handshake with a sandbox that listens.
 	answerTimeout = 10 * time.Second
-	// stopTimeout bounds an orderly end, after which the process is ended.
+	// stopTimeout bounds an orderly end; after it the process is killed.
 	stopTimeout = 20 * time.Second
 )
 
-// answers logs in to the sandbox once.
+// answers returns nil if a client can log in to the sandbox, and otherwise the error of the
+// attempt.
 func (f folder) answers(ctx context.Context, info Info) error {
 	client, err := f.dial(ctx, info)
 	if err != nil {
@@ -52,8 +53,9 @@ func (f folder) dial(ctx context.Context, info Info) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// stop ends the background process, if it lives: by asking, and if it does not
-// listen, by its process id, which is its own for as long as it holds the lock.
+// stop ends the background process, if it is alive. It sends a request. If the process does
+// not answer, stop kills it by its ID, which cannot belong to another process as long as the
+// background process holds the server's lock.
 func (f folder) stop(ctx context.Context) error {
 	info, err := f.running(ctx)
 	if errors.Is(err, ErrNotRunning) {
@@ -79,7 +81,7 @@ func (f folder) stop(ctx context.Context) error {
 	return f.awaitEnd(ctx)
 }
 
-// ask asks the sandbox to end and waits until it has.
+// ask requests the end of the sandbox and waits for it.
 func (f folder) ask(ctx context.Context, info Info) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -90,8 +92,8 @@ func (f folder) ask(ctx context.Context, info Info) error {
 	defer client.Close()
 	stop := context.AfterFunc(ctx, func() { client.Close() })
 	defer stop()
-	// The connection may be cut before the answer is here; what counts is the
-	// end of the process.
+	// The connection may be cut before the answer arrives; only the end of the
+	// process matters.
 	_, _, _ = client.SendRequest(stopRequest, true, nil)
 	return f.awaitEnd(ctx)
 }

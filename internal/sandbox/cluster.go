@@ -10,16 +10,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 )
 
 // clusterFolder is the control plane's state within a sandbox's folder.
 const clusterFolder = "cluster"
 
-// clusterEndLimit bounds the end of a control plane, whose processes are killed.
+// clusterEndLimit bounds the end of a control plane. It is short, since the processes are killed.
 const clusterEndLimit = 10 * time.Second
 
-// What the lab has for a node to join with.
+// The versions of the programs in the lab with which a node joins.
 const (
 	labKubernetes = "1.36.3"
 	labContainerd = "1.7.12"
@@ -36,8 +36,8 @@ func nodeProgramsIn(lab string) nodePrograms {
 	}
 }
 
-// checkCluster says early what a control plane, or a node that joins it, lacks on
-// this machine.
+// checkCluster returns an error if this machine lacks something that a control plane, or a node
+// that joins it, needs. It runs before the sandbox starts.
 func checkCluster() error {
 	binaries, err := controlplane.DefaultBinaries()
 	if err != nil {
@@ -55,7 +55,7 @@ func checkCluster() error {
 	return nil
 }
 
-// wineJoinSection is the part of a Wine node's file that `swdt join` goes by.
+// wineJoinSection returns the part of a Wine node's file that `swdt join` uses.
 func wineJoinSection(name string) (string, error) {
 	binaries, err := controlplane.DefaultBinaries()
 	if err != nil {
@@ -70,8 +70,8 @@ func wineJoinSection(name string) (string, error) {
 	).Replace(wineJoinSectionText), nil
 }
 
-// nodeName is a sandbox's name as that of a Node: all prefixes of a machine have
-// the same host name.
+// nodeName converts a sandbox's name to the name of its Node. It does not use the host name,
+// which all prefixes of a machine share.
 func nodeName(name string) string {
 	return strings.Trim(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "-")
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 )
 
-// A real cluster takes programs that somebody has to build first: that is said
-// before anything is started.
+// A real cluster needs programs that the user must build first. Up reports missing ones before it
+// starts anything.
 func TestAWineClusterNamesWhatIsMissing(t *testing.T) {
 	needWine(t)
 	o := options(t)
@@ -26,7 +26,7 @@ func TestAWineClusterNamesWhatIsMissing(t *testing.T) {
 		touch(t, filepath.Join(lab, "linux", name))
 	}
 	if err := controlplane.Check(filepath.Join(lab, "linux")); err != nil {
-		t.Skip(err) // another system than Linux
+		t.Skip(err) // not Linux
 	}
 	_, err := sandbox.Up(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "make lab") || !strings.Contains(err.Error(), "containerd-") {
@@ -47,8 +47,7 @@ func touch(t *testing.T, path string) {
 	}
 }
 
-// The node file of a Wine node with a cluster is all that `swdt join` needs beside
-// the kubeconfig.
+// Beside the kubeconfig, `swdt join` needs only the node file of a Wine node with a cluster.
 func TestAWineNodeJoinsWithItsNodeFile(t *testing.T) {
 	needWine(t)
 	if binaries, err := controlplane.DefaultBinaries(); err != nil {

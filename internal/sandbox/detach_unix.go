@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach lets the process outlive the terminal it was started from.
+// detach makes the process outlive the terminal that it is started from.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,18 +1,18 @@
-// Package sandbox gives a Windows node to try everything on, without Windows.
+// Package sandbox provides a stand-in for a Windows node, without Windows.
 //
 // A sandbox is a background process of swdt itself: an SSH and SFTP server on
 // loopback that behaves as Win32-OpenSSH does, in front of one of two machines
 // (see drivers):
 //
-//   - simulated: an in-memory Windows (package host/simulated) that runs the
+//   - simulated: an in-memory Windows (package platform/simulated) that runs the
 //     real agent's code. No dependencies, every OS.
 //   - wine: a Wine prefix in which the real swdt-agent.exe, a real Service
 //     Control Manager and real services run. Linux.
 //
 // Up, Status and Down manage such processes, each in a state folder of its own.
-// The process holds a lock on its folder for as long as it lives, so that state
-// left behind by a crash is told from a running sandbox without guessing, and
-// nobody ever signals a stranger that inherited its process id.
+// The process holds a lock on its folder for as long as it lives. So the state
+// that a crash left behind is reliably distinguished from a running sandbox, and
+// swdt never signals an unrelated process that got the same process ID.
 //
 // Serve is the same server in the caller's process, for tests.
 package sandbox

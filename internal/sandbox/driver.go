@@ -7,18 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// driver makes the Windows behind a sandbox.
+// driver creates the Windows machine behind a sandbox.
 type driver struct {
 	name string
-	// check says early what this machine lacks for what is asked of the driver.
+	// check returns an error if this machine lacks something that the request
+	// needs. It runs before anything is started.
 	check func(request) error
-	// start makes the machine, within the background process.
+	// start creates the machine, within the background process.
 	start func(context.Context, folder, request, agentbin.Agent, *slog.Logger) (running, error)
-	// clean ends what a crashed background process may have left running.
+	// clean ends the processes that a crashed background process may have left.
 	clean func(context.Context, folder) error
 }
 
@@ -26,14 +27,14 @@ type driver struct {
 type running struct {
 	machine    machine
 	prefix     string
-	kubeconfig string // of the cluster that was asked for
+	kubeconfig string // of the cluster, if one was requested
 	section    string // the part of the node file after the credentials
 	close      func()
 }
 
 func drivers() []driver { return []driver{simulatedDriver(), wineDriver()} }
 
-// Drivers are the names of all drivers, the default first.
+// Drivers returns the names of all drivers, the default first.
 func Drivers() []string {
 	var names []string
 	for _, d := range drivers() {
@@ -68,7 +69,7 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 		Hostname: r.Name,
 		Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
 		Programs: []simulated.Program{otherAgent(agent.Hash)},
-		Internet: true, // Chocolatey's packages are made up, but can be installed
+		Internet: true, // Chocolatey's packages are fictitious, but can be installed
 		Pods:     r.Pods,
 		Log:      log,
 	}
@@ -85,7 +86,7 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 	if err != nil {
 		return running{}, err
 	}
-	options.Preset = simulated.Minimal // what is to join is no node yet
+	options.Preset = simulated.Minimal // a machine that will join is not a node yet
 	m := simulated.New(options)
 	return running{
 		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), section: section,

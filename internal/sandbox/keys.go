@@ -9,7 +9,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// NewKey makes an SSH key pair, and the private key's file in OpenSSH's format.
+// NewKey creates an SSH key pair. It returns the key, and the private key's file in OpenSSH's
+// format.
 func NewKey(comment string) (ssh.Signer, []byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

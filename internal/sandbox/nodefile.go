@@ -7,8 +7,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// NodeFile is the beginning of a node file for a sandbox: how it is reached. It
-// works as it is with -c.
+// NodeFile returns the beginning of a node file for a sandbox: its name and credentials. This part
+// alone already works with -c.
 func NodeFile(name, hostname, privateKey string, hostKey ssh.PublicKey) string {
 	return strings.NewReplacer(
 		"NAME", strconv.Quote(name),
@@ -32,8 +32,7 @@ spec:
     hostKey: FINGERPRINT
 `
 
-// ownSection shows, in comments, what a node without sample binaries can be used
-// for.
+// ownSection shows, in comments, the uses of a node without sample binaries.
 const ownSection = `
   # What "swdt setup" brings about:
   #

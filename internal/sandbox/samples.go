@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
 // samplesFolder holds the sample binaries, in a sandbox's folder.
 const samplesFolder = "binaries"
 
-// samples are what a simulated node's file pushes: newer versions of what the node
-// runs, and a kubelet that crashes, to put in the place of the good one.
+// samples returns the binaries that a simulated node's file pushes: newer versions of the node's
+// programs, and a kubelet that crashes, as a replacement for the good one.
 func samples() map[string]simulated.BinarySpec {
 	const size = 256 << 10
 	return map[string]simulated.BinarySpec{
@@ -23,8 +23,7 @@ func samples() map[string]simulated.BinarySpec {
 	}
 }
 
-// writeSamples writes the sample binaries and returns the part of the node file
-// that has a use for them.
+// writeSamples writes the sample binaries and returns the part of the node file that uses them.
 func writeSamples(f folder) (section string, err error) {
 	folder := f.file(samplesFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

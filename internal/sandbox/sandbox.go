@@ -23,26 +23,25 @@ import (
 )
 
 const (
-	// DefaultName is the sandbox that is meant when none is named.
+	// DefaultName is the name of the sandbox if the user gives none.
 	DefaultName = "sandbox"
 	// DefaultDriver needs nothing but swdt.
 	DefaultDriver = "simulated"
-	// MostPods are more than a Windows node runs.
+	// MostPods bounds the pods of a simulated node; a Windows node runs fewer.
 	MostPods = 1000
 )
 
-// ErrNotRunning is returned for a sandbox that does not run.
+// ErrNotRunning is the error for a sandbox that does not run.
 var ErrNotRunning = errors.New("no such sandbox runs")
 
-// RequestError is an option that makes no sense, whatever runs.
+// RequestError is the error for an invalid option, regardless of what runs.
 type RequestError struct{ text string }
 
 func (e *RequestError) Error() string { return e.text }
 
 func requestf(format string, args ...any) error { return &RequestError{fmt.Sprintf(format, args...)} }
 
-// Options name a sandbox and say what it is made of. The zero value is the
-// default sandbox.
+// Options have the name of a sandbox and its settings. The zero value is the default sandbox.
 type Options struct {
 	Name     string // default: DefaultName; Status: all
 	Driver   string // simulated or wine; default: DefaultDriver
@@ -51,36 +50,36 @@ type Options struct {
 	Shell string
 	// Port to listen on; 0 chooses a free one.
 	Port int
-	// Cluster asks for a control plane that the node can join, too.
+	// Cluster also requests a control plane that the node can join.
 	Cluster bool
-	// Pods that run on a simulated node; default 1.
+	// Pods is the number of pods that run on a simulated node; default 1.
 	Pods int
-	// Executable is the swdt that runs in the background; default: this one.
+	// Executable is the swdt that runs in the background; default: this program.
 	Executable string
 }
 
-// Info is a running sandbox, in the form `swdt sandbox up -o json` prints it.
+// Info describes a running sandbox, in the form that `swdt sandbox up -o json` prints.
 type Info struct {
 	Name     string `json:"name"`
 	Driver   string `json:"driver"`
 	Hostname string `json:"hostname"` // host:port of the SSH server
-	// Config is the path of a node file that works at once with -c.
+	// Config is the path of a node file that works with -c without changes.
 	Config string `json:"config"`
-	// Prefix is the Wine prefix, of a sandbox that has one.
-	Prefix string `json:"prefix,omitempty"`
-	// Kubeconfig is the administrator's, of a sandbox with a cluster.
-	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Pods run on it, where it was asked for a number of them.
-	Pods int `json:"pods,omitempty"`
-	// Shell is the default shell of its SSH server, if it was asked for.
-	Shell string `json:"shell,omitempty"`
-	// PID, Started and Log tell about the background process.
+	// Prefix is the Wine prefix, if the sandbox has one.
+	Prefix string `json:"prefix"`
+	// Kubeconfig is the administrator's kubeconfig, if the sandbox has a cluster.
+	Kubeconfig string `json:"kubeconfig"`
+	// Pods is the number of pods, if the user requested one.
+	Pods int `json:"pods"`
+	// Shell is the default shell of its SSH server, if the user requested one.
+	Shell string `json:"shell"`
+	// PID, Started and Log describe the background process.
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 	Log     string    `json:"log"`
 }
 
-// port is what its SSH server listens on.
+// port returns the port of its SSH server.
 func (i Info) port() int {
 	_, text, err := net.SplitHostPort(i.Hostname)
 	if err != nil {
@@ -90,7 +89,7 @@ func (i Info) port() int {
 	return port
 }
 
-// DefaultStateDir is where sandboxes live unless told otherwise.
+// DefaultStateDir returns the default folder for the state of sandboxes.
 func DefaultStateDir() (string, error) {
 	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "swdt", "sandbox"), nil
@@ -159,8 +158,8 @@ func validName(name string) bool {
 	return name != "" && len(name) <= 63 && name[0] != '-' && strings.IndexFunc(name, func(r rune) bool { return !ok(r) }) < 0
 }
 
-// Up starts a sandbox, waits until its SSH server answers, and returns what
-// there is to know about it. A sandbox that runs already is left as it is.
+// Up starts a sandbox, waits until its SSH server answers, and returns its Info. It does not change
+// a sandbox that is already running.
 func Up(ctx context.Context, o Options) (Info, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -191,7 +190,8 @@ func Up(ctx context.Context, o Options) (Info, error) {
 	return info, f.answers(ctx, info)
 }
 
-// existing is the sandbox that runs already, else ErrNotRunning.
+// existing returns the running sandbox. It returns ErrNotRunning if the sandbox does not
+// run, and another error if it runs with other settings than o.
 func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	info, err := f.running(ctx)
 	if err != nil {
@@ -214,7 +214,7 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 		return Info{}, fmt.Errorf("sandbox %s runs already, with shell %s: %s, or use another --name", f.name, cmp.Or(info.Shell, string(shellCmd)), down)
 	}
 	if err := f.answers(ctx, info); err != nil {
-		// It may have ended at this moment.
+		// The sandbox may just have ended.
 		if _, gone := f.running(ctx); errors.Is(gone, ErrNotRunning) {
 			return Info{}, gone
 		}
@@ -223,8 +223,8 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	return info, nil
 }
 
-// Status lists the running sandboxes, sorted by name: the one that is named, or
-// all below the state folder. What a crashed sandbox left behind is cleaned up.
+// Status lists the running sandboxes, sorted by name: the one with the given name, or all below the
+// state folder. It cleans up after crashed sandboxes.
 func Status(ctx context.Context, o Options) ([]Info, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -253,8 +253,8 @@ func Status(ctx context.Context, o Options) ([]Info, error) {
 	return list, nil
 }
 
-// Running lists the sandboxes of the default folder that run, sorted by name. It
-// neither waits nor cleans up, and returns none if it cannot look.
+// Running lists the running sandboxes of the default folder, sorted by name. It neither waits nor
+// cleans up, and returns none if it cannot read the folder.
 func Running() []Info {
 	stateDir, err := DefaultStateDir()
 	if err != nil {
@@ -308,8 +308,8 @@ func sandboxesIn(stateDir string) ([]string, error) {
 	return names, nil
 }
 
-// Down ends a sandbox and removes its state, also what a crashed one left. It is
-// ErrNotRunning where there is neither.
+// Down ends a sandbox and removes its state, also the state that a crashed sandbox left
+// behind. It returns ErrNotRunning if there is no such state.
 func Down(ctx context.Context, o Options) error {
 	o, err := o.complete()
 	if err != nil {
@@ -336,7 +336,7 @@ func Down(ctx context.Context, o Options) error {
 	return f.clean(ctx)
 }
 
-// launch starts the background process and waits until it says that it is ready.
+// launch starts the background process and waits until it reports that it is ready.
 func (f folder) launch(ctx context.Context, o Options) (Info, error) {
 	executable := o.Executable
 	if executable == "" {
@@ -366,7 +366,7 @@ func (f folder) launch(ctx context.Context, o Options) (Info, error) {
 		return Info{}, fmt.Errorf("start the sandbox: %w", err)
 	}
 	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }() // no zombie where the caller lives on
+	go func() { cmd.Wait(); close(exited) }() // leaves no zombie if the caller keeps running
 	info, err := awaitReady(ctx, reader)
 	if err != nil {
 		cmd.Process.Kill()
@@ -376,7 +376,7 @@ func (f folder) launch(ctx context.Context, o Options) (Info, error) {
 	return info, nil
 }
 
-// describe adds the end of the log to why the background process failed.
+// describe adds the end of the log to the error of the background process.
 func (f folder) describe(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("start the sandbox: %w", err)

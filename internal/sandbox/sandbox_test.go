@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
-// background is this test binary as the process behind a sandbox: as swdt does,
-// it is called with `sandbox serve --state DIR`.
+// background runs this test binary as the process behind a sandbox, which Up starts with the
+// arguments `sandbox serve --state DIR`.
 func background(args []string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := sandbox.RunBackground(context.Background(), args[len(args)-1], standIn(), os.Stdout, log); err != nil {
@@ -169,7 +169,7 @@ func TestItEndsWhenItsFolderIsDeleted(t *testing.T) {
 	awaitEnd(t, info.PID)
 }
 
-// kill ends a process the hard way; the sandbox's lock ends with it.
+// kill kills a process, which also releases the sandbox's lock.
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	process, err := os.FindProcess(pid)
@@ -182,8 +182,8 @@ func kill(t *testing.T, pid int) {
 	awaitEnd(t, pid)
 }
 
-// awaitEnd waits until a process is gone. It is this one's child, and reaped:
-// from then on there is no such process. (A PID is not used again that soon.)
+// awaitEnd waits until a process is gone. It is a child of this process, which reaps it; after that
+// no process has the PID. (The kernel does not use a PID again that soon.)
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 	process, err := os.FindProcess(pid)

@@ -20,9 +20,9 @@ func TestSCP(t *testing.T) {
 	scpWritesInPlace(t, s.address, s.keyFile, func() ([]byte, error) { return s.machine.ReadFile(`C:\file.bin`) })
 }
 
-// scpWritesInPlace copies files with OpenSSH's scp onto a new name, a shorter file
-// and a longer one. It truncates when all is written, and has some megabytes on
-// their way at a time.
+// scpWritesInPlace copies files with OpenSSH's scp to a new name, over a shorter file and over a
+// longer one. scp truncates the file when all data is written, and sends some megabytes before it
+// waits for answers.
 func scpWritesInPlace(t *testing.T, address, key string, written func() ([]byte, error)) {
 	scp, err := exec.LookPath("scp")
 	if err != nil {
@@ -35,7 +35,7 @@ func scpWritesInPlace(t *testing.T, address, key string, written func() ([]byte,
 	content := make([]byte, 80<<20)
 	rand.Read(content[:1<<20])
 	for n := 1 << 20; n < len(content); n *= 2 {
-		copy(content[n:], content[1:n]) // cheaper than random, and no block is as another
+		copy(content[n:], content[1:n]) // cheaper than random data, and no two blocks are equal
 	}
 	for _, size := range []int{70 << 20, 80 << 20, 5<<20 + 1} {
 		local := filepath.Join(t.TempDir(), "file.bin")

@@ -14,39 +14,37 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// Administrator is the user that a sandbox lets in.
+// Administrator is the only user that can log in to a sandbox.
 const Administrator = "Administrator"
 
-// serverVersion is in the form of Win32-OpenSSH's.
+// serverVersion has the form of Win32-OpenSSH's version.
 const serverVersion = "OpenSSH_for_Windows_9.5 swdt-sandbox"
 
-// stopRequest is the SSH global request by which Down ends a sandbox. Only who
-// may log in can send it.
+// stopRequest is the SSH global request by which Down ends a sandbox. Only a client that has logged
+// in can send it.
 const stopRequest = "stop@swdt.dev"
 
-// ServerOptions are the SSH server in front of a simulated machine.
+// ServerOptions are the settings of the SSH server in front of a simulated machine.
 type ServerOptions struct {
-	// Machine is what clients reach. Package sandbox's AgentMain makes it run
-	// an agent.
+	// Machine is the machine that clients reach. AgentMain makes it run an agent.
 	Machine *simulated.Machine
 	// HostKey identifies the server; NewKey makes one.
 	HostKey ssh.Signer
-	// AuthorizedKeys and Password (if not empty) let Administrator in.
+	// Administrator can log in with AuthorizedKeys and Password (if not empty).
 	AuthorizedKeys []ssh.PublicKey
 	Password       string
 	// Shell is the default shell: cmd (default) or powershell.
 	Shell string
-	// NoSFTP leaves the SFTP subsystem out, as some nodes do.
+	// NoSFTP leaves out the SFTP subsystem, which some nodes lack.
 	NoSFTP bool
 	Log    *slog.Logger // nil: nothing is logged
 }
 
-// Serve answers SSH on the listener, as a Windows node does, until ctx ends;
-// then it cuts every connection. While the machine is down (a reboot),
-// connections are cut and new ones refused.
+// Serve answers SSH on the listener, as a Windows node does, until ctx ends; then it cuts every
+// connection. While the machine is down (a reboot), Serve cuts connections and refuses new ones.
 func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
 	shell, err := parseShell(o.Shell)
 	if err != nil {
@@ -63,20 +61,20 @@ func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
 	return s.serve(ctx, listener)
 }
 
-// machine is the Windows behind the SSH server.
+// machine is the Windows machine behind the SSH server.
 type machine interface {
 	// up returns a context that ends when the machine goes down, or false while
 	// it is down.
 	up() (context.Context, bool)
-	// session begins what one SSH channel does on the machine. All that was
-	// started through it ends with it.
+	// session begins the session of one SSH channel. All processes that were
+	// started through it end with it.
 	session() (session, error)
 }
 
 // session is one channel's view of a machine.
 type session interface {
-	// run runs a command line as sshd hands it to the default shell and returns
-	// its exit code; with an empty line it is the shell itself.
+	// run runs a command line as sshd passes it to the default shell, and returns
+	// its exit code. If the line is empty, run runs the shell itself.
 	run(ctx context.Context, c command) int
 	disk() disk
 	close()
@@ -135,8 +133,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// connect cuts connections to a machine that is down, and those that are open
-// when it goes down.
+// connect refuses connections while the machine is down, and cuts the open ones when it goes down.
 func (s *server) connect(ctx gssh.Context, conn net.Conn) net.Conn {
 	up, ok := s.machine.up()
 	if !ok {
@@ -167,7 +164,7 @@ func (s *server) stop(gssh.Context, *gssh.Server, *ssh.Request) (bool, []byte) {
 	return true, nil
 }
 
-// handle is one exec or shell channel.
+// handle serves one exec or shell channel.
 func (s *server) handle(channel gssh.Session) {
 	session, err := s.machine.session()
 	if err != nil {
@@ -197,7 +194,7 @@ func (s *server) serveSFTP(channel gssh.Session) {
 		return
 	}
 	defer session.close()
-	code := 0 // scp fails where it gets none
+	code := 0 // scp fails without an exit code
 	if err := serveSFTP(stdio{channel, channel}, session.disk()); err != nil {
 		s.log.Warn("SFTP ended", "err", err)
 		code = 255

@@ -19,16 +19,16 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// standIn is an agent for tests: its bytes are not the real agent's, but what
-// runs when they are started is.
+// standIn returns an agent for tests. Its bytes are not the real agent's, but starting them runs
+// the real agent's code.
 func standIn() agentbin.Agent {
 	return agentbin.FromBytes(simulated.Binary(simulated.BinarySpec{Name: "swdt-agent"}))
 }
@@ -99,7 +99,7 @@ func (s *sandboxed) client(t *testing.T) *ssh.Client {
 	return client
 }
 
-// output is a command's stdout, stderr and exit code.
+// output runs a command and returns its stdout, stderr and exit code.
 func output(t *testing.T, client *ssh.Client, line string) (stdout, stderr string, code int) {
 	t.Helper()
 	session, err := client.NewSession()
@@ -375,8 +375,8 @@ func (s *sandboxed) processes(t *testing.T) (names []string) {
 // awaitGone waits until no process of that name is left.
 func (s *sandboxed) awaitGone(t *testing.T, name string) {
 	t.Helper()
-	h := s.machine.Process("test")
-	list, err := h.Processes.List(t.Context())
+	windows := s.machine.Process("test")
+	list, err := windows.Processes.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +384,7 @@ func (s *sandboxed) awaitGone(t *testing.T, name string) {
 		if p.Name != name {
 			continue
 		}
-		handle, err := h.Processes.Open(p.PID)
+		handle, err := windows.Processes.Open(p.PID)
 		if err != nil {
 			continue // gone in between
 		}

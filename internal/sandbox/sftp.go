@@ -14,16 +14,16 @@ import (
 
 	"github.com/pkg/sftp"
 
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// disk is what the SFTP server needs of a machine's files; the methods are those
-// of host.Files.
+// disk has the file operations that the SFTP server needs; the methods are those of platform.Files.
 type disk interface {
-	Stat(path string) (host.FileInfo, error)
-	List(path string) ([]host.FileInfo, error)
+	Stat(path string) (platform.FileInfo, error)
+	List(path string) ([]platform.FileInfo, error)
 	Open(path string) (io.ReadSeekCloser, error)
-	Create(path string, mode host.CreateMode) (host.WriteFile, error)
+	Create(path string, mode platform.CreateMode) (platform.WriteFile, error)
 	Rename(from, to string, replace bool) error
 	Remove(path string) error
 	MakeFolder(path string) error
@@ -38,9 +38,9 @@ type sftpHandlers struct {
 	written map[string]*written // by path in lower case
 }
 
-// windowsPath turns SFTP's /C:/folder/file into C:\folder\file. Package sftp has
-// put the start folder before a relative path; C:/file, which Win32-OpenSSH
-// takes as absolute, is then found in the middle.
+// windowsPath converts SFTP's /C:/folder/file to C:\folder\file. Package sftp puts the start folder
+// in front of a relative path. Win32-OpenSSH treats C:/file as absolute, so windowsPath also finds
+// the drive in the middle.
 func windowsPath(p string) (string, error) {
 	parts := strings.Split(strings.Trim(p, "/"), "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -55,14 +55,14 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z'
 }
 
-// sftpError gives an error the SFTP status that Win32-OpenSSH would send.
+// sftpError converts an error to the SFTP status that Win32-OpenSSH would send.
 func sftpError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, host.ErrNotExist):
+	case errors.Is(err, fault.ErrNotExist):
 		return sftp.ErrSSHFxNoSuchFile
-	case errors.Is(err, host.ErrPermission), errors.Is(err, host.ErrInUse), errors.Is(err, host.ErrReadOnly):
+	case errors.Is(err, fault.ErrPermission), errors.Is(err, fault.ErrInUse), errors.Is(err, fault.ErrReadOnly):
 		return sftp.ErrSSHFxPermissionDenied
 	}
 	return err
@@ -102,8 +102,8 @@ func (r *readerAt) ReadAt(b []byte, offset int64) (int, error) {
 
 func (r *readerAt) Close() error { return r.file.Close() }
 
-// Filewrite opens a file for writing. Without "truncate" it is written in place,
-// as scp does since OpenSSH 9.
+// Filewrite opens a file for writing. Without the flag "truncate" the client writes in place, as
+// scp does since OpenSSH 9.
 func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
@@ -120,24 +120,25 @@ func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	case flags.Append:
 		return nil, sftp.ErrSSHFxOpUnsupported
 	}
-	mode := host.CreateAppend
+	mode := platform.CreateAppend
 	switch {
 	case flags.Creat && flags.Excl:
-		mode = host.CreateNew
+		mode = platform.CreateNew
 	case flags.Trunc || !exists:
-		mode = host.CreateTruncate
+		mode = platform.CreateTruncate
 	}
 	return h.open(p, mode)
 }
 
-// writable is what the files of every disk are beyond host.WriteFile.
+// writable has the methods for writing in place, which the files of every disk have beside those of
+// platform.WriteFile.
 type writable interface {
 	io.WriterAt
 	io.Closer
 	Truncate(size int64) error
 }
 
-func (h *sftpHandlers) open(p string, mode host.CreateMode) (*written, error) {
+func (h *sftpHandlers) open(p string, mode platform.CreateMode) (*written, error) {
 	created, err := h.disk.Create(p, mode)
 	if err != nil {
 		return nil, sftpError(err)
@@ -175,8 +176,8 @@ func (w *written) Close() error {
 	return sftpError(w.file.Close())
 }
 
-// truncate goes through the client's own handle, where it has one, since Windows
-// lets nobody else write then. scp ends with it.
+// truncate uses the client's own handle if the client has the file open, since Windows then lets no
+// other handle write. scp truncates each file at the end.
 func (h *sftpHandlers) truncate(p string, size uint64) error {
 	if size > math.MaxInt64 {
 		return sftp.ErrSSHFxFailure
@@ -190,14 +191,14 @@ func (h *sftpHandlers) truncate(p string, size uint64) error {
 	if _, err := h.disk.Stat(p); err != nil {
 		return sftpError(err)
 	}
-	w, err := h.open(p, host.CreateAppend)
+	w, err := h.open(p, platform.CreateAppend)
 	if err != nil {
 		return err
 	}
 	return errors.Join(sftpError(w.file.Truncate(int64(size))), w.Close())
 }
 
-// Filecmd does what changes the tree.
+// Filecmd carries out the requests that change the tree of folders or a file's attributes.
 func (h *sftpHandlers) Filecmd(r *sftp.Request) error {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
@@ -218,7 +219,7 @@ func (h *sftpHandlers) Filecmd(r *sftp.Request) error {
 	return sftp.ErrSSHFxOpUnsupported
 }
 
-// setAttributes knows the size and the time; permission bits mean nothing on
+// setAttributes sets the size and the time; it ignores permission bits, which have no meaning on
 // Windows.
 func (h *sftpHandlers) setAttributes(p string, set sftp.FileAttrFlags, to *sftp.FileStat) error {
 	if set.Size {
@@ -260,8 +261,8 @@ func (h *sftpHandlers) remove(p string, folder bool) error {
 	return sftpError(h.disk.Remove(p))
 }
 
-// makeFolder makes one folder: as mkdir does, unlike host.Files, it fails where
-// the folder exists or its parent does not.
+// makeFolder creates one folder. Like mkdir and unlike platform.Files, it fails if the folder
+// exists or its parent does not.
 func (h *sftpHandlers) makeFolder(p string) error {
 	if _, err := h.disk.Stat(p); err == nil {
 		return sftp.ErrSSHFxFailure
@@ -296,13 +297,13 @@ func (h *sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	return nil, sftp.ErrSSHFxOpUnsupported
 }
 
-// root is the folder above the drives.
+// root lists or describes the folder above the drives.
 func (h *sftpHandlers) root(method string) (sftp.ListerAt, error) {
 	switch method {
 	case "Stat":
-		return listing{fileInfo{"/", host.FileInfo{Folder: true}}}, nil
+		return listing{fileInfo{"/", platform.FileInfo{Folder: true}}}, nil
 	case "List":
-		return listing{fileInfo{"C:", host.FileInfo{Folder: true}}}, nil
+		return listing{fileInfo{"C:", platform.FileInfo{Folder: true}}}, nil
 	}
 	return nil, sftp.ErrSSHFxOpUnsupported
 }
@@ -333,10 +334,10 @@ func (l listing) ListAt(into []os.FileInfo, offset int64) (int, error) {
 	return n, nil
 }
 
-// fileInfo is a host.FileInfo as an os.FileInfo.
+// fileInfo is a platform.FileInfo as an os.FileInfo.
 type fileInfo struct {
 	name string
-	info host.FileInfo
+	info platform.FileInfo
 }
 
 func (f fileInfo) Name() string       { return f.name }
@@ -345,7 +346,7 @@ func (f fileInfo) ModTime() time.Time { return f.info.Modified }
 func (f fileInfo) IsDir() bool        { return f.info.Folder }
 func (f fileInfo) Sys() any           { return nil }
 
-// Mode has the bits that Win32-OpenSSH makes up.
+// Mode returns the permission bits that Win32-OpenSSH invents.
 func (f fileInfo) Mode() fs.FileMode {
 	switch {
 	case f.info.Link:

@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// shellKind is the SSH server's default shell, which every command line goes
-// through.
+// shellKind is the kind of the SSH server's default shell, which runs every command line.
 type shellKind string
 
 const (
@@ -23,7 +23,7 @@ const (
 	shellPowerShell shellKind = "powershell"
 )
 
-// profileFolder is where a session begins.
+// profileFolder is the working directory of a new session.
 const profileFolder = `C:\Users\` + Administrator
 
 func parseShell(s string) (shellKind, error) {
@@ -36,18 +36,19 @@ func parseShell(s string) (shellKind, error) {
 	return "", fmt.Errorf("shell %q: the sandbox has cmd and powershell", s)
 }
 
-// shell plays the default shell of a simulated machine: it knows as much of
-// either language as tools that log in need (lists of commands, quotes,
-// redirections to nowhere), a few built-in commands, and runs everything else as
+// shell imitates the default shell of a simulated machine, which is cmd or PowerShell. It
+// supports the part of the shell's language that tools which log in need (lists of commands,
+// quotes, redirections to nowhere) and a few built-in commands, and runs everything else as
 // a program of the machine.
 type shell struct {
 	kind shellKind
 	disk disk
-	// program runs a program of the machine to its end: host.Processes.Run.
-	program func(context.Context, host.Command) (exitCode int, err error)
-	// builtin runs a further command of this machine's shell, if it has it.
+	// program runs a program of the machine to its end: platform.Processes.Run.
+	program func(context.Context, platform.Command) (exitCode int, err error)
+	// builtin runs a further built-in command of this machine's shell. ok reports
+	// whether the shell has the command.
 	builtin func(ctx context.Context, s *shell, words []string) (code int, ok bool)
-	// about is what an interactive user is told.
+	// about is the text that an interactive user gets at the start.
 	about string
 	command
 }
@@ -119,7 +120,7 @@ func (s *shell) runLine(ctx context.Context, line string) int {
 	return code
 }
 
-// runWords runs one command; exit is whether it was the last of the shell.
+// runWords runs one command; exit reports whether the command ends the shell.
 func (s *shell) runWords(ctx context.Context, words []string, text string) (code int, exit bool) {
 	sub, words := s.redirect(words)
 	if len(words) == 0 {
@@ -135,7 +136,7 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 		}
 		return code, true
 	case "echo", "write-output":
-		if s.kind == shellCmd { // cmd prints what was typed, quotes and all
+		if s.kind == shellCmd { // cmd prints the text as typed, including the quotes
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.TrimSpace(strings.TrimSpace(text)[len("echo"):]))
 		} else {
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.Join(args, "\r\n"))
@@ -152,7 +153,8 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	return sub.runProgram(ctx, words), false
 }
 
-// redirect takes redirections off the words: to nowhere, or stderr to stdout.
+// redirect removes redirections (to nowhere, or of stderr to stdout) from the words, and returns a
+// shell that applies them.
 func (s *shell) redirect(words []string) (*shell, []string) {
 	sub := *s
 	var rest []string
@@ -197,13 +199,13 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 	if rest, relative := strings.CutPrefix(strings.ReplaceAll(name, "/", `\`), `.\`); relative {
 		name = profileFolder + `\` + rest
 	}
-	code, err := s.program(ctx, host.Command{
+	code, err := s.program(ctx, platform.Command{
 		Path: name, Args: args, Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,
 	})
 	switch {
-	case errors.Is(err, host.ErrNotExist):
+	case errors.Is(err, fault.ErrNotExist):
 		return s.notFound(name)
-	case errors.Is(err, host.ErrPermission):
+	case errors.Is(err, fault.ErrPermission):
 		fmt.Fprint(s.stderr, "Access is denied.\r\n")
 		return 1
 	case err != nil:
@@ -213,7 +215,7 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 	return code
 }
 
-// notFound says what Windows says, and returns what its sshd then returns.
+// notFound prints the error message of Windows, and returns the exit code of its sshd.
 func (s *shell) notFound(name string) int {
 	if s.kind == shellPowerShell {
 		fmt.Fprintf(s.stderr, "%[1]s : The term '%[1]s' is not recognized as the name of a cmdlet, function, script file, or operable \r\n"+

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/agent"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // AgentMain makes a simulated machine run the real agent's code for the
@@ -18,20 +18,20 @@ import (
 //
 //	simulated.New(simulated.Options{Agent: &simulated.Agent{Hash: hash, Main: sandbox.AgentMain(hash)}})
 func AgentMain(hash string) simulated.AgentMain {
-	return func(ctx context.Context, h *host.Host, executable string, args []string,
+	return func(ctx context.Context, p *platform.Platform, executable string, args []string,
 		stdin io.Reader, stdout, stderr io.Writer) int {
-		return agent.Main(ctx, agent.Machine{Host: h, Executable: executable, Hash: hash}, args, stdin, stdout, stderr)
+		return agent.Main(ctx, agent.Machine{Platform: p, Executable: executable, Hash: hash}, args, stdin, stdout, stderr)
 	}
 }
 
-// otherAgent answers for agents that are not this build's, which a simulated
-// machine cannot run: it has the agent's code within itself.
+// otherAgent is the program that runs in place of an agent of another build. A simulated
+// machine cannot run such an agent: it contains the code of this build's agent only.
 func otherAgent(hash string) simulated.Program {
 	return simulated.Program{
 		Name: "another swdt-agent",
 		Match: func(image *simulated.Image) bool {
 			ours := strings.EqualFold(image.SHA256(), hash)
-			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // uploaded, it has a longer one
+			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // an uploaded file has a longer name
 			agent := strings.TrimSuffix(layout.AgentName, ".exe")
 			return !ours && strings.HasPrefix(strings.ToLower(name), agent)
 		},
@@ -42,7 +42,7 @@ func otherAgent(hash string) simulated.Program {
 	}
 }
 
-// simulatedMachine is an in-memory Windows behind the SSH server.
+// simulatedMachine is an in-memory Windows machine behind the SSH server.
 type simulatedMachine struct {
 	machine *simulated.Machine
 	shell   shellKind
@@ -50,8 +50,8 @@ type simulatedMachine struct {
 
 func (m *simulatedMachine) up() (context.Context, bool) { return m.machine.Up() }
 
-// session gives the channel a process of its own, sshd's child, whose end takes
-// everything along that was run through it.
+// session creates a process for the channel, a child of sshd. When that process ends, everything
+// that was run through it ends too.
 func (m *simulatedMachine) session() (session, error) {
 	if _, ok := m.machine.Up(); !ok {
 		return nil, errors.New("the machine is down")
@@ -65,19 +65,19 @@ type simulatedSession struct {
 }
 
 func (s *simulatedSession) run(ctx context.Context, c command) int {
-	h := s.process.Host
+	p := s.process.Platform
 	shell := &shell{
-		kind: s.shell, disk: h.Files, program: h.Processes.Run, builtin: s.builtin, command: c,
+		kind: s.shell, disk: p.Files, program: p.Processes.Run, builtin: s.builtin, command: c,
 		about: "a simulated Windows, held in memory; it knows a few commands (echo, ver, cmd, hostname, whoami)",
 	}
 	return shell.run(ctx)
 }
 
-// builtin is what comes with Windows and is not a program of the machine.
+// builtin runs the commands that are part of Windows and not programs of the machine.
 func (s *simulatedSession) builtin(ctx context.Context, sub *shell, words []string) (int, bool) {
 	switch strings.TrimSuffix(strings.ToLower(words[0]), ".exe") {
 	case "ver":
-		facts, err := s.process.Host.Machine.Facts(ctx)
+		facts, err := s.process.Platform.Machine.Facts(ctx)
 		if err != nil {
 			return 1, true
 		}
@@ -87,5 +87,5 @@ func (s *simulatedSession) builtin(ctx context.Context, sub *shell, words []stri
 	return 0, false
 }
 
-func (s *simulatedSession) disk() disk { return s.process.Host.Files }
+func (s *simulatedSession) disk() disk { return s.process.Platform.Files }
 func (s *simulatedSession) close()     { s.process.Kill() }

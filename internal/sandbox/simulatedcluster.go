@@ -8,16 +8,16 @@ import (
 	"strings"
 	"time"
 
-	clustersim "github.com/swdt-dev/swdt/internal/cluster/simulated"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	clustersim "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
-// What the simulated cluster's node is to run.
+// The versions that the simulated cluster's node will run.
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
 	simulatedContainerd = "2.2.1"
-	// simulatedNodeGrace is shorter than Kubernetes' 40 s, so that nobody waits for
-	// long to join the machine again.
+	// simulatedNodeGrace is shorter than Kubernetes' 40 s, so that a user need not
+	// wait for long to join the machine again.
 	simulatedNodeGrace = 5 * time.Second
 )
 
@@ -27,8 +27,8 @@ const (
 	mirrorFolder   = "mirror"
 )
 
-// startSimulatedCluster starts a control plane in memory, and lays out the
-// programs that a simulated machine joins it with.
+// startSimulatedCluster starts a control plane in memory, and writes the programs with which a
+// simulated machine joins it.
 func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Cluster, section string, err error) {
 	mirror := f.file(mirrorFolder)
 	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes, Containerd: simulatedContainerd}); err != nil {
@@ -45,7 +45,7 @@ func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Clus
 	return cluster, joinSection(mirror), nil
 }
 
-// kubeProxy is the DaemonSet that clusters with Windows nodes have.
+// kubeProxy is the DaemonSet of kube-proxy in clusters with Windows nodes.
 const kubeProxy = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -57,7 +57,7 @@ spec:
     spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
 `
 
-// joinSection is the part of a node file that `swdt join` goes by.
+// joinSection returns the part of a node file that `swdt join` uses.
 func joinSection(mirror string) string {
 	kubernetes := filepath.Join(mirror, "dl.k8s.io", simulatedKubernetes, "bin", "windows", "amd64")
 	return strings.NewReplacer(

@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // The files of a sandbox's folder.
 const (
-	requestFile   = "request.json" // what Up asked for; marks a folder as a sandbox
-	infoFile      = "sandbox.json" // Info, from when the server listens
+	requestFile   = "request.json" // the request of Up; marks a folder as a sandbox
+	infoFile      = "sandbox.json" // the Info, once the server listens
 	lockFile      = "lock"         // held by the server while it lives
 	hostKeyFile   = "host_key"
 	clientKeyFile = "client_key"
@@ -26,10 +29,10 @@ const (
 	logFile       = "log"
 )
 
-// pollInterval is between two looks at a lock that another process holds.
+// pollInterval is the time between two checks of a lock that another process holds.
 const pollInterval = 20 * time.Millisecond
 
-// folder is where one sandbox keeps its state.
+// folder is the state folder of one sandbox.
 type folder struct {
 	path string
 	name string
@@ -44,7 +47,7 @@ func (f folder) isSandbox() bool {
 	return err == nil
 }
 
-// request is what Up asks the background process for.
+// request has the settings that Up passes to the background process.
 type request struct {
 	Name    string `json:"name"`
 	Driver  string `json:"driver"`
@@ -54,8 +57,8 @@ type request struct {
 	Pods    int    `json:"pods,omitempty"`
 }
 
-// manage makes the caller the only one who starts, ends or cleans this sandbox.
-// The lock is a file beside the folder, since the folder itself is removed.
+// manage takes the lock that a caller must hold to start, end or clean this sandbox. The lock is a
+// file beside the folder, since the folder itself is removed.
 func (f folder) manage(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of sandboxes: %w", err)
@@ -67,32 +70,37 @@ func (f folder) manage(ctx context.Context) (unlock func(), err error) {
 	return func() { lock.Unlock() }, nil
 }
 
-// running returns the Info of a sandbox whose process lives, else ErrNotRunning.
-// For one that is still starting (its Up was interrupted) it waits.
+// running returns the Info of a sandbox whose process is alive, else ErrNotRunning. It waits for a
+// sandbox that is still starting (its Up was interrupted).
 func (f folder) running(ctx context.Context) (Info, error) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		alive, err := f.alive()
-		if err != nil {
-			return Info{}, err
-		}
-		if !alive {
-			return Info{}, fmt.Errorf("sandbox %s: %w", f.name, ErrNotRunning)
-		}
-		info, err := f.readInfo()
-		if !errors.Is(err, fs.ErrNotExist) {
-			return info, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return Info{}, fmt.Errorf("wait for sandbox %s, which is starting: %w", f.name, ctx.Err())
-		}
-	}
+	var info Info
+	err := wait.Condition{
+		Name:     fmt.Sprintf("sandbox %s to run", f.name),
+		Interval: pollInterval,
+		Look: func(context.Context) error {
+			alive, err := f.alive()
+			if err != nil {
+				return wait.Stop(err)
+			}
+			if !alive {
+				return wait.Stop(fmt.Errorf("sandbox %s: %w", f.name, ErrNotRunning))
+			}
+			info, err = f.readInfo()
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return errStarting
+			case err != nil:
+				return wait.Stop(err)
+			}
+			return nil
+		},
+	}.Wait(ctx)
+	return info, err
 }
 
-// alive is whether some process holds the server's lock.
+var errStarting = errors.New("it is starting")
+
+// alive reports whether a process holds the server's lock.
 func (f folder) alive() (bool, error) {
 	if _, err := os.Stat(f.file(lockFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -110,19 +118,20 @@ func (f folder) alive() (bool, error) {
 
 // awaitEnd waits until no process holds the server's lock.
 func (f folder) awaitEnd(ctx context.Context) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		alive, err := f.alive()
-		if err != nil || !alive {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for sandbox %s to end: %w", f.name, ctx.Err())
-		}
-	}
+	return wait.Condition{
+		Name:     fmt.Sprintf("sandbox %s to end", f.name),
+		Interval: pollInterval,
+		Look: func(context.Context) error {
+			alive, err := f.alive()
+			switch {
+			case err != nil:
+				return wait.Stop(err)
+			case alive:
+				return errors.New("its process lives")
+			}
+			return nil
+		},
+	}.Wait(ctx)
 }
 
 func (f folder) readInfo() (Info, error) {
@@ -131,7 +140,7 @@ func (f folder) readInfo() (Info, error) {
 	return info, err
 }
 
-// prepare makes a fresh folder with keys and the request.
+// prepare creates a new folder with keys and the request.
 func (f folder) prepare(ctx context.Context, o Options) error {
 	driver, err := driverNamed(o.Driver)
 	if err != nil {
@@ -159,7 +168,7 @@ func (f folder) prepare(ctx context.Context, o Options) error {
 	return writeJSON(f.file(requestFile), asked)
 }
 
-// clean removes what is left of a sandbox that does not run.
+// clean removes the leftovers of a sandbox that does not run.
 func (f folder) clean(ctx context.Context) error {
 	if !f.isSandbox() {
 		return nil
@@ -206,17 +215,13 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// writeJSON replaces the file at once, so that no reader sees half of it.
+// writeJSON replaces the file atomically, so that no reader sees half of it.
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the sandbox's state: %w", err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err := localfile.Replace(path, append(data, '\n')); err != nil {
 		return fmt.Errorf("write the sandbox's state: %w", err)
 	}
 	return nil

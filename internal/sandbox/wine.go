@@ -12,9 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/agentbin"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // drainLimit bounds the wait for output that a program's children hold open.
@@ -85,15 +86,15 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 	}, nil
 }
 
-// wineMachine is a Wine prefix behind the SSH server. A reboot is played: when
-// the prefix has gone down, it is started again.
+// wineMachine is a Wine prefix behind the SSH server. It simulates a reboot: when the prefix has
+// gone down, it starts the prefix again.
 type wineMachine struct {
 	prefix *wine.Prefix
 	shell  shellKind
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	current  context.Context // ends when the prefix goes down; nil while it is
+	current  context.Context // ends when the prefix goes down; nil while it is down
 	stopKeep func()
 	closed   bool
 }
@@ -122,8 +123,8 @@ func (m *wineMachine) boot(ctx context.Context) error {
 	return nil
 }
 
-// bootLimit bounds one boot. Wine sometimes hangs for ever when it is started at
-// the moment in which its server ends; then the next attempt succeeds.
+// bootLimit bounds one boot. Wine sometimes hangs for ever if it is started at the moment when its
+// server ends; then the next attempt succeeds.
 const bootLimit = 15 * time.Second
 
 func (m *wineMachine) bootAgain() {
@@ -171,12 +172,12 @@ func (m *wineMachine) session() (session, error) {
 	return &wineSession{prefix: m.prefix, shell: m.shell, ctx: ctx, end: end}, nil
 }
 
-// wineSession is what one SSH channel does in a prefix. Its end ends the
-// programs it runs, as on Windows.
+// wineSession is the session of one SSH channel in a prefix. When it ends, the programs that it
+// runs end too, as on Windows.
 type wineSession struct {
 	prefix *wine.Prefix
 	shell  shellKind
-	ctx    context.Context // of the session: programs are ended with it
+	ctx    context.Context // of the session: programs end with it
 	end    func()
 }
 
@@ -194,11 +195,11 @@ func (s *wineSession) run(ctx context.Context, c command) int {
 	return shell.run(ctx)
 }
 
-// builtin hands cmd's own commands to Wine's cmd.
+// builtin passes cmd's own commands to Wine's cmd.
 func (s *wineSession) builtin(ctx context.Context, sub *shell, words []string) (int, bool) {
 	switch strings.ToLower(words[0]) {
 	case "ver", "dir", "type", "copy", "move", "del", "erase", "ren", "rd", "rmdir", "set", "date", "time", "vol", "if", "for":
-		code, err := s.program(ctx, host.Command{
+		code, err := s.program(ctx, platform.Command{
 			Path: "cmd", Args: append([]string{"/c"}, words...), Stdin: sub.stdin, Stdout: sub.stdout, Stderr: sub.stderr,
 		})
 		if err != nil {
@@ -210,7 +211,7 @@ func (s *wineSession) builtin(ctx context.Context, sub *shell, words []string) (
 }
 
 // program runs a Windows program in the prefix to its end.
-func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) {
+func (s *wineSession) program(ctx context.Context, c platform.Command) (int, error) {
 	path, err := s.find(c.Path)
 	if err != nil {
 		return 0, err
@@ -218,8 +219,8 @@ func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) 
 	cmd := s.prefix.Command(ctx, path, c.Args...)
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.WaitDelay = drainLimit
-	// A pipe of our own: with cmd.Stdin, Wait would wait for a client that has
-	// no reason to close its end.
+	// With a pipe of our own instead of cmd.Stdin, Wait does not wait for a client
+	// that has no reason to close its end.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.Path, err)
@@ -243,9 +244,9 @@ func (s *wineSession) program(ctx context.Context, c host.Command) (int, error) 
 	return 1, err
 }
 
-// find is the program's full path. Given a bare name, Wine would put a process
-// of its own between, and where there is no such program answer with a line of
-// debugging output.
+// find returns the program's full path. If a command has only the program's name, Wine
+// starts it through another process, and prints a line of debugging output if there is no
+// such program.
 func (s *wineSession) find(name string) (string, error) {
 	folders := []string{`C:\windows\system32\`, `C:\windows\`}
 	if strings.ContainsAny(name, `\/`) {
@@ -263,5 +264,5 @@ func (s *wineSession) find(name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%s: %w", name, host.ErrNotExist)
+	return "", fmt.Errorf("%s: %w", name, fault.ErrNotExist)
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wine"
 )
 
 func needWine(t *testing.T) {
@@ -39,7 +39,7 @@ func dialSandbox(t *testing.T, info sandbox.Info) *ssh.Client {
 	return client
 }
 
-// sshConfig has the keys that a sandbox left in its folder.
+// sshConfig returns a configuration with the keys in a sandbox's folder.
 func sshConfig(t *testing.T, info sandbox.Info) *ssh.ClientConfig {
 	t.Helper()
 	folder := filepath.Dir(info.Config)
@@ -150,19 +150,19 @@ func sftpUnderWine(t *testing.T, client *ssh.Client, prefix string) {
 	}
 }
 
-// rebootUnderWine switches the prefix off: connections are cut, and the sandbox
-// boots it again by itself.
+// rebootUnderWine switches the prefix off, and checks that connections are cut and the sandbox
+// boots the prefix again by itself.
 func rebootUnderWine(t *testing.T, client *ssh.Client, info sandbox.Info) {
 	prefix, err := wine.Open(info.Prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Reboot returns when the prefix is down, which the sandbox does not let it
-	// be for long: so do not wait for that.
+	// Reboot returns when the prefix is down. The test does not wait for that, since
+	// the sandbox soon boots the prefix again.
 	ctx, cancel := context.WithCancel(t.Context())
 	rebooted := make(chan struct{})
 	go func() { _ = prefix.Reboot(ctx); close(rebooted) }()
-	_ = client.Wait() // until the connection is cut; how does not matter
+	_ = client.Wait() // until the connection is cut; the error does not matter
 	cancel()
 	<-rebooted
 	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -186,7 +186,7 @@ func rebootUnderWine(t *testing.T, client *ssh.Client, info sandbox.Info) {
 	}
 }
 
-// prefixProcesses are the processes that belong to a Wine prefix.
+// prefixProcesses returns the processes that belong to a Wine prefix.
 func prefixProcesses(t *testing.T, prefix string) (pids []string) {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -10,28 +10,29 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/wine"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// prefixDisk is a Wine prefix's drive C: for the SFTP server. It sees the files
-// from outside: Wine's locks do not hold here.
+// prefixDisk is a Wine prefix's drive C: for the SFTP server. It accesses the files from outside
+// Wine, so Wine's locks have no effect.
 type prefixDisk struct{ prefix *wine.Prefix }
 
-func (d prefixDisk) Stat(path string) (host.FileInfo, error) {
+func (d prefixDisk) Stat(path string) (platform.FileInfo, error) {
 	local, err := d.local(path)
 	if err != nil {
-		return host.FileInfo{}, err
+		return platform.FileInfo{}, err
 	}
 	info, err := os.Lstat(local)
 	if err != nil {
-		return host.FileInfo{}, err
+		return platform.FileInfo{}, err
 	}
 	return describe(path, info), nil
 }
 
-func describe(path string, info os.FileInfo) host.FileInfo {
-	described := host.FileInfo{
+func describe(path string, info os.FileInfo) platform.FileInfo {
+	described := platform.FileInfo{
 		Path: path, Modified: info.ModTime(), Folder: info.IsDir(),
 		ReadOnly: info.Mode()&0o200 == 0, Link: info.Mode()&os.ModeSymlink != 0,
 	}
@@ -41,7 +42,7 @@ func describe(path string, info os.FileInfo) host.FileInfo {
 	return described
 }
 
-func (d prefixDisk) List(path string) ([]host.FileInfo, error) {
+func (d prefixDisk) List(path string) ([]platform.FileInfo, error) {
 	local, err := d.local(path)
 	if err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func (d prefixDisk) List(path string) ([]host.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []host.FileInfo
+	var list []platform.FileInfo
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil { // it may be gone by now
+		if info, err := entry.Info(); err == nil { // the file may have been removed meanwhile
 			list = append(list, describe(strings.TrimSuffix(path, `\`)+`\`+entry.Name(), info))
 		}
 	}
@@ -67,12 +68,12 @@ func (d prefixDisk) Open(path string) (io.ReadSeekCloser, error) {
 	return os.Open(local)
 }
 
-func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, error) {
+func (d prefixDisk) Create(path string, mode platform.CreateMode) (platform.WriteFile, error) {
 	flags := os.O_CREATE | os.O_WRONLY
 	switch mode {
-	case host.CreateNew:
+	case platform.CreateNew:
 		flags |= os.O_EXCL
-	case host.CreateTruncate:
+	case platform.CreateTruncate:
 		flags |= os.O_TRUNC
 	}
 	local, err := d.local(path)
@@ -83,7 +84,7 @@ func (d prefixDisk) Create(path string, mode host.CreateMode) (host.WriteFile, e
 	if err != nil {
 		return nil, err
 	}
-	if mode == host.CreateAppend { // by its position, as O_APPEND forbids WriteAt
+	if mode == platform.CreateAppend { // appends by position, since O_APPEND forbids WriteAt
 		if _, err := file.Seek(0, io.SeekEnd); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
@@ -106,7 +107,7 @@ func (d prefixDisk) Rename(from, to string, replace bool) error {
 		return err
 	}
 	if _, err := os.Lstat(target); err == nil && !replace {
-		return fmt.Errorf("rename %s to %s: %w", from, to, host.ErrExist)
+		return fmt.Errorf("rename %s to %s: %w", from, to, fault.ErrExist)
 	}
 	return os.Rename(source, target)
 }
@@ -135,15 +136,15 @@ func (d prefixDisk) SetModified(path string, t time.Time) error {
 	return os.Chtimes(local, time.Time{}, t)
 }
 
-// local is the path outside; a link is never followed out of the prefix.
+// local returns the path outside Wine. It never follows a link out of the prefix.
 func (d prefixDisk) local(path string) (string, error) {
 	local, err := d.prefix.Path(path)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", err, host.ErrNotExist)
+		return "", fmt.Errorf("%w: %w", err, fault.ErrNotExist)
 	}
 	resolved, err := filepath.EvalSymlinks(filepath.Dir(local))
 	if err != nil {
-		return local, nil // the parent is missing: the caller finds that out
+		return local, nil // the parent is missing: the caller detects that
 	}
 	root, err := filepath.EvalSymlinks(d.prefix.DriveC())
 	if err != nil {

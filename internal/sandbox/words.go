@@ -2,7 +2,7 @@ package sandbox
 
 import "strings"
 
-// condition is when a part of a command line runs.
+// condition decides when a part of a command line runs.
 type condition int
 
 const (
@@ -50,7 +50,7 @@ func splitLine(kind shellKind, line string) []part {
 	return parts
 }
 
-// splitWords splits a command into words and takes their quotes off.
+// splitWords splits a command into words and removes their quotes.
 func splitWords(kind shellKind, text string) []string {
 	var words []string
 	var word strings.Builder
@@ -62,7 +62,7 @@ func splitWords(kind shellKind, text string) []string {
 			begun = false
 		}
 	}
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		c := text[i]
 		switch {
 		case quote != 0 && c == quote:

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/command"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/powershell"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 	defaultChocolatey  = `C:\ProgramData\chocolatey`
 	chocolateyStep     = "Chocolatey"
 
-	// noDownload is our installer script's exit code when the published script
-	// could not be fetched.
+	// noDownload is the installer script's exit code if the published script could not
+	// be fetched.
 	noDownload = 86
 )
 
@@ -40,13 +40,13 @@ func chocolateySteps(packages []string, installerURL string) []plan.Step {
 	return steps
 }
 
-// chocolatey is the node's Chocolatey, as the steps share it: choco takes a
-// second or two to answer, so each answer is asked for once.
+// chocolatey is the node's Chocolatey. The steps share it, since choco takes seconds to
+// answer, so that each question is asked once.
 type chocolatey struct {
 	installed map[string]string // version by lower-case name; nil: not asked yet
 }
 
-// executable is where choco.exe is; found says whether it is there.
+// executable returns the path of choco.exe; found reports whether it exists.
 func (c *chocolatey) executable(ctx context.Context, n *node.Node) (path string, found bool, err error) {
 	variables, err := machineEnvironment(ctx, n)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *chocolatey) executable(ctx context.Context, n *node.Node) (path string,
 	}
 	path = folder + `\bin\choco.exe`
 	_, err = n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return path, false, nil
 	}
 	if err != nil {
@@ -67,8 +67,8 @@ func (c *chocolatey) executable(ctx context.Context, n *node.Node) (path string,
 	return path, true, nil
 }
 
-// packages are the versions of what is installed, by lower-case name; none
-// where Chocolatey itself is missing.
+// packages returns the versions of the installed packages, by lower-case name; none if
+// Chocolatey itself is missing.
 func (c *chocolatey) packages(ctx context.Context, n *node.Node) (map[string]string, error) {
 	if c.installed != nil {
 		return c.installed, nil
@@ -86,11 +86,11 @@ func (c *chocolatey) packages(ctx context.Context, n *node.Node) (map[string]str
 		return nil, err
 	}
 	if old {
-		// Before 2.0 a plain list is one of everything in the world; from 2.0 on
-		// the option is an error.
+		// Before 2.0, a plain list lists every published package; from 2.0 on, the option
+		// is an error.
 		arguments = append(arguments, "--local-only")
 	}
-	// Exit code 2 says that nothing is installed (useEnhancedExitCodes).
+	// Exit code 2 means that nothing is installed (useEnhancedExitCodes).
 	output, err := run(ctx, n, path, arguments, 0, 2)
 	if err != nil {
 		return nil, fmt.Errorf("list the installed packages: %w", err)
@@ -99,7 +99,7 @@ func (c *chocolatey) packages(ctx context.Context, n *node.Node) (map[string]str
 	return c.installed, nil
 }
 
-// forget makes the next question a real one.
+// forget makes the next call of packages ask choco again.
 func (c *chocolatey) forget() { c.installed = nil }
 
 func parsePackages(output string) map[string]string {
@@ -113,8 +113,8 @@ func parsePackages(output string) map[string]string {
 	return packages
 }
 
-// beforeTwo asks choco for its version; an answer that cannot be read counts as
-// today's.
+// beforeTwo reports whether choco's version is below 2.0. A version that cannot be parsed
+// counts as a current one.
 func beforeTwo(ctx context.Context, n *node.Node, path string) (bool, error) {
 	output, err := run(ctx, n, path, []string{"--version"}, 0)
 	if err != nil {
@@ -175,10 +175,10 @@ func (s *installChocolatey) failed(output powershell.Output) error {
 		what, failure, defaultChocolatey+`\bin\choco.exe`)
 }
 
-// installerScript fetches and runs the published script. Older .NET would offer
-// TLS 1.0, which the site refuses; ours is 1.2 and, where the .NET there knows
-// it, 1.3. The script was written for PowerShell's defaults, so an error that it
-// shrugs off must not stop it.
+// installerScript returns a script that fetches and runs Chocolatey's published script.
+// Older .NET would offer TLS 1.0, which the site refuses; this script enables TLS 1.2 and,
+// if .NET supports it, 1.3. The published script was written for PowerShell's defaults, so
+// an error that it ignores must not stop it.
 func installerScript(url string) string {
 	return `[System.Net.ServicePointManager]::SecurityProtocol = [System.Net.SecurityProtocolType]::Tls12
 try { [System.Net.ServicePointManager]::SecurityProtocol = [System.Net.ServicePointManager]::SecurityProtocol -bor 12288 } catch { }
@@ -191,7 +191,7 @@ Invoke-Expression $installer
 `
 }
 
-// chocoPackage makes one package be installed, in a version if one is wanted.
+// chocoPackage installs one package, in a given version if the node file has one.
 type chocoPackage struct {
 	choco         *chocolatey
 	name, version string
@@ -199,7 +199,7 @@ type chocoPackage struct {
 
 func (s *chocoPackage) Name() string { return "package " + s.name }
 
-// Needs keeps a package from being tried where Chocolatey could not be installed.
+// Needs prevents the installation of a package if Chocolatey could not be installed.
 func (s *chocoPackage) Needs() []string { return []string{chocolateyStep} }
 
 func (s *chocoPackage) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -225,7 +225,7 @@ func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (
 		return plan.Outcome{}, err
 	}
 	if !found {
-		return plan.Outcome{}, fmt.Errorf("install %s: %s is not there", s.name, path)
+		return plan.Outcome{}, fmt.Errorf("install %s: %s does not exist", s.name, path)
 	}
 	installed, err := s.choco.packages(ctx, n)
 	if err != nil {
@@ -242,8 +242,8 @@ func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (
 	return plan.Outcome{RebootRequired: output.ExitCode != 0}, nil
 }
 
-// arguments installs, or changes the version of what is present, which install
-// would leave as it is.
+// arguments returns the arguments that install a package, or change the version of an
+// installed one, which choco install would leave unchanged.
 func (s *chocoPackage) arguments(present bool) []string {
 	arguments := []string{"install", s.name}
 	if present {
@@ -259,7 +259,7 @@ func (s *chocoPackage) arguments(present bool) []string {
 	return arguments
 }
 
-// sameVersion compares as NuGet does: 1.2 is 1.2.0, and case does not matter.
+// sameVersion compares as NuGet does: 1.2 equals 1.2.0, and case does not matter.
 func sameVersion(a, b string) bool {
 	return canonicalVersion(a) == canonicalVersion(b)
 }
@@ -284,8 +284,8 @@ func canonicalVersion(version string) string {
 	return strings.Join(parts, ".")
 }
 
-// run runs a program on the node; any exit code but those listed is a
-// *command.FailedError.
+// run runs a program on the node. It returns a *command.FailedError for an exit code
+// other than those listed.
 func run(ctx context.Context, n *node.Node, path string, arguments []string, good ...int) (powershell.Output, error) {
 	var stdout, stderr strings.Builder
 	code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{Path: path, Args: arguments},

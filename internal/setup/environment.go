@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// environment sets variables of the machine. Summaries name them only: values
-// may be nobody's business.
+// environment sets variables of the machine. Summaries contain only their names, since
+// values may be secret.
 type environment struct{ wanted map[string]string }
 
 func (s *environment) Name() string { return "environment" }
@@ -58,7 +58,7 @@ func (s *environment) differing(ctx context.Context, n *node.Node) ([]*agentv1.E
 	return differing, nil
 }
 
-// machineEnvironment has the machine's variables, unexpanded, by lower-case name.
+// machineEnvironment returns the machine's variables, unexpanded, by lower-case name.
 func machineEnvironment(ctx context.Context, n *node.Node) (map[string]string, error) {
 	reply, err := n.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *searchPath) missing(ctx context.Context, n *node.Node) ([]string, error
 	return missing, nil
 }
 
-// canonicalFolder makes spellings of one folder equal: C:/k/, c:\K.
+// canonicalFolder makes different spellings of one folder equal: C:/k/, c:\K.
 func canonicalFolder(folder string) string {
 	folder = strings.ToLower(strings.ReplaceAll(strings.Trim(strings.TrimSpace(folder), `"`), "/", `\`))
 	return strings.TrimRight(folder, `\`)

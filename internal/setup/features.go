@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// features enables Windows optional features: all in one step, so that they
-// share one reboot.
+// features enables Windows optional features: all in one step, so that they share one
+// reboot.
 type features struct{ wanted []string }
 
 func (s *features) Name() string { return "features" }
@@ -50,17 +50,17 @@ func (s *features) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	return outcome, nil
 }
 
-// compare lists the features that are off and those that wait for a reboot to
-// be on.
+// compare returns the features that are disabled, and the features that the next reboot
+// will enable.
 func (s *features) compare(ctx context.Context, n *node.Node) (disabled, pending []string, err error) {
 	reply, err := n.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: s.wanted})
 	if err != nil {
 		return nil, nil, fmt.Errorf("query the features %s: %w", strings.Join(s.wanted, ", "), err)
 	}
 	for _, feature := range reply.GetFeatures() {
-		switch host.FeatureState(feature.GetState()) {
-		case host.FeatureEnabled:
-		case host.FeatureEnablePending:
+		switch platform.FeatureState(feature.GetState()) {
+		case platform.FeatureEnabled:
+		case platform.FeatureEnablePending:
 			pending = append(pending, feature.GetName())
 		default:
 			disabled = append(disabled, feature.GetName())

@@ -15,10 +15,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// firewallRule makes one rule of that name exist, equal in every field.
+// firewallRule ensures that exactly one rule of that name exists, equal in every field.
 type firewallRule struct{ wanted *agentv1.FirewallRule }
 
-// asRule fills in what the node file left to defaults.
+// asRule fills in the defaults of the node file.
 func asRule(rule v1alpha1.FirewallRule) *agentv1.FirewallRule {
 	return &agentv1.FirewallRule{
 		Name:      rule.Name,
@@ -63,7 +63,7 @@ func (s firewallRule) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (p
 	return plan.Outcome{}, nil
 }
 
-// equal compares what the rules mean, whatever way Windows spells it.
+// equal reports whether two rules mean the same, even if Windows spells them differently.
 func equal(a, b *agentv1.FirewallRule) bool {
 	return a.GetEnabled() == b.GetEnabled() &&
 		a.GetInbound() == b.GetInbound() &&
@@ -102,7 +102,7 @@ func describe(rule *agentv1.FirewallRule) string {
 	return strings.Join(parts, " ")
 }
 
-// protocol gives the numbers their names.
+// protocol returns the name of a protocol number.
 func protocol(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "6":
@@ -119,7 +119,7 @@ func protocol(name string) string {
 	return name
 }
 
-// profiles are sorted; any is all three.
+// profiles returns the names of profiles, sorted; for "any", all three.
 func profiles(names string) []string {
 	if emptyForAny(names) == "" {
 		return []string{"domain", "private", "public"}
@@ -127,7 +127,8 @@ func profiles(names string) []string {
 	return list(names, strings.ToLower)
 }
 
-// list splits at commas, makes each element canonical, and sorts. Any is empty.
+// list splits text at commas, makes each element canonical, and sorts them. For "any" it
+// returns an empty list.
 func list(text string, canonical func(string) string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(emptyForAny(text), ",") {
@@ -146,8 +147,8 @@ func emptyForAny(text string) string {
 	return text
 }
 
-// address makes 10.0.0.0/255.255.255.0, as the registry has it, 10.0.0.0/24, and
-// a network of one address that address. A range or a keyword (LocalSubnet) is
+// address turns 10.0.0.0/255.255.255.0, the registry's format, into 10.0.0.0/24, and a
+// network of one address into that address. A range or a keyword (LocalSubnet) is
 // compared by its letters.
 func address(text string) string {
 	host, mask, hasMask := strings.Cut(text, "/")
@@ -168,7 +169,7 @@ func address(text string) string {
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// maskBits reads 24 or 255.255.255.0.
+// maskBits parses 24 or 255.255.255.0.
 func maskBits(mask string, ip netip.Addr) (int, bool) {
 	if prefix, err := netip.ParsePrefix(ip.String() + "/" + mask); err == nil {
 		return prefix.Bits(), true

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/agentbin"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// lab is a simulated Windows that is reached as a real one is: by SSH, with the
+// lab is a simulated Windows that swdt reaches like a real one: by SSH, with the
 // real agent.
 type lab struct {
 	t       *testing.T
@@ -97,7 +97,7 @@ func (l *lab) setup(spec v1alpha1.Setup, options plan.Options) ([]plan.StepResul
 	return plan.Run(l.t.Context(), l.node, setup.Steps(spec, setup.Options{}), options, ui.Discard{})
 }
 
-// changes runs f and returns what it changed on the machine.
+// changes runs f and returns the changes that it made on the machine.
 func (l *lab) changes(f func()) []simulated.Operation {
 	l.t.Helper()
 	l.machine.ForgetOperations()

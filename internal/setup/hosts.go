@@ -13,8 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// hostsFile makes names resolve to addresses. Everything else in the node's
-// hosts file stays as it is.
+// hostsFile makes names resolve to addresses. Everything else in the node's hosts file
+// stays unchanged.
 type hostsFile struct{ wanted []v1alpha1.HostsEntry }
 
 func (s *hostsFile) Name() string { return "hosts file" }
@@ -45,7 +45,8 @@ func (s *hostsFile) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (pla
 	return plan.Outcome{}, nil
 }
 
-// missing are the names that do not resolve to their address and to it alone.
+// missing returns the entries whose name does not have exactly the wanted address in the
+// hosts file.
 func (s *hostsFile) missing(ctx context.Context, n *node.Node) ([]*agentv1.HostsEntry, error) {
 	reply, err := n.Settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *hostsFile) missing(ctx context.Context, n *node.Node) ([]*agentv1.Hosts
 	return missing, nil
 }
 
-// entries has each name once, with the last address that the node file gives it.
+// entries returns each name once, with the last address that the node file gives it.
 func (s *hostsFile) entries() []*agentv1.HostsEntry {
 	var entries []*agentv1.HostsEntry
 	at := map[string]int{}

@@ -8,31 +8,31 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
 	terminalServer = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
 	denyValue      = "fDenyTSConnections"
 	termService    = "TermService"
-	// remoteDesktopGroup is the firewall group's resource id: its name is
-	// localised, this is not.
+	// remoteDesktopGroup is the firewall group's resource id, which is not localised,
+	// unlike its name.
 	remoteDesktopGroup = "@FirewallAPI.dll,-28752"
 )
 
-// remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: the
-// value that lets connections in, the firewall group, and, for on, a service
-// that runs. Windows starts that by itself in most set-ups; where it was found
-// not running it is made to start at boot. Off leaves the service alone; it
-// refuses connections by itself.
+// remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: it sets the
+// value that allows connections, the firewall group and, for on, starts a service. In
+// most set-ups Windows starts that service by itself; if it is not running, it is set to
+// start at boot. Off does not touch the service, which refuses connections by itself.
 type remoteDesktop struct{ enable bool }
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }
 
-// remoteDesktopDifferences are the parts that are not yet as wanted.
+// remoteDesktopDifferences are the parts that differ from the wanted state.
 type remoteDesktopDifferences struct {
 	registry, stopped, firewall bool
 }
@@ -86,27 +86,27 @@ func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (
 func (s remoteDesktop) compare(ctx context.Context, n *node.Node) (d remoteDesktopDifferences, err error) {
 	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: terminalServer, Name: denyValue})
 	switch {
-	case errors.Is(err, host.ErrNotExist):
+	case errors.Is(err, fault.ErrNotExist):
 		d.registry = true
 	case err != nil:
 		return d, fmt.Errorf("read %s\\%s: %w", terminalServer, denyValue, err)
 	default:
-		d.registry = value.GetType() != string(host.RegistryDWord) || value.GetInteger() != s.deny()
+		d.registry = value.GetType() != string(platform.RegistryDWord) || value.GetInteger() != s.deny()
 	}
 	if s.enable {
 		service, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: termService})
 		if err != nil {
 			return d, fmt.Errorf("query the service %s: %w", termService, err)
 		}
-		d.stopped = service.GetStatus().GetState() != string(host.Running) ||
-			service.GetConfig().GetStartType() == string(host.StartDisabled)
+		d.stopped = service.GetStatus().GetState() != string(platform.Running) ||
+			service.GetConfig().GetStartType() == string(platform.StartDisabled)
 	}
 	d.firewall, err = s.firewallDiffers(ctx, n)
 	return d, err
 }
 
-// firewallDiffers is false on a Windows without rules for Remote Desktop: there
-// is nothing to turn on.
+// firewallDiffers returns false on a Windows without rules for Remote Desktop: it has
+// nothing to turn on.
 func (s remoteDesktop) firewallDiffers(ctx context.Context, n *node.Node) (bool, error) {
 	reply, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	if err != nil {
@@ -119,7 +119,7 @@ func (s remoteDesktop) firewallDiffers(ctx context.Context, n *node.Node) (bool,
 
 func (s remoteDesktop) setDeny(ctx context.Context, n *node.Node) error {
 	request := &agentv1.RegistrySetRequest{Key: terminalServer, Value: &agentv1.RegistryValue{
-		Name: denyValue, Type: string(host.RegistryDWord), Integer: s.deny(),
+		Name: denyValue, Type: string(platform.RegistryDWord), Integer: s.deny(),
 	}}
 	if _, err := n.Registry.Set(ctx, request); err != nil {
 		return fmt.Errorf("set %s\\%s: %w", terminalServer, denyValue, err)
@@ -128,13 +128,13 @@ func (s remoteDesktop) setDeny(ctx context.Context, n *node.Node) error {
 }
 
 func (s remoteDesktop) startService(ctx context.Context, n *node.Node) error {
-	config := &agentv1.ServiceConfig{Name: termService, StartType: string(host.StartAuto)}
+	config := &agentv1.ServiceConfig{Name: termService, StartType: string(platform.StartAuto)}
 	if _, err := n.Services.Configure(ctx, config); err != nil {
-		return fmt.Errorf("let the service %s start at boot: %w", termService, err)
+		return fmt.Errorf("set the service %s to start at boot: %w", termService, err)
 	}
-	// Disabled while it runs: only its start type was wrong.
+	// It runs although disabled: only its start type was wrong.
 	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService})
-	if err != nil && !errors.Is(err, host.ErrServiceRunning) {
+	if err != nil && !errors.Is(err, fault.ErrServiceRunning) {
 		return fmt.Errorf("start the service %s: %w", termService, err)
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package setup brings a node to the state that spec.setup of its node file
-// describes, as a list of small idempotent steps. What the file does not mention
-// is left alone.
+// describes, as a list of small idempotent steps. It does not touch anything that the
+// file does not mention.
 //
 // Each step compares first and changes only what differs, so a second run finds
 // nothing to do. The steps that need the internet come last, after the reboot
@@ -12,17 +12,17 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 )
 
-// Options are what the steps need beside the node file.
+// Options are the inputs of the steps besides the node file.
 type Options struct {
-	// Resolve turns a path of the node file into one of this machine; nil
-	// leaves it as it is.
+	// Resolve turns a path of the node file into one on your machine; nil: the path is
+	// used unchanged.
 	Resolve func(path string) string
-	// InstallerURL is where Chocolatey's installer script comes from; empty: its
+	// InstallerURL is the address of Chocolatey's installer script; empty: its
 	// published address.
 	InstallerURL string
 }
 
-// Steps lists what spec asks for, in the order in which it is done.
+// Steps returns the steps for spec, in the order in which they run.
 func Steps(spec v1alpha1.Setup, opts Options) []plan.Step {
 	if opts.Resolve == nil {
 		opts.Resolve = func(path string) string { return path }

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/command"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
+	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const aKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8uWE2ss3Wc1WQ2M5oHkV1eR0uQTYcTkBzW5cQe3l3J dev@laptop"
@@ -65,7 +66,7 @@ func TestWholeSetupThenNothingToDo(t *testing.T) {
 		}
 	}
 	for _, operation := range operations {
-		// Asking Chocolatey means running it.
+		// Querying Chocolatey runs it.
 		if operation.Kind != simulated.OpProcessRun {
 			t.Errorf("the second run changed something: %s", operation)
 		}
@@ -96,12 +97,12 @@ func TestRemoteDesktop(t *testing.T) {
 		if _, err := lab.setup(v1alpha1.Setup{EnableRDP: &on}, plan.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		h := lab.machine.Process("test")
-		value, err := h.Registry.Get(`HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`, "fDenyTSConnections")
+		p := lab.machine.Process("test")
+		value, err := p.Registry.Get(`HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`, "fDenyTSConnections")
 		if err != nil || (value.Integer == 0) != on {
 			t.Errorf("on %v: fDenyTSConnections %d, %v", on, value.Integer, err)
 		}
-		rules, err := h.Firewall.Rules(t.Context())
+		rules, err := p.Firewall.Rules(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestRemoteDesktop(t *testing.T) {
 		if found == 0 {
 			t.Error("the machine has no rules for Remote Desktop")
 		}
-		if status, err := h.Services.Status(t.Context(), "TermService"); err != nil || on && status.State != host.Running {
+		if status, err := p.Services.Status(t.Context(), "TermService"); err != nil || on && status.State != platform.Running {
 			t.Errorf("on %v: TermService is %s, %v", on, status.State, err)
 		}
 	}
@@ -125,22 +126,22 @@ func TestRemoteDesktop(t *testing.T) {
 
 func TestRemoteDesktopEnablesADisabledService(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
-	h := lab.machine.Process("test")
-	if status, err := h.Services.Status(t.Context(), "TermService"); err != nil {
+	p := lab.machine.Process("test")
+	if status, err := p.Services.Status(t.Context(), "TermService"); err != nil {
 		t.Fatal(err)
-	} else if status.State == host.Running {
-		if err := h.Services.Stop(t.Context(), "TermService"); err != nil {
+	} else if status.State == platform.Running {
+		if err := p.Services.Stop(t.Context(), "TermService"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Services.Configure(t.Context(), host.ServiceConfig{Name: "TermService", StartType: host.StartDisabled}); err != nil {
+	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "TermService", StartType: platform.StartDisabled}); err != nil {
 		t.Fatal(err)
 	}
 	on := true
 	if _, err := lab.setup(v1alpha1.Setup{EnableRDP: &on}, plan.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if status, err := h.Services.Status(t.Context(), "TermService"); err != nil || status.State != host.Running {
+	if status, err := p.Services.Status(t.Context(), "TermService"); err != nil || status.State != platform.Running {
 		t.Errorf("TermService is %s, %v", status.State, err)
 	}
 }
@@ -171,7 +172,7 @@ func TestUnknownFeatureChangesNothing(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
 	operations := lab.changes(func() {
 		_, err := lab.setup(v1alpha1.Setup{Path: []string{`C:\new`}, Features: []string{"Conteiners"}}, plan.Options{})
-		if !errors.Is(err, host.ErrNotExist) || !strings.Contains(err.Error(), "Conteiners") {
+		if !errors.Is(err, fault.ErrNotExist) || !strings.Contains(err.Error(), "Conteiners") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -214,13 +215,13 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	const file = `C:\ProgramData\ssh\administrators_authorized_keys`
 	const foreign = "# mine\r\n\r\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1 other"
 	lab := newLab(t, simulated.Options{})
-	h := lab.machine.Process("test")
-	if err := h.Files.MakeFolder(`C:\ProgramData\ssh`); err != nil {
+	p := lab.machine.Process("test")
+	if err := p.Files.MakeFolder(`C:\ProgramData\ssh`); err != nil {
 		t.Fatal(err)
 	}
 	lab.machine.WriteFile(file, []byte(foreign))
 
-	// The same key twice, once with options and another comment.
+	// The same key twice, the second time with options and another comment.
 	spec := v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey, strings.Replace(aKey, "dev@laptop", "twice", 1)}}}
 	if _, err := lab.setup(spec, plan.Options{}); err != nil {
 		t.Fatal(err)
@@ -229,12 +230,12 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	if want := foreign + "\r\n" + aKey + "\r\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, want %q, %v", got, want, err)
 	}
-	if sddl, err := h.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") || !strings.Contains(sddl, "BA") {
+	if sddl, err := p.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") || !strings.Contains(sddl, "BA") {
 		t.Errorf("access list %s, %v", sddl, err)
 	}
 
-	// Only the access list is wrong: the content is left alone.
-	if err := h.Files.SetACL(file, "O:BAD:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FR;;;AU)"); err != nil {
+	// Only the access list is wrong: the content stays unchanged.
+	if err := p.Files.SetACL(file, "O:BAD:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FR;;;AU)"); err != nil {
 		t.Fatal(err)
 	}
 	operations := lab.changes(func() {
@@ -245,22 +246,22 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	if slices.ContainsFunc(operations, func(o simulated.Operation) bool { return o.Kind == simulated.OpWrite && o.Target == file }) {
 		t.Errorf("the file was written: %v", operations)
 	}
-	if sddl, err := h.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") {
+	if sddl, err := p.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") {
 		t.Errorf("access list %s, %v", sddl, err)
 	}
 }
 
 func TestFirewallRuleIsMadeEqual(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
-	h := lab.machine.Process("test")
+	p := lab.machine.Process("test")
 	rule := v1alpha1.FirewallRule{Name: "kubelet", Ports: "10250", Addresses: "10.0.0.0/8"}
-	for name, existing := range map[string]host.FirewallRule{
+	for name, existing := range map[string]platform.FirewallRule{
 		"disabled":       {Name: "kubelet", Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8"},
 		"other port":     {Name: "Kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "1", Profiles: "any", Addresses: "10.0.0.0/8"},
 		"one program's":  {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8", Program: `C:\k\kubelet.exe`},
 		"some profiles'": {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "domain", Addresses: "10.0.0.0/8"},
 	} {
-		if err := h.Firewall.Add(t.Context(), existing); err != nil {
+		if err := p.Firewall.Add(t.Context(), existing); err != nil {
 			t.Fatal(err)
 		}
 		results, err := lab.setup(v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{rule}}, plan.Options{})
@@ -268,12 +269,12 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, results, err)
 		}
 	}
-	// Windows' own spelling of the same rule.
-	same := host.FirewallRule{
+	// The same rule as Windows spells it.
+	same := platform.FirewallRule{
 		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "6", Ports: "10250",
 		Profiles: "public,domain,private", Addresses: "10.0.0.0/255.0.0.0",
 	}
-	if err := h.Firewall.Add(t.Context(), same); err != nil {
+	if err := p.Firewall.Add(t.Context(), same); err != nil {
 		t.Fatal(err)
 	}
 	results, err := lab.setup(v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{rule}}, plan.Options{})
@@ -282,11 +283,11 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 	}
 }
 
-// Chocolatey before 2.0 lists the whole world unless it is told not to.
+// Chocolatey before 2.0 lists all published packages unless an option prevents that.
 func TestOlderChocolatey(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
 	lab.machine.WriteFile(`C:\ProgramData\chocolatey\bin\choco.exe`, simulated.Binary(simulated.BinarySpec{Name: "choco", Version: "1.4.0"}))
-	lab.machine.Script(func(c host.Command) (simulated.Answer, bool) {
+	lab.machine.Script(func(c platform.Command) (simulated.Answer, bool) {
 		if !strings.HasSuffix(c.Path, "choco.exe") {
 			return simulated.Answer{}, false
 		}

@@ -10,22 +10,22 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
-	// authorizedKeysFile is the one that Win32-OpenSSH reads for members of
+	// authorizedKeysFile is the file that Win32-OpenSSH reads for members of
 	// Administrators, instead of those in their profiles.
 	authorizedKeysFile = `C:\ProgramData\ssh\administrators_authorized_keys`
-	// authorizedKeysSDDL is what sshd insists on.
+	// authorizedKeysSDDL is the access list that sshd requires.
 	authorizedKeysSDDL = smallfile.Administrators
 )
 
-// sshKeys adds public keys to administrators_authorized_keys. What stands there
+// sshKeys adds public keys to administrators_authorized_keys. The existing content
 // stays, byte for byte.
 type sshKeys struct {
 	wanted  []string // lines, or paths of .pub files
@@ -61,12 +61,12 @@ func (s *sshKeys) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	if len(state.missing) == 0 {
 		return plan.Outcome{}, smallfile.Restrict(ctx, n, authorizedKeysFile, authorizedKeysSDDL)
 	}
-	// A file of its own, secured before it takes the name: there is no moment
-	// at which sshd finds half a file, or one that it must refuse.
+	// Replace writes a new file and restricts it before it gets its name, so that sshd
+	// never reads half a file, or a file that it must refuse.
 	return plan.Outcome{}, smallfile.Replace(ctx, n, authorizedKeysFile, state.merged(), authorizedKeysSDDL)
 }
 
-// keysState is the file as it is, and what it lacks.
+// keysState is the present file, and the keys that it lacks.
 type keysState struct {
 	exists, secure bool
 	content        []byte
@@ -81,7 +81,7 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 	state := keysState{}
 	state.content, err = smallfile.Read(ctx, n, authorizedKeysFile)
 	switch {
-	case errors.Is(err, host.ErrNotExist):
+	case errors.Is(err, fault.ErrNotExist):
 	case err != nil:
 		return state, err
 	default:
@@ -106,7 +106,7 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 	return state, nil
 }
 
-// merged is the file with the missing keys at its end, with its own line ends.
+// merged returns the file with the missing keys at its end, with the file's line ends.
 func (s keysState) merged() []byte {
 	end := "\n"
 	if bytes.Contains(s.content, []byte("\r\n")) {
@@ -125,7 +125,7 @@ func (s keysState) merged() []byte {
 // publicKey is one line of an authorized_keys file.
 type publicKey struct {
 	line string
-	blob string // type and key: what makes two lines the same key
+	blob string // type and key: two lines with the same are the same key
 	key  ssh.PublicKey
 	note string // the comment
 }
@@ -138,7 +138,7 @@ func (k publicKey) describe() string {
 	return text
 }
 
-// load reads the wanted keys: each a line, or a file of such lines.
+// load reads the wanted keys: each is a line, or a file of such lines.
 func (s *sshKeys) load() ([]publicKey, error) {
 	var keys []publicKey
 	for _, wanted := range s.wanted {
@@ -149,7 +149,7 @@ func (s *sshKeys) load() ([]publicKey, error) {
 		path := s.resolve(wanted)
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("read the public key: %w; write a key as authorized_keys has it, or the path of a .pub file", err)
+			return nil, fmt.Errorf("read the public key: %w; write a key as in authorized_keys, or the path of a .pub file", err)
 		}
 		found := parseKeys(content)
 		if len(found) == 0 {

@@ -7,17 +7,17 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/containerdconfig"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
 const (
 	containerdExe = "containerd.exe"
-	// containerdLog is where containerd logs to that would log nowhere: as a
-	// service it has no other place than its --log-file.
+	// containerdLog is the log file for a containerd without --log-file: as a service,
+	// it would log nowhere.
 	containerdLog = `C:\var\log\containerd\containerd.log`
-	// newConfig is the least that every containerd since 1.3 reads.
+	// newConfig is the smallest configuration that every containerd since 1.3 reads.
 	newConfig = "version = 2\n"
 )
 
@@ -26,8 +26,8 @@ const configHeader = `# Written by "swdt trace on", for a while. The configurati
 
 `
 
-// containerdConfig is where a containerd with this command line reads its
-// configuration.
+// containerdConfig returns the path of the configuration that a containerd with this
+// command line reads.
 func containerdConfig(commandLine string) (string, error) {
 	path := orElse(commandline.Flag(commandLine, "config"), commandline.Flag(commandLine, "c"))
 	path = strings.ReplaceAll(orElse(path, v1alpha1.ContainerdFolder+`\config.toml`), "/", `\`)
@@ -40,9 +40,9 @@ func containerdConfig(commandLine string) (string, error) {
 	return "", fmt.Errorf("the service %s names its configuration %s, which depends on the folder it is started in: register it with a whole path", Containerd, path)
 }
 
-// containerdTalks sets the level in the configuration, and on the command line
-// where that has one, which wins.
-func containerdTalks(base standing, wish record.Wish, version string) (standing, error) {
+// containerdTalks returns the state with the wished level in the configuration and, if the
+// command line has a level, also there, since the command line takes precedence.
+func containerdTalks(base standing, wish tracerecord.Wish, version string) (standing, error) {
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {
 		plugins, err := otlpPlugins(wish.OTLP, version)
@@ -61,7 +61,7 @@ func containerdTalks(base standing, wish record.Wish, version string) (standing,
 	}
 	talks := standing{CommandLine: base.CommandLine, Config: config, Exists: true}
 	if len(containerdconfig.Differences(base.Config, config)) == 0 {
-		talks.Config, talks.Exists = base.Config, base.Exists // it says so already
+		talks.Config, talks.Exists = base.Config, base.Exists // the configuration already has the level
 	}
 	if commandline.Has(base.CommandLine, containerdExe, "log-level", "l") {
 		talks.CommandLine, _ = commandline.Set(talks.CommandLine, containerdExe, wish.Level, "log-level", "l")
@@ -72,7 +72,8 @@ func containerdTalks(base standing, wish record.Wish, version string) (standing,
 	return talks, nil
 }
 
-// otlpPlugins are the tables that have a containerd 1.6 or 1.7 send spans.
+// otlpPlugins returns the configuration tables that make containerd 1.6 or 1.7 send spans
+// to the endpoint.
 func otlpPlugins(endpoint, version string) (map[string]any, error) {
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if number, err := strconv.Atoi(major); err != nil || number > 1 {

@@ -14,20 +14,20 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 const (
 	toml = `C:\Program Files\containerd\config.toml`
-	// theirs is what somebody wrote by hand: comments, an odd order, Windows' ends
-	// of lines, no end of the last one.
+	// theirs is a configuration that a user wrote by hand: comments, an unusual order,
+	// Windows line ends, none at the end of the last line.
 	theirs = "# ours, do not touch\r\nversion = 2\r\n\r\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\r\n  conf_dir = 'C:\\\\etc'  # net\r\n[debug]\r\n  level='info'"
 )
 
@@ -58,9 +58,9 @@ func options(services ...string) trace.Options {
 	return o
 }
 
-// run does what the command does.
+// run does the same as the command.
 func (l *lab) run(ctx context.Context, steps []plan.Step, dryRun bool) ([]plan.StepResult, error) {
-	if err := deploy.Settle(ctx, l.Node.Node, "ann@desk", dryRun, ui.Discard{}); err != nil {
+	if err := push.Settle(ctx, l.Node.Node, "ann@desk", dryRun, ui.Discard{}); err != nil {
 		return nil, err
 	}
 	return plan.Run(ctx, l.Node.Node, steps, plan.Options{DryRun: dryRun, Holder: "ann@desk"}, ui.Discard{})
@@ -101,8 +101,8 @@ func (l *lab) commandLine(service string) string {
 	return reply.GetConfig().GetCommandLine()
 }
 
-// state is all that tracing could change: files by their hash, command lines, and
-// which services run.
+// state returns everything that tracing could change: files by their hash, command lines,
+// and the running services.
 func (l *lab) state() map[string]string {
 	l.t.Helper()
 	state := map[string]string{}
@@ -118,15 +118,15 @@ func (l *lab) state() map[string]string {
 	return state
 }
 
-// orphan is a file that an interrupted command left in swdt's own folder, of which
-// nothing is written down: the next `on` writes over it.
+// orphan reports a file that an interrupted command left in swdt's own folder without
+// recording it: the next `on` overwrites it.
 func (l *lab) orphan(path string) bool {
 	inFolder := strings.HasPrefix(strings.ToLower(path), strings.ToLower(layout.Trace)+`\`)
 	_, err := l.Machine.ReadFile(layout.TraceRecord)
-	return inFolder && (strings.HasSuffix(path, ".swdt-new") || errors.Is(err, host.ErrNotExist))
+	return inFolder && (strings.HasSuffix(path, ".swdt-new") || errors.Is(err, fault.ErrNotExist))
 }
 
-// ofSwdt are files that every command may leave: logs of services, swdt's own
+// ofSwdt reports a file that every command may leave: logs of services, swdt's own
 // hashes and lock.
 func ofSwdt(path string) bool {
 	path = strings.ToLower(path)
@@ -141,7 +141,7 @@ func (l *lab) isAsBefore(before map[string]string) {
 	}
 }
 
-// status is of the services, by name.
+// status returns the status of the services by name.
 func (l *lab) status() map[string]trace.ServiceStatus {
 	l.t.Helper()
 	all, err := trace.Status(l.t.Context(), l.Node.Node)
@@ -165,7 +165,7 @@ func table(results []plan.StepResult) string {
 	return b.String()
 }
 
-// nothing fails where a step found something to do.
+// nothing fails the test if a step found something to do.
 func nothing(t *testing.T, results []plan.StepResult, err error) {
 	t.Helper()
 	for _, r := range results {

@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
-	"github.com/swdt-dev/swdt/internal/node/nodetest"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/trace"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// strikes hit sessions and the guardian, which has the transaction.
+// strikes interrupt sessions and the guardian, which carries out the transaction.
 func strikes() nodetest.Strikes {
 	return nodetest.Strikes{Asker: func(op simulated.Operation) string {
 		switch {
 		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
-			return "" // what every session does, and what is not done every time
+			return "" // excludes what every session does, and what does not happen every time
 		case nodetest.Session(op):
 			return "session"
 		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
@@ -25,11 +25,11 @@ func strikes() nodetest.Strikes {
 	}}
 }
 
-// oneIn so many points is struck.
+// oneIn is the number of points of which one is interrupted.
 const oneIn = 17
 
-// Wherever `on` is interrupted, the next `on` finishes it, and `off` puts back
-// exactly what was there.
+// Wherever `on` is interrupted, the next `on` completes it, and `off` restores exactly
+// the previous state.
 func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 	l := newLab(t)
 	points := strikes().Points(l.Node, func() { l.mustOn(options()) })
@@ -57,7 +57,7 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 	})
 }
 
-// Wherever `on` is interrupted, `off` alone puts back exactly what was there.
+// Wherever `on` is interrupted, `off` alone restores exactly the previous state.
 func TestAnOnThatIsInterruptedAndGivenUp(t *testing.T) {
 	l := newLab(t)
 	points := strikes().Points(l.Node, func() { l.mustOn(options("containerd")) })
@@ -72,7 +72,7 @@ func TestAnOnThatIsInterruptedAndGivenUp(t *testing.T) {
 	})
 }
 
-// Wherever `off`, or a change of level, is interrupted, the next `off` ends it.
+// Wherever `off`, or a change of level, is interrupted, the next `off` completes it.
 func TestAnOffThatIsInterruptedAnywhere(t *testing.T) {
 	louder := options()
 	louder.ContainerdLevel, louder.KubeletVerbosity = "trace", "6"

@@ -3,14 +3,15 @@ package trace
 import (
 	"fmt"
 
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
 const kubeletExe = "kubelet.exe"
 
-// kubeletTalks sets --v, which wins over kubelet's configuration.
-func kubeletTalks(base standing, wish record.Wish, _ string) (standing, error) {
+// kubeletTalks returns the state with the wished --v, which takes precedence over kubelet's
+// configuration.
+func kubeletTalks(base standing, wish tracerecord.Wish, _ string) (standing, error) {
 	line, ok := commandline.Set(base.CommandLine, kubeletExe, wish.Level, "v")
 	if !ok {
 		return standing{}, fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)

@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// off is the step that puts back what was there before.
+// off is the step that restores the state from before the trace.
 type off struct {
 	*subject
 	options Options
@@ -44,9 +44,9 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, talks: was})}, nil
 }
 
-// state is what is written down of the service, nil where nothing is, and what
-// stands on the node, nil where the service is gone.
-func (s *off) state(ctx context.Context, n *node.Node) (*record.Service, *seen, place, error) {
+// state returns the record of the service, or nil if there is none, and its state on the
+// node, or nil if the service no longer exists.
+func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *seen, place, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return nil, nil, 0, err
@@ -56,7 +56,7 @@ func (s *off) state(ctx context.Context, n *node.Node) (*record.Service, *seen, 
 		return nil, nil, 0, nil
 	}
 	is, err := s.look(ctx, n)
-	if errors.Is(err, host.ErrNoService) {
+	if errors.Is(err, fault.ErrNoService) {
 		return &entry, nil, between, nil
 	}
 	if err != nil {
@@ -102,18 +102,18 @@ func (s *off) change(is seen, was standing) change {
 	return change{subject: s.subject, from: is, to: was, options: s.options}
 }
 
-// comeback is a service that gets back what was there before.
+// comeback is a service and the change that restores its previous state.
 type comeback struct {
 	off    *off
-	entry  record.Service
+	entry  tracerecord.Service
 	change change
 }
 
 func (c comeback) name() string { return c.off.name }
 
-// companion is the next step's comeback where its service is to be restarted too:
-// one transaction then restarts each once. What cannot be compared is left to its
-// own step, which reports why.
+// companion returns the comeback of the next step if that step's service must be restarted
+// too: one transaction then restarts each service once. If that service cannot be compared,
+// companion returns nil; its own step reports the cause.
 func (s *off) companion(ctx context.Context, n *node.Node) *comeback {
 	if s.next == nil {
 		return nil
@@ -129,7 +129,7 @@ func (s *off) companion(ctx context.Context, n *node.Node) *comeback {
 	return &comeback{off: s.next, entry: *entry, change: s.next.change(*is, was)}
 }
 
-// switchOff puts back what was there before, in one transaction.
+// switchOff restores the previous states, in one transaction.
 func switchOff(ctx context.Context, n *node.Node, comebacks []comeback, r ui.Reporter) error {
 	var changes []change
 	for _, c := range comebacks {
@@ -146,9 +146,9 @@ func switchOff(ctx context.Context, n *node.Node, comebacks []comeback, r ui.Rep
 	return nil
 }
 
-// putBack puts the file and the command line back and leaves the service as it
-// runs.
-func (s *off) putBack(ctx context.Context, n *node.Node, entry record.Service, is seen, was standing) error {
+// putBack restores the configuration file and the command line, and does not restart the
+// service.
+func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is seen, was standing) error {
 	if is.CommandLine != was.CommandLine {
 		if _, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{Name: s.name, CommandLine: was.CommandLine}); err != nil {
 			return fmt.Errorf("put the command line of %s back: %w", s.name, err)
@@ -157,8 +157,9 @@ func (s *off) putBack(ctx context.Context, n *node.Node, entry record.Service, i
 	return s.putFileBack(ctx, n, entry, was)
 }
 
-// putFileBack is for a service that is gone: there is nothing to restart.
-func (s *off) putFileBack(ctx context.Context, n *node.Node, entry record.Service, was standing) error {
+// putFileBack restores only the configuration file. A service that no longer exists needs
+// no more.
+func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.Service, was standing) error {
 	if entry.Config == nil {
 		return s.forget(ctx, n, entry)
 	}
@@ -166,7 +167,7 @@ func (s *off) putFileBack(ctx context.Context, n *node.Node, entry record.Servic
 	if err != nil {
 		return err
 	}
-	switch sum := record.Sum(is, there); {
+	switch sum := tracerecord.Sum(is, there); {
 	case sum == entry.Config.Before: // nothing to do
 	case sum != entry.Config.After && !s.options.Force:
 		return &ChangedError{Service: s.name, Differences: []string{"the service is gone", entry.Config.Path + ": it was rewritten"}}

@@ -9,12 +9,12 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
 // on is the step that makes one service log more.
@@ -26,23 +26,23 @@ type on struct {
 
 func (s *on) Name() string { return s.name + " log" }
 
-// decision is what is to be done about a service.
+// decision is the result of comparing one service with the wish.
 type decision struct {
 	is    seen
-	base  standing // what is to come back
-	talks standing // what is to stand there
-	entry record.Service
-	known bool // entry is written down already
+	base  standing // the state to restore later
+	talks standing // the wanted state
+	entry tracerecord.Service
+	known bool // entry is already recorded
 }
 
-// done is whether the node is as it is to be, and knows it.
-func (d decision) done(wish record.Wish) bool {
+// done reports whether the node is in the wanted state and its record says so.
+func (d decision) done(wish tracerecord.Wish) bool {
 	return d.is.equal(d.talks) && (!d.known || d.entry.On && d.entry.Wish == wish)
 }
 
 func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	d, err := s.decide(ctx, n)
-	if errors.Is(err, host.ErrNoService) && !s.named {
+	if errors.Is(err, fault.ErrNoService) && !s.named {
 		return plan.Change{Summary: "there is no such service"}, nil
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: s.summary(d, wish), Detail: detail(d)}, nil
 }
 
-func (s *on) summary(d decision, wish record.Wish) string {
+func (s *on) summary(d decision, wish tracerecord.Wish) string {
 	text := fmt.Sprintf("log at %s instead of %s", s.level(d.talks), s.level(d.is.standing))
 	if wish.OTLP != "" {
 		text += ", send spans to " + wish.OTLP
@@ -71,7 +71,7 @@ func (s *on) summary(d decision, wish record.Wish) string {
 	return text
 }
 
-// detail is what changes on the node, letter for letter.
+// detail returns the changes on the node, letter for letter.
 func detail(d decision) string {
 	var parts []string
 	if d.is.path != "" && d.is.sum() != d.talks.sum() {
@@ -83,7 +83,8 @@ func detail(d decision) string {
 	return strings.Join(parts, "; ")
 }
 
-// decide compares the node with the wish.
+// decide compares the service on the node with the wished log level, and returns the states
+// before and after the change.
 func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 	is, err := s.look(ctx, n)
 	if err != nil {
@@ -109,16 +110,16 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			if d.base, err = before(ctx, n, d.entry); err != nil {
 				return decision{}, err
 			}
-		case without: // it never came to be, or was rolled back
+		case without: // the change was never made, or was rolled back
 			d.known = false
-			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" { // of an `off` that was interrupted
+			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" { // left by an interrupted `off`
 				d.base.Config, d.base.Exists = nil, false
 			}
 		case halfway, between:
 			if !s.options.Force {
 				return decision{}, s.changedError(ctx, n, d.entry, is, version)
 			}
-			d.known = false // what is there now is what comes back
+			d.known = false // the present state is the one to restore later
 		}
 	}
 	d.talks, err = s.talk(d.base, wish, version)
@@ -135,7 +136,7 @@ func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
 
 func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	d, err := s.decide(ctx, n)
-	if err != nil || d.done(s.options.wish(s.name)) { // with the step before
+	if err != nil || d.done(s.options.wish(s.name)) { // done by the step before
 		return plan.Outcome{}, err
 	}
 	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.talks) {
@@ -148,16 +149,16 @@ func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outco
 	return plan.Outcome{}, switchOn(ctx, n, []*turn{{on: s, decision: d}}, r)
 }
 
-// turn is a service that is switched on.
+// turn is a service whose log level is to be raised, and the decision about it.
 type turn struct {
 	*on
 	decision
-	written record.Service
+	written tracerecord.Service
 }
 
-// companion is the next step's turn where its service is to be restarted too: one
-// transaction then restarts each once. What cannot be compared is left to its own
-// step, which reports why.
+// companion returns the turn of the next step if that step's service must be restarted too:
+// one transaction then restarts each service once. If that service cannot be compared,
+// companion returns nil; its own step reports the cause.
 func (s *on) companion(ctx context.Context, n *node.Node) *turn {
 	if s.next == nil {
 		return nil
@@ -169,7 +170,7 @@ func (s *on) companion(ctx context.Context, n *node.Node) *turn {
 	return &turn{on: s.next, decision: d}
 }
 
-// switchOn makes services log as wished, those that are to change in one
+// switchOn makes services log at their wished levels. It changes all of them in one
 // transaction.
 func switchOn(ctx context.Context, n *node.Node, turns []*turn, r ui.Reporter) error {
 	var changes []change
@@ -196,28 +197,29 @@ func switchOn(ctx context.Context, n *node.Node, turns []*turn, r ui.Reporter) e
 			return err
 		}
 		t.written.On, t.written.Earlier = true, nil
-		if err := update(ctx, n, func(r record.Record) { r.Services[t.name] = t.written }); err != nil {
+		if err := update(ctx, n, func(r tracerecord.Record) { r.Services[t.name] = t.written }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write keeps what is to come back, and writes down what is about to change.
-func (s *on) write(ctx context.Context, n *node.Node, d decision) (record.Service, error) {
+// write keeps a copy of the state to restore later, and records the change that is about to
+// be made.
+func (s *on) write(ctx context.Context, n *node.Node, d decision) (tracerecord.Service, error) {
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return record.Service{}, fmt.Errorf("read the node's clock: %w", err)
+		return tracerecord.Service{}, fmt.Errorf("read the node's clock: %w", err)
 	}
-	by, _, _ := strings.Cut(s.options.Holder, ",") // which process it was matters to nobody later
-	entry := record.Service{
+	by, _, _ := strings.Cut(s.options.Holder, ",") // the process is not of interest later
+	entry := tracerecord.Service{
 		Wish: s.options.wish(s.name), Since: facts.GetTime().AsTime().Truncate(time.Second), By: by,
-		CommandLine: record.Change{Before: d.base.CommandLine, After: d.talks.CommandLine},
+		CommandLine: tracerecord.Change{Before: d.base.CommandLine, After: d.talks.CommandLine},
 	}
 	if d.is.path != "" {
-		entry.Config = &record.File{
+		entry.Config = &tracerecord.File{
 			Path: d.is.path, Kept: keptAt(s.name),
-			Change: record.Change{Before: d.base.sum(), After: d.talks.sum()},
+			Change: tracerecord.Change{Before: d.base.sum(), After: d.talks.sum()},
 		}
 	}
 	if d.known && !d.is.equal(d.talks) {
@@ -230,22 +232,23 @@ func (s *on) write(ctx context.Context, n *node.Node, d decision) (record.Servic
 			return entry, fmt.Errorf("keep %s: %w", d.is.path, err)
 		}
 	}
-	return entry, update(ctx, n, func(r record.Record) { r.Services[s.name] = entry })
+	return entry, update(ctx, n, func(r tracerecord.Record) { r.Services[s.name] = entry })
 }
 
-// takeBack makes the record what it was where the node is what it was.
-func (s *on) takeBack(ctx context.Context, n *node.Node, d decision, entry record.Service, cause error) error {
+// takeBack restores the previous record after a failed change, if the node is known to be
+// unchanged.
+func (s *on) takeBack(ctx context.Context, n *node.Node, d decision, entry tracerecord.Service, cause error) error {
 	if !unchanged(cause) || ctx.Err() != nil {
-		return cause // the next run finds out
+		return cause // the next run determines the state
 	}
 	var err error
 	if d.known {
-		err = update(ctx, n, func(r record.Record) { r.Services[s.name] = d.entry })
+		err = update(ctx, n, func(r tracerecord.Record) { r.Services[s.name] = d.entry })
 	} else {
 		err = s.forget(ctx, n, entry)
 	}
 	return errors.Join(cause, err)
 }
 
-// moment is a time of the node's clock, for people.
+// moment formats a time of the node's clock for people.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -7,36 +7,40 @@ import (
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/host"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// standing is what decides how much a service logs.
+// standing is the command line and configuration file of a service, which determine how
+// much it logs.
 type standing struct {
 	CommandLine string
 	Config      []byte // of its configuration file
-	Exists      bool   // there is such a file
+	Exists      bool   // the file exists
 }
 
-func (s standing) sum() string { return record.Sum(s.Config, s.Exists) }
+func (s standing) sum() string { return tracerecord.Sum(s.Config, s.Exists) }
 
 func (s standing) equal(other standing) bool {
 	return s.CommandLine == other.CommandLine && s.Exists == other.Exists && bytes.Equal(s.Config, other.Config)
 }
 
-// stopgap is whether the configuration is what takes the place of none.
+// stopgap reports whether the configuration file is newConfig, which trace writes if there
+// was no file.
 func (s standing) stopgap() bool { return s.Exists && string(s.Config) == newConfig }
 
-// seen is what stands on the node, and where.
+// seen is the state of a service on the node, as far as it determines how much the service
+// logs.
 type seen struct {
 	standing
 	service *agentv1.ServiceReply
-	path    string // of the configuration file; empty: none is of interest
+	path    string // of the configuration file; empty: the service has none
 }
 
-// look reads it. A service that is not there is host.ErrNoService.
+// look reads the state of the service from the node. If the service does not exist, the
+// error is fault.ErrNoService.
 func (s *subject) look(ctx context.Context, n *node.Node) (seen, error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: s.name})
 	if err != nil {
@@ -53,10 +57,10 @@ func (s *subject) look(ctx context.Context, n *node.Node) (seen, error) {
 	return found, err
 }
 
-// readFile is a file's content, and whether there is one.
+// readFile returns a file's content, and whether the file exists.
 func readFile(ctx context.Context, n *node.Node, path string) ([]byte, bool, error) {
 	content, err := smallfile.Read(ctx, n, path)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return nil, false, nil
 	}
 	return content, err == nil, err

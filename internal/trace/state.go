@@ -6,35 +6,34 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/containerdconfig"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// place is where a service stands between without and with the trace.
+// place is the state of a service relative to its trace.
 type place int
 
 const (
-	without place = iota // as before
+	without place = iota // as before the trace
 	with                 // as swdt trace on left it
-	halfway              // one thing is as before and the other as after: a transaction does not leave it so
-	between              // somebody else changed something
+	halfway              // file and command line differ in that: a transaction never leaves this state
+	between              // something other than swdt trace has changed it
 )
 
-// where compares what stands on the node with what is written down, and returns
-// the entry that it is about: the earlier one where a change from one level to
-// another never came to be. A transaction leaves all of the one or all of the
-// other.
-func where(entry record.Service, is standing) (record.Service, place) {
+// where compares the state on the node with the record. It returns the entry of the record
+// that applies: the earlier entry if a change from one level to another never took effect.
+// A transaction leaves either the whole old state or the whole new one.
+func where(entry tracerecord.Service, is standing) (tracerecord.Service, place) {
 	switch {
-	case matches(entry, is, func(c record.Change) string { return c.After }):
+	case matches(entry, is, func(c tracerecord.Change) string { return c.After }):
 		return entry, with
-	case entry.Earlier != nil && matches(*entry.Earlier, is, func(c record.Change) string { return c.After }):
+	case entry.Earlier != nil && matches(*entry.Earlier, is, func(c tracerecord.Change) string { return c.After }):
 		return *entry.Earlier, with
-	case matches(entry, is, func(c record.Change) string { return c.Before }):
+	case matches(entry, is, func(c tracerecord.Change) string { return c.Before }):
 		return entry, without
 	case entry.Config != nil && entry.Config.Before == "" && is.CommandLine == entry.CommandLine.Before && is.stopgap():
 		return entry, without
@@ -44,9 +43,10 @@ func where(entry record.Service, is standing) (record.Service, place) {
 	return entry, between
 }
 
-// isHalfway is what is left where services are not restarted (Options.NoRestart)
-// and that was interrupted.
-func isHalfway(entry record.Service, is standing) bool {
+// isHalfway reports whether the file and the command line each have one of their two
+// recorded states. where calls it last, so the two are then not from the same side of the
+// change. An interrupted restore without restarts (Options.NoRestart) leaves that state.
+func isHalfway(entry tracerecord.Service, is standing) bool {
 	if entry.Config == nil {
 		return false
 	}
@@ -54,34 +54,34 @@ func isHalfway(entry record.Service, is standing) bool {
 	return (is.CommandLine == lines.Before || is.CommandLine == lines.After) && (is.sum() == sums.Before || is.sum() == sums.After)
 }
 
-func matches(entry record.Service, is standing, side func(record.Change) string) bool {
+func matches(entry tracerecord.Service, is standing, side func(tracerecord.Change) string) bool {
 	return is.CommandLine == side(entry.CommandLine) && (entry.Config == nil || is.sum() == side(entry.Config.Change))
 }
 
-// keptAt is where a service's configuration file of before is kept.
+// keptAt returns where a service's previous configuration file is kept.
 func keptAt(service string) string { return layout.Trace + `\` + service + `-before` }
 
-// before is what stood there before the trace, from what is kept of it.
-func before(ctx context.Context, n *node.Node, entry record.Service) (standing, error) {
+// before returns the state before the trace, with the configuration from the kept copy.
+func before(ctx context.Context, n *node.Node, entry tracerecord.Service) (standing, error) {
 	s := standing{CommandLine: entry.CommandLine.Before}
 	if entry.Config == nil || entry.Config.Before == "" {
 		return s, nil
 	}
 	content, err := smallfile.Read(ctx, n, entry.Config.Kept)
-	if errors.Is(err, host.ErrNotExist) {
+	if errors.Is(err, fault.ErrNotExist) {
 		return s, fmt.Errorf("the copy of %s from before the trace is gone (%s): write the file anew, and remove %s", entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
 	}
 	if err != nil {
 		return s, err
 	}
-	if record.Sum(content, true) != entry.Config.Before {
+	if tracerecord.Sum(content, true) != entry.Config.Before {
 		return s, fmt.Errorf("the copy of %s from before the trace was changed (%s): write the file anew, and remove %s", entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
 	}
 	s.Config, s.Exists = content, true
 	return s, nil
 }
 
-// ChangedError is a service that somebody changed while it was traced.
+// ChangedError reports a service that was changed while it was traced.
 type ChangedError struct {
 	Service     string
 	Differences []string
@@ -92,9 +92,9 @@ func (e *ChangedError) Error() string {
 		e.Service, strings.Join(e.Differences, "\n  "))
 }
 
-// changedError says what is not as the trace left it. What it left is not kept,
-// and made again to compare.
-func (s *subject) changedError(ctx context.Context, n *node.Node, entry record.Service, is seen, version string) error {
+// changedError returns an error with the differences from the state that the trace left. No
+// copy of that state exists, so changedError computes it again to compare.
+func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is seen, version string) error {
 	changed := &ChangedError{Service: s.name}
 	if is.CommandLine != entry.CommandLine.After {
 		changed.Differences = append(changed.Differences, fmt.Sprintf("command line: %s → %s", entry.CommandLine.After, is.CommandLine))
@@ -121,8 +121,8 @@ func (s *subject) changedError(ctx context.Context, n *node.Node, entry record.S
 	return changed
 }
 
-// update changes the record on the node; it is on the disk when this returns.
-func update(ctx context.Context, n *node.Node, change func(record.Record)) error {
+// update changes the record on the node; the record is on the disk when update returns.
+func update(ctx context.Context, n *node.Node, change func(tracerecord.Record)) error {
 	r, err := load(ctx, n)
 	if err != nil {
 		return err
@@ -141,9 +141,9 @@ func update(ctx context.Context, n *node.Node, change func(record.Record)) error
 	return nil
 }
 
-// forget removes what is kept of a service, the record of it last. What stands
-// there is what stood there before.
-func (s *subject) forget(ctx context.Context, n *node.Node, entry record.Service) error {
+// forget removes everything that the trace has stored about a service, the record last. The
+// node must already have the state from before the trace.
+func (s *subject) forget(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config != nil {
 		if err := removeStopgap(ctx, n, entry); err != nil {
 			return err
@@ -155,12 +155,12 @@ func (s *subject) forget(ctx context.Context, n *node.Node, entry record.Service
 			return err
 		}
 	}
-	return update(ctx, n, func(r record.Record) { delete(r.Services, s.name) })
+	return update(ctx, n, func(r tracerecord.Record) { delete(r.Services, s.name) })
 }
 
-// removeStopgap removes the configuration file that there was none of before: a
-// transaction replaces files and removes none.
-func removeStopgap(ctx context.Context, n *node.Node, entry record.Service) error {
+// removeStopgap removes newConfig if there was no configuration file before the trace: a
+// transaction replaces files but does not remove any.
+func removeStopgap(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config.Before != "" {
 		return nil
 	}

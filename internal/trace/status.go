@@ -6,40 +6,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/host"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// State is whether a service is traced.
+// State is the state of a service's trace.
 type State string
 
 const (
 	IsOff       State = "off"
 	IsOn        State = "on"
-	Interrupted State = "interrupted" // `on` or `off` did not come to its end
-	Changed     State = "changed"     // by somebody else since
+	Interrupted State = "interrupted" // `on` or `off` did not complete
+	Changed     State = "changed"     // something other than swdt trace has changed it since
 	NoService   State = "noService"
 )
 
-// ServiceStatus is what is so of a service.
+// ServiceStatus is the state of a service.
 type ServiceStatus struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Level is what it logs at with what stands on the node.
-	Level string `json:"level,omitempty"`
-	// Before is what it logged at.
-	Before  string     `json:"before,omitempty"`
-	OTLP    string     `json:"otlp,omitempty"`
-	Since   *time.Time `json:"since,omitempty"`
-	By      string     `json:"by,omitempty"`
-	LogFile string     `json:"logFile,omitempty"`
-	// Differences are what somebody changed.
-	Differences []string `json:"differences,omitempty"`
+	// Level is its log level according to the node's present state.
+	Level string `json:"level"`
+	// Before is its log level before the trace.
+	Before  string     `json:"before"`
+	OTLP    string     `json:"otlp"`
+	Since   *time.Time `json:"since"`
+	By      string     `json:"by"`
+	LogFile string     `json:"logFile"`
+	// Differences has the changes since the trace was turned on that swdt trace did not
+	// make.
+	Differences []string `json:"differences"`
 }
 
-// Status says what is on. It changes nothing.
+// Status returns which services are traced. It changes nothing.
 func Status(ctx context.Context, n *node.Node) ([]ServiceStatus, error) {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -56,14 +57,14 @@ func Status(ctx context.Context, n *node.Node) ([]ServiceStatus, error) {
 	return all, nil
 }
 
-func (s *subject) status(ctx context.Context, n *node.Node, r record.Record) (ServiceStatus, error) {
+func (s *subject) status(ctx context.Context, n *node.Node, r tracerecord.Record) (ServiceStatus, error) {
 	status := ServiceStatus{Name: s.name, State: IsOff}
 	entry, known := r.Services[s.name]
 	if known {
 		status.OTLP, status.Since, status.By = entry.Wish.OTLP, &entry.Since, entry.By
 	}
 	is, err := s.look(ctx, n)
-	if errors.Is(err, host.ErrNoService) {
+	if errors.Is(err, fault.ErrNoService) {
 		status.State = NoService
 		return status, nil
 	}

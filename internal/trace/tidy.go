@@ -3,16 +3,16 @@ package trace
 import (
 	"context"
 
-	"github.com/swdt-dev/swdt/internal/layout"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// tidy removes what an interrupted command left beside a configuration file, and
-// what a transaction keeps for a rollback: what is to come back is kept elsewhere.
-// A file that somebody else wrote stays, for whoever misses it.
-func tidy(ctx context.Context, n *node.Node, entry record.Service) error {
+// tidy removes the files that an interrupted command staged beside a configuration file,
+// and the copy that a transaction keeps for a rollback, since trace keeps its own copy
+// elsewhere. It does not remove a file with any other content.
+func tidy(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config == nil {
 		return nil
 	}
@@ -25,15 +25,16 @@ func tidy(ctx context.Context, n *node.Node, entry record.Service) error {
 	}
 	previous := layout.Previous(path)
 	content, there, err := readFile(ctx, n, previous)
-	if err != nil || !there || !ours[record.Sum(content, true)] {
+	if err != nil || !there || !ours[tracerecord.Sum(content, true)] {
 		return err
 	}
 	return smallfile.Remove(ctx, n, previous)
 }
 
-// sums are of all that the trace itself has put in the configuration's place.
-func sums(entry record.Service) map[string]bool {
-	all := map[string]bool{record.Sum([]byte(newConfig), true): true}
+// sums returns the hashes of all content that the trace itself has put in the
+// configuration's place.
+func sums(entry tracerecord.Service) map[string]bool {
+	all := map[string]bool{tracerecord.Sum([]byte(newConfig), true): true}
 	for e := &entry; e != nil && e.Config != nil; e = e.Earlier {
 		for _, sum := range []string{e.Config.Before, e.Config.After} {
 			if sum != "" {

@@ -1,19 +1,18 @@
-// Package trace makes containerd and kubelet of a node log more, and puts back
-// exactly what was there before.
+// Package trace makes containerd and kubelet of a node log more, and afterwards restores
+// exactly the previous state.
 //
-//   - standing.go: what stands on the node; containerd.go, kubelet.go: what is to
-//   - on.go, off.go: the steps; transaction.go: how the node gets from one to the
-//     other; state.go: what an earlier run left
-//   - status.go: what is on
+//   - standing.go: the state on the node; containerd.go, kubelet.go: the wanted state
+//   - on.go, off.go: the steps; transaction.go: the change on the node; state.go: the
+//     remains of an earlier run
+//   - status.go: which services are traced
 //
-// A change is one transaction of package swap, also that of both services: the
-// configuration file and the command lines change together while the services are
-// stopped; they must be healthy afterwards, and else all is put back. Where one of
-// two services does not come up, the other is changed alone. The guardian on the node sees to that,
-// whatever becomes of the connection. What was there before is copied and written
-// down (trace/record) before the transaction begins; therefore what stands on the
-// node is always what is written down as before or as after, and whoever comes
-// next finds out which.
+// A change is one transaction of package swap, even for both services: configuration file
+// and command lines change together while the services are stopped. If the services are not
+// healthy afterwards, everything is rolled back; if that is because of one of two services,
+// the other is then changed alone. The guardian on the node carries the transaction out,
+// even if the connection breaks. The previous state is copied and recorded (trace/record)
+// before the transaction begins. So the node always has either the recorded state from
+// before or the recorded state from after, and the next command finds out which.
 package trace
 
 import (
@@ -22,54 +21,54 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// The services whose logs can be switched.
+// The services whose log levels can be changed.
 const (
 	Containerd = "containerd"
 	Kubelet    = "kubelet"
 )
 
-// Services are those, in the order in which they are switched.
+// Services returns the names of these services, in the order in which they are changed.
 func Services() []string { return []string{Containerd, Kubelet} }
 
-// Options say what is switched. Zero fields have defaults.
+// Options select what is changed. Zero fields have defaults.
 type Options struct {
-	// Services are some of Services(). Empty: those of them that the node has.
+	// Services are some of Services(). Empty: all of them that the node has.
 	Services []string
 	// ContainerdLevel is debug, the default, or trace.
 	ContainerdLevel string
 	// KubeletVerbosity is kubelet's --v. Default DefaultVerbosity.
 	KubeletVerbosity string
-	// OTLP is where containerd sends spans: http://collector:4318. Empty: nowhere.
+	// OTLP is the address to which containerd sends spans: http://collector:4318. Empty:
+	// it sends none.
 	OTLP string
-	// Force goes on although somebody changed since what On changed: On takes what
-	// is there now for what Off is to put back, and Off puts back what was there
-	// before On.
+	// Force continues although the service was changed since On: On takes the present
+	// state as the one for Off to restore, and Off restores the state from before On.
 	Force bool
-	// NoRestart has Off leave the services as they run: for who stops them anyway.
+	// NoRestart makes Off restart no service, for callers that stop them anyway.
 	NoRestart bool
-	// Spec is the node file's, for the health checks it has.
+	// Spec is the node file's, for its health checks.
 	Spec v1alpha1.Kubernetes
-	// Holder names who changes the node.
+	// Holder identifies who changes the node.
 	Holder string
 }
 
-// DefaultVerbosity is what kubelet's developers ask for in bug reports.
+// DefaultVerbosity is the level that kubelet's developers request in bug reports.
 const DefaultVerbosity = "4"
 
-func (o Options) wish(service string) record.Wish {
+func (o Options) wish(service string) tracerecord.Wish {
 	if service == Kubelet {
-		return record.Wish{Level: orElse(o.KubeletVerbosity, DefaultVerbosity)}
+		return tracerecord.Wish{Level: orElse(o.KubeletVerbosity, DefaultVerbosity)}
 	}
-	return record.Wish{Level: orElse(o.ContainerdLevel, "debug"), OTLP: o.OTLP}
+	return tracerecord.Wish{Level: orElse(o.ContainerdLevel, "debug"), OTLP: o.OTLP}
 }
 
-// On is the plan that makes services log more. No step needs another; where two
-// services change, the first step changes both in one transaction, so that each is
+// On returns the plan that makes services log more. Its steps do not depend on each other.
+// If two services change, the first step changes both in one transaction, so that each is
 // restarted once although one depends on the other.
 func On(o Options) []plan.Step {
 	var steps []plan.Step
@@ -84,7 +83,7 @@ func On(o Options) []plan.Step {
 	return steps
 }
 
-// Off is the plan that puts back what was there before, in one transaction as On.
+// Off returns the plan that restores the previous state, in one transaction as On does.
 func Off(o Options) []plan.Step {
 	var steps []plan.Step
 	var last *off
@@ -98,18 +97,18 @@ func Off(o Options) []plan.Step {
 	return steps
 }
 
-// subject is a service whose logs can be switched.
+// subject is a service whose log level can be changed.
 type subject struct {
 	name string
-	// named is set where somebody asked for this one: then it must be there.
+	// named is set if the user named this service: then it must exist.
 	named bool
-	// config is where the service's configuration is, by its command line; nil: it
-	// is of no interest.
+	// config returns the path of the service's configuration, from its command line;
+	// nil: the service needs none.
 	config func(commandLine string) (string, error)
-	// talk is what must stand on the node for it to log as wished, made of what
-	// stands there without the trace. It asks no node.
-	talk func(base standing, wish record.Wish, version string) (standing, error)
-	// level is how much it logs with what stands there, in words.
+	// talk returns the state in which the service logs as wished, from the state without
+	// the trace. It does not contact the node.
+	talk func(base standing, wish tracerecord.Wish, version string) (standing, error)
+	// level returns the log level of a state, in words.
 	level func(standing) string
 }
 
@@ -133,8 +132,8 @@ func (o Options) subjects() []*subject {
 	return named
 }
 
-func load(ctx context.Context, n *node.Node) (record.Record, error) {
-	return record.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
+func load(ctx context.Context, n *node.Node) (tracerecord.Record, error) {
+	return tracerecord.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
 }
 
 func orElse(value, fallback string) string {

@@ -11,17 +11,17 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/commandline"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/containerdconfig"
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/host/simulated"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/trace"
-	"github.com/swdt-dev/swdt/internal/trace/record"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
 func TestOnAndOffAgain(t *testing.T) {
@@ -74,8 +74,8 @@ func (l *lab) starts(command func()) map[string]int {
 	return counts
 }
 
-// Where both services change, each is restarted once, although kubelet stops with
-// containerd; where one changes, none is restarted that need not be.
+// If both services change, each is restarted once, although kubelet stops with containerd.
+// If one changes, the other is not restarted unless it must be.
 func TestEachServiceIsRestartedOnce(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
@@ -100,7 +100,7 @@ func TestEachServiceIsRestartedOnce(t *testing.T) {
 	l.isAsBefore(before)
 }
 
-// A kubelet that does not come up with its change leaves containerd its own.
+// If kubelet does not start with its change, containerd keeps its own change.
 func TestOneOfBothFails(t *testing.T) {
 	l := newLab(t)
 	line := l.commandLine("kubelet")
@@ -110,8 +110,8 @@ func TestOneOfBothFails(t *testing.T) {
 			return simulated.Continue()
 		}
 		switch starts.Add(1) {
-		case 1, 4: // with its change; the others are without it
-			return simulated.Fail(host.ErrStartFailed)
+		case 1, 4: // with its change; the other cases are without it
+			return simulated.Fail(fault.ErrStartFailed)
 		}
 		return simulated.Continue()
 	})
@@ -158,7 +158,7 @@ func TestOneServiceAlone(t *testing.T) {
 	l.isAsBefore(before)
 }
 
-// From one level to another and back goes to where it began.
+// A change from one level to another and back ends in the state before it.
 func TestAnotherLevel(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
@@ -173,7 +173,7 @@ func TestAnotherLevel(t *testing.T) {
 	l.isAsBefore(before)
 }
 
-// The level on the command line wins over the one of the configuration.
+// The level on the command line takes precedence over that of the configuration.
 func TestALevelOnTheCommandLine(t *testing.T) {
 	l := newLab(t)
 	line := `"` + simulated.ContainerdPath + `" --run-service --log-file C:\containerd.log --log-level "info" --x`
@@ -194,8 +194,8 @@ func (l *lab) configure(service, commandLine string) {
 	}
 }
 
-// A containerd without configuration gets one, and loses it again; one that logs
-// nowhere logs somewhere.
+// A containerd without a configuration gets one, which `off` removes. A containerd without
+// a log gets a log file.
 func TestWithoutConfigurationAndLog(t *testing.T) {
 	l := newLab(t)
 	if err := l.Files.Remove(toml); err != nil {
@@ -211,7 +211,7 @@ func TestWithoutConfigurationAndLog(t *testing.T) {
 	l.mustOff(options("containerd"))
 	l.isAsBefore(before)
 
-	// What an `off` leaves that ends behind its transaction, and an `on` after it.
+	// The state that an `off` leaves if it ends right after its transaction, and then an `on`.
 	l.Put(toml, []byte("version = 2\n"))
 	l.Put(layout.TraceRecord, []byte(noted))
 	l.mustOn(options("containerd"))
@@ -235,7 +235,7 @@ func TestSpansOfContainerd(t *testing.T) {
 	l.isAsBefore(before)
 }
 
-// Since containerd 2 the endpoint has no place in the configuration.
+// In containerd 2 the configuration has no place for the endpoint any more.
 func TestSpansOfContainerd2AreRefused(t *testing.T) {
 	l := newLab(t)
 	l.program(simulated.BinarySpec{Name: "containerd", Version: "2.0.0"})
@@ -293,7 +293,7 @@ func TestWhatSomebodyChangedIsNotLost(t *testing.T) {
 	l.isAsBefore(before)
 }
 
-// on --force takes what is there for what comes back.
+// on --force takes the present state as the one to restore.
 func TestWhatSomebodyChangedIsKept(t *testing.T) {
 	l := newLab(t)
 	l.mustOn(options("containerd"))
@@ -308,21 +308,21 @@ func TestWhatSomebodyChangedIsKept(t *testing.T) {
 	}
 }
 
-// A kubelet that does not come up with it, a configuration that is broken: it is
-// as before, and the error says why.
+// If kubelet does not start with the change, or a configuration is invalid, the previous
+// state is restored, and the error has the cause.
 func TestAFailureIsTakenBack(t *testing.T) {
 	l := newLab(t)
-	l.Machine.WriteFile(simulated.KubeletPath, nil) // not even a program
+	l.Machine.WriteFile(simulated.KubeletPath, nil) // not a valid program
 	l.Machine.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.28.4", Fault: simulated.CrashAtStart}))
 	before := l.state()
 	results, err := l.on(options("kubelet"))
 	var back *trace.RolledBackError
-	var exit *deploy.RolledBackError
+	var exit *push.RolledBackError
 	if !errors.As(err, &back) || !errors.As(err, &exit) || !strings.Contains(err.Error(), "crash at start") {
 		t.Fatalf("%v\n%s", err, table(results))
 	}
 	after := l.state()
-	before["running"], after["running"] = "", "" // that one cannot be started again
+	before["running"], after["running"] = "", "" // it cannot be started again
 	for key, value := range before {
 		if after[key] != value {
 			t.Errorf("%s: %s, was %s", key, after[key], value)
@@ -350,14 +350,14 @@ func TestAServiceThatIsNotThere(t *testing.T) {
 	if results[1].Message != "there is no such service" || results[0].State != plan.Changed {
 		t.Errorf("\n%s", table(results))
 	}
-	if results, err := l.on(options("kubelet")); !errors.Is(err, host.ErrNoService) {
+	if results, err := l.on(options("kubelet")); !errors.Is(err, fault.ErrNoService) {
 		t.Errorf("%v\n%s", err, table(results))
 	}
 	l.remove("containerd")
 	if s := l.status()["containerd"]; s.State != trace.NoService {
 		t.Errorf("%+v", s)
 	}
-	l.mustOff(options()) // what is left can be put back
+	l.mustOff(options()) // the rest can be restored
 	if got := l.get(toml); got != theirs {
 		t.Errorf("%q", got)
 	}
@@ -373,7 +373,7 @@ func (l *lab) remove(service string) {
 	}
 }
 
-// A kubelet that somebody else's program starts is not guessed at.
+// If another program starts the kubelet, trace does not guess its command line.
 func TestAKubeletBehindAScript(t *testing.T) {
 	l := newLab(t)
 	l.configure("kubelet", `C:\nssm.exe`)
@@ -382,14 +382,14 @@ func TestAKubeletBehindAScript(t *testing.T) {
 	}
 }
 
-// A push in between changes the binary and nothing of the trace.
+// A push during a trace changes the binary and nothing of the trace.
 func TestAPushInBetween(t *testing.T) {
 	l := newLab(t)
 	l.mustOn(options())
 	on := l.state()
 	doc := document(t)
-	result, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{})
-	if err != nil || result.Result != deploy.Changed {
+	result, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{})
+	if err != nil || result.Result != push.Changed {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	for _, key := range []string{toml, "containerd", "kubelet", "running"} {
@@ -403,8 +403,8 @@ func TestAPushInBetween(t *testing.T) {
 	}
 }
 
-// A push that changes a command line would lose the trace: it says so. One that
-// wants what is there without the trace has nothing to do.
+// A push that changes a command line would lose the trace, so it returns an error. If the
+// command line without the trace is as wanted, the push has nothing to do.
 func TestAPushOfArgumentsInBetween(t *testing.T) {
 	l := newLab(t)
 	plain := l.commandLine("kubelet")
@@ -416,20 +416,20 @@ func TestAPushOfArgumentsInBetween(t *testing.T) {
 	p := v1alpha1.Provisioner{Name: "kubelet", SourceURL: kubelet, Destination: simulated.KubeletPath, Args: commandline.Split(plain)[1:]}
 	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{p}
 	v1alpha1.SetDefaults(&doc.Node)
-	if result, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{}); err != nil || result.Result != deploy.Unchanged {
+	if result, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{}); err != nil || result.Result != push.Unchanged {
 		t.Errorf("%+v, %v", result, err)
 	}
 	doc.Node.Spec.Kubernetes.Provisioners[0].Args = []string{"--windows-service"}
-	_, err := deploy.Push(t.Context(), l.Node.Node, doc, deploy.Options{}, ui.Discard{})
-	var on *record.OnError
+	_, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{})
+	var on *tracerecord.OnError
 	if !errors.As(err, &on) || on.Service != "kubelet" || on.By != "ann@desk" {
 		t.Errorf("%v", err)
 	}
 	l.isAsBefore(before)
 }
 
-// For who stops the services anyway, they go on as they run; what an
-// interruption of that leaves is put back too.
+// For a caller that stops the services anyway, off does not restart them. The state that
+// an interruption of such an off leaves is restored, too.
 func TestOffWithoutARestart(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
@@ -448,12 +448,12 @@ func TestOffWithoutARestart(t *testing.T) {
 	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`)
 	before = l.state()
 	l.mustOn(options("containerd"))
-	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`) // and then it was cut
+	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`) // simulates an interruption here
 	l.mustOff(o)
 	l.isAsBefore(before)
 }
 
-// document has a new containerd to push.
+// document returns a document with a new containerd to push.
 func document(t *testing.T) config.Document {
 	t.Helper()
 	folder := t.TempDir()

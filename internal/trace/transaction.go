@@ -10,17 +10,18 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/commandline"
-	"github.com/swdt-dev/swdt/internal/deploy"
-	"github.com/swdt-dev/swdt/internal/host"
-	"github.com/swdt-dev/swdt/internal/layout"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/smallfile"
-	"github.com/swdt-dev/swdt/internal/trace/record"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// change is one service's way from what stands there to something else.
+// change is the change of one service from its present state to another.
 type change struct {
 	*subject
 	from    seen
@@ -28,8 +29,7 @@ type change struct {
 	options Options
 }
 
-// run has the node make changes, as one transaction in which each service is
-// restarted once.
+// run has the node make the changes, in one transaction that restarts each service once.
 func run(ctx context.Context, n *node.Node, changes []change, r ui.Reporter) error {
 	if len(changes) == 0 {
 		return nil
@@ -45,14 +45,14 @@ func run(ctx context.Context, n *node.Node, changes []change, r ui.Reporter) err
 		names = append(names, c.name)
 	}
 	r.Step("restarting %s", strings.Join(names, " and "))
-	_, began, err := deploy.Transact(ctx, n, swap, r)
+	_, began, err := push.Transact(ctx, n, swap, r)
 	if err != nil && !began {
 		err = errors.Join(&notBegunError{err}, unstage(ctx, n, swap))
 	}
 	return explain(strings.Join(names, " and "), err)
 }
 
-// unstage removes what a transaction that did not begin would have put in place.
+// unstage removes the files that were staged for a transaction that did not begin.
 func unstage(ctx context.Context, n *node.Node, swap *agentv1.SwapPlan) error {
 	var errs []error
 	for _, component := range swap.GetComponents() {
@@ -71,9 +71,9 @@ func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent
 	}
 	content := c.to.Config
 	if !c.to.Exists {
-		content = []byte(newConfig) // a transaction removes no file; removeStopgap does
+		content = []byte(newConfig) // a transaction cannot remove a file; removeStopgap does
 	}
-	component.Sha256, component.PreviousSha256 = record.Sum(content, true), c.from.sum()
+	component.Sha256, component.PreviousSha256 = tracerecord.Sum(content, true), c.from.sum()
 	component.Staged = layout.Staged(c.from.path, component.GetSha256())
 	if err := smallfile.Replace(ctx, n, component.GetStaged(), content, ""); err != nil {
 		return nil, &notBegunError{err}
@@ -84,7 +84,7 @@ func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent
 func (c change) component() *agentv1.SwapComponent {
 	destination := c.from.path
 	if destination == "" {
-		destination = commandline.Split(c.from.CommandLine)[0] // stays as it is
+		destination = commandline.Split(c.from.CommandLine)[0] // stays unchanged
 	}
 	health := c.health()
 	component := &agentv1.SwapComponent{
@@ -103,8 +103,8 @@ func (c change) component() *agentv1.SwapComponent {
 	return component
 }
 
-// health is how the service shows that it works: as the node file says where it
-// has this service, else as usual.
+// health returns the service's health check: the node file's if it has this service, else
+// the default.
 func (c change) health() v1alpha1.Health {
 	for _, p := range c.options.Spec.Provisioners {
 		if strings.EqualFold(p.Name, c.name) && p.Health != nil && p.Health.Timeout != nil {
@@ -118,24 +118,24 @@ func (c change) health() v1alpha1.Health {
 func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error {
 	file := strings.ReplaceAll(commandline.Flag(commandLine, "log-file"), "/", `\`)
 	end := strings.LastIndex(file, `\`)
-	if end <= len(`C:`) { // in the root, or no whole path
+	if end <= len(`C:`) { // in the root, or not an absolute path
 		return nil
 	}
-	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil && !errors.Is(err, host.ErrExist) {
+	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil && !errors.Is(err, fault.ErrExist) {
 		return fmt.Errorf("make the folder for the log: %w", err)
 	}
 	return nil
 }
 
 func running(is seen) bool {
-	return host.ServiceState(is.service.GetStatus().GetState()) == host.Running
+	return platform.ServiceState(is.service.GetStatus().GetState()) == platform.Running
 }
 
-// RolledBackError is a service that did not come up with the change, which was
-// taken back.
+// RolledBackError reports a service that did not start with the change, which was rolled
+// back.
 type RolledBackError struct {
 	Service string
-	Err     *deploy.RolledBackError
+	Err     *push.RolledBackError
 }
 
 func (e *RolledBackError) Error() string {
@@ -156,30 +156,30 @@ func (e *RolledBackError) Error() string {
 
 func (e *RolledBackError) Unwrap() error { return e.Err }
 
-// notBegunError is a change that did not begin.
+// notBegunError reports a change that did not begin.
 type notBegunError struct{ err error }
 
 func (e *notBegunError) Error() string { return e.err.Error() }
 func (e *notBegunError) Unwrap() error { return e.err }
 
-// explain names the service that a transaction was taken back for, all of it where
-// none is to blame.
+// explain wraps a rollback's error in a *RolledBackError, which names the service that
+// caused it, or all services of the transaction if no single one is the cause.
 func explain(names string, err error) error {
-	var back *deploy.RolledBackError
+	var back *push.RolledBackError
 	if errors.As(err, &back) {
 		return &RolledBackError{Service: orElse(back.Outcome.GetFailedComponent(), names), Err: back}
 	}
 	return err
 }
 
-// blames is whether a transaction was taken back, whole, because of that service:
-// then another's change can be tried without it.
+// blames reports whether a transaction was rolled back completely because of this service.
+// The change of another service can then be tried alone.
 func blames(err error, service string) bool {
 	var back *RolledBackError
 	return errors.As(err, &back) && back.Service == service && back.Err.Complete()
 }
 
-// unchanged is whether the node is known to be as it was.
+// unchanged reports whether the node is known to be unchanged.
 func unchanged(err error) bool {
 	var back *RolledBackError
 	var notBegun *notBegunError

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Size writes bytes for people, in powers of 1000 as disks and links are sold:
-// 0 B, 999 B, 83.6 MB.
+// Size formats bytes for people, in powers of 1000 as disks and links are sold: 0 B,
+// 999 B, 83.6 MB.
 func Size(bytes int64) string {
 	if bytes < 1000 {
 		return fmt.Sprintf("%d B", bytes)
@@ -19,7 +19,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[0])
 }
 
-// Rate writes bytes per second: 12.3 MB/s.
+// Rate formats bytes per second: 12.3 MB/s.
 func Rate(bytes int64, in time.Duration) string {
 	if in <= 0 {
 		return "-"
@@ -27,7 +27,7 @@ func Rate(bytes int64, in time.Duration) string {
 	return Size(int64(float64(bytes)/in.Seconds())) + "/s"
 }
 
-// Seconds writes a time somebody waited for: 12ms, 0.9s, 12.0s, 2m05s.
+// Seconds formats a time that the user waited: 12ms, 0.9s, 12.0s, 2m05s.
 func Seconds(d time.Duration) string {
 	if d < 95*time.Millisecond {
 		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
@@ -39,7 +39,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Age writes how long something has been so, coarsely: 12s, 5m, 3h, 4d.
+// Age formats the time that a state has lasted, in one unit: 12s, 5m, 3h, 4d.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -54,7 +54,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Hash shortens a SHA-256 to what tells two builds apart at a glance.
+// Hash shortens a SHA-256 to the digits that distinguish two builds at a glance.
 func Hash(sha256 string) string {
 	if sha256 == "" {
 		return "-"
@@ -62,7 +62,7 @@ func Hash(sha256 string) string {
 	return sha256[:min(6, len(sha256))]
 }
 
-// Version writes a version with its v, whether it came with one or not.
+// Version formats a version with a leading v.
 func Version(version string) string {
 	if version == "" {
 		return "-"

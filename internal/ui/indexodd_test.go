@@ -10,7 +10,7 @@ import (
 
 func TestIndexOddLooksAtEveryByte(t *testing.T) {
 	odd := func(c byte) bool { return c < ' ' && c != '\n' && c != '\t' || c >= 0x7f }
-	// Every byte at every place of a word, and in what is shorter than one.
+	// Every byte at every position of a word, and in texts shorter than a word.
 	for c := range 256 {
 		for length := range 20 {
 			for at := range length {
@@ -38,7 +38,7 @@ func TestIndexOddLooksAtEveryByte(t *testing.T) {
 	})
 }
 
-// BenchmarkIndexOdd is what printing a log costs beside writing it.
+// BenchmarkIndexOdd measures the cost of checking a log before it is written.
 func BenchmarkIndexOdd(b *testing.B) {
 	line := "I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" pods=[\"default/web-6d4cf56db6-abcde\"]\n"
 	text := bytes.Repeat([]byte(line), 256<<10/len(line))

@@ -10,20 +10,20 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// live is the bottom of a terminal: one line a node that says what it is doing
-// now. mpb moves the cursor; what the lines say is ours.
+// live is the bottom of a terminal: one line for each node with its current step. mpb moves
+// the cursor; this package writes the lines.
 type live struct {
 	w io.Writer
 
 	mutex     sync.Mutex
-	container *mpb.Progress // nil until a line is wanted
+	container *mpb.Progress // nil while no live line was shown
 	lines     []*liveLine
 	ended     bool
 }
 
 func newLive(w io.Writer) *live { return &live{w: w} }
 
-// write puts a line above the live ones; false where there are none.
+// it did not: no live line was shown, or the terminal cannot be written.
 func (l *live) write(line []byte) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -45,14 +45,14 @@ func (l *live) show(line *liveLine) {
 		l.container = mpb.New(mpb.WithOutput(l.w), mpb.WithAutoRefresh())
 	}
 	bar, err := l.container.Add(0, mpb.BarFillerFunc(line.fill), mpb.BarRemoveOnComplete(), mpb.BarFillerTrim())
-	if err != nil { // the container was shut down: lines are only decoration
+	if err != nil { // the container was shut down; live lines are optional
 		return
 	}
 	line.bar = bar
 	l.lines = append(l.lines, line)
 }
 
-// hide takes a line away for good.
+// hide removes a line permanently.
 func (l *live) hide(line *liveLine) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -62,7 +62,7 @@ func (l *live) hide(line *liveLine) {
 	}
 }
 
-// suspend takes all lines away while f talks to the terminal itself.
+// suspend removes all lines while f uses the terminal itself.
 func (l *live) suspend(f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -169,5 +169,5 @@ func (p *liveProgress) End() {
 	}
 }
 
-// width is how many columns of a terminal a cell takes.
+// width returns the number of terminal columns that a cell takes.
 func width(cell string) int { return runewidth.StringWidth(unmarked(cell)) }

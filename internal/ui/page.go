@@ -6,27 +6,44 @@ import (
 	"strings"
 )
 
-// Page is where a command writes its result for people. Its text passes a
-// PrintableWriter, and it alone knows whether there are colours.
+// Page writes a command's result for people. Its text passes a PrintableWriter, and the
+// page alone decides whether there are colours.
 type Page struct {
 	// Wide reports whether the command may print all its columns (-o wide).
 	Wide bool
+	// Rewrite returns the text to print instead; nil: unchanged. It receives the text of
+	// one call of Write.
+	Rewrite func(text string) string
 
 	shown *PrintableWriter
 }
 
-// NewPage returns a page on w, with or without colours.
+// NewPage returns a page that writes to w, with or without colours.
 func NewPage(w io.Writer, colour bool) *Page {
 	return &Page{shown: NewPrintableWriter(&colourist{w: Raw(w), colour: colour})}
 }
 
-// Write writes text.
-func (p *Page) Write(text []byte) (int, error) { return p.shown.Write(text) }
+// IsWide reports whether w is a page that may have all columns of a table.
+func IsWide(w io.Writer) bool {
+	page, ok := w.(*Page)
+	return ok && page.Wide
+}
 
-// Flush writes what was held back.
+// Write writes text.
+func (p *Page) Write(text []byte) (int, error) {
+	if p.Rewrite == nil {
+		return p.shown.Write(text)
+	}
+	if _, err := io.WriteString(p.shown, p.Rewrite(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// Flush writes the text that was held back.
 func (p *Page) Flush() error { return p.shown.Flush() }
 
-// colourist makes colours of their marks.
+// colourist replaces colour marks by colours.
 type colourist struct {
 	w      io.Writer
 	colour bool
@@ -46,9 +63,8 @@ func (c *colourist) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Colours are marked with Unicode noncharacters, which a Page replaces: text that
-// only looks like a colour stays text, and where there are no colours, nothing of
-// them is left.
+// Colours are marked with Unicode noncharacters, which a Page replaces: text that only
+// looks like a colour stays text, and a page without colours removes the marks.
 const (
 	markBad  = "\ufdd0"
 	markWarn = "\ufdd1"
@@ -59,10 +75,10 @@ const (
 // Bad marks a failure.
 func Bad(text string) string { return marked(markBad, text) }
 
-// Warn marks what deserves attention.
+// Warn marks text that deserves attention.
 func Warn(text string) string { return marked(markWarn, text) }
 
-// Good marks a success that a reader looks for.
+// Good marks a success that readers look for.
 func Good(text string) string { return marked(markGood, text) }
 
 func marked(mark, text string) string {

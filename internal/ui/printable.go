@@ -10,52 +10,52 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text as one line that a terminal only shows: characters that
-// move the cursor, set the title, change colours or reverse the direction of
-// writing are written as Go escapes (\x1b, \u202e), ends of lines too, and bytes
-// that are not UTF-8 become U+FFFD.
+// Printable returns text as one line that a terminal only displays: it replaces
+// characters that move the cursor, set the title, change colours or reverse the writing
+// direction, and line ends too, by Go escapes (\x1b, \u202e), and bytes that are not
+// UTF-8 by U+FFFD.
 func Printable(text string) string {
 	return strings.ReplaceAll(PrintableLines(text), "\n", `\n`)
 }
 
-// PrintableLines is Printable for text of several lines: it keeps their ends, and
-// makes each CR LF an LF.
+// PrintableLines is Printable for text of several lines: it keeps the line ends, and
+// turns each CR LF into an LF.
 func PrintableLines(text string) string {
 	if indexOdd([]byte(text)) == len(text) {
 		return text
 	}
 	var out bytes.Buffer
 	w := NewPrintableWriter(&out)
-	_, _ = io.WriteString(w, text) // a Buffer takes everything
+	_, _ = io.WriteString(w, text) // a Buffer returns no error
 	_ = w.Flush()
 	return out.String()
 }
 
-// obeyed reports whether a terminal does something at r other than show it.
-// Unicode's bidirectional controls are among them: with those, text shows in
-// another order than it has.
+// obeyed reports whether a terminal obeys r as a control instead of displaying it. Such
+// controls include Unicode's bidirectional ones, which make a terminal show text in another
+// order.
 func obeyed(r rune) bool {
 	switch {
 	case r < ' ':
 		return r != '\n' && r != '\t'
-	case r >= 0x7f && r < 0xa0: // DEL, and C1: U+009B begins a sequence as ESC [ does
+	case r >= 0x7f && r < 0xa0: // DEL, and C1 controls: U+009B begins a sequence, as ESC [ does
 		return true
 	}
 	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// PrintableWriter writes what a terminal only shows: see PrintableLines. All text
-// that people read and that a node, a cluster or a file had a part in passes one.
+// PrintableWriter writes text that a terminal only displays: see PrintableLines. All text
+// for people that may come from a node, a cluster or a file passes a PrintableWriter.
 type PrintableWriter struct {
 	w       io.Writer
-	pending []byte // the beginning of a character, or a CR whose LF may come
+	pending []byte // the start of an incomplete character, or a CR that an LF may follow
 }
 
-// NewPrintableWriter returns a writer to w.
+// NewPrintableWriter returns a PrintableWriter that writes to w.
 func NewPrintableWriter(w io.Writer) *PrintableWriter { return &PrintableWriter{w: w} }
 
-// Write writes what it is given, but for the beginning of a character that the next
-// call may complete.
+// Write writes data, except for the beginning of a character that the next call may
+// complete.
 func (p *PrintableWriter) Write(data []byte) (int, error) {
 	text := data
 	if len(p.pending) > 0 {
@@ -82,7 +82,7 @@ func (p *PrintableWriter) taken(data []byte, err error) (int, error) {
 	return len(data), nil
 }
 
-// Flush writes what was held back.
+// Flush writes the bytes that Write held back.
 func (p *PrintableWriter) Flush() error {
 	if len(p.pending) == 0 {
 		return nil
@@ -96,7 +96,8 @@ func (p *PrintableWriter) Flush() error {
 	return err
 }
 
-// appendPrintable appends text to clean and returns what only more of it decides.
+// appendPrintable appends the printable form of text to clean. It returns the rest of text
+// that cannot be converted before more text arrives.
 func appendPrintable(clean, text []byte) (whole, rest []byte) {
 	for len(text) > 0 {
 		plain := indexOdd(text)
@@ -117,7 +118,9 @@ func appendPrintable(clean, text []byte) (whole, rest []byte) {
 	return clean, text
 }
 
-// appendEscaped appends an escape that is JSON's too if JSON does not escape r itself.
+// appendEscaped appends an escape for r. JSON text already escapes controls below U+0020.
+// The escape of any other control is also valid in JSON (\u009b), so that JSON text stays
+// valid.
 func appendEscaped(clean []byte, r rune) []byte {
 	if r >= 0x7f {
 		return fmt.Appendf(clean, `\u%04x`, r)
@@ -126,9 +129,9 @@ func appendEscaped(clean []byte, r rune) []byte {
 	return append(clean, quoted[1:len(quoted)-1]...)
 }
 
-// indexOdd is where something stands that may not be plain text and an end of a
-// line: a control character, or the beginning of a letter beyond ASCII, which only
-// a look at the letter tells from a control. It is the length if all is plain.
+// indexOdd returns the offset of the first byte that may not be plain text or a line end:
+// a control character, or the beginning of a non-ASCII character, which must be decoded to
+// distinguish it from a control. It returns the length if all bytes are plain.
 func indexOdd(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {
@@ -141,12 +144,12 @@ func indexOdd(text []byte) int {
 	return i + indexOddByte(text[i:])
 }
 
-// plainWord reports whether eight letters are certainly plain, none of them the end
-// of a line.
+// plainWord reports whether eight bytes are certainly plain, and none of them is a line
+// end.
 func plainWord(w uint64) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	control := (w - ' '*ones) &^ w // its top bits: of bytes below a space
-	beyond := (w + ones) | w       // its top bits: of bytes of 0x7f and more
+	control := (w - ' '*ones) &^ w // the top bit is set for each byte below a space
+	beyond := (w + ones) | w       // the top bit is set for each byte from 0x7f on
 	return (control|beyond)&tops == 0
 }
 

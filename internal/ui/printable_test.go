@@ -25,7 +25,7 @@ func printables() map[string]string {
 	}
 }
 
-// Also if it comes in two pieces, wherever it is cut.
+// The result is the same if the text arrives in two pieces, wherever it is cut.
 func TestPrintableWriter(t *testing.T) {
 	for text, want := range printables() {
 		for cut := range len(text) {
@@ -56,8 +56,8 @@ func TestPrintableIsOneLine(t *testing.T) {
 	}
 }
 
-// Whatever is written, in whatever pieces: no control character comes out, and what
-// has none stays as it is.
+// In whatever pieces a text is written, the output has no control characters, and a text
+// without them is unchanged.
 func TestPrintableWriterPassesNoControls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SliceOf(rapid.SampledFrom([]byte("ab \r\n\t\x1b\x7f\xc2\x9b\xe2\x80\xae\xff\xf0\x9f\x91\xa9")))).Draw(t, "pieces")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// counter counts a transfer and knows its rate and how long it will take.
+// counter counts a transfer and estimates its rate and remaining time.
 type counter struct {
 	now   func() time.Time
 	label string
 	total int64 // 0 or less: unknown
 	begun time.Time
 
-	mutex sync.Mutex // held by the callers of the methods below
+	mutex sync.Mutex // the callers of the methods below hold it
 	done  int64
 	ended time.Time
 
@@ -47,7 +47,7 @@ func (c *counter) add(n int64) time.Time {
 	return now
 }
 
-// end is false when the transfer has ended before.
+// end marks the transfer as ended, and returns false if it had ended before.
 func (c *counter) end() bool {
 	if !c.ended.IsZero() {
 		return false
@@ -56,7 +56,7 @@ func (c *counter) end() bool {
 	return true
 }
 
-// rate is bytes per second; 0 while unknown.
+// rate returns bytes per second; 0 while unknown.
 func (c *counter) rate(now time.Time) float64 {
 	first := c.window[0]
 	span := now.Sub(first.at).Seconds()
@@ -66,7 +66,7 @@ func (c *counter) rate(now time.Time) float64 {
 	return float64(c.done-first.done) / span
 }
 
-// eta is the time that what is left will take; false while unknown.
+// eta returns the remaining time; false while unknown.
 func (c *counter) eta(now time.Time) (time.Duration, bool) {
 	rate := c.rate(now)
 	if rate <= 0 || c.total <= 0 || now.Sub(c.begun) < time.Second/2 {
@@ -79,7 +79,7 @@ func (c *counter) eta(now time.Time) (time.Duration, bool) {
 	return time.Duration(left * float64(time.Second)), true
 }
 
-// text is how far the transfer is: kubelet.exe 41% of 83.6 MB, 12.3 MB/s, 4s left.
+// text returns the progress of the transfer: kubelet.exe 41% of 83.6 MB, 12.3 MB/s, 4s left.
 func (c *counter) text(now time.Time) string {
 	out := c.label + " " + Size(c.done)
 	if c.total > 0 {
@@ -94,7 +94,7 @@ func (c *counter) text(now time.Time) string {
 	return out
 }
 
-// summary is how the transfer ended.
+// summary returns the result of the transfer as text.
 func (c *counter) summary() string {
 	took := c.ended.Sub(c.begun)
 	if c.total > 0 && c.done < c.total {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Format is how a result is printed. It is a flag value.
+// Format is the format of a result. It is a flag value.
 type Format string
 
 const (
@@ -21,7 +21,7 @@ const (
 	YAML Format = "yaml"
 )
 
-// Formats are those that a result can be printed in.
+// Formats returns the formats of a result.
 func Formats() []Format { return []Format{Text, JSON, YAML} }
 
 func (f *Format) String() string { return string(*f) }
@@ -29,7 +29,7 @@ func (f *Format) String() string { return string(*f) }
 // Type names the values in a flag's usage text.
 func (f *Format) Type() string { return "text|json|yaml" }
 
-// Set takes a flag's value.
+// Set sets the format to a flag's value.
 func (f *Format) Set(value string) error {
 	if !slices.Contains(Formats(), Format(value)) {
 		return fmt.Errorf("%q is not a format: use text, json or yaml", value)
@@ -38,8 +38,8 @@ func (f *Format) Set(value string) error {
 	return nil
 }
 
-// Print writes a command's result to stdout: one JSON or YAML document with the
-// names of value's json tags, or what `text` writes, as a PrintableWriter shows it.
+// Print writes a command's result to stdout: one JSON or YAML document with the names of
+// value's json tags, or the output of text, as a PrintableWriter shows it.
 func Print(w io.Writer, format Format, value any, text func(io.Writer) error) error {
 	switch format {
 	case JSON:
@@ -73,8 +73,8 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return Lines(w, all)
 }
 
-// TableOr is Table, and where there is no row a line that says so: a header alone
-// leaves open whether anything was asked.
+// TableOr is like Table, but without rows it writes the line nothing, since a header alone
+// would not show whether anything was checked.
 func TableOr(w io.Writer, nothing string, header []string, rows [][]string) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, nothing)
@@ -83,8 +83,8 @@ func TableOr(w io.Writer, nothing string, header []string, rows [][]string) erro
 	return Table(w, header, rows)
 }
 
-// Lines writes rows with their columns aligned, two spaces apart; what is empty
-// at the end of a row takes no room. A cell is Printable: it has one line.
+// Lines writes rows with their columns aligned, two spaces apart; empty cells at the end
+// of a row take no room. A cell is Printable: it has one line.
 func Lines(w io.Writer, rows [][]string) error {
 	var widths []int
 	printable := make([][]string, len(rows))

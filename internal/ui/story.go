@@ -9,47 +9,47 @@ import (
 	"time"
 )
 
-// StoryOptions say how the story is told.
+// StoryOptions configure a Story.
 type StoryOptions struct {
-	// Terminal is whether w is one: steps and progress are then live lines that
-	// come and go; otherwise every step is a line.
+	// Terminal reports whether w is a terminal: steps and progress are then live lines
+	// that disappear; otherwise every step is a line.
 	Terminal bool
 	// JSON writes each line as {"time","level","node","message"}.
 	JSON bool
-	// Verbose tells the details too.
+	// Verbose reports details too.
 	Verbose bool
-	// Rewrite returns a message of a node, or of the command itself if node is empty,
-	// as it is printed; nil: as it is.
+	// Rewrite returns a message as printed; node is empty for a message of the command
+	// itself. nil: unchanged.
 	Rewrite func(node, message string) string
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
 
-// Story is what happens, on stderr: for each node a Reporter, all of which
-// share the one stream.
+// Story reports the progress of a command, on stderr. It has a Reporter for each node; all
+// of them share one stream.
 type Story struct {
 	options StoryOptions
-	live    *live // nil unless on a terminal
+	live    *live // nil: the stream is not a terminal
 
 	mutex sync.Mutex
 	w     io.Writer
-	ended bool // no step is waited for any more
+	ended bool // reports whether End was called, after which no live step is shown
 }
 
-// NewStory begins a story on w; End must be called before w is used again.
+// NewStory returns a story on w. End must be called before anything else writes to w.
 func NewStory(w io.Writer, options StoryOptions) *Story {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	s := &Story{options: options, w: w}
 	if options.Terminal && !options.JSON {
-		s.live = newLive(Raw(w)) // whose lines are printable
+		s.live = newLive(Raw(w)) // its lines are already printable
 	}
 	return s
 }
 
-// Node is the part that tells of one node, named in each line. With an empty
-// name it tells of the command itself.
+// Node returns the reporter of one node, whose name is in each line. An empty name means the
+// command itself.
 func (s *Story) Node(name string) Reporter {
 	r := &reporter{story: s, node: name}
 	if s.live != nil {
@@ -58,7 +58,7 @@ func (s *Story) Node(name string) Reporter {
 	return r
 }
 
-// End takes live lines away. A line reported later is still written.
+// End removes live lines. A line reported later is still written.
 func (s *Story) End() {
 	s.mutex.Lock()
 	s.ended = true
@@ -68,8 +68,8 @@ func (s *Story) End() {
 	}
 }
 
-// Suspend takes live lines away, calls f, which may use the terminal for a
-// question, and lets nobody write meanwhile.
+// Suspend removes the live lines and calls f, which may use the terminal for a question. It
+// blocks all other writes until f returns.
 func (s *Story) Suspend(f func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -80,14 +80,14 @@ func (s *Story) Suspend(f func()) {
 	s.live.suspend(f)
 }
 
-// Done says that a node's work is over: its live line, if any, goes away.
+// Done ends the report of a node's work: it removes the node's live line, if there is one.
 func Done(r Reporter) {
 	if d, ok := r.(interface{ Done() }); ok {
 		d.Done()
 	}
 }
 
-// level is how much a line matters.
+// level is the importance of a line.
 type level string
 
 const (
@@ -114,7 +114,7 @@ func (s *Story) format(l level, node, message string) []byte {
 			Node    string    `json:"node,omitempty"`
 			Message string    `json:"message"`
 		}{s.options.Now(), l, node, message})
-		if err != nil { // strings and a sane clock always encode
+		if err != nil { // strings and a valid time can always be encoded
 			return nil
 		}
 		return append(out, '\n')
@@ -136,11 +136,11 @@ func (s *Story) write(line []byte) {
 	if s.live != nil && s.live.write(line) {
 		return
 	}
-	_, _ = s.w.Write(line) // stderr is gone: there is nobody to tell
+	_, _ = s.w.Write(line) // if stderr fails, the error cannot be reported
 }
 
-// reporter writes every line as it comes, and while a step goes on says so every
-// sayEvery: a log that stands still looks like a program that does.
+// reporter writes every line immediately. During a long step it reports every sayEvery that
+// the step continues, since a program without new lines seems to hang.
 type reporter struct {
 	story *Story
 	node  string
@@ -148,7 +148,7 @@ type reporter struct {
 	mutex sync.Mutex
 	step  string
 	begun time.Time
-	beat  *time.Timer // nil: no step goes on
+	beat  *time.Timer // nil: no step is running
 }
 
 func (r *reporter) Step(format string, args ...any) {
@@ -164,7 +164,7 @@ func (r *reporter) Step(format string, args ...any) {
 	}
 }
 
-// still says that the step goes on.
+// still reports that the step continues.
 func (r *reporter) still() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -210,10 +210,10 @@ func (r *reporter) Transfer(label string, total int64) Progress {
 	}
 }
 
-// sayEvery is how often a transfer is heard of where nothing moves on screen.
+// sayEvery is the interval of reports on a transfer without a terminal.
 const sayEvery = 10 * time.Second
 
-// lineProgress says now and then how far a transfer is, and how it ended.
+// lineProgress reports the progress of a transfer at intervals, and its result at the end.
 type lineProgress struct {
 	*counter
 	say  func(string)

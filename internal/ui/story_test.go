@@ -111,7 +111,7 @@ func TestReportersShareTheStreamLineByLine(t *testing.T) {
 	}
 }
 
-// screen is what a terminal got, safe to read while it is written.
+// screen collects the output to a terminal. It is safe for concurrent use.
 type screen struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a stream that a person looks at. What is written to it passes a
-// PrintableWriter, so that no text moves the cursor, whatever it came from. Two
-// things write to Raw instead: control sequences of swdt's own, around text that is
-// Printable, and programs that the user runs and that own the terminal meanwhile.
+// Terminal is a stream that a person reads. All text written to it passes a
+// PrintableWriter, so that no text controls the terminal, whatever its source. Two things
+// write to Raw instead: swdt's own control sequences, around text that is Printable, and
+// programs that the user runs and that own the terminal meanwhile.
 type Terminal struct {
 	file *os.File
 
@@ -19,7 +19,7 @@ type Terminal struct {
 	shown *PrintableWriter
 }
 
-// Guarded returns streams of which those that are terminals are of type *Terminal.
+// Guarded returns the streams, with terminals replaced by *Terminal values.
 func Guarded(streams Streams) Streams {
 	return Streams{In: streams.In, Out: guarded(streams.Out), Err: guarded(streams.Err)}
 }
@@ -39,11 +39,11 @@ func (t *Terminal) Write(text []byte) (int, error) {
 	return t.shown.Write(text)
 }
 
-// File returns the terminal itself, as its size and its modes need it.
+// File returns the terminal itself, for its size and its modes.
 func (t *Terminal) File() *os.File { return t.file }
 
-// Raw returns the stream to which bytes go as they are: the file behind a Terminal,
-// any other writer itself.
+// Raw returns the stream without the PrintableWriter: the file of a Terminal, or any other
+// writer itself.
 func Raw(w io.Writer) io.Writer {
 	if t, ok := w.(*Terminal); ok {
 		return t.file

@@ -1,34 +1,35 @@
-// Package ui is how commands talk to people and tools. The rules live here:
+// Package ui prints the results and the progress of commands, for people and tools. Its
+// rules:
 //
 //   - stdout is the result, and nothing else: text, or one JSON or YAML document.
-//   - stderr is the story: progress on a terminal, plain lines otherwise, JSON
+//   - stderr is for progress: live lines on a terminal, plain lines otherwise, JSON
 //     lines with --log-format json.
 //   - Nothing secret is ever passed to a Reporter.
-//   - Text that a node, a cluster or a file had a part in passes a PrintableWriter
-//     before people see it, so that it cannot move a terminal's cursor or worse.
+//   - Text that may come from a node, a cluster or a file passes a PrintableWriter
+//     before people see it, so that it cannot control the terminal.
 package ui
 
 import "io"
 
-// Streams are a command's standard streams, injected so that tests have theirs.
+// Streams are a command's standard streams. They are injected, so that tests use their own.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
 }
 
-// Reporter tells the story of one node's work as it happens. Implementations
-// are safe for concurrent use.
+// Reporter reports the progress of one node's work. Implementations are safe for
+// concurrent use.
 type Reporter interface {
-	// Step says what is being done now; it replaces the last step on a terminal.
+	// Step reports the current step; on a terminal it replaces the previous one.
 	Step(format string, args ...any)
-	// Info is a line worth keeping, Warn one that deserves attention, Debug one
-	// for -v.
+	// Info reports a line that stays visible, Warn a line that deserves attention, and
+	// Debug a line for -v.
 	Info(format string, args ...any)
 	Warn(format string, args ...any)
 	Debug(format string, args ...any)
-	// Transfer begins the progress of so many bytes; the returned Progress must
-	// be ended.
+	// Transfer starts the progress of a transfer of total bytes; the returned Progress
+	// must be ended.
 	Transfer(label string, total int64) Progress
 }
 
@@ -38,7 +39,7 @@ type Progress interface {
 	End()
 }
 
-// Discard is the Reporter that says nothing.
+// Discard is a Reporter that reports nothing.
 type Discard struct{}
 
 func (Discard) Step(string, ...any)             {}

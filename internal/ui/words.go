@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Words writes a state that JSON has as rolledBack for people: "rolled back".
+// Words returns a state of the JSON output, such as rolledBack, for people: "rolled back".
 func Words(state string) string {
 	var b strings.Builder
 	for i, r := range state {
@@ -15,4 +15,12 @@ func Words(state string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// Alternatives joins words as in a sentence: text, json or yaml.
+func Alternatives(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }

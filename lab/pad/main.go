@@ -1,5 +1,5 @@
-// Command pad appends bytes to an executable until it has a wanted size. Windows
-// ignores what follows the last section. The bytes are as compressible as
+// Command pad appends bytes to an executable until it has a given size. Windows
+// ignores bytes after the last section. The bytes are as compressible as
 // machine code is (about 3:1), and the same every time.
 //
 //	go run ./pad kubelet.exe kubelet-100M.exe 100M

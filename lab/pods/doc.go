@@ -1,5 +1,5 @@
-// Package pods is a module of its own with what real containerd needs to run pods
-// under Wine, where Windows' own ways to do it are not:
+// Package pods is a separate module with the programs that the real containerd needs
+// to run pods under Wine, which lacks Windows' own:
 //
 //   - shim: containerd-shim-lab-v1.exe, the runtime io.containerd.lab.v1.
 //   - snapshotter: the files of images and containers.
@@ -8,5 +8,5 @@
 //   - burn: that program.
 //   - pipe: named pipes that work under Wine.
 //
-// See the end-to-end tests (e2e/pods_test.go) for how they are put together.
+// See the end-to-end tests (e2e/pods_test.go) for how they work together.
 package pods

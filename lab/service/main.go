@@ -1,13 +1,13 @@
-// Command service is a Windows service that plays a Kubernetes component: it
-// answers --version as the component does, serves /healthz, writes a klog-like
-// log, and fails in the way it was built to:
+// Command service is a Windows service that acts as a Kubernetes component: it answers
+// --version as the component does, serves /healthz, writes a klog-like log, and fails
+// in the way that its build flags name:
 //
 //	go build -ldflags "-X main.name=kubelet -X main.version=v1.29.0 -X main.fault=crash-at-start"
 //
 // Faults: crash-at-start (before it answers the Service Control Manager),
 // crash-starting (after that), hang-at-start, exit-after=2s, hang-on-stop,
 // unhealthy, slow-start=3s.
-// The simulated host reads the same settings from the executable's build
+// The simulated Windows reads the same settings from the executable's build
 // information, so one binary serves there, under Wine and on Windows.
 package main
 
@@ -60,8 +60,8 @@ func run(options options) error {
 
 var errNotService = errors.New("this is not a service's process")
 
-// options are the few flags that matter; the component's many others are
-// accepted and ignored.
+// options are the flags that have an effect; the component's many others are accepted
+// and ignored.
 type options struct {
 	version     bool
 	logFile     string
@@ -86,7 +86,7 @@ func parse(args []string) options {
 	return o
 }
 
-// versionLine is what the real component prints for --version.
+// versionLine returns the line that the real component prints for --version.
 func versionLine(name, version string) string {
 	switch name {
 	case "kubelet", "kube-proxy":
@@ -140,7 +140,7 @@ type component struct {
 func (c *component) early() error {
 	switch {
 	case c.behaviour.crash:
-		// The log is where people look, if there is one.
+		// Users look into the log, if there is one.
 		if err := c.openLog(); err == nil {
 			c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash at start")
 		}
@@ -151,7 +151,7 @@ func (c *component) early() error {
 	return nil
 }
 
-// start does what comes before the component counts as started.
+// start does the work before the component counts as started.
 func (c *component) start(ctx context.Context) error {
 	c.logf('I', "server.go", "%q %sVersion=%q", title(name)+" version", name, version)
 	if c.behaviour.crashStarting {
@@ -174,7 +174,7 @@ func (c *component) start(ctx context.Context) error {
 	return nil
 }
 
-// serveHealthz, as kubelet, logs and goes on when the port is taken.
+// serveHealthz logs and continues if the port is in use, as kubelet does.
 func (c *component) serveHealthz(ctx context.Context) {
 	if c.options.healthzPort == "0" {
 		return

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/windows/svc"
 )
 
-// service runs the component for the Service Control Manager. It is
-// errNotService where nobody asked the SCM for it; svc.IsWindowsService would
-// say so first, but not under Wine.
+// service runs the component for the Service Control Manager. It returns errNotService
+// if the SCM did not start the process; svc.IsWindowsService would report that first,
+// but not under Wine.
 func (c *component) service() error {
 	err := svc.Run(name, c)
 	if errors.Is(err, windows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
@@ -21,7 +21,7 @@ func (c *component) service() error {
 	return err
 }
 
-// Execute is the service's life as the Service Control Manager sees it.
+// Execute runs the service for the Service Control Manager.
 func (c *component) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

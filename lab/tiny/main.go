@@ -1,5 +1,5 @@
-// Command tiny is a Windows service that does nothing but run: the smallest that
-// a Go program of this kind can be, for seeing what the size of a binary costs.
+// Command tiny is a Windows service that does nothing but run: the smallest Go program
+// of this kind, to measure the cost of a binary's size.
 package main
 
 import (

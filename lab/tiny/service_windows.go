@@ -6,7 +6,7 @@ func run() error { return svc.Run("tiny", service{}) }
 
 type service struct{}
 
-// Execute is the service's life as the Service Control Manager sees it.
+// Execute runs the service for the Service Control Manager.
 func (service) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
 	running := svc.Status{State: svc.Running, Accepts: svc.AcceptStop | svc.AcceptShutdown}
 	status <- running

@@ -80,7 +80,7 @@ type event struct {
 	Output  string
 }
 
-// tally is what became of the tests of all records.
+// tally counts the results of the tests of all records.
 type tally struct {
 	passed, failed int
 	skipped        []skip

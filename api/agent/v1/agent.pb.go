@@ -1,6 +1,6 @@
-// What swdt asks of swdt-agent.exe on a Windows node. The two are always of one
-// build (the agent is found by its hash), so this contract has no compatibility
-// to keep across versions.
+// The RPCs of swdt-agent.exe on a Windows node, which swdt calls. Both programs
+// are always of one build (swdt finds the agent by its hash), so this contract
+// keeps no compatibility across versions.
 //
 // Paths are absolute Windows paths. Errors are gRPC statuses that carry the
 // kind of failure as a google.rpc.ErrorInfo reason: see package rpcerror.
@@ -29,6 +29,173 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+type TailEvent int32
+
+const (
+	TailEvent_TAIL_EVENT_NONE      TailEvent = 0
+	TailEvent_TAIL_EVENT_END       TailEvent = 1 // everything in the log so far has been sent
+	TailEvent_TAIL_EVENT_REPLACED  TailEvent = 2 // another file has the log's name, since the log was rotated
+	TailEvent_TAIL_EVENT_TRUNCATED TailEvent = 3 // the file starts anew
+	TailEvent_TAIL_EVENT_LOST      TailEvent = 4 // the file to continue in no longer exists, nor its remaining lines
+)
+
+// Enum value maps for TailEvent.
+var (
+	TailEvent_name = map[int32]string{
+		0: "TAIL_EVENT_NONE",
+		1: "TAIL_EVENT_END",
+		2: "TAIL_EVENT_REPLACED",
+		3: "TAIL_EVENT_TRUNCATED",
+		4: "TAIL_EVENT_LOST",
+	}
+	TailEvent_value = map[string]int32{
+		"TAIL_EVENT_NONE":      0,
+		"TAIL_EVENT_END":       1,
+		"TAIL_EVENT_REPLACED":  2,
+		"TAIL_EVENT_TRUNCATED": 3,
+		"TAIL_EVENT_LOST":      4,
+	}
+)
+
+func (x TailEvent) Enum() *TailEvent {
+	p := new(TailEvent)
+	*p = x
+	return p
+}
+
+func (x TailEvent) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TailEvent) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[0].Descriptor()
+}
+
+func (TailEvent) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[0]
+}
+
+func (x TailEvent) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TailEvent.Descriptor instead.
+func (TailEvent) EnumDescriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{0}
+}
+
+// SwapResult is how a transaction ended.
+type SwapResult int32
+
+const (
+	SwapResult_SWAP_RESULT_UNKNOWN     SwapResult = 0
+	SwapResult_SWAP_RESULT_COMMITTED   SwapResult = 1
+	SwapResult_SWAP_RESULT_ROLLED_BACK SwapResult = 2
+	SwapResult_SWAP_RESULT_FAILED      SwapResult = 3 // neither: not everything that ran before runs again
+)
+
+// Enum value maps for SwapResult.
+var (
+	SwapResult_name = map[int32]string{
+		0: "SWAP_RESULT_UNKNOWN",
+		1: "SWAP_RESULT_COMMITTED",
+		2: "SWAP_RESULT_ROLLED_BACK",
+		3: "SWAP_RESULT_FAILED",
+	}
+	SwapResult_value = map[string]int32{
+		"SWAP_RESULT_UNKNOWN":     0,
+		"SWAP_RESULT_COMMITTED":   1,
+		"SWAP_RESULT_ROLLED_BACK": 2,
+		"SWAP_RESULT_FAILED":      3,
+	}
+)
+
+func (x SwapResult) Enum() *SwapResult {
+	p := new(SwapResult)
+	*p = x
+	return p
+}
+
+func (x SwapResult) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SwapResult) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[1].Descriptor()
+}
+
+func (SwapResult) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[1]
+}
+
+func (x SwapResult) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SwapResult.Descriptor instead.
+func (SwapResult) EnumDescriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{1}
+}
+
+// SwapAction is what a transaction did to a component.
+type SwapAction int32
+
+const (
+	SwapAction_SWAP_ACTION_UNKNOWN     SwapAction = 0
+	SwapAction_SWAP_ACTION_REPLACED    SwapAction = 1
+	SwapAction_SWAP_ACTION_CREATED     SwapAction = 2
+	SwapAction_SWAP_ACTION_RESTARTED   SwapAction = 3
+	SwapAction_SWAP_ACTION_ROLLED_BACK SwapAction = 4
+	SwapAction_SWAP_ACTION_FAILED      SwapAction = 5
+)
+
+// Enum value maps for SwapAction.
+var (
+	SwapAction_name = map[int32]string{
+		0: "SWAP_ACTION_UNKNOWN",
+		1: "SWAP_ACTION_REPLACED",
+		2: "SWAP_ACTION_CREATED",
+		3: "SWAP_ACTION_RESTARTED",
+		4: "SWAP_ACTION_ROLLED_BACK",
+		5: "SWAP_ACTION_FAILED",
+	}
+	SwapAction_value = map[string]int32{
+		"SWAP_ACTION_UNKNOWN":     0,
+		"SWAP_ACTION_REPLACED":    1,
+		"SWAP_ACTION_CREATED":     2,
+		"SWAP_ACTION_RESTARTED":   3,
+		"SWAP_ACTION_ROLLED_BACK": 4,
+		"SWAP_ACTION_FAILED":      5,
+	}
+)
+
+func (x SwapAction) Enum() *SwapAction {
+	p := new(SwapAction)
+	*p = x
+	return p
+}
+
+func (x SwapAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SwapAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[2].Descriptor()
+}
+
+func (SwapAction) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[2]
+}
+
+func (x SwapAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SwapAction.Descriptor instead.
+func (SwapAction) EnumDescriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{2}
+}
 
 type FactsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -82,8 +249,8 @@ type FactsReply struct {
 	PendingReboot   []string               `protobuf:"bytes,12,rep,name=pending_reboot,json=pendingReboot,proto3" json:"pending_reboot,omitempty"` // reasons; empty: none pending
 	Elevated        bool                   `protobuf:"varint,13,opt,name=elevated,proto3" json:"elevated,omitempty"`
 	Simulated       string                 `protobuf:"bytes,14,opt,name=simulated,proto3" json:"simulated,omitempty"`            // "" on Windows, else "wine" or "simulated"
-	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`                      // the node's clock, as the reply is made
-	Virtualization  bool                   `protobuf:"varint,16,opt,name=virtualization,proto3" json:"virtualization,omitempty"` // the processor and its firmware can run Hyper-V
+	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`                      // the node's clock when the reply was made
+	Virtualization  bool                   `protobuf:"varint,16,opt,name=virtualization,proto3" json:"virtualization,omitempty"` // reports whether the processor and its firmware can run Hyper-V
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -466,11 +633,11 @@ type ServiceStatus struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	DisplayName      string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	State            string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"` // host.ServiceState
+	State            string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"` // platform.ServiceState
 	Pid              uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
 	ExitCode         uint32                 `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	SpecificExitCode uint32                 `protobuf:"varint,6,opt,name=specific_exit_code,json=specificExitCode,proto3" json:"specific_exit_code,omitempty"`
-	Started          *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started,proto3" json:"started,omitempty"` // start of its process, where known
+	Started          *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started,proto3" json:"started,omitempty"` // when its process started; unset: unknown
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -612,7 +779,7 @@ type ServiceConfig struct {
 	DisplayName   string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
 	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	CommandLine   string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
-	StartType     string                 `protobuf:"bytes,5,opt,name=start_type,json=startType,proto3" json:"start_type,omitempty"` // host.StartType
+	StartType     string                 `protobuf:"bytes,5,opt,name=start_type,json=startType,proto3" json:"start_type,omitempty"` // platform.StartType
 	Account       string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
 	Dependencies  []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
 	Recovery      *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
@@ -1961,13 +2128,13 @@ func (x *ReadReply) GetPacked() []byte {
 type TailRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Lines         int64                  `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`                             // begin at the last so many lines; negative: at the beginning
-	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of then or later
-	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // lines that have one of these; none: every line
-	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains is in lower case then
+	Lines         int64                  `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`                             // begin at this many lines before the end; negative: at the beginning
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of this time or later
+	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // print lines that contain one of these; empty: every line
+	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains must then be in lower case
 	Follow        bool                   `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
-	From          *TailPlace             `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`     // go on from there; lines and since do not matter then
-	Copies        []*TailPlace           `protobuf:"bytes,8,rep,name=copies,proto3" json:"copies,omitempty"` // if the file begins as one of these did, go on at its offset
+	From          *TailPlace             `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`     // continue from there; lines and since are then ignored
+	Copies        []*TailPlace           `protobuf:"bytes,8,rep,name=copies,proto3" json:"copies,omitempty"` // if the file begins as one of these files did, continue at its offset
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2060,11 +2227,11 @@ func (x *TailRequest) GetCopies() []*TailPlace {
 
 type TailReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`                             // may end within a line; UTF-8, also of a UTF-16 log
-	Event         string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`                           // what is so before the data: see package agent
-	UtcOffset     int32                  `protobuf:"varint,3,opt,name=utc_offset,json=utcOffset,proto3" json:"utc_offset,omitempty"` // of the node's local time, seconds; in the first reply
-	Place         *TailPlace             `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`                           // behind the data
-	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"`                         // in place of data: see package packed
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`                                 // may end within a line; UTF-8, also of a UTF-16 log
+	Event         TailEvent              `protobuf:"varint,2,opt,name=event,proto3,enum=swdt.agent.v1.TailEvent" json:"event,omitempty"` // what happened to the log before the data
+	UtcOffset     int32                  `protobuf:"varint,3,opt,name=utc_offset,json=utcOffset,proto3" json:"utc_offset,omitempty"`     // of the node's local time, in seconds; in the first reply only
+	Place         *TailPlace             `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`                               // the place after the data
+	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"`                             // in place of data: see package packed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2106,11 +2273,11 @@ func (x *TailReply) GetData() []byte {
 	return nil
 }
 
-func (x *TailReply) GetEvent() string {
+func (x *TailReply) GetEvent() TailEvent {
 	if x != nil {
 		return x.Event
 	}
-	return ""
+	return TailEvent_TAIL_EVENT_NONE
 }
 
 func (x *TailReply) GetUtcOffset() int32 {
@@ -2134,13 +2301,13 @@ func (x *TailReply) GetPacked() []byte {
 	return nil
 }
 
-// TailPlace is a place in a file, whatever the file is called by now.
+// TailPlace is a place in a file, which it identifies even after a rename.
 type TailPlace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        uint64                 `protobuf:"varint,1,opt,name=volume,proto3" json:"volume,omitempty"`
 	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	HeadSize      int64                  `protobuf:"varint,4,opt,name=head_size,json=headSize,proto3" json:"head_size,omitempty"` // of the file's beginning whose hash is head, bytes
+	HeadSize      int64                  `protobuf:"varint,4,opt,name=head_size,json=headSize,proto3" json:"head_size,omitempty"` // size in bytes of the file's beginning that head is the hash of
 	Head          uint64                 `protobuf:"fixed64,5,opt,name=head,proto3" json:"head,omitempty"`                        // FNV-1a
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2273,8 +2440,8 @@ type WriteHeader struct {
 	MakeFolder    bool                   `protobuf:"varint,6,opt,name=make_folder,json=makeFolder,proto3" json:"make_folder,omitempty"` // create missing parent folders
 	NewOnly       bool                   `protobuf:"varint,7,opt,name=new_only,json=newOnly,proto3" json:"new_only,omitempty"`          // fail if the file exists
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`                        // unset: now
-	Fresh         bool                   `protobuf:"varint,9,opt,name=fresh,proto3" json:"fresh,omitempty"`                             // create the file anew, removing what has its name, and continue only one that was
-	Sddl          string                 `protobuf:"bytes,10,opt,name=sddl,proto3" json:"sddl,omitempty"`                               // with fresh: its owner and access list from its first moment on; empty: the folder's
+	Fresh         bool                   `protobuf:"varint,9,opt,name=fresh,proto3" json:"fresh,omitempty"`                             // create the file anew, replacing a file of its name, and continue only a file that was created this way
+	Sddl          string                 `protobuf:"bytes,10,opt,name=sddl,proto3" json:"sddl,omitempty"`                               // with fresh: the owner and access list that the file is created with; empty: the folder's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2485,15 +2652,15 @@ func (x *PatchRequest) GetData() []byte {
 
 type PatchHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Base          string                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"` // path of the file that the patch is against
+	Base          string                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"` // path of the file that the patch applies to
 	BaseSha256    string                 `protobuf:"bytes,2,opt,name=base_sha256,json=baseSha256,proto3" json:"base_sha256,omitempty"`
-	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                                // where the new file is made, removing what is there
-	RenameTo      string                 `protobuf:"bytes,4,opt,name=rename_to,json=renameTo,proto3" json:"rename_to,omitempty"`        // the name it takes once verified, replacing what has it
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                                // path at which the new file is made, replacing a file that exists
+	RenameTo      string                 `protobuf:"bytes,4,opt,name=rename_to,json=renameTo,proto3" json:"rename_to,omitempty"`        // the name that the file takes once verified, replacing a file of that name
 	Size          int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`                               // of the new file, bytes
 	Sha256        string                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`                            // of the new file
 	MakeFolder    bool                   `protobuf:"varint,7,opt,name=make_folder,json=makeFolder,proto3" json:"make_folder,omitempty"` // create missing parent folders
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`                        // unset: now
-	Sddl          string                 `protobuf:"bytes,9,opt,name=sddl,proto3" json:"sddl,omitempty"`                                // its owner and access list from its first moment on; empty: the folder's
+	Sddl          string                 `protobuf:"bytes,9,opt,name=sddl,proto3" json:"sddl,omitempty"`                                // the owner and access list that the file is created with; empty: the folder's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2918,7 +3085,7 @@ func (*RemoveReply) Descriptor() ([]byte, []int) {
 type MakeFolderRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Sddl          string                 `protobuf:"bytes,2,opt,name=sddl,proto3" json:"sddl,omitempty"` // make the last folder alone, with this owner and access list from its first moment on; it must not exist
+	Sddl          string                 `protobuf:"bytes,2,opt,name=sddl,proto3" json:"sddl,omitempty"` // create only the last folder, which must not exist yet, with this owner and access list
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3655,7 +3822,7 @@ type Process struct {
 	Handles       uint32                 `protobuf:"varint,8,opt,name=handles,proto3" json:"handles,omitempty"`
 	Threads       uint32                 `protobuf:"varint,9,opt,name=threads,proto3" json:"threads,omitempty"`
 	Session       uint32                 `protobuf:"varint,10,opt,name=session,proto3" json:"session,omitempty"`
-	CommandLine   string                 `protobuf:"bytes,11,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // "" where access is denied
+	CommandLine   string                 `protobuf:"bytes,11,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // "" if access is denied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4142,7 +4309,7 @@ func (x *RunReply) GetPacked() []byte {
 type Feature struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // host.FeatureState
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // platform.FeatureState
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4829,10 +4996,10 @@ func (x *ReachRequest) GetTimeout() *durationpb.Duration {
 
 type ReachReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       string                 `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`     // host.ReachOutcome: reached, refused, timedOut, …
-	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port that the connection went to
+	Outcome       string                 `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`     // platform.ReachOutcome: reached, refused, timedOut, …
+	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port of the connection
 	Took          *durationpb.Duration   `protobuf:"bytes,3,opt,name=took,proto3" json:"took,omitempty"`
-	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's words, where it failed
+	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's error text, if it failed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5437,7 +5604,7 @@ func (x *CRIStatusReply) GetStatus() []byte {
 
 type PipeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pipe          string                 `protobuf:"bytes,1,opt,name=pipe,proto3" json:"pipe,omitempty"` // in the first message, and only there
+	Pipe          string                 `protobuf:"bytes,1,opt,name=pipe,proto3" json:"pipe,omitempty"` // in the first message only
 	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5645,7 +5812,7 @@ func (x *InspectComponent) GetVersionArgs() []string {
 
 type InspectReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Components    []*ComponentState      `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`     // in the order asked
+	Components    []*ComponentState      `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`     // in the order of the request
 	Transactions  []*Transaction         `protobuf:"bytes,2,rep,name=transactions,proto3" json:"transactions,omitempty"` // in flight, unfinished or not yet acknowledged
 	Facts         *FactsReply            `protobuf:"bytes,3,opt,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5881,7 +6048,7 @@ type Transaction struct {
 	Holder        string                 `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	Begun         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=begun,proto3" json:"begun,omitempty"`
 	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`      // swap.State
-	Guarded       bool                   `protobuf:"varint,5,opt,name=guarded,proto3" json:"guarded,omitempty"` // a guardian is at work on it
+	Guarded       bool                   `protobuf:"varint,5,opt,name=guarded,proto3" json:"guarded,omitempty"` // reports whether a guardian is working on it
 	Outcome       *SwapOutcome           `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"`  // set once finished
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6017,10 +6184,10 @@ type SwapComponent struct {
 	Destination    string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
 	Staged         string                 `protobuf:"bytes,3,opt,name=staged,proto3" json:"staged,omitempty"`                                       // file to put there; empty: only restart the service
 	Sha256         string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the staged file
-	PreviousSha256 string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // what must stand at the destination now; empty: nothing
-	Service        string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: no service, the file is only placed
-	DependsOn      []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, beside what the SCM knows
-	CommandLine    string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: leave it
+	PreviousSha256 string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // hash of the file that must be at the destination now; empty: no file
+	Service        string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: the file is placed without a service
+	DependsOn      []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, in addition to those that the SCM knows
+	CommandLine    string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: unchanged
 	Health         *Health                `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
 	Settle         *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                 // 0: 1 s
 	StopTimeout    *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`    // 0: 30 s
@@ -6208,7 +6375,7 @@ type SwapEvent struct {
 	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	Transaction   string                 `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
 	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`         // swap.State
-	Component     string                 `protobuf:"bytes,4,opt,name=component,proto3" json:"component,omitempty"` // or service, where one is meant
+	Component     string                 `protobuf:"bytes,4,opt,name=component,proto3" json:"component,omitempty"` // or the service, if the event is about one
 	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	Outcome       *SwapOutcome           `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"` // in the last event
 	unknownFields protoimpl.UnknownFields
@@ -6289,7 +6456,7 @@ func (x *SwapEvent) GetOutcome() *SwapOutcome {
 
 type SwapOutcome struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
-	Result          string                 `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`   // swap.Result: committed, rolledBack, failed
+	Result          SwapResult             `protobuf:"varint,1,opt,name=result,proto3,enum=swdt.agent.v1.SwapResult" json:"result,omitempty"`
 	Message         string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // why it was rolled back or failed
 	FailedComponent string                 `protobuf:"bytes,3,opt,name=failed_component,json=failedComponent,proto3" json:"failed_component,omitempty"`
 	Components      []*ComponentOutcome    `protobuf:"bytes,4,rep,name=components,proto3" json:"components,omitempty"`
@@ -6328,11 +6495,11 @@ func (*SwapOutcome) Descriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{112}
 }
 
-func (x *SwapOutcome) GetResult() string {
+func (x *SwapOutcome) GetResult() SwapResult {
 	if x != nil {
 		return x.Result
 	}
-	return ""
+	return SwapResult_SWAP_RESULT_UNKNOWN
 }
 
 func (x *SwapOutcome) GetMessage() string {
@@ -6366,11 +6533,11 @@ func (x *SwapOutcome) GetDown() *durationpb.Duration {
 type ComponentOutcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"` // replaced, created, restarted, rolledBack, failed
+	Action        SwapAction             `protobuf:"varint,2,opt,name=action,proto3,enum=swdt.agent.v1.SwapAction" json:"action,omitempty"`
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	Service       *ServiceStatus         `protobuf:"bytes,4,opt,name=service,proto3" json:"service,omitempty"`
 	ServiceExists bool                   `protobuf:"varint,5,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
-	Down          *durationpb.Duration   `protobuf:"bytes,6,opt,name=down,proto3" json:"down,omitempty"`                         // its service's stop to its start
+	Down          *durationpb.Duration   `protobuf:"bytes,6,opt,name=down,proto3" json:"down,omitempty"`                         // from its service's stop to its start
 	Healthy       *durationpb.Duration   `protobuf:"bytes,7,opt,name=healthy,proto3" json:"healthy,omitempty"`                   // from its start to healthy
 	LogLines      []string               `protobuf:"bytes,8,rep,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"` // the service's last log lines, on failure
 	unknownFields protoimpl.UnknownFields
@@ -6414,11 +6581,11 @@ func (x *ComponentOutcome) GetName() string {
 	return ""
 }
 
-func (x *ComponentOutcome) GetAction() string {
+func (x *ComponentOutcome) GetAction() SwapAction {
 	if x != nil {
 		return x.Action
 	}
-	return ""
+	return SwapAction_SWAP_ACTION_UNKNOWN
 }
 
 func (x *ComponentOutcome) GetMessage() string {
@@ -6713,10 +6880,10 @@ const file_agent_proto_rawDesc = "" +
 	"ignoreCase\x12\x16\n" +
 	"\x06follow\x18\x06 \x01(\bR\x06follow\x12,\n" +
 	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\x120\n" +
-	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\x9c\x01\n" +
+	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\xb6\x01\n" +
 	"\tTailReply\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
-	"\x05event\x18\x02 \x01(\tR\x05event\x12\x1d\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12.\n" +
+	"\x05event\x18\x02 \x01(\x0e2\x18.swdt.agent.v1.TailEventR\x05event\x12\x1d\n" +
 	"\n" +
 	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
 	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
@@ -7004,18 +7171,18 @@ const file_agent_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x1c\n" +
 	"\tcomponent\x18\x04 \x01(\tR\tcomponent\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x124\n" +
-	"\aoutcome\x18\x06 \x01(\v2\x1a.swdt.agent.v1.SwapOutcomeR\aoutcome\"\xda\x01\n" +
-	"\vSwapOutcome\x12\x16\n" +
-	"\x06result\x18\x01 \x01(\tR\x06result\x12\x18\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x1a.swdt.agent.v1.SwapOutcomeR\aoutcome\"\xf5\x01\n" +
+	"\vSwapOutcome\x121\n" +
+	"\x06result\x18\x01 \x01(\x0e2\x19.swdt.agent.v1.SwapResultR\x06result\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12)\n" +
 	"\x10failed_component\x18\x03 \x01(\tR\x0ffailedComponent\x12?\n" +
 	"\n" +
 	"components\x18\x04 \x03(\v2\x1f.swdt.agent.v1.ComponentOutcomeR\n" +
 	"components\x12-\n" +
-	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xb8\x02\n" +
+	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xd3\x02\n" +
 	"\x10ComponentOutcome\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06action\x18\x02 \x01(\tR\x06action\x12\x18\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
+	"\x06action\x18\x02 \x01(\x0e2\x19.swdt.agent.v1.SwapActionR\x06action\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x126\n" +
 	"\aservice\x18\x04 \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12%\n" +
 	"\x0eservice_exists\x18\x05 \x01(\bR\rserviceExists\x12-\n" +
@@ -7025,7 +7192,27 @@ const file_agent_proto_rawDesc = "" +
 	"\rResumeRequest\"$\n" +
 	"\x12AcknowledgeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +
-	"\x10AcknowledgeReply2\x90\x02\n" +
+	"\x10AcknowledgeReply*|\n" +
+	"\tTailEvent\x12\x13\n" +
+	"\x0fTAIL_EVENT_NONE\x10\x00\x12\x12\n" +
+	"\x0eTAIL_EVENT_END\x10\x01\x12\x17\n" +
+	"\x13TAIL_EVENT_REPLACED\x10\x02\x12\x18\n" +
+	"\x14TAIL_EVENT_TRUNCATED\x10\x03\x12\x13\n" +
+	"\x0fTAIL_EVENT_LOST\x10\x04*u\n" +
+	"\n" +
+	"SwapResult\x12\x17\n" +
+	"\x13SWAP_RESULT_UNKNOWN\x10\x00\x12\x19\n" +
+	"\x15SWAP_RESULT_COMMITTED\x10\x01\x12\x1b\n" +
+	"\x17SWAP_RESULT_ROLLED_BACK\x10\x02\x12\x16\n" +
+	"\x12SWAP_RESULT_FAILED\x10\x03*\xa8\x01\n" +
+	"\n" +
+	"SwapAction\x12\x17\n" +
+	"\x13SWAP_ACTION_UNKNOWN\x10\x00\x12\x18\n" +
+	"\x14SWAP_ACTION_REPLACED\x10\x01\x12\x17\n" +
+	"\x13SWAP_ACTION_CREATED\x10\x02\x12\x19\n" +
+	"\x15SWAP_ACTION_RESTARTED\x10\x03\x12\x1b\n" +
+	"\x17SWAP_ACTION_ROLLED_BACK\x10\x04\x12\x16\n" +
+	"\x12SWAP_ACTION_FAILED\x10\x052\x90\x02\n" +
 	"\aMachine\x12?\n" +
 	"\x05Facts\x12\x1b.swdt.agent.v1.FactsRequest\x1a\x19.swdt.agent.v1.FactsReply\x12B\n" +
 	"\x06Reboot\x12\x1c.swdt.agent.v1.RebootRequest\x1a\x1a.swdt.agent.v1.RebootReply\x12<\n" +
@@ -7103,297 +7290,304 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
+var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_agent_proto_goTypes = []any{
-	(*FactsRequest)(nil),               // 0: swdt.agent.v1.FactsRequest
-	(*FactsReply)(nil),                 // 1: swdt.agent.v1.FactsReply
-	(*RebootRequest)(nil),              // 2: swdt.agent.v1.RebootRequest
-	(*RebootReply)(nil),                // 3: swdt.agent.v1.RebootReply
-	(*LockRequest)(nil),                // 4: swdt.agent.v1.LockRequest
-	(*LockReply)(nil),                  // 5: swdt.agent.v1.LockReply
-	(*UnlockRequest)(nil),              // 6: swdt.agent.v1.UnlockRequest
-	(*UnlockReply)(nil),                // 7: swdt.agent.v1.UnlockReply
-	(*ServiceStatus)(nil),              // 8: swdt.agent.v1.ServiceStatus
-	(*Recovery)(nil),                   // 9: swdt.agent.v1.Recovery
-	(*ServiceConfig)(nil),              // 10: swdt.agent.v1.ServiceConfig
-	(*ListServicesRequest)(nil),        // 11: swdt.agent.v1.ListServicesRequest
-	(*ListServicesReply)(nil),          // 12: swdt.agent.v1.ListServicesReply
-	(*GetServiceRequest)(nil),          // 13: swdt.agent.v1.GetServiceRequest
-	(*ServiceReply)(nil),               // 14: swdt.agent.v1.ServiceReply
-	(*DeleteServiceRequest)(nil),       // 15: swdt.agent.v1.DeleteServiceRequest
-	(*DeleteServiceReply)(nil),         // 16: swdt.agent.v1.DeleteServiceReply
-	(*StartServiceRequest)(nil),        // 17: swdt.agent.v1.StartServiceRequest
-	(*StopServiceRequest)(nil),         // 18: swdt.agent.v1.StopServiceRequest
-	(*StopServiceReply)(nil),           // 19: swdt.agent.v1.StopServiceReply
-	(*RegistryValue)(nil),              // 20: swdt.agent.v1.RegistryValue
-	(*RegistryGetRequest)(nil),         // 21: swdt.agent.v1.RegistryGetRequest
-	(*RegistrySetRequest)(nil),         // 22: swdt.agent.v1.RegistrySetRequest
-	(*RegistrySetReply)(nil),           // 23: swdt.agent.v1.RegistrySetReply
-	(*RegistryDeleteRequest)(nil),      // 24: swdt.agent.v1.RegistryDeleteRequest
-	(*RegistryDeleteReply)(nil),        // 25: swdt.agent.v1.RegistryDeleteReply
-	(*RegistryListRequest)(nil),        // 26: swdt.agent.v1.RegistryListRequest
-	(*RegistryListReply)(nil),          // 27: swdt.agent.v1.RegistryListReply
-	(*FileInfo)(nil),                   // 28: swdt.agent.v1.FileInfo
-	(*StatRequest)(nil),                // 29: swdt.agent.v1.StatRequest
-	(*ListFilesRequest)(nil),           // 30: swdt.agent.v1.ListFilesRequest
-	(*ListFilesReply)(nil),             // 31: swdt.agent.v1.ListFilesReply
-	(*HashRequest)(nil),                // 32: swdt.agent.v1.HashRequest
-	(*HashReply)(nil),                  // 33: swdt.agent.v1.HashReply
-	(*ReadRequest)(nil),                // 34: swdt.agent.v1.ReadRequest
-	(*ReadReply)(nil),                  // 35: swdt.agent.v1.ReadReply
-	(*TailRequest)(nil),                // 36: swdt.agent.v1.TailRequest
-	(*TailReply)(nil),                  // 37: swdt.agent.v1.TailReply
-	(*TailPlace)(nil),                  // 38: swdt.agent.v1.TailPlace
-	(*WriteRequest)(nil),               // 39: swdt.agent.v1.WriteRequest
-	(*WriteHeader)(nil),                // 40: swdt.agent.v1.WriteHeader
-	(*WriteReply)(nil),                 // 41: swdt.agent.v1.WriteReply
-	(*PatchRequest)(nil),               // 42: swdt.agent.v1.PatchRequest
-	(*PatchHeader)(nil),                // 43: swdt.agent.v1.PatchHeader
-	(*PatchReply)(nil),                 // 44: swdt.agent.v1.PatchReply
-	(*ProbeRequest)(nil),               // 45: swdt.agent.v1.ProbeRequest
-	(*ProbeReply)(nil),                 // 46: swdt.agent.v1.ProbeReply
-	(*RenameRequest)(nil),              // 47: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 48: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 49: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 50: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 51: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 52: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 53: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 54: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 55: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 56: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 57: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 58: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 59: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 60: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 61: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 62: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 63: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 64: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 65: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 66: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 67: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 68: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 69: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 70: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 71: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 72: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 73: swdt.agent.v1.RunCommand
-	(*RunReply)(nil),                   // 74: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 75: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 76: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 77: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 78: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 79: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 80: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 81: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 82: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 83: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 84: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 85: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 86: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 87: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 88: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 89: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 90: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 91: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 92: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 93: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 94: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 95: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 96: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 97: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 98: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 99: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 100: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 101: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 102: swdt.agent.v1.PipeReply
-	(*InspectRequest)(nil),             // 103: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 104: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 105: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 106: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 107: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 108: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 109: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 110: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 111: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 112: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 113: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 114: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 115: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 116: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 117: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 118: google.protobuf.Timestamp
+	(TailEvent)(0),                     // 0: swdt.agent.v1.TailEvent
+	(SwapResult)(0),                    // 1: swdt.agent.v1.SwapResult
+	(SwapAction)(0),                    // 2: swdt.agent.v1.SwapAction
+	(*FactsRequest)(nil),               // 3: swdt.agent.v1.FactsRequest
+	(*FactsReply)(nil),                 // 4: swdt.agent.v1.FactsReply
+	(*RebootRequest)(nil),              // 5: swdt.agent.v1.RebootRequest
+	(*RebootReply)(nil),                // 6: swdt.agent.v1.RebootReply
+	(*LockRequest)(nil),                // 7: swdt.agent.v1.LockRequest
+	(*LockReply)(nil),                  // 8: swdt.agent.v1.LockReply
+	(*UnlockRequest)(nil),              // 9: swdt.agent.v1.UnlockRequest
+	(*UnlockReply)(nil),                // 10: swdt.agent.v1.UnlockReply
+	(*ServiceStatus)(nil),              // 11: swdt.agent.v1.ServiceStatus
+	(*Recovery)(nil),                   // 12: swdt.agent.v1.Recovery
+	(*ServiceConfig)(nil),              // 13: swdt.agent.v1.ServiceConfig
+	(*ListServicesRequest)(nil),        // 14: swdt.agent.v1.ListServicesRequest
+	(*ListServicesReply)(nil),          // 15: swdt.agent.v1.ListServicesReply
+	(*GetServiceRequest)(nil),          // 16: swdt.agent.v1.GetServiceRequest
+	(*ServiceReply)(nil),               // 17: swdt.agent.v1.ServiceReply
+	(*DeleteServiceRequest)(nil),       // 18: swdt.agent.v1.DeleteServiceRequest
+	(*DeleteServiceReply)(nil),         // 19: swdt.agent.v1.DeleteServiceReply
+	(*StartServiceRequest)(nil),        // 20: swdt.agent.v1.StartServiceRequest
+	(*StopServiceRequest)(nil),         // 21: swdt.agent.v1.StopServiceRequest
+	(*StopServiceReply)(nil),           // 22: swdt.agent.v1.StopServiceReply
+	(*RegistryValue)(nil),              // 23: swdt.agent.v1.RegistryValue
+	(*RegistryGetRequest)(nil),         // 24: swdt.agent.v1.RegistryGetRequest
+	(*RegistrySetRequest)(nil),         // 25: swdt.agent.v1.RegistrySetRequest
+	(*RegistrySetReply)(nil),           // 26: swdt.agent.v1.RegistrySetReply
+	(*RegistryDeleteRequest)(nil),      // 27: swdt.agent.v1.RegistryDeleteRequest
+	(*RegistryDeleteReply)(nil),        // 28: swdt.agent.v1.RegistryDeleteReply
+	(*RegistryListRequest)(nil),        // 29: swdt.agent.v1.RegistryListRequest
+	(*RegistryListReply)(nil),          // 30: swdt.agent.v1.RegistryListReply
+	(*FileInfo)(nil),                   // 31: swdt.agent.v1.FileInfo
+	(*StatRequest)(nil),                // 32: swdt.agent.v1.StatRequest
+	(*ListFilesRequest)(nil),           // 33: swdt.agent.v1.ListFilesRequest
+	(*ListFilesReply)(nil),             // 34: swdt.agent.v1.ListFilesReply
+	(*HashRequest)(nil),                // 35: swdt.agent.v1.HashRequest
+	(*HashReply)(nil),                  // 36: swdt.agent.v1.HashReply
+	(*ReadRequest)(nil),                // 37: swdt.agent.v1.ReadRequest
+	(*ReadReply)(nil),                  // 38: swdt.agent.v1.ReadReply
+	(*TailRequest)(nil),                // 39: swdt.agent.v1.TailRequest
+	(*TailReply)(nil),                  // 40: swdt.agent.v1.TailReply
+	(*TailPlace)(nil),                  // 41: swdt.agent.v1.TailPlace
+	(*WriteRequest)(nil),               // 42: swdt.agent.v1.WriteRequest
+	(*WriteHeader)(nil),                // 43: swdt.agent.v1.WriteHeader
+	(*WriteReply)(nil),                 // 44: swdt.agent.v1.WriteReply
+	(*PatchRequest)(nil),               // 45: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 46: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 47: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 48: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 49: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 50: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 51: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 52: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 53: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 54: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 55: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 56: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 57: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 58: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 59: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 60: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 61: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 62: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 63: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 64: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 65: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 66: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 67: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 68: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 69: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 70: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 71: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 72: swdt.agent.v1.ListProcessesReply
+	(*KillProcessRequest)(nil),         // 73: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 74: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 75: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 76: swdt.agent.v1.RunCommand
+	(*RunReply)(nil),                   // 77: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 78: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 79: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 80: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 81: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 82: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 83: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 84: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 85: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 86: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 87: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 88: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 89: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 90: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 91: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 92: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 93: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 94: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 95: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 96: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 97: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 98: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 99: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 100: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 101: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 102: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 103: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 104: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 105: swdt.agent.v1.PipeReply
+	(*InspectRequest)(nil),             // 106: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 107: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 108: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 109: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 110: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 111: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 112: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 113: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 114: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 115: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 116: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 117: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 118: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 119: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 120: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 121: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	117, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	118, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
-	118, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	117, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	117, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
-	9,   // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
-	8,   // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
-	8,   // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	117, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	117, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	20,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	20,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	118, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	28,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	118, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
-	38,  // 16: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
-	38,  // 17: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
-	38,  // 18: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	40,  // 19: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	118, // 20: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	43,  // 21: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	118, // 22: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	117, // 23: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	57,  // 24: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	57,  // 25: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	62,  // 26: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	62,  // 27: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	118, // 28: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	117, // 29: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	67,  // 30: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	118, // 31: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	73,  // 32: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	75,  // 33: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	80,  // 34: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	117, // 35: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	117, // 36: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	96,  // 37: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	104, // 38: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	106, // 39: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	107, // 40: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	1,   // 41: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	8,   // 42: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	10,  // 43: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	118, // 44: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	112, // 45: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	109, // 46: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	110, // 47: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	117, // 48: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	117, // 49: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	117, // 50: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	117, // 51: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	118, // 52: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	112, // 53: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	113, // 54: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	117, // 55: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 56: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	117, // 57: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	117, // 58: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	0,   // 59: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	2,   // 60: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	4,   // 61: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	6,   // 62: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	11,  // 63: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	13,  // 64: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	10,  // 65: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	10,  // 66: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	15,  // 67: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	17,  // 68: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	18,  // 69: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	21,  // 70: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	22,  // 71: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	24,  // 72: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	26,  // 73: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	29,  // 74: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	30,  // 75: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	32,  // 76: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	34,  // 77: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	36,  // 78: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	39,  // 79: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	42,  // 80: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	45,  // 81: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	47,  // 82: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	49,  // 83: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	51,  // 84: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	53,  // 85: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	55,  // 86: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	58,  // 87: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	60,  // 88: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	63,  // 89: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	65,  // 90: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	68,  // 91: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	70,  // 92: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	72,  // 93: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	76,  // 94: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	78,  // 95: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	81,  // 96: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	80,  // 97: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	84,  // 98: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	86,  // 99: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	88,  // 100: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	90,  // 101: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	92,  // 102: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	94,  // 103: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	97,  // 104: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	99,  // 105: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	101, // 106: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	103, // 107: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	108, // 108: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	114, // 109: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	115, // 110: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	1,   // 111: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	3,   // 112: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	5,   // 113: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	7,   // 114: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	12,  // 115: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	14,  // 116: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 117: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	14,  // 118: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	16,  // 119: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	14,  // 120: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 121: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	20,  // 122: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	23,  // 123: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	25,  // 124: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	27,  // 125: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	28,  // 126: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	31,  // 127: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	33,  // 128: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	35,  // 129: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	37,  // 130: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	41,  // 131: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	44,  // 132: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	46,  // 133: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	48,  // 134: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	50,  // 135: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	52,  // 136: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	54,  // 137: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	56,  // 138: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	59,  // 139: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	61,  // 140: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	64,  // 141: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	66,  // 142: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	69,  // 143: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	71,  // 144: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	74,  // 145: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	77,  // 146: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	79,  // 147: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	82,  // 148: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	83,  // 149: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	85,  // 150: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	87,  // 151: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	89,  // 152: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	91,  // 153: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	93,  // 154: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	95,  // 155: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	98,  // 156: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	100, // 157: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	102, // 158: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	105, // 159: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	111, // 160: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	111, // 161: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	116, // 162: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	111, // [111:163] is the sub-list for method output_type
-	59,  // [59:111] is the sub-list for method input_type
-	59,  // [59:59] is the sub-list for extension type_name
-	59,  // [59:59] is the sub-list for extension extendee
-	0,   // [0:59] is the sub-list for field type_name
+	120, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	121, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	121, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	120, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	120, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	12,  // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
+	11,  // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
+	11,  // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
+	13,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
+	120, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	120, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	23,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	23,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	121, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	31,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	121, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	41,  // 16: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
+	41,  // 17: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
+	0,   // 18: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
+	41,  // 19: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	43,  // 20: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	121, // 21: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	46,  // 22: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	121, // 23: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	120, // 24: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	60,  // 25: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	60,  // 26: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	65,  // 27: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	65,  // 28: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	121, // 29: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	120, // 30: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	70,  // 31: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	121, // 32: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	76,  // 33: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	78,  // 34: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	83,  // 35: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	120, // 36: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	120, // 37: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	99,  // 38: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	107, // 39: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	109, // 40: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	110, // 41: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	4,   // 42: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	11,  // 43: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	13,  // 44: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	121, // 45: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	115, // 46: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	112, // 47: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	113, // 48: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	120, // 49: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	120, // 50: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	120, // 51: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	120, // 52: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	121, // 53: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	115, // 54: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	1,   // 55: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	116, // 56: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	120, // 57: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	2,   // 58: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	11,  // 59: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	120, // 60: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	120, // 61: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	3,   // 62: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	5,   // 63: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	7,   // 64: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	9,   // 65: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	14,  // 66: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	16,  // 67: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	13,  // 68: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	13,  // 69: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	18,  // 70: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	20,  // 71: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	21,  // 72: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	24,  // 73: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	25,  // 74: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	27,  // 75: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	29,  // 76: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	32,  // 77: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	33,  // 78: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	35,  // 79: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	37,  // 80: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	39,  // 81: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	42,  // 82: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	45,  // 83: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	48,  // 84: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	50,  // 85: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	52,  // 86: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	54,  // 87: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	56,  // 88: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	58,  // 89: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	61,  // 90: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	63,  // 91: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	66,  // 92: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	68,  // 93: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	71,  // 94: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	73,  // 95: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	75,  // 96: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	79,  // 97: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	81,  // 98: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	84,  // 99: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	83,  // 100: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	87,  // 101: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	89,  // 102: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	91,  // 103: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	93,  // 104: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	95,  // 105: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	97,  // 106: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	100, // 107: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	102, // 108: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	104, // 109: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	106, // 110: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	111, // 111: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	117, // 112: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	118, // 113: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	4,   // 114: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	6,   // 115: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	8,   // 116: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	10,  // 117: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	15,  // 118: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	17,  // 119: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	17,  // 120: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	17,  // 121: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	19,  // 122: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	17,  // 123: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	22,  // 124: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	23,  // 125: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	26,  // 126: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	28,  // 127: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	30,  // 128: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	31,  // 129: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	34,  // 130: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	36,  // 131: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	38,  // 132: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	40,  // 133: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	44,  // 134: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	47,  // 135: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	49,  // 136: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	51,  // 137: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	53,  // 138: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	55,  // 139: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	57,  // 140: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	59,  // 141: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	62,  // 142: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	64,  // 143: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	67,  // 144: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	69,  // 145: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	72,  // 146: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	74,  // 147: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	77,  // 148: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	80,  // 149: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	82,  // 150: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	85,  // 151: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	86,  // 152: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	88,  // 153: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	90,  // 154: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	92,  // 155: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	94,  // 156: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	96,  // 157: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	98,  // 158: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	101, // 159: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	103, // 160: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	105, // 161: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	108, // 162: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	114, // 163: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	114, // 164: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	119, // 165: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	114, // [114:166] is the sub-list for method output_type
+	62,  // [62:114] is the sub-list for method input_type
+	62,  // [62:62] is the sub-list for extension type_name
+	62,  // [62:62] is the sub-list for extension extendee
+	0,   // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7406,13 +7600,14 @@ func file_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      3,
 			NumMessages:   117,
 			NumExtensions: 0,
 			NumServices:   10,
 		},
 		GoTypes:           file_agent_proto_goTypes,
 		DependencyIndexes: file_agent_proto_depIdxs,
+		EnumInfos:         file_agent_proto_enumTypes,
 		MessageInfos:      file_agent_proto_msgTypes,
 	}.Build()
 	File_agent_proto = out.File

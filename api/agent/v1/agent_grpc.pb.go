@@ -1,6 +1,6 @@
-// What swdt asks of swdt-agent.exe on a Windows node. The two are always of one
-// build (the agent is found by its hash), so this contract has no compatibility
-// to keep across versions.
+// The RPCs of swdt-agent.exe on a Windows node, which swdt calls. Both programs
+// are always of one build (swdt finds the agent by its hash), so this contract
+// keeps no compatibility across versions.
 //
 // Paths are absolute Windows paths. Errors are gRPC statuses that carry the
 // kind of failure as a google.rpc.ErrorInfo reason: see package rpcerror.
@@ -39,8 +39,9 @@ type MachineClient interface {
 	Facts(ctx context.Context, in *FactsRequest, opts ...grpc.CallOption) (*FactsReply, error)
 	// Reboot asks for a restart and answers before it happens.
 	Reboot(ctx context.Context, in *RebootRequest, opts ...grpc.CallOption) (*RebootReply, error)
-	// Lock makes this session the one that may change the node, until Unlock or
-	// the end of the session. Held elsewhere: an error that names the holder.
+	// Lock gives this session the sole right to change the node, until Unlock or
+	// the end of the session. If another session holds the lock, the error names
+	// its holder.
 	Lock(ctx context.Context, in *LockRequest, opts ...grpc.CallOption) (*LockReply, error)
 	Unlock(ctx context.Context, in *UnlockRequest, opts ...grpc.CallOption) (*UnlockReply, error)
 }
@@ -100,8 +101,9 @@ type MachineServer interface {
 	Facts(context.Context, *FactsRequest) (*FactsReply, error)
 	// Reboot asks for a restart and answers before it happens.
 	Reboot(context.Context, *RebootRequest) (*RebootReply, error)
-	// Lock makes this session the one that may change the node, until Unlock or
-	// the end of the session. Held elsewhere: an error that names the holder.
+	// Lock gives this session the sole right to change the node, until Unlock or
+	// the end of the session. If another session holds the lock, the error names
+	// its holder.
 	Lock(context.Context, *LockRequest) (*LockReply, error)
 	Unlock(context.Context, *UnlockRequest) (*UnlockReply, error)
 	mustEmbedUnimplementedMachineServer()
@@ -825,26 +827,26 @@ const (
 type FilesClient interface {
 	Stat(ctx context.Context, in *StatRequest, opts ...grpc.CallOption) (*FileInfo, error)
 	List(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (*ListFilesReply, error)
-	// Hash returns the file's SHA-256, from the cache where size, time of change
-	// and file id are those it was computed for.
+	// Hash returns the file's SHA-256. It comes from the cache if size, time of
+	// change and file id are those of the cached entry.
 	Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (*HashReply, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadReply], error)
-	// Tail reads a log from near its end. With follow it goes on with what is
-	// written from then on, also where the log is rotated, truncated, replaced or
-	// not there yet, and ends with the call.
+	// Tail reads a log from near its end. With follow it continues with everything
+	// written from then on, even if the log is rotated, truncated, replaced or
+	// created later, and ends with the call.
 	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailReply], error)
-	// Write receives a file: the header first, then its bytes. Where the header
-	// has a sha256, what is then on the disk is read back and compared; a
+	// Write receives a file: the header first, then its bytes. If the header has a
+	// sha256, the agent reads the file back from the disk and compares it; a
 	// mismatch removes the file.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteReply], error)
-	// Patch makes a file out of one that stands on the node and a patch of package
-	// delta: the header first, then the patch's bytes. What is then on the disk is
-	// read back and compared, and takes its name only where it is what it should
-	// be. A base with another hash than the header's is refused before anything is
-	// written.
+	// Patch makes a file from another file on the node and a patch of package
+	// delta: the header first, then the patch's bytes. The agent reads the result
+	// back from the disk and compares it; the file takes its final name only if the
+	// hash matches. A base with another hash than the header's is refused before
+	// anything is written.
 	Patch(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PatchRequest, PatchReply], error)
-	// Probe answers each message when it has arrived and forgets it, for swdt to
-	// learn how fast the link is.
+	// Probe acknowledges each message when it has arrived and discards it, so that
+	// swdt can measure how fast the link is.
 	Probe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ProbeRequest, ProbeReply], error)
 	Rename(ctx context.Context, in *RenameRequest, opts ...grpc.CallOption) (*RenameReply, error)
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveReply, error)
@@ -1024,26 +1026,26 @@ func (c *filesClient) SetACL(ctx context.Context, in *SetACLRequest, opts ...grp
 type FilesServer interface {
 	Stat(context.Context, *StatRequest) (*FileInfo, error)
 	List(context.Context, *ListFilesRequest) (*ListFilesReply, error)
-	// Hash returns the file's SHA-256, from the cache where size, time of change
-	// and file id are those it was computed for.
+	// Hash returns the file's SHA-256. It comes from the cache if size, time of
+	// change and file id are those of the cached entry.
 	Hash(context.Context, *HashRequest) (*HashReply, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadReply]) error
-	// Tail reads a log from near its end. With follow it goes on with what is
-	// written from then on, also where the log is rotated, truncated, replaced or
-	// not there yet, and ends with the call.
+	// Tail reads a log from near its end. With follow it continues with everything
+	// written from then on, even if the log is rotated, truncated, replaced or
+	// created later, and ends with the call.
 	Tail(*TailRequest, grpc.ServerStreamingServer[TailReply]) error
-	// Write receives a file: the header first, then its bytes. Where the header
-	// has a sha256, what is then on the disk is read back and compared; a
+	// Write receives a file: the header first, then its bytes. If the header has a
+	// sha256, the agent reads the file back from the disk and compares it; a
 	// mismatch removes the file.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteReply]) error
-	// Patch makes a file out of one that stands on the node and a patch of package
-	// delta: the header first, then the patch's bytes. What is then on the disk is
-	// read back and compared, and takes its name only where it is what it should
-	// be. A base with another hash than the header's is refused before anything is
-	// written.
+	// Patch makes a file from another file on the node and a patch of package
+	// delta: the header first, then the patch's bytes. The agent reads the result
+	// back from the disk and compares it; the file takes its final name only if the
+	// hash matches. A base with another hash than the header's is refused before
+	// anything is written.
 	Patch(grpc.ClientStreamingServer[PatchRequest, PatchReply]) error
-	// Probe answers each message when it has arrived and forgets it, for swdt to
-	// learn how fast the link is.
+	// Probe acknowledges each message when it has arrived and discards it, so that
+	// swdt can measure how fast the link is.
 	Probe(grpc.BidiStreamingServer[ProbeRequest, ProbeReply]) error
 	Rename(context.Context, *RenameRequest) (*RenameReply, error)
 	Remove(context.Context, *RemoveRequest) (*RemoveReply, error)
@@ -1390,12 +1392,12 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type SettingsClient interface {
 	GetEnvironment(ctx context.Context, in *GetEnvironmentRequest, opts ...grpc.CallOption) (*GetEnvironmentReply, error)
-	// SetEnvironment sets, and where `remove` is set removes, variables of the
-	// machine, and tells running programs.
+	// SetEnvironment sets variables of the machine, removes those with `remove`,
+	// and notifies running programs.
 	SetEnvironment(ctx context.Context, in *SetEnvironmentRequest, opts ...grpc.CallOption) (*SetEnvironmentReply, error)
 	GetHosts(ctx context.Context, in *GetHostsRequest, opts ...grpc.CallOption) (*GetHostsReply, error)
-	// SetHosts makes each name resolve to its address and to no other in the
-	// hosts file; everything else in the file stays as it is.
+	// SetHosts makes each name resolve to its address and to no other in the hosts
+	// file; it leaves everything else in the file as it is.
 	SetHosts(ctx context.Context, in *SetHostsRequest, opts ...grpc.CallOption) (*SetHostsReply, error)
 }
 
@@ -1452,12 +1454,12 @@ func (c *settingsClient) SetHosts(ctx context.Context, in *SetHostsRequest, opts
 // for forward compatibility.
 type SettingsServer interface {
 	GetEnvironment(context.Context, *GetEnvironmentRequest) (*GetEnvironmentReply, error)
-	// SetEnvironment sets, and where `remove` is set removes, variables of the
-	// machine, and tells running programs.
+	// SetEnvironment sets variables of the machine, removes those with `remove`,
+	// and notifies running programs.
 	SetEnvironment(context.Context, *SetEnvironmentRequest) (*SetEnvironmentReply, error)
 	GetHosts(context.Context, *GetHostsRequest) (*GetHostsReply, error)
-	// SetHosts makes each name resolve to its address and to no other in the
-	// hosts file; everything else in the file stays as it is.
+	// SetHosts makes each name resolve to its address and to no other in the hosts
+	// file; it leaves everything else in the file as it is.
 	SetHosts(context.Context, *SetHostsRequest) (*SetHostsReply, error)
 	mustEmbedUnimplementedSettingsServer()
 }
@@ -1615,7 +1617,7 @@ type ProcessesClient interface {
 	List(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesReply, error)
 	Kill(ctx context.Context, in *KillProcessRequest, opts ...grpc.CallOption) (*KillProcessReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
-	// The last reply has the exit code. It ends with the call.
+	// The last reply has the exit code. The command ends with the call.
 	Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunReply], error)
 }
 
@@ -1667,7 +1669,7 @@ type ProcessesServer interface {
 	List(context.Context, *ListProcessesRequest) (*ListProcessesReply, error)
 	Kill(context.Context, *KillProcessRequest) (*KillProcessReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
-	// The last reply has the exit code. It ends with the call.
+	// The last reply has the exit code. The command ends with the call.
 	Run(grpc.BidiStreamingServer[RunRequest, RunReply]) error
 	mustEmbedUnimplementedProcessesServer()
 }
@@ -2149,27 +2151,27 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Network is the network as the node sees it. It changes nothing.
+// Network examines the network from the node. It changes nothing.
 type NetworkClient interface {
-	// Reach connects to an address by TCP and hangs up. That it could not is an
-	// outcome, not an error.
+	// Reach connects to an address by TCP and closes the connection. A failure to
+	// connect is an outcome, not an error.
 	Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error)
-	// Resolve asks the node's resolver, hosts file included. A name that is not
-	// found: NotFound.
+	// Resolve queries the node's resolver, which includes the hosts file. If the
+	// name is not found, the error is NotFound.
 	Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveReply, error)
-	// HTTPGet performs one GET by plain http, following no redirects; it is meant
-	// for health checks on loopback. The body's first 64 KiB are returned.
+	// HTTPGet performs one GET by plain http without following redirects; it is
+	// meant for health checks on loopback. It returns the body's first 64 KiB.
 	HTTPGet(ctx context.Context, in *HTTPGetRequest, opts ...grpc.CallOption) (*HTTPGetReply, error)
-	// Listeners are all TCP ports that somebody listens on.
+	// Listeners returns all TCP ports on which a process listens.
 	Listeners(ctx context.Context, in *ListenersRequest, opts ...grpc.CallOption) (*ListenersReply, error)
-	// CRIVersion and CRIStatus ask the container runtime behind a named pipe. A
-	// pipe that nobody serves: NotFound.
+	// CRIVersion and CRIStatus query the container runtime behind a named pipe. If
+	// no process serves the pipe, the error is NotFound.
 	CRIVersion(ctx context.Context, in *CRIVersionRequest, opts ...grpc.CallOption) (*CRIVersionReply, error)
 	CRIStatus(ctx context.Context, in *CRIStatusRequest, opts ...grpc.CallOption) (*CRIStatusReply, error)
 	// Pipe connects to the container runtime's named pipe and relays bytes both
-	// ways. The first request names the pipe, one of package cri's list and no
-	// other; the first reply says that it is connected. The end of either side is
-	// the end of both.
+	// ways. The first request names the pipe, which must be in package cri's list;
+	// the first reply reports that it is connected. The end of either side ends
+	// both.
 	Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipeRequest, PipeReply], error)
 }
 
@@ -2258,27 +2260,27 @@ type Network_PipeClient = grpc.BidiStreamingClient[PipeRequest, PipeReply]
 // All implementations must embed UnimplementedNetworkServer
 // for forward compatibility.
 //
-// Network is the network as the node sees it. It changes nothing.
+// Network examines the network from the node. It changes nothing.
 type NetworkServer interface {
-	// Reach connects to an address by TCP and hangs up. That it could not is an
-	// outcome, not an error.
+	// Reach connects to an address by TCP and closes the connection. A failure to
+	// connect is an outcome, not an error.
 	Reach(context.Context, *ReachRequest) (*ReachReply, error)
-	// Resolve asks the node's resolver, hosts file included. A name that is not
-	// found: NotFound.
+	// Resolve queries the node's resolver, which includes the hosts file. If the
+	// name is not found, the error is NotFound.
 	Resolve(context.Context, *ResolveRequest) (*ResolveReply, error)
-	// HTTPGet performs one GET by plain http, following no redirects; it is meant
-	// for health checks on loopback. The body's first 64 KiB are returned.
+	// HTTPGet performs one GET by plain http without following redirects; it is
+	// meant for health checks on loopback. It returns the body's first 64 KiB.
 	HTTPGet(context.Context, *HTTPGetRequest) (*HTTPGetReply, error)
-	// Listeners are all TCP ports that somebody listens on.
+	// Listeners returns all TCP ports on which a process listens.
 	Listeners(context.Context, *ListenersRequest) (*ListenersReply, error)
-	// CRIVersion and CRIStatus ask the container runtime behind a named pipe. A
-	// pipe that nobody serves: NotFound.
+	// CRIVersion and CRIStatus query the container runtime behind a named pipe. If
+	// no process serves the pipe, the error is NotFound.
 	CRIVersion(context.Context, *CRIVersionRequest) (*CRIVersionReply, error)
 	CRIStatus(context.Context, *CRIStatusRequest) (*CRIStatusReply, error)
 	// Pipe connects to the container runtime's named pipe and relays bytes both
-	// ways. The first request names the pipe, one of package cri's list and no
-	// other; the first reply says that it is connected. The end of either side is
-	// the end of both.
+	// ways. The first request names the pipe, which must be in package cri's list;
+	// the first reply reports that it is connected. The end of either side ends
+	// both.
 	Pipe(grpc.BidiStreamingServer[PipeRequest, PipeReply]) error
 	mustEmbedUnimplementedNetworkServer()
 }
@@ -2503,16 +2505,17 @@ const (
 //
 // Swap replaces the binaries of a node's components as one transaction.
 type SwapClient interface {
-	// Inspect says what stands at the destinations now, in one call, and whether
-	// a transaction is in flight or left something to report. It writes nothing.
+	// Inspect returns the present state of the destinations in one call, and each
+	// transaction that is in flight or has an outcome to report. It writes nothing.
 	Inspect(ctx context.Context, in *InspectRequest, opts ...grpc.CallOption) (*InspectReply, error)
 	// Run takes a plan whose binaries are staged, hands it to the guardian, and
-	// follows it to its end. The transaction goes on when the call is cut.
+	// follows it to its end. The transaction continues if the call is cut.
 	Run(ctx context.Context, in *SwapPlan, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SwapEvent], error)
-	// Resume follows the transaction in flight to its end, waking it first where
-	// its guardian has died. No transaction: NotFound.
+	// Resume follows the transaction in flight to its end, and first starts its
+	// guardian again if that has died. If there is no transaction, the error is
+	// NotFound.
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SwapEvent], error)
-	// Acknowledge forgets the outcome of a finished transaction.
+	// Acknowledge deletes the outcome of a finished transaction.
 	Acknowledge(ctx context.Context, in *AcknowledgeRequest, opts ...grpc.CallOption) (*AcknowledgeReply, error)
 }
 
@@ -2588,16 +2591,17 @@ func (c *swapClient) Acknowledge(ctx context.Context, in *AcknowledgeRequest, op
 //
 // Swap replaces the binaries of a node's components as one transaction.
 type SwapServer interface {
-	// Inspect says what stands at the destinations now, in one call, and whether
-	// a transaction is in flight or left something to report. It writes nothing.
+	// Inspect returns the present state of the destinations in one call, and each
+	// transaction that is in flight or has an outcome to report. It writes nothing.
 	Inspect(context.Context, *InspectRequest) (*InspectReply, error)
 	// Run takes a plan whose binaries are staged, hands it to the guardian, and
-	// follows it to its end. The transaction goes on when the call is cut.
+	// follows it to its end. The transaction continues if the call is cut.
 	Run(*SwapPlan, grpc.ServerStreamingServer[SwapEvent]) error
-	// Resume follows the transaction in flight to its end, waking it first where
-	// its guardian has died. No transaction: NotFound.
+	// Resume follows the transaction in flight to its end, and first starts its
+	// guardian again if that has died. If there is no transaction, the error is
+	// NotFound.
 	Resume(*ResumeRequest, grpc.ServerStreamingServer[SwapEvent]) error
-	// Acknowledge forgets the outcome of a finished transaction.
+	// Acknowledge deletes the outcome of a finished transaction.
 	Acknowledge(context.Context, *AcknowledgeRequest) (*AcknowledgeReply, error)
 	mustEmbedUnimplementedSwapServer()
 }

@@ -3,8 +3,9 @@
 //
 //	go run ./internal/config/schemagen api/v1alpha1
 //
-// schema.go is the part that follows from the types; rules.go is what only
-// validation knows: patterns, choices, what excludes what.
+// schema.go derives the parts of the schema that follow from the types. rules.go adds the
+// rules that are only in the validation: patterns, choices and fields that exclude each
+// other.
 package main
 
 import (

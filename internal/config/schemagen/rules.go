@@ -2,8 +2,8 @@ package main
 
 import "github.com/swdt-dev/swdt/api/v1alpha1"
 
-// rules are what the schema says beyond the types, by type or by type and
-// field. Go's regexp and JavaScript's must both understand the patterns.
+// rules returns the parts of the schema that do not follow from the types, by type or by
+// type and field. Go's regexp and JavaScript's must both understand the patterns.
 func rules() map[string]object {
 	const (
 		host    = `^[^\s@/]+$`
@@ -66,7 +66,7 @@ func rules() map[string]object {
 	}
 }
 
-// set is true of an object whose property is there with a value.
+// set matches an object whose property exists and is not empty.
 func set(property string) object {
 	return object{
 		"type":       "object",
@@ -83,7 +83,8 @@ func choice(words ...string) object {
 	return object{"type": "string", "enum": enum}
 }
 
-// destination is v1alpha1.CleanWindowsPath, for a file, as far as patterns go.
+// destination matches the paths of files that v1alpha1.CleanWindowsPath accepts, as far as
+// patterns can express that.
 func destination() object {
 	return object{
 		"type":      "string",
@@ -91,7 +92,7 @@ func destination() object {
 		"pattern":   `^[A-Za-z]:[\\/][^<>:"|?*]*[^<>:"|?*\\/. ]$`,
 		"not": object{"anyOf": []any{
 			object{"pattern": `[\x00-\x1f\x7f]`},
-			object{"pattern": `[. ][\\/]`}, // also . and ..
+			object{"pattern": `[. ][\\/]`}, // includes . and ..
 			object{"pattern": `[\\/]([cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|[cC][oO][mM][0-9¹²³]|[lL][pP][tT][0-9¹²³]|[cC][oO][nN][iI][nN]\$|[cC][oO][nN][oO][uU][tT]\$|[cC][lL][oO][cC][kK]\$) *([.\\/]|$)`},
 		}},
 	}

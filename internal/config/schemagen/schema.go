@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// object is a JSON object; encoding/json sorts its keys, so output is stable.
+// object is a JSON object. encoding/json sorts its keys, so the output is stable.
 type object = map[string]any
 
 func generate(folder string) ([]byte, error) {
@@ -24,7 +24,7 @@ func generate(folder string) ([]byte, error) {
 		return nil, err
 	}
 	schema := g.structure(reflect.TypeFor[v1alpha1.Node]())
-	schema["$schema"] = "http://json-schema.org/draft-07/schema#" // what editors understand best
+	schema["$schema"] = "http://json-schema.org/draft-07/schema#" // the version that editors support best
 	schema["$id"] = "https://raw.githubusercontent.com/swdt-dev/swdt/main/api/v1alpha1/schema.json"
 	schema["title"] = "swdt node file"
 	for name := range g.rules {
@@ -105,16 +105,17 @@ func (g generator) value(t reflect.Type) object {
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:
-		// version: 1.29 is taken as the text that it looks like.
+		// version: 1.29 is read as text, exactly as it is written.
 		return object{"type": []string{"string", "number", "boolean"}}
 	}
 	panic("schemagen: no schema for " + t.String())
 }
 
-// apply adds the rules of a type or field; they win.
+// apply adds the rules of a type or field to its schema; they override the parts derived
+// from the Go type.
 func (g generator) apply(name string, schema object) object {
 	for key, value := range g.rules[name] {
-		if key == "items" { // refine, not replace
+		if key == "items" { // extend the items, do not replace them
 			for k, v := range value.(object) {
 				schema["items"].(object)[k] = v
 			}
@@ -126,7 +127,7 @@ func (g generator) apply(name string, schema object) object {
 	return schema
 }
 
-// allowNull lets a field be there and empty (privateKey:), which means unset.
+// allowNull allows a field to be present and empty (privateKey:), which means unset.
 func allowNull(schema object) {
 	switch t := schema["type"].(type) {
 	case string:

@@ -1,5 +1,5 @@
-// Command burn uses so much of the processor until it is told to end: it is what
-// the lab's containers run, and with --cores 0 what keeps a pod's sandbox.
+// Command burn uses a given share of the processor until it is killed. The lab's
+// containers run it, and with --cores 0 it keeps a pod sandbox.
 package main
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// period is how often a share of a core is given: often, so that a rate over a
-// second is steady, and not so often that the clock's ticks matter.
+// period is the time in which burn uses its share of a core once: short, so that a rate
+// over a second is steady, and not so short that the clock's ticks matter.
 const period = 50 * time.Millisecond
 
 func main() {
@@ -37,7 +37,7 @@ func burn(share float64) {
 		for time.Since(begun) < busy {
 		}
 		if late := time.Since(begun) - period; late > 0 {
-			begun = begun.Add(late) // somebody else had the processor: nothing to make up for
+			begun = begun.Add(late) // another process had the processor: nothing to make up for
 		}
 		time.Sleep(time.Until(begun.Add(period)))
 	}

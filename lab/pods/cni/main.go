@@ -1,5 +1,5 @@
-// Command lab-network is a CNI plugin that gives every pod an address and no
-// network: containerd has what it needs to run a pod that is not HostProcess.
+// Command lab-network is a CNI plugin that gives every pod an address and no network,
+// which is all that containerd needs to run a pod that is not HostProcess.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 		answer = map[string]any{"cniVersion": "0.3.1", "code": 100, "msg": err.Error()}
 	}
 	if answer != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(answer) // nobody else to tell
+		_ = json.NewEncoder(os.Stdout).Encode(answer) // the error has no other reader
 	}
 	if err != nil {
 		os.Exit(1)
@@ -55,7 +55,7 @@ func run(command string, stdin io.Reader) (any, error) {
 	return nil, fmt.Errorf("CNI_COMMAND is %q", command)
 }
 
-// added gives an address that depends on the pod, so that none has to be kept.
+// added returns an address that depends on the pod, so that none must be stored.
 func added(c config) any {
 	pod := fnv.New32a()
 	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))

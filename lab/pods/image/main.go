@@ -3,7 +3,7 @@
 //
 //	image burn=burn.exe pause=burn.exe,--cores,0
 //
-// prints the registry's address when it can be asked, and has the images
+// prints the registry's address when it answers, and has the images
 // ADDRESS/burn:1 and ADDRESS/pause:1. Each has one layer, uncompressed, with the
 // program in it; its entrypoint is the program with the arguments.
 package main

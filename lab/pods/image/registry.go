@@ -16,13 +16,13 @@ const (
 	configType   = "application/vnd.oci.image.config.v1+json"
 	layerType    = "application/vnd.oci.image.layer.v1.tar"
 
-	// osVersion is the build that a Wine prefix says it is.
+	// osVersion is the build that a Wine prefix reports.
 	osVersion = "10.0.20348.2700"
 	tag       = "1"
 	program   = "program.exe"
 )
 
-// made is when all images were: the same programs make the same images.
+// made is the creation time of all images: the same programs make the same images.
 func made() time.Time { return time.Date(2024, 1, 20, 0, 0, 0, 0, time.UTC) }
 
 type descriptor struct {
@@ -31,7 +31,7 @@ type descriptor struct {
 	Size      int    `json:"size"`
 }
 
-// registry has what the distribution specification needs for a pull.
+// registry has the parts of the distribution specification that a pull needs.
 type registry struct {
 	*http.ServeMux
 	blobs     map[string][]byte // by digest
@@ -59,7 +59,7 @@ func serve(w http.ResponseWriter, q *http.Request, mediaType string, content []b
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.Header().Set("Docker-Content-Digest", digest(content))
 	if q.Method != http.MethodHead {
-		_, _ = w.Write(content) // who has gone does not read an error either
+		_, _ = w.Write(content) // a client that has disconnected cannot read an error either
 	}
 }
 
@@ -97,8 +97,8 @@ func (r *registry) add(name string, content []byte, arguments []string) error {
 	return nil
 }
 
-// layerOf has the form of Windows' layers: what is on the container's C: is below
-// Files.
+// layerOf returns a layer in the form of Windows' layers: the files of the container's
+// C: are below Files.
 func layerOf(content []byte) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A pull finds everything by its digest, and a layer is what its digest and the
-// image's own list of layers say.
+// A pull finds everything by its digest, and a layer matches its digest and the image's
+// own list of layers.
 func TestAnImageIsPulled(t *testing.T) {
 	images := newRegistry()
 	if err := images.add("burn", []byte("a program"), []string{"--cores", "0"}); err != nil {

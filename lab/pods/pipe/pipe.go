@@ -1,11 +1,11 @@
 //go:build windows
 
-// Package pipe is named pipes that work under Wine too.
+// Package pipe makes named pipes that work under Wine too.
 //
-// Under Wine 8 the first instance of a go-winio pipe, which Windows gives to no
-// client, is given to one, and its server never sees that client. So whoever makes
-// a pipe here, or uses one of a server that does not take care of it, is that
-// client once, and keeps the connection as long as the other.
+// Windows connects no client to the first instance of a go-winio pipe. Wine 8 does,
+// and the server never sees that client. So the program that makes a pipe with this
+// package, or uses a pipe of a server that does not handle this, connects once as that
+// client, and keeps the connection as long as the other one.
 package pipe
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Listen makes a pipe whose clients are all seen.
+// Listen makes a pipe whose server sees all clients.
 func Listen(path string) (net.Listener, error) {
 	listener, err := winio.ListenPipe(path, nil)
 	if err != nil {
@@ -35,8 +35,8 @@ func (l *primed) Close() error {
 	return l.Listener.Close()
 }
 
-// Dial connects to a pipe that serves one client, made by a server that knows
-// nothing of this.
+// Dial connects to a pipe that serves one client, made by a server that does not
+// handle this.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	first := open(path)
 	conn, err := winio.DialPipeContext(ctx, path)
@@ -58,8 +58,8 @@ func (c *second) Close() error {
 	return err
 }
 
-// open is the lost client, or windows.InvalidHandle where there is none: on
-// Windows every instance is busy before its server waits for a client.
+// open connects as the lost client. It returns windows.InvalidHandle if there is none:
+// on Windows every instance is busy before its server waits for a client.
 func open(path string) windows.Handle {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// container is a job object and the processes that were asked for in it.
+// container is a job object and the processes that containerd requested in it.
 type container struct {
 	id, bundle string
-	files      string // what is on its C:, in this machine's terms; empty: nothing
+	files      string // this machine's path of its C:; empty: it has none
 	created    time.Time
 	job        *job
 
@@ -28,7 +28,7 @@ type container struct {
 	processes map[string]*process // by exec ID, "" is the container's own
 }
 
-// newContainer reads what containerd put into the bundle.
+// newContainer reads the bundle that containerd wrote.
 func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	text, err := os.ReadFile(filepath.Join(r.Bundle, "config.json"))
 	if err != nil {
@@ -56,7 +56,7 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	return c, nil
 }
 
-// filesOf is where the image's only layer is.
+// filesOf returns the folder of the image's only layer.
 func filesOf(mounts []*types.Mount) (string, error) {
 	for _, mount := range mounts {
 		for _, option := range mount.Options {
@@ -76,8 +76,8 @@ func filesOf(mounts []*types.Mount) (string, error) {
 	return "", nil
 }
 
-// path is a path of the container as this machine knows it: in the image, or else
-// what is meant by it here.
+// path translates a path of the container into one of this machine: in the image, or
+// else the same path here.
 func (c *container) path(name string) string {
 	if c.files == "" || !filepath.IsAbs(name) {
 		return name

@@ -22,8 +22,8 @@ const (
 	eventAttempts = 150 // half a minute without containerd
 )
 
-// publisher tells containerd of events, in their order, also those that happened
-// while it was not there.
+// publisher sends events to containerd, in their order, also those that happened while
+// containerd was not running.
 type publisher struct {
 	namespace string
 	queue     chan *eventsapi.ForwardRequest
@@ -38,14 +38,14 @@ func publish(ctx context.Context, address, namespace string) *publisher {
 func (p *publisher) send(topic string, event proto.Message) {
 	value, err := proto.Marshal(event)
 	if err != nil {
-		return // not with these messages
+		return // impossible for these messages
 	}
 	select {
 	case p.queue <- &eventsapi.ForwardRequest{Envelope: &types.Envelope{
 		Timestamp: timestamppb.Now(), Namespace: p.namespace, Topic: topic,
 		Event: &anypb.Any{TypeUrl: string(event.ProtoReflect().Descriptor().FullName()), Value: value},
 	}}:
-	default: // containerd has been away for long: it asks for states when it is back
+	default: // containerd has been down for long: it asks for states when it starts
 	}
 }
 
@@ -66,7 +66,7 @@ func (p *publisher) run(ctx context.Context, address string) {
 	}
 }
 
-// forward tells one event over the client, or over a new one; it returns that to
+// forward sends one event over the client, or over a new one; it returns the client to
 // use next.
 func forward(ctx context.Context, client *ttrpc.Client, address string, event *eventsapi.ForwardRequest) *ttrpc.Client {
 	tick := time.NewTicker(eventInterval)

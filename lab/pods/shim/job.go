@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// job is a job object. Under Wine its own accounting is all zero, so that the CPU
-// time of each of its processes is asked of the system and added up.
+// job is a job object. Under Wine its own accounting is all zero, so it asks the system
+// for the CPU time of each of its processes and adds them up.
 type job struct {
 	handle windows.Handle
 
 	mu   sync.Mutex
-	last map[uint32]usage // of each process when it was last looked at
-	gone usage            // of those that have ended, as they were last seen
+	last map[uint32]usage // of each process at the last sample
+	gone usage            // of processes that have ended, at their last sample
 }
 
-// usage is what processes used; times in units of 100 ns.
+// usage is the CPU time and memory that processes used; times in units of 100 ns.
 type usage struct {
 	user, kernel       uint64
 	workingSet, commit uint64
@@ -37,10 +37,10 @@ func newJob() (*job, error) {
 
 func (j *job) close() { _ = windows.CloseHandle(j.handle) }
 
-// terminate ends all its processes; there may be none.
+// terminate ends all processes of the job; there may be none.
 func (j *job) terminate(exitCode uint32) { _ = windows.TerminateJobObject(j.handle, exitCode) }
 
-// pids are the processes in the job.
+// pids returns the processes in the job.
 func (j *job) pids() ([]uint32, error) {
 	const basicProcessIDList = 3
 	type list struct {
@@ -60,8 +60,8 @@ func (j *job) pids() ([]uint32, error) {
 	return pids, nil
 }
 
-// usage is that of all processes that were ever seen in the job: its times never
-// go back. What one used between the last look and its end is not known.
+// usage returns the usage of all processes ever seen in the job: its times never go
+// back. The usage of a process between its last sample and its end is not known.
 func (j *job) usage() (usage, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -101,7 +101,7 @@ func (u *usage) add(other usage) {
 	u.commit += other.commit
 }
 
-// processes is what each process of this machine uses.
+// processes returns the usage of each process of this machine.
 func processes() (map[uint32]usage, error) {
 	buffer := make([]byte, 256<<10)
 	for {

@@ -2,12 +2,13 @@
 
 // Command containerd-shim-lab-v1 runs containers for containerd under Wine: its
 // runtime io.containerd.lab.v1. A container is a process in a job object, from the
-// files of its image but with nothing that isolates it. What containerd asks about
-// it gets real answers: its CPU time and memory are those of the job's processes,
-// in the form of Windows' own shim, runhcs.
+// files of its image but without isolation. containerd's questions about it get real
+// answers: its CPU time and memory are those of the job's processes, in the form of
+// Windows' own shim, runhcs.
 //
-// containerd starts it as every shim: `start` begins a process that serves a task
-// service on a pipe and says which, `delete` cleans up after one that has gone.
+// containerd starts it as every shim: `start` starts a process that serves a task
+// service on a pipe, and prints the pipe; `delete` cleans up after a process that has
+// ended.
 package main
 
 import (
@@ -29,13 +30,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// options are what containerd gives on the command line.
+// options are the settings that containerd passes on the command line.
 type options struct {
 	namespace, id string
 	action        string
 }
 
-// killed is the exit code of a process whose shim has gone with it.
+// killed is the exit code of a process that ended together with its shim.
 const killed = 137
 
 func main() {
@@ -57,7 +58,7 @@ func parse(args []string) (o options, err error) {
 		flags.String(ignored, "", "not needed")
 	}
 	flags.Bool("debug", false, "not needed")
-	info := flags.Bool("info", false, "what containerd 2 asks every shim; this one has nothing to tell")
+	info := flags.Bool("info", false, "the question of containerd 2 to every shim; the answer is empty")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -86,14 +87,14 @@ func run(o options, stdout *os.File) error {
 	return fmt.Errorf("there is no action %q", o.action)
 }
 
-// address is the pipe of a shim.
+// address returns the pipe of a shim.
 func (o options) address() string {
 	return `\\.\pipe\containerd-shim-` + o.namespace + "-" + o.id
 }
 
-// start begins the process that serves, which lives on when containerd has gone,
-// and waits until it does. It runs in the bundle, where containerd looks for the
-// address after a restart.
+// start starts the serving process, which outlives containerd, and waits until it
+// serves. It runs in the bundle, in which containerd looks for the address after a
+// restart.
 func start(o options, stdout io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -104,7 +105,7 @@ func start(o options, stdout io.Writer) error {
 		return err
 	}
 	cmd := exec.Command(exe, "-namespace", o.namespace, "-id", o.id, "serve")
-	cmd.Dir = filepath.VolumeName(exe) + `\` // a folder that somebody works in cannot be removed
+	cmd.Dir = filepath.VolumeName(exe) + `\` // a folder that is a working directory cannot be removed
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}
 	ready, err := cmd.StdoutPipe()
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/swdt-dev/swdt/lab/pods/pipe"
 )
 
-// outputLimit is how long the output of a process that has ended may be held open
-// by one that it started.
+// outputLimit is how long a child may hold open the output of a process that has
+// ended.
 const outputLimit = 5 * time.Second
 
-// processSpec is what is needed of the OCI runtime's specification of a process.
+// processSpec has the needed fields of the OCI runtime's specification of a process.
 type processSpec struct {
 	Args        []string `json:"args"`
 	CommandLine string   `json:"commandLine"`
@@ -46,7 +46,7 @@ type process struct {
 	stdin   io.Closer
 
 	pid        uint32        // from its start on
-	ended      chan struct{} // closed at its end, and from then on there are
+	ended      chan struct{} // closed at its end; from then on these are set
 	exitStatus uint32
 	exitedAt   time.Time
 }
@@ -55,7 +55,7 @@ func newProcess(execID string, spec processSpec, streams streams) *process {
 	return &process{execID: execID, spec: spec, streams: streams, ended: make(chan struct{})}
 }
 
-// state is what containerd asks for.
+// state returns the state for containerd's request.
 type state struct {
 	pid        uint32
 	status     tasktypes.Status
@@ -77,8 +77,8 @@ func (p *process) now() state {
 	return state{status: tasktypes.Status_CREATED}
 }
 
-// start begins the process within the job, so that none of its children is
-// outside of it.
+// start starts the process within the job, so that none of its children is outside of
+// it.
 func (p *process) start(c *container) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +133,7 @@ func (s processSpec) arguments() ([]string, error) {
 	return s.Args, nil
 }
 
-// resumeIn puts the suspended process into the job and lets it go.
+// resumeIn assigns the suspended process to the job and resumes it.
 func (p *process) resumeIn(j *job) error {
 	const suspendResume = 0x0800 // PROCESS_SUSPEND_RESUME
 	handle, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE|suspendResume, false, p.pid)
@@ -171,8 +171,8 @@ func (p *process) kill(exitStatus uint32) error {
 	return windows.TerminateProcess(p.handle, exitStatus)
 }
 
-// connectStdin copies what comes on the pipe; the process's end is not waited for
-// with it.
+// connectStdin copies the bytes of the pipe; the end of the process does not wait for
+// it.
 func (p *process) connectStdin(cmd *exec.Cmd) error {
 	if p.streams.stdin == "" {
 		return nil
@@ -189,7 +189,7 @@ func (p *process) connectStdin(cmd *exec.Cmd) error {
 	}
 	p.stdin = from
 	go func() {
-		_, _ = io.Copy(to, from) // either has gone
+		_, _ = io.Copy(to, from) // either end may have closed
 		_ = to.Close()
 	}()
 	return nil

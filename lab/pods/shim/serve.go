@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/lab/pods/pipe"
 )
 
-// serve is the shim's task service, until containerd shuts it down.
+// serve runs the shim's task service until containerd shuts it down.
 func serve(o options, ready *os.File) error {
 	listener, err := pipe.Listen(o.address())
 	if err != nil {
@@ -41,7 +41,7 @@ func serve(o options, ready *os.File) error {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
-		// With an end of its own: the answer to Shutdown is on its way.
+		// With a separate deadline: the answer to Shutdown is still being sent.
 		graceful, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
 		err := server.Shutdown(graceful)

@@ -20,7 +20,7 @@ import (
 const shutdownLimit = 5 * time.Second
 
 // service is the task service of one shim. containerd 1 starts a shim for each
-// container, containerd 2 one for a pod, with its containers in it.
+// container, containerd 2 one shim for a pod and all its containers.
 type service struct {
 	events *publisher
 	end    context.CancelFunc
@@ -64,7 +64,7 @@ func (s *service) Create(_ context.Context, r *task.CreateTaskRequest) (*task.Cr
 		ContainerID: r.ID, Bundle: r.Bundle, Rootfs: r.Rootfs,
 		IO: &events.TaskIO{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal},
 	})
-	return &task.CreateTaskResponse{}, nil // its process begins with Start
+	return &task.CreateTaskResponse{}, nil // Start starts its process
 }
 
 func (s *service) Start(_ context.Context, r *task.StartRequest) (*task.StartResponse, error) {
@@ -84,7 +84,8 @@ func (s *service) Start(_ context.Context, r *task.StartRequest) (*task.StartRes
 	return &task.StartResponse{Pid: p.pid}, nil
 }
 
-// awaitExit tells of a process's end; with the container's own the others end.
+// awaitExit publishes the end of a process; when the container's own ends, the others
+// are ended.
 func (s *service) awaitExit(c *container, p *process) {
 	<-p.ended
 	id := p.execID
@@ -146,7 +147,7 @@ func (s *service) Wait(ctx context.Context, r *task.WaitRequest) (*task.WaitResp
 	}
 }
 
-// Kill ends at once, with either signal: nothing under Wine takes a softer one.
+// Kill ends processes at once, with either signal: Wine has no softer one.
 func (s *service) Kill(_ context.Context, r *task.KillRequest) (*emptypb.Empty, error) {
 	c, p, err := s.process(r.ID, r.ExecID)
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *service) Kill(_ context.Context, r *task.KillRequest) (*emptypb.Empty, 
 	if p.now().status != tasktypes.Status_RUNNING {
 		return nil, status.Errorf(codes.NotFound, "the process of container %s has ended", r.ID)
 	}
-	const afterSignal = 128 // as shells count
+	const afterSignal = 128 // the shells' convention
 	if r.ExecID == "" {
 		c.kill(afterSignal + r.Signal)
 	} else if err := p.kill(afterSignal + r.Signal); err != nil {
@@ -187,8 +188,8 @@ func (s *service) CloseIO(_ context.Context, r *task.CloseIORequest) (*emptypb.E
 	return &emptypb.Empty{}, nil
 }
 
-// Pids has always one: a shim that answers with none is taken to be left over when
-// containerd starts again.
+// Pids always returns at least one process: containerd removes a shim without any as a
+// leftover when it starts again.
 func (s *service) Pids(_ context.Context, r *task.PidsRequest) (*task.PidsResponse, error) {
 	c, err := s.container(r.ID)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *service) Connect(_ context.Context, r *task.ConnectRequest) (*task.Conn
 	return answer, nil
 }
 
-// Shutdown ends the shim when there is nothing left in it.
+// Shutdown ends the shim if it has no containers left.
 func (s *service) Shutdown(context.Context, *task.ShutdownRequest) (*emptypb.Empty, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

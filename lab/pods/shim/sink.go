@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// dialLimit is how long containerd is given to serve a stream's pipe.
+	// dialLimit is how long containerd may take to serve a stream's pipe.
 	dialLimit = 30 * time.Second
-	// dialInterval is between two looks whether it does.
+	// dialInterval is the time between two attempts to connect.
 	dialInterval = 50 * time.Millisecond
 )
 
-// sink is a process's output on its way to containerd, which serves a pipe for it,
-// and the same one again after its restart. A process is held up while nobody
-// serves, and what it says is lost when nobody does for long; it gets no error.
+// sink carries a process's output to containerd, which serves a pipe for it, and the
+// same pipe again after its restart. While no server runs the process waits; if none
+// runs for long its output is lost, without an error for the process.
 type sink struct {
 	path string
 	ctx  context.Context
@@ -58,7 +58,7 @@ func (s *sink) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// connect tries until there is a server.
+// connect retries until there is a server.
 func (s *sink) connect() bool {
 	ctx, cancel := context.WithTimeout(s.ctx, dialLimit)
 	defer cancel()
@@ -79,8 +79,8 @@ func (s *sink) connect() bool {
 	}
 }
 
-// watch notices a server that has gone, of which a process that says nothing would
-// never learn: the next one reads the pipe only once it has a client.
+// watch notices that the server has ended, which a process without output would never
+// notice: the next server reads the pipe only once it has a client.
 func (s *sink) watch(conn net.Conn) {
 	_, _ = conn.Read(make([]byte, 1)) // nothing is ever sent here
 	s.mu.Lock()

@@ -27,7 +27,7 @@ func statistics(u usage, created, now time.Time) *anypb.Any {
 
 func timestamp(t time.Time) message { return numbers(uint64(t.Unix()), uint64(t.Nanosecond())) }
 
-// numbers is a message whose fields 1, 2, … are these.
+// numbers encodes a message with these numbers as fields 1, 2, ….
 func numbers(values ...uint64) message {
 	var m message
 	for i, value := range values {
@@ -36,7 +36,7 @@ func numbers(values ...uint64) message {
 	return m
 }
 
-// message is one of protobuf's, encoded.
+// message is an encoded protobuf message.
 type message []byte
 
 func (m *message) number(field protowire.Number, value uint64) {

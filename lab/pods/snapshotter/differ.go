@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// differ says that a layer was applied, which is what the snapshotter does when
-// the snapshot is committed.
+// differ reports that a layer was applied; the snapshotter applies it when the snapshot
+// is committed.
 type differ struct {
 	diffapi.UnimplementedDiffServer
 }

@@ -1,16 +1,16 @@
 //go:build windows
 
 // Command lab-snapshotter keeps the files of images and containers for containerd
-// under Wine, where containerd's own way, Windows' layers, is not: a proxy
-// snapshotter and differ, on a pipe of their own, as a service.
+// under Wine, which lacks the Windows layers that containerd uses itself: a proxy
+// snapshotter and differ, on a separate pipe, as a service.
 //
-//	lab-snapshotter --register    makes the service
-//	lab-snapshotter --run         is it
+//	lab-snapshotter --register    registers the service
+//	lab-snapshotter --run         runs it
 //
-// It has images of one uncompressed layer. That layer's digest is also what
-// containerd calls the image's files by (their chain ID), so that the snapshotter
-// finds it in containerd's store of content and unpacks it, and a differ has
-// nothing to do: containerd 1.6, which knows no proxy differs, may use any.
+// It supports images of one uncompressed layer. That layer's digest is also containerd's
+// name for the image's files (their chain ID), so the snapshotter finds the layer in
+// containerd's content store and unpacks it. A differ then has nothing to do:
+// containerd 1.6, which does not support proxy differs, may use any.
 package main
 
 import (
@@ -31,8 +31,8 @@ import (
 const (
 	serviceName = "lab-snapshotter"
 	address     = `\\.\pipe\lab-snapshotter`
-	// root is where containerd has the folder of a snapshotter of this name, of which
-	// it tells the kubelet as that of images.
+	// root is containerd's folder for a snapshotter of this name, which it reports to the
+	// kubelet as the folder of images.
 	root    = `C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.lab`
 	content = `C:\ProgramData\containerd\root\io.containerd.content.v1.content`
 )
@@ -73,7 +73,7 @@ func makeService() error {
 	return made.Close()
 }
 
-// service is the snapshotter's life as the Service Control Manager sees it.
+// service runs the snapshotter for the Service Control Manager.
 type service struct{}
 
 func (service) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {

@@ -83,8 +83,8 @@ func (s *snapshotter) add(kind snapshotsapi.Kind, name, parent string, labels ma
 	return s.mounts(added)
 }
 
-// mounts tells the shim where the files are, in the form of Windows' layers. What
-// has no parent is only there to be unpacked into, which nobody does.
+// mounts returns the places of the files for the shim, in the form of Windows' layers.
+// A snapshot without a parent exists only to be unpacked into, which does not happen.
 func (s *snapshotter) mounts(of *snapshot) ([]*types.Mount, error) {
 	if of.Parent == "" {
 		return nil, nil
@@ -128,7 +128,7 @@ func (s *snapshotter) Commit(_ context.Context, r *snapshotsapi.CommitSnapshotRe
 	if active.Parent != "" {
 		return nil, status.Error(codes.Unimplemented, "the lab has images of one layer alone")
 	}
-	chain := r.Name[strings.LastIndex(r.Name, "/")+1:] // containerd puts its namespace before
+	chain := r.Name[strings.LastIndex(r.Name, "/")+1:] // containerd prefixes its namespace
 	folder, err := s.store.unpack(chain)
 	if err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -144,7 +144,7 @@ func (s *snapshotter) Commit(_ context.Context, r *snapshotsapi.CommitSnapshotRe
 	return &emptypb.Empty{}, s.store.save()
 }
 
-// Remove leaves a layer's files for another snapshot of the same.
+// Remove keeps a layer's files for other snapshots of the same layer.
 func (s *snapshotter) Remove(_ context.Context, r *snapshotsapi.RemoveSnapshotRequest) (*emptypb.Empty, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (one *snapshot) info() *snapshotsapi.Info {
 	}
 }
 
-// Update changes labels: there is nothing else that may change.
+// Update changes labels, the only fields that may change.
 func (s *snapshotter) Update(_ context.Context, r *snapshotsapi.UpdateSnapshotRequest) (*snapshotsapi.UpdateSnapshotResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,8 +209,8 @@ func (s *snapshotter) Update(_ context.Context, r *snapshotsapi.UpdateSnapshotRe
 	return &snapshotsapi.UpdateSnapshotResponse{Info: found.info()}, s.store.save()
 }
 
-// List has no filters: containerd uses them to look for a snapshot that it was
-// told is there already, and decides by what it gets.
+// List ignores filters: containerd uses them to look for a snapshot that exists
+// according to an earlier answer, and decides by the returned ones.
 func (s *snapshotter) List(_ *snapshotsapi.ListSnapshotsRequest, to snapshotsapi.Snapshots_ListServer) error {
 	s.mu.Lock()
 	var all []*snapshotsapi.Info
@@ -246,5 +246,5 @@ func (s *snapshotter) Usage(_ context.Context, r *snapshotsapi.UsageRequest) (*s
 }
 
 func (s *snapshotter) Cleanup(context.Context, *snapshotsapi.CleanupRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, nil // what is removed is removed at once
+	return &emptypb.Empty{}, nil // Remove has already removed everything
 }

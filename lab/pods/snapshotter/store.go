@@ -17,17 +17,17 @@ import (
 	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
 )
 
-// snapshot is what is kept of one, whatever happens to this process.
+// snapshot is the stored state of a snapshot, which outlives this process.
 type snapshot struct {
 	Name, Parent     string
 	Kind             snapshotsapi.Kind
 	Labels           map[string]string
 	Created, Updated time.Time
-	// Folder is where it is, below the root: that of a layer if it is committed.
+	// Folder is its folder below the root: the layer's if it is committed.
 	Folder string
 }
 
-// store is all snapshots by name, in one file.
+// store has all snapshots by name, in one file.
 type store struct {
 	root, content string
 	Last          int
@@ -65,7 +65,7 @@ func (s *store) save() error {
 
 func (s *store) path(one *snapshot) string { return filepath.Join(s.root, one.Folder) }
 
-// unpack unpacks the layer of this digest, unless that was done before.
+// unpack unpacks the layer of this digest, unless it is unpacked already.
 func (s *store) unpack(digest string) (folder string, err error) {
 	algorithm, hex, _ := strings.Cut(digest, ":")
 	folder = filepath.Join("layers", hex)

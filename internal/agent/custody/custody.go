@@ -1,0 +1,197 @@
+// Package custody keeps swdt's files on a node, everything below layout.Root, under the sole control of SYSTEM and
+// the administrators. It is a layer between the agent and its files: everything that is read below the root is judged
+// first, from the root down to the file itself, and everything that is created there is restricted from its creation
+// on.
+//
+// Every user may create folders in C:\ProgramData, and the creator of a folder keeps control of it: an owner can
+// always change the access list, and a handle that was opened before a list was tightened keeps its rights. So a root
+// made by another account is never repaired. It is moved aside, unread, and a new one replaces it. The owner SYSTEM
+// marks a root that swdt made: no ordinary user can assign that owner.
+//
+// Once the root is swdt's, no other account can put anything into it, nor replace it by another folder: a judgement
+// stays valid, and each use judges again.
+package custody
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// ForeignError reports that a file or folder with one of swdt's names could be another account's, and is not used.
+type ForeignError struct {
+	Path   string
+	Reason string
+	Err    error // why it could not be moved aside, if that was tried
+}
+
+func (e *ForeignError) Error() string {
+	text := fmt.Sprintf("refuse to use %s: %s", e.Path, e.Reason)
+	if e.Err != nil {
+		return text + fmt.Sprintf("; move it aside: %v; end the processes that have something open in it, or remove it as an administrator", e.Err)
+	}
+	return text + "; check what it is, and remove it as an administrator"
+}
+
+func (e *ForeignError) Unwrap() error { return e.Err }
+
+// asideMark is part of the names of roots that were moved aside.
+const asideMark = "-foreign-"
+
+// Platform returns p with files that are in custody.
+func Platform(p *platform.Platform) *platform.Platform {
+	if _, done := p.Files.(files); done {
+		return p
+	}
+	kept := *p
+	kept.Files = Files(p.Files)
+	return &kept
+}
+
+// Files wraps the machine's files. Below layout.Root it refuses files and folders that another
+// account could have made or changed, and restricts those that swdt makes.
+func Files(all platform.Files) platform.Files {
+	if kept, done := all.(files); done {
+		return kept
+	}
+	return files{all}
+}
+
+// rootTries limits how often Secure tries again because another account has made the root
+// meanwhile.
+const rootTries = 10
+
+// Secure makes sure that layout.Root exists and is swdt's. It returns the path to which a foreign root was moved, or
+// "" if it moved none. It does not change a root that is swdt's.
+func Secure(all platform.Files) (movedTo string, err error) {
+	for range rootTries {
+		err := judge(all, layout.Root)
+		var foreign *ForeignError
+		switch {
+		case err == nil:
+			return movedTo, nil
+		case errors.Is(err, fault.ErrNotExist):
+			if err = makeRoot(all); err == nil || !errors.Is(err, fault.ErrExist) {
+				return movedTo, err
+			}
+		case errors.As(err, &foreign):
+			aside, err := moveAside(all, foreign)
+			if err != nil {
+				return movedTo, err
+			}
+			if aside != "" {
+				movedTo = aside
+			}
+		default:
+			return movedTo, err
+		}
+	}
+	return movedTo, &ForeignError{Path: layout.Root, Reason: fmt.Sprintf("another account made it anew, %d times", rootTries)}
+}
+
+func makeRoot(all platform.Files) error {
+	if err := all.NewFolder(layout.Root, access.SafeFolder); err != nil {
+		return fmt.Errorf("make %s, for administrators only: %w", layout.Root, err)
+	}
+	return judge(all, layout.Root)
+}
+
+// moveAside renames a root that is not swdt's, and returns its new path. If another swdt has
+// replaced the root by a good one before the rename, moveAside renames that one back and returns
+// "".
+func moveAside(all platform.Files, foreign *ForeignError) (aside string, err error) {
+	aside = layout.Root + asideMark + strings.ToLower(rand.Text()[:12])
+	err = all.Rename(layout.Root, aside, false)
+	if errors.Is(err, fault.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", &ForeignError{Path: layout.Root, Reason: foreign.Reason, Err: err}
+	}
+	if judgeAs(all, aside, true) != nil {
+		return aside, nil
+	}
+	if err := all.Rename(aside, layout.Root, false); err != nil && !errors.Is(err, fault.ErrExist) {
+		return "", fmt.Errorf("rename %s back: %w", layout.Root, err)
+	}
+	return "", nil
+}
+
+// judge returns nil if the file or folder at path is swdt's, or a *ForeignError. It does not check the folders above
+// it.
+func judge(all platform.Files, path string) error {
+	return judgeAs(all, path, strings.EqualFold(path, layout.Root))
+}
+
+func judgeAs(all platform.Files, path string, root bool) error {
+	info, err := all.Stat(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Link:
+		return &ForeignError{Path: path, Reason: "it is a link, which may point anywhere"}
+	case root && !info.Folder:
+		return &ForeignError{Path: path, Reason: "it is a file, not a folder"}
+	case !all.KeepsACL():
+		return nil
+	}
+	sddl, err := all.ACL(path)
+	if err != nil {
+		return err
+	}
+	list, err := access.Parse(sddl)
+	switch {
+	case err != nil:
+		return &ForeignError{Path: path, Reason: "its access list is of a kind that swdt never makes: " + sddl}
+	case root && (list.Owner != access.System || !list.Protected):
+		return &ForeignError{Path: path, Reason: "swdt has not made it: its owner is " + list.Owner}
+	case !list.Exclusive():
+		return &ForeignError{Path: path, Reason: "accounts other than SYSTEM and Administrators have access to it: " + sddl}
+	}
+	return nil
+}
+
+// below returns path and the folders above it up to the root, beginning with the root; nil for a
+// path that is neither the root nor below it.
+func below(path string) []string {
+	rest := strings.TrimPrefix(strings.ReplaceAll(path, "/", `\`), `\\?\`)
+	var parts []string
+	for _, part := range strings.Split(rest, `\`) {
+		switch part = strings.TrimRight(part, ". "); {
+		case part != "":
+			parts = append(parts, part)
+		case strings.HasSuffix(rest, `\..`) || strings.Contains(rest, `\..\`):
+			return below(withoutParents(rest))
+		}
+	}
+	above := strings.Count(layout.Root, `\`) + 1
+	if len(parts) < above || !strings.EqualFold(strings.Join(parts[:above], `\`), layout.Root) {
+		return nil
+	}
+	chain := []string{layout.Root}
+	for _, part := range parts[above:] {
+		chain = append(chain, chain[len(chain)-1]+`\`+part)
+	}
+	return chain
+}
+
+// withoutParents resolves the .. of a path.
+func withoutParents(path string) string {
+	var parts []string
+	for _, part := range strings.Split(path, `\`) {
+		switch {
+		case part == ".." && len(parts) > 1:
+			parts = parts[:len(parts)-1]
+		case part != "..":
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, `\`)
+}

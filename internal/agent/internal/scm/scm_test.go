@@ -1,0 +1,340 @@
+package scm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+func TestStartWaitsUntilTheServiceRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: 3 * time.Second})
+		status, err := scm.Start(t.Context(), f.platform(), "KUBELET", nil)
+		if err != nil || status.State != platform.Running || status.PID == 0 {
+			t.Fatalf("got %+v, %v", status, err)
+		}
+	})
+}
+
+func TestStartLeavesARunningServiceAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running})
+		pid := f.services["kubelet"].process.pid
+		status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
+		if err != nil || status.PID != pid {
+			t.Fatalf("got %+v, %v", status, err)
+		}
+	})
+}
+
+func TestStartOfAServiceThatIsJustStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second, starting: time.Second})
+		if err := f.Stop(t.Context(), "kubelet"); err != nil {
+			t.Fatal(err)
+		}
+		if status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); err != nil || status.State != platform.Running {
+			t.Fatalf("got %+v, %v", status, err)
+		}
+	})
+}
+
+func TestStartReportsHowTheServiceEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: time.Second, failing: true})
+		_, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
+		var state *scm.StateError
+		if !errors.Is(err, fault.ErrStartFailed) || !errors.As(err, &state) || state.Last.ExitCode != 1066 {
+			t.Fatalf("got %v", err)
+		}
+		if !strings.Contains(err.Error(), "last seen stopped, exit code 1066") {
+			t.Fatalf("the error does not tell: %v", err)
+		}
+	})
+}
+
+func TestStartEndsWithItsContextAndSaysTheLastState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := scm.Start(ctx, f.platform(), "kubelet", nil)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "last seen startPending") {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestStartDoesNotWaitForAPausedService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Paused})
+		if _, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); !errors.Is(err, fault.ErrStartFailed) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestStopWaitsForTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second, exiting: 5 * time.Second})
+		process := f.services["kubelet"].process
+		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
+		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+		select {
+		case <-process.gone:
+		default:
+			t.Fatal("the process is still there")
+		}
+	})
+}
+
+func TestStopDoesNotWaitForASharedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "TermService", state: platform.Running, shared: true, exiting: time.Hour})
+		begun := time.Now()
+		if _, err := scm.Stop(t.Context(), f.platform(), "TermService", scm.StopOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Fatalf("waited %s for svchost", took)
+		}
+	})
+}
+
+func TestStopOfAStoppedServiceIsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped})
+		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
+		if err != nil || len(stopped) != 0 {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+	})
+}
+
+func TestStopOfAServiceThatIsJustStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: 2 * time.Second})
+		if err := f.Start(t.Context(), "kubelet"); err != nil {
+			t.Fatal(err)
+		}
+		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
+		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+	})
+}
+
+// A service that the SCM is about to restart is start pending and has no
+// process yet: Stop must end the future process.
+func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, launching: time.Second, stubborn: true})
+		if err := f.Start(t.Context(), "kubelet"); err != nil {
+			t.Fatal(err)
+		}
+		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+	})
+}
+
+func TestStopOfAMissingService(t *testing.T) {
+	if _, err := scm.Stop(t.Context(), newSCM().platform(), "kubelet", scm.StopOptions{}); !errors.Is(err, fault.ErrNoService) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestStopOneRefusesWhileDependentsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "containerd", state: platform.Running},
+			&fakeService{name: "kubelet", state: platform.Running, needs: []string{"containerd"}})
+		if _, err := scm.StopOne(t.Context(), f.platform(), "containerd", scm.StopOptions{}); !errors.Is(err, fault.ErrDependents) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestStopGivesUpOnAStubbornService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stubborn: true})
+		_, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second})
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "last seen stopPending") {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestStopKillsAStubbornServiceOnRequest(t *testing.T) {
+	for _, s := range []fakeService{
+		{name: "hangs on stop", stubborn: true},
+		{name: "is restarted by its recovery", stubborn: true, restarts: true},
+		{name: "stops but never exits", exiting: time.Hour},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s.state = platform.Running
+				f := newSCM(&s)
+				process := s.process
+				stopped, err := scm.Stop(t.Context(), f.platform(), s.name, scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+				if err != nil || !slices.Equal(stopped, []string{s.name}) || s.state != platform.Stopped {
+					t.Fatalf("got %v, %v, state %s", stopped, err, s.state)
+				}
+				if err := process.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+func TestStopNeverKillsASharedOrProtectedProcess(t *testing.T) {
+	for _, s := range []fakeService{{name: "shared", shared: true}, {name: "protected", protected: true}} {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s.state, s.stubborn = platform.Running, true
+				f := newSCM(&s)
+				_, err := scm.Stop(t.Context(), f.platform(), s.name, scm.StopOptions{Timeout: time.Second, Kill: true})
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("got %v", err)
+				}
+				if s.process == nil {
+					t.Fatal("killed it")
+				}
+			})
+		})
+	}
+}
+
+func TestStopTellsWhatItStoppedBesideTheError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSCM(&fakeService{name: "containerd", state: platform.Running, stubborn: true},
+			&fakeService{name: "kubelet", state: platform.Running, needs: []string{"containerd"}})
+		stopped, err := scm.Stop(t.Context(), f.platform(), "containerd", scm.StopOptions{Timeout: time.Second})
+		if err == nil || !slices.Equal(stopped, []string{"kubelet"}) {
+			t.Fatalf("got %v, %v", stopped, err)
+		}
+	})
+}
+
+func TestRunningDependentsInACircle(t *testing.T) {
+	f := newSCM(&fakeService{name: "a", state: platform.Running, needs: []string{"B"}},
+		&fakeService{name: "b", state: platform.Running, needs: []string{"a"}})
+	names, err := scm.RunningDependents(t.Context(), f.platform(), "A")
+	if err != nil || !slices.Equal(names, []string{"b"}) {
+		t.Fatalf("got %v, %v", names, err)
+	}
+}
+
+func TestRunningDependentsSeesThroughAStoppedService(t *testing.T) {
+	f := newSCM(&fakeService{name: "a", state: platform.Running},
+		&fakeService{name: "b", state: platform.Stopped, needs: []string{"a"}},
+		&fakeService{name: "c", state: platform.Running, needs: []string{"b"}})
+	names, err := scm.RunningDependents(t.Context(), f.platform(), "a")
+	if err != nil || !slices.Equal(names, []string{"c"}) {
+		t.Fatalf("got %v, %v", names, err)
+	}
+}
+
+// On any graph of services without circles, Stop follows Windows' rules (a
+// service that others need cannot be stopped), ends every service that it must
+// and no other.
+func TestStopOnAnyGraph(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		services := drawServices(rt)
+		target := services[rapid.IntRange(0, len(services)-1).Draw(rt, "target")]
+		must := affected(services, target.name)
+		if err := inBubble(t, func(ctx context.Context) error { return stopAndCheck(ctx, services, target.name, must) }); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// drawServices returns services that may each depend on any of the earlier ones, in diamonds,
+// chains and islands.
+func drawServices(rt *rapid.T) []*fakeService {
+	n := rapid.IntRange(1, 9).Draw(rt, "services")
+	var services []*fakeService
+	delay := rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second})
+	for i := range n {
+		s := &fakeService{
+			name: fmt.Sprint("s", i), state: platform.Running,
+			stopping: delay.Draw(rt, "stopping"), exiting: delay.Draw(rt, "exiting"),
+		}
+		for j := range i {
+			if rapid.Bool().Draw(rt, "needs") {
+				s.needs = append(s.needs, services[j].name)
+			}
+		}
+		if rapid.IntRange(0, 4).Draw(rt, "stopped") == 0 {
+			s.state = platform.Stopped
+		}
+		services = append(services, s)
+	}
+	return services
+}
+
+// affected returns target and the running services that depend on it.
+func affected(services []*fakeService, target string) map[string]bool {
+	reached, running := map[string]bool{target: true}, map[string]bool{}
+	for _, s := range services { // needs refer to earlier services, so one pass suffices
+		if slices.ContainsFunc(s.needs, func(n string) bool { return reached[n] }) {
+			reached[s.name] = true
+		}
+		if reached[s.name] && s.state != platform.Stopped {
+			running[s.name] = true
+		}
+	}
+	return running
+}
+
+func stopAndCheck(ctx context.Context, services []*fakeService, target string, must map[string]bool) error {
+	f := newSCM(services...)
+	processes := map[string]*fakeProcess{}
+	for _, s := range services {
+		processes[s.name] = s.process
+	}
+	stopped, err := scm.Stop(ctx, f.platform(), target, scm.StopOptions{})
+	if err != nil {
+		return err
+	}
+	if len(stopped) != len(must) {
+		return fmt.Errorf("stopped %v, wanted %v", stopped, must)
+	}
+	for i, name := range stopped {
+		if !must[name] || slices.Contains(stopped[:i], name) {
+			return fmt.Errorf("stopped %v, wanted each of %v once", stopped, must)
+		}
+		select {
+		case <-processes[name].gone:
+		default:
+			return fmt.Errorf("%s's process is still there", name)
+		}
+	}
+	for _, s := range services {
+		if !must[s.name] && processes[s.name] != s.process {
+			return fmt.Errorf("%s was touched", s.name)
+		}
+	}
+	return nil
+}
+
+// inBubble runs f with its own clock.
+func inBubble(t *testing.T, f func(context.Context) error) (err error) {
+	synctest.Test(t, func(t *testing.T) { err = f(t.Context()) })
+	return err
+}

@@ -1,0 +1,208 @@
+package scm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// DefaultStopTimeout is how long each service may take to stop if StopOptions has no timeout.
+const DefaultStopTimeout = 30 * time.Second
+
+// killGrace is how long a killed process may take to end, and the SCM to notice it.
+const killGrace = 10 * time.Second
+
+// stopRounds limits how often Stop repeats for dependents that another process started during the
+// stop.
+const stopRounds = 3
+
+// StopOptions limit a stop and choose what happens after the timeout.
+type StopOptions struct {
+	// Timeout applies to each service, until its process has ended; 0: DefaultStopTimeout.
+	Timeout time.Duration
+	// Kill ends the process of a service that did not stop in time. It never
+	// kills a process that other services share.
+	Kill bool
+}
+
+// Stop stops the services that depend on name, dependents before what they depend on, then name itself, each until
+// its process has ended. It returns the names of the services that it stopped, in that order, also with an error. A
+// service that has stopped already is not an error and is not included.
+func Stop(ctx context.Context, p *platform.Platform, name string, options StopOptions) ([]string, error) {
+	var stopped []string
+	for round := 1; ; round++ {
+		dependents, err := RunningDependents(ctx, p, name)
+		if err != nil {
+			return stopped, err
+		}
+		for _, dependent := range dependents {
+			if err := stopInto(ctx, p, dependent, options, &stopped); err != nil {
+				return stopped, fmt.Errorf("stop the dependents of %s: %w", name, err)
+			}
+		}
+		err = stopInto(ctx, p, name, options, &stopped)
+		if errors.Is(err, fault.ErrDependents) && round < stopRounds {
+			continue // a dependent was started meanwhile
+		}
+		return stopped, err
+	}
+}
+
+func stopInto(ctx context.Context, p *platform.Platform, name string, options StopOptions, stopped *[]string) error {
+	was, err := StopOne(ctx, p, name, options)
+	if was {
+		*stopped = append(*stopped, name)
+	}
+	return err
+}
+
+// StopOne stops one service and waits until its process has ended. stopped is false if the service was stopped
+// already. Running dependents are fault.ErrDependents.
+func StopOne(ctx context.Context, p *platform.Platform, name string, options StopOptions) (stopped bool, err error) {
+	timeout := options.Timeout
+	if timeout <= 0 {
+		timeout = DefaultStopTimeout
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	status, process, err := pin(bounded, p, name)
+	if err != nil {
+		return false, fmt.Errorf("stop service %s: %w", name, err)
+	}
+	defer process.Close()
+	if status.State == platform.Stopped {
+		if err := process.Wait(bounded); err == nil {
+			return false, nil
+		}
+	}
+	err = askAndWait(bounded, p, name, process)
+	if options.Kill && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = kill(ctx, p, name, process, err)
+	}
+	if err != nil {
+		return false, fmt.Errorf("stop service %s: %w", name, err)
+	}
+	return status.State != platform.Stopped, nil
+}
+
+// askAndWait sends the stop control as soon as the service accepts it, and waits until the service and its process
+// have ended.
+func askAndWait(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle) error {
+	asked := false
+	last, err := watch(ctx, p, name, platform.Stopped, func(status platform.ServiceStatus) (bool, error) {
+		switch status.State {
+		case platform.Stopped:
+			return true, nil
+		case platform.Running, platform.Paused:
+			if asked {
+				return false, nil // it has not reported yet that it is stopping
+			}
+			accepted, err := ask(ctx, p, name)
+			asked = accepted
+			return false, err
+		default:
+			return false, nil // it refuses controls until its state has settled
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := process.Wait(ctx); err != nil {
+		return fmt.Errorf("it is %s, but its process still runs: %w", last.State, err)
+	}
+	return nil
+}
+
+// ask sends the stop control. Services refuse it while they change state: then accepted is false and err is nil.
+func ask(ctx context.Context, p *platform.Platform, name string) (accepted bool, err error) {
+	err = p.Services.Stop(ctx, name)
+	if err == nil || errors.Is(err, fault.ErrServiceStopped) {
+		return true, nil
+	}
+	if errors.Is(err, fault.ErrDependents) || ctx.Err() != nil {
+		return false, err
+	}
+	status, again := p.Services.Status(ctx, name)
+	if again == nil && status.State != platform.Running && status.State != platform.Paused {
+		return false, nil
+	}
+	return false, err
+}
+
+// kill ends the process, and then the service in the SCM's state. The SCM may treat the kill as a crash and start the
+// service again (its recovery): that process is stopped in the ordinary way.
+func kill(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle, cause error) error {
+	bounded, cancel := context.WithTimeout(ctx, killGrace)
+	defer cancel()
+	before, err := p.Services.Status(bounded, name)
+	if err != nil {
+		return err
+	}
+	if err := process.Kill(); err != nil {
+		return fmt.Errorf("%w; kill its process: %w", cause, err)
+	}
+	if err := process.Wait(bounded); err != nil {
+		return fmt.Errorf("wait for its killed process: %w", err)
+	}
+	last, err := watch(bounded, p, name, platform.Stopped, func(status platform.ServiceStatus) (bool, error) {
+		return status.State == platform.Stopped || status.PID != 0 && status.PID != before.PID, nil
+	})
+	if err == nil && last.State != platform.Stopped {
+		_, err = StopOne(bounded, p, name, StopOptions{Timeout: killGrace})
+	}
+	return err
+}
+
+// RunningDependents returns the services that depend on name, directly or through others, and are not stopped, in the
+// order in which they can be stopped.
+func RunningDependents(ctx context.Context, p *platform.Platform, name string) ([]string, error) {
+	var order []string
+	seen := map[string]bool{strings.ToLower(name): true}
+	var visit func(string) error
+	visit = func(service string) error {
+		dependents, err := p.Services.Dependents(ctx, service)
+		if err != nil {
+			return fmt.Errorf("list the dependents of service %s: %w", service, err)
+		}
+		for _, dependent := range dependents {
+			key := strings.ToLower(dependent)
+			if seen[key] { // a diamond, or a circle
+				continue
+			}
+			seen[key] = true
+			if err := visit(dependent); err != nil {
+				return err
+			}
+			order = append(order, dependent)
+		}
+		return nil
+	}
+	if err := visit(name); err != nil {
+		return nil, err
+	}
+	return notStopped(ctx, p, order)
+}
+
+// notStopped filters names in order. A stopped service may be between two running ones (it crashed), so the search
+// itself cannot skip stopped services.
+func notStopped(ctx context.Context, p *platform.Platform, names []string) ([]string, error) {
+	var running []string
+	for _, name := range names {
+		status, err := p.Services.Status(ctx, name)
+		if errors.Is(err, fault.ErrNoService) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("query service %s: %w", name, err)
+		}
+		if status.State != platform.Stopped {
+			running = append(running, name)
+		}
+	}
+	return running, nil
+}

@@ -1,0 +1,18 @@
+// Package settings edits settings that Windows stores as text and that people
+// edit too: the hosts file, and the machine's environment variables with PATH
+// among them. It changes only what was requested: every other line, comment,
+// line ending, order and spelling stays byte for byte, and a setting with the
+// wanted value is not written at all.
+package settings
+
+import "fmt"
+
+// InvalidError reports a value that Windows would not understand; nothing was
+// changed.
+type InvalidError struct{ What string }
+
+func (e *InvalidError) Error() string { return e.What }
+
+func invalidf(format string, args ...any) error {
+	return &InvalidError{fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,243 @@
+package settings_test
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/settings"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+func machine(t *testing.T) (*simulated.Machine, *platform.Platform) {
+	t.Helper()
+	m := simulated.New(simulated.Options{Preset: simulated.Minimal})
+	t.Cleanup(m.Close)
+	m.ForgetOperations()
+	return m, m.Process("agent")
+}
+
+func hostsFile(t *testing.T, files platform.Files) string {
+	t.Helper()
+	f, err := files.Open(settings.HostsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestSetHostsOnAMachine(t *testing.T) {
+	m, p := machine(t)
+	entry := []settings.HostsEntry{{Name: "cp", Address: "10.0.0.1"}}
+	const sddl = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)(A;;FR;;;BU)"
+	if err := p.Files.SetACL(settings.HostsPath, sddl); err != nil {
+		t.Fatal(err)
+	}
+	before := hostsFile(t, p.Files)
+	if changed, err := settings.SetHosts(p.Files, entry); err != nil || !changed {
+		t.Fatalf("got %v, %v", changed, err)
+	}
+	if got := hostsFile(t, p.Files); got != before+"10.0.0.1\tcp\r\n" {
+		t.Errorf("got %q", got)
+	}
+	if got, err := p.Files.ACL(settings.HostsPath); err != nil || !strings.HasSuffix(got, sddl) {
+		t.Errorf("who may read it: %s, %v", got, err)
+	}
+	m.ForgetOperations()
+	if changed, err := settings.SetHosts(p.Files, entry); err != nil || changed || len(m.Operations()) != 0 {
+		t.Errorf("the second time: %v, %v, %v", changed, err, m.Operations())
+	}
+	entry[0].Address = ""
+	if changed, err := settings.SetHosts(p.Files, entry); err != nil || !changed || hostsFile(t, p.Files) != before {
+		t.Errorf("removed: %v, %v, %q", changed, err, hostsFile(t, p.Files))
+	}
+}
+
+func TestAMachineWithoutAHostsFile(t *testing.T) {
+	m, p := machine(t)
+	if err := p.Files.Remove(settings.HostsPath); err != nil {
+		t.Fatal(err)
+	}
+	m.ForgetOperations()
+	if entries, err := settings.Hosts(p.Files); err != nil || len(entries) != 0 {
+		t.Errorf("got %v, %v", entries, err)
+	}
+	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); err != nil || changed || len(m.Operations()) != 0 {
+		t.Errorf("removed from nothing: %v, %v, %v", changed, err, m.Operations())
+	}
+	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); err != nil || !changed {
+		t.Errorf("got %v, %v", changed, err)
+	}
+	if got := hostsFile(t, p.Files); got != "::1\tcp\r\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// After any failure, the hosts file is the old one or the new one, and no other
+// file is left beside it.
+func TestSetHostsWithAFaultAtEachStep(t *testing.T) {
+	for seq := 1; ; seq++ {
+		m, p := machine(t)
+		before := hostsFile(t, p.Files)
+		failed := false
+		m.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Seq == seq && op.Phase == simulated.Before {
+				failed = true
+				return simulated.Fail(fault.ErrDiskFull)
+			}
+			return simulated.Continue()
+		})
+		_, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "10.0.0.1"}})
+		m.OnOperation(nil)
+		if !failed {
+			if err != nil || seq < 4 {
+				t.Fatalf("%d steps, %v", seq-1, err)
+			}
+			return
+		}
+		if !errors.Is(err, fault.ErrDiskFull) || hostsFile(t, p.Files) != before {
+			t.Errorf("step %d: %v, %q", seq, err, hostsFile(t, p.Files))
+		}
+		list, err := p.Files.List(`C:\Windows\System32\drivers\etc`)
+		if err != nil || len(list) != 1 {
+			t.Errorf("step %d left %v, %v", seq, list, err)
+		}
+	}
+}
+
+func TestSetEnvironmentOnAMachine(t *testing.T) {
+	text := func(value string) platform.RegistryValue {
+		return platform.RegistryValue{Type: platform.RegistryString, String: value}
+	}
+	expand := func(value string) platform.RegistryValue {
+		return platform.RegistryValue{Type: platform.RegistryExpandString, String: value}
+	}
+	for _, test := range []struct {
+		name    string
+		is      platform.RegistryValue // of X; no type: missing
+		want    settings.Variable
+		after   platform.RegistryValue
+		changed bool
+	}{
+		{"new", platform.RegistryValue{}, settings.Variable{Value: "a"}, text("a"), true},
+		{"new, with a reference", platform.RegistryValue{}, settings.Variable{Value: `%SystemRoot%\a`}, expand(`%SystemRoot%\a`), true},
+		{"new, with percent signs", platform.RegistryValue{}, settings.Variable{Value: `100%%`}, text(`100%%`), true},
+		{"the same", text("a"), settings.Variable{Value: "a"}, text("a"), false},
+		{"another value", text("a"), settings.Variable{Value: "b"}, text("b"), true},
+		{"stays expandable", expand("a"), settings.Variable{Value: "b"}, expand("b"), true},
+		{"becomes expandable", text("%A%"), settings.Variable{Value: "%A%"}, expand("%A%"), true},
+		{"empty is not missing", platform.RegistryValue{}, settings.Variable{Value: ""}, text(""), true},
+		{"remove", text("a"), settings.Variable{Remove: true}, platform.RegistryValue{}, true},
+		{"remove what is missing", platform.RegistryValue{}, settings.Variable{Remove: true}, platform.RegistryValue{}, false},
+		{"what is no text is replaced", platform.RegistryValue{Type: platform.RegistryDWord, Integer: 7}, settings.Variable{Value: "a"}, text("a"), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, p := machine(t)
+			if test.is.Type != "" {
+				test.is.Name = "Xy"
+				if err := p.Registry.Set(settings.EnvironmentKey, test.is); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.ForgetOperations()
+			test.want.Name = "XY"
+			change := settings.EnvironmentChange{Variables: []settings.Variable{test.want}}
+			changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change)
+			if err != nil || changed != test.changed {
+				t.Fatalf("got %v, %v", changed, err)
+			}
+			got, err := p.Registry.Get(settings.EnvironmentKey, "xy")
+			if missing := errors.Is(err, fault.ErrNotExist); missing != (test.after.Type == "") || !missing && (err != nil || got.Type != test.after.Type || got.String != test.after.String) {
+				t.Errorf("is now %+v, %v", got, err)
+			}
+			if broadcasts(m) != test.changed || !changed && len(m.Operations()) != 0 {
+				t.Errorf("did %v", m.Operations())
+			}
+		})
+	}
+}
+
+func broadcasts(m *simulated.Machine) bool {
+	return slices.ContainsFunc(m.Operations(), func(op simulated.Operation) bool { return op.Kind == simulated.OpBroadcast })
+}
+
+func TestPathOnAMachine(t *testing.T) {
+	_, p := machine(t)
+	before, err := p.Registry.Get(settings.EnvironmentKey, "PATH")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(change settings.EnvironmentChange, want bool) {
+		t.Helper()
+		if changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change); err != nil || changed != want {
+			t.Errorf("got %v, %v", changed, err)
+		}
+	}
+	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
+	set(settings.EnvironmentChange{AddPath: []string{`c:\K\`}}, false)
+	after, err := p.Registry.Get(settings.EnvironmentKey, "PATH")
+	if err != nil || after.String != before.String+`;C:\k` || after.Type != before.Type || after.Name != before.Name {
+		t.Errorf("got %+v after %+v, %v", after, before, err)
+	}
+	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, true)
+	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != before.String {
+		t.Errorf("got %+v, %v", after, err)
+	}
+	if err := p.Registry.Delete(settings.EnvironmentKey, "PATH"); err != nil {
+		t.Fatal(err)
+	}
+	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, false)
+	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
+	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != `C:\k` || after.Type != platform.RegistryExpandString {
+		t.Errorf("got %+v, %v", after, err)
+	}
+}
+
+func TestSetEnvironmentRefusesBeforeItChangesAnything(t *testing.T) {
+	m, p := machine(t)
+	good := settings.Variable{Name: "GOOD", Value: "x"}
+	for _, bad := range []settings.EnvironmentChange{
+		{Variables: []settings.Variable{good, {Name: ""}}},
+		{Variables: []settings.Variable{good, {Name: "A=B"}}},
+		{Variables: []settings.Variable{good, {Name: "A", Value: "x\x00y"}}},
+		{Variables: []settings.Variable{good, {Name: "A", Value: strings.Repeat("x", 40_000)}}},
+		{Variables: []settings.Variable{good, {Name: "pAtH", Remove: true}}},
+		{Variables: []settings.Variable{good}, AddPath: []string{" "}},
+		{Variables: []settings.Variable{good}, AddPath: []string{`C:\a;C:\b`}},
+		{Variables: []settings.Variable{good}, RemovePath: []string{`"C:\a"`}},
+	} {
+		var invalid *settings.InvalidError
+		if _, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, bad); !errors.As(err, &invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if ops := m.Operations(); len(ops) != 0 {
+		t.Errorf("did %v", ops)
+	}
+}
+
+// After a change that fails half-way, running programs are still notified, and
+// the result reports a change.
+func TestSetEnvironmentThatFailsHalfWay(t *testing.T) {
+	m, p := machine(t)
+	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRegistrySet && op.Phase == simulated.Before && op.Seq == 2 {
+			return simulated.Fail(fault.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	change := settings.EnvironmentChange{Variables: []settings.Variable{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}}
+	changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change)
+	if !changed || !errors.Is(err, fault.ErrPermission) || !broadcasts(m) {
+		t.Errorf("got %v, %v, %v", changed, err, m.Operations())
+	}
+}

@@ -1,0 +1,238 @@
+package settings
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// HostsEntry is a name with its address.
+type HostsEntry struct {
+	Name    string
+	Address string // in a change: empty removes the name
+}
+
+// hostsFile is a hosts file as lines. It keeps lines that it does not
+// understand.
+type hostsFile struct {
+	bom   bool
+	lines []hostsLine
+}
+
+// hostsLine is one line, with its line ending.
+type hostsLine struct {
+	text string
+	end  string // "\r\n", "\n", or nothing at the end of the file
+}
+
+const bom = "\xef\xbb\xbf"
+
+// parseHosts accepts every file except one in UTF-16, which Windows does not
+// read.
+func parseHosts(data []byte) (hostsFile, error) {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return hostsFile{}, invalidf("the hosts file is UTF-16, which Windows ignores; save it as UTF-8")
+	}
+	text, hasBOM := strings.CutPrefix(string(data), bom)
+	file := hostsFile{bom: hasBOM}
+	for line := range strings.Lines(text) {
+		body, found := strings.CutSuffix(line, "\n")
+		end := ""
+		if found {
+			end = "\n"
+			if b, carriage := strings.CutSuffix(body, "\r"); carriage {
+				body, end = b, "\r\n"
+			}
+		}
+		file.lines = append(file.lines, hostsLine{body, end})
+	}
+	return file, nil
+}
+
+func (f *hostsFile) bytes() []byte {
+	var out strings.Builder
+	if f.bom {
+		out.WriteString(bom)
+	}
+	for _, line := range f.lines {
+		out.WriteString(line.text + line.end)
+	}
+	return []byte(out.String())
+}
+
+// entries returns all names, in the file's order.
+func (f *hostsFile) entries() []HostsEntry {
+	var all []HostsEntry
+	for _, line := range f.lines {
+		address, names := line.parse()
+		for _, name := range names {
+			all = append(all, HostsEntry{name.text, address.text})
+		}
+	}
+	return all
+}
+
+func (f *hostsFile) change(changes []HostsEntry) {
+	for _, change := range changes {
+		if change.Address == "" {
+			f.remove(change.Name)
+		} else {
+			f.set(change.Name, change.Address)
+		}
+	}
+}
+
+// set makes name resolve to address and to no other. It keeps a line that does
+// so already, changes the address of a line that has only this name, or else
+// adds a line.
+func (f *hostsFile) set(name, address string) {
+	keep := slices.IndexFunc(f.lines, func(line hostsLine) bool {
+		at, names := line.parse()
+		return sameAddress(at.text, address) && indexName(names, name) >= 0
+	})
+	if keep < 0 {
+		keep = slices.IndexFunc(f.lines, func(line hostsLine) bool { return line.hasOnly(name) })
+		if keep >= 0 {
+			f.lines[keep] = f.lines[keep].withAddress(address)
+		}
+	}
+	f.drop(name, keep)
+	if keep < 0 {
+		f.add(name, address)
+	}
+}
+
+// remove deletes name from the file.
+func (f *hostsFile) remove(name string) { f.drop(name, -1) }
+
+// drop removes a name from all lines but one, which keeps it once. Lines
+// without any remaining name are removed, unless they have a comment.
+func (f *hostsFile) drop(name string, except int) {
+	var kept []hostsLine
+	for i, line := range f.lines {
+		allowed := 0
+		if i == except {
+			allowed = 1
+		}
+		if line, keep := line.without(name, allowed); keep {
+			kept = append(kept, line)
+		}
+	}
+	f.lines = kept
+}
+
+func (f *hostsFile) add(name, address string) {
+	end := "\r\n"
+	if len(f.lines) > 0 && f.lines[0].end != "" {
+		end = f.lines[0].end
+	}
+	if last := len(f.lines) - 1; last >= 0 && f.lines[last].end == "" {
+		f.lines[last].end = end
+	}
+	f.lines = append(f.lines, hostsLine{address + "\t" + name, end})
+}
+
+// token is a word and its position in its line.
+type token struct {
+	text       string
+	start, end int
+}
+
+// parse splits a line into address and names. A line that is not an entry has
+// no names.
+func (l hostsLine) parse() (address token, names []token) {
+	words := tokens(l.text[:l.comment()])
+	if len(words) < 2 || !isAddress(words[0].text) {
+		return token{}, nil
+	}
+	return words[0], words[1:]
+}
+
+// comment returns the position of the comment: the line's length if there is
+// none.
+func (l hostsLine) comment() int {
+	if i := strings.IndexByte(l.text, '#'); i >= 0 {
+		return i
+	}
+	return len(l.text)
+}
+
+func (l hostsLine) hasOnly(name string) bool {
+	_, names := l.parse()
+	return len(names) > 0 && !slices.ContainsFunc(names, func(t token) bool { return !strings.EqualFold(t.text, name) })
+}
+
+func (l hostsLine) withAddress(address string) hostsLine {
+	old, _ := l.parse()
+	l.text = l.text[:old.start] + address + l.text[old.end:]
+	return l
+}
+
+// without removes all occurrences of name after the first `allowed` ones, each
+// with the space before it. keep reports whether the line should remain.
+func (l hostsLine) without(name string, allowed int) (line hostsLine, keep bool) {
+	address, names := l.parse()
+	var text strings.Builder
+	at, previous, left, removed := 0, address.end, 0, false
+	for _, n := range names {
+		if strings.EqualFold(n.text, name) {
+			if allowed--; allowed < 0 {
+				text.WriteString(l.text[at:previous])
+				at, removed = n.end, true
+				previous = n.end
+				continue
+			}
+		}
+		previous = n.end
+		left++
+	}
+	if !removed {
+		return l, true
+	}
+	if left == 0 {
+		l.text = l.text[l.comment():]
+		return l, l.text != ""
+	}
+	text.WriteString(l.text[at:])
+	l.text = text.String()
+	return l, true
+}
+
+func tokens(text string) []token {
+	var all []token
+	start := -1
+	for i := 0; i <= len(text); i++ {
+		space := i == len(text) || strings.IndexByte(" \t\r\v\f", text[i]) >= 0
+		switch {
+		case !space && start < 0:
+			start = i
+		case space && start >= 0:
+			all = append(all, token{text[start:i], start, i})
+			start = -1
+		}
+	}
+	return all
+}
+
+func indexName(names []token, name string) int {
+	return slices.IndexFunc(names, func(t token) bool { return strings.EqualFold(t.text, name) })
+}
+
+// isAddress also accepts addresses that Windows reads and netip refuses, like
+// 010.0.0.1.
+func isAddress(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	return strings.Trim(text, "0123456789.") == "" && strings.Contains(text, ".")
+}
+
+func sameAddress(a, b string) bool {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	if errX != nil || errY != nil {
+		return strings.EqualFold(a, b)
+	}
+	return x == y
+}

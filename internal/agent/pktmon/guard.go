@@ -1,0 +1,285 @@
+package pktmon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// stopTries limits how often the packet monitor is asked to stop.
+const stopTries = 5
+
+// endingHolder is the holder that a guardian writes into a lock that it has taken over.
+const endingHolder = "swdt, which ends a capture"
+
+// Guard runs a capture from beginning to end, waits until its packets are fetched or KeepFor is over, and then
+// removes the guardian service. The agent calls it when it is started as a capture's guardian, after Begin and again
+// after every crash or boot.
+func Guard(ctx context.Context, m Machine, id string) error {
+	j, err := readJournal(m.Platform.Files)
+	var damaged *damagedError
+	if errors.As(err, &damaged) { // the next start could not read it either
+		return errors.Join(err, guardianOf(m).Remove(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	if j != nil && j.Plan.ID == id && j.State != captureplan.Done {
+		g := &guardian{Machine: m, journal: j, monitor: monitor{m.Platform.Processes, j.Plan.Blind}}
+		if err := g.run(ctx); err != nil {
+			return err // stay registered: the SCM, the next boot or contact tries again
+		}
+	}
+	if j != nil && j.Plan.ID == id && !linger(ctx, m.Platform.Files, id) {
+		return nil // the machine shuts down: the next boot does the rest
+	}
+	return guardianOf(m).Remove(ctx)
+}
+
+// guardian runs one capture.
+type guardian struct {
+	Machine
+	*journal
+	monitor monitor
+	held    platform.Unlocker // the session's lock, once the session has released it
+	live    *printing
+	refused bool      // pktmon did not start
+	round   time.Time // when this round began; for the first round, when the capture began
+}
+
+func (g *guardian) run(ctx context.Context) error {
+	defer func() {
+		if g.held != nil {
+			_ = g.held.Unlock() // it also ends with this process
+		}
+	}()
+	outcome := captureplan.Outcome{Result: captureplan.Captured, Reason: "the guardian was interrupted"}
+	if g.State == captureplan.Prepared {
+		outcome = g.capture(ctx)
+	}
+	// The end of the capture, even by the machine's shutdown, must not end the clean-up.
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
+	if g.State != captureplan.Prepared {
+		noted := g.enter(captureplan.Stopping, outcome.Reason)
+		kept, err := g.clear(clean)
+		if err != nil {
+			return err
+		}
+		if noted != nil {
+			return noted
+		}
+		outcome.Kept = kept
+	}
+	g.Event = captureplan.Event{State: captureplan.Done, Message: outcome.Reason, Outcome: &outcome, Rounds: g.Rounds}
+	return g.write(g.Platform.Files)
+}
+
+// enter records a state before its actions begin.
+func (g *guardian) enter(s captureplan.State, message string) error {
+	g.Event = captureplan.Event{State: s, Message: message, Rounds: g.Rounds}
+	return g.write(g.Platform.Files)
+}
+
+// capture captures packets until something ends the capture, and returns its outcome with the
+// reason.
+func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
+	if refused, err := g.othersFirst(ctx); err != nil {
+		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
+	} else if refused != nil {
+		return *refused
+	}
+	if g.abandoned() {
+		return captureplan.Outcome{Result: captureplan.Captured, Reason: "it was released before it began"}
+	}
+	if err := g.begin(ctx); err != nil {
+		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
+	}
+	reason, err := g.wait(ctx)
+	if err != nil {
+		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
+	}
+	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // a live capture has reported it
+		reason += "; before that, " + ErrTaken.Error()
+	}
+	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}
+}
+
+// othersFirst detects captures and filters of other programs, and ends them if the plan says so.
+func (g *guardian) othersFirst(ctx context.Context) (*captureplan.Outcome, error) {
+	text, running, err := g.monitor.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours, others, err := g.monitor.filters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !running && len(others) == 0 && len(ours) == 0 {
+		return nil, nil
+	}
+	if (running || len(others) > 0) && !g.Plan.Force {
+		refused := &captureplan.Outcome{Result: captureplan.Refused, Reason: "another program captures", Filters: others}
+		if running {
+			refused.Running = text
+		}
+		return refused, nil
+	}
+	if err := g.enter(captureplan.Filtering, "end the capture of another program"); err != nil {
+		return nil, err
+	}
+	if running {
+		if _, err := g.monitor.run(ctx, "stop"); err != nil {
+			return nil, fmt.Errorf("end another program's capture: %w", err)
+		}
+	}
+	if _, err := g.monitor.run(ctx, "filter", "remove"); err != nil {
+		return nil, fmt.Errorf("remove another program's filters: %w", err)
+	}
+	return nil, nil
+}
+
+func (g *guardian) begin(ctx context.Context) error {
+	if err := g.enter(captureplan.Filtering, ""); err != nil {
+		return err
+	}
+	for _, filter := range g.Plan.Filters {
+		if _, err := g.monitor.run(ctx, append([]string{"filter", "add", captureplan.FilterName + g.Plan.ID}, filter...)...); err != nil {
+			return err
+		}
+	}
+	if err := g.enter(captureplan.Starting, ""); err != nil {
+		return err
+	}
+	g.Began = time.Now()
+	if g.Plan.Live {
+		live, err := startPrinting(ctx, g.Platform, g.Plan)
+		if err != nil {
+			return err
+		}
+		g.live = live
+	} else if _, err := g.monitor.run(ctx, g.Plan.StartOf(1)...); err != nil {
+		g.refused = true
+		return err
+	}
+	g.round = time.Now()
+	return g.enter(captureplan.Capturing, "")
+}
+
+// wait waits until the capture must end, and returns the reason.
+func (g *guardian) wait(ctx context.Context) (string, error) {
+	for {
+		if g.Plan.For > 0 && time.Since(g.Began) >= g.Plan.For {
+			return "its time was over", nil
+		}
+		if g.abandoned() {
+			return "it was released", nil
+		}
+		if g.live != nil {
+			select {
+			case <-g.live.ended:
+				return g.live.result()
+			default:
+			}
+		}
+		if err := g.turn(ctx); err != nil {
+			return "", err
+		}
+		if pause(ctx) != nil {
+			return "the service that guards it was stopped", nil
+		}
+	}
+}
+
+// abandoned reports whether the session has released the capture; the guardian then holds the lock until the clean-up
+// is done.
+func (g *guardian) abandoned() bool {
+	if g.held == nil {
+		// The error means that another process has the lock, or that the disk fails: then the capture ends at its own
+		// time.
+		g.held, _ = g.Platform.Files.Lock(layout.CaptureLock, []byte(endingHolder))
+	}
+	return g.held != nil
+}
+
+// clear stops the capture if it is swdt's and removes swdt's filters. kept is a message about
+// filters that it had to leave, or "".
+func (g *guardian) clear(ctx context.Context) (kept string, err error) {
+	if g.live != nil {
+		g.live.stop()
+	}
+	if err := g.stop(ctx); err != nil {
+		return "", err
+	}
+	ours, others, err := g.monitor.filters(ctx)
+	switch {
+	case err != nil || len(ours) == 0:
+		return "", err
+	case len(others) > 0:
+		return fmt.Sprintf("%d filters of swdt's are left, since another program added others meanwhile and pktmon removes all or none: "+
+			"`pktmon filter remove` if they are not needed", len(ours)), nil
+	}
+	if _, err := g.monitor.run(ctx, "filter", "remove"); err != nil {
+		return "", err
+	}
+	if ours, _, err = g.monitor.filters(ctx); err == nil && len(ours) > 0 {
+		err = fmt.Errorf("pktmon filter remove left %d filters", len(ours))
+	}
+	return "", err
+}
+
+// stop runs `pktmon stop` until pktmon reports that swdt's capture does not run.
+func (g *guardian) stop(ctx context.Context) error {
+	if g.Plan.Blind {
+		if g.refused { // perhaps because another program captures
+			return nil
+		}
+		_, err := g.monitor.run(ctx, "stop")
+		var ended *captureplan.CommandError
+		if errors.As(err, &ended) {
+			return nil // nothing ran
+		}
+		return err
+	}
+	for range stopTries {
+		text, running, err := g.monitor.status(ctx)
+		if err != nil {
+			return err
+		}
+		if !running || !g.isOurs(text) {
+			return nil
+		}
+		if _, err := g.monitor.run(ctx, "stop"); err != nil {
+			var ended *captureplan.CommandError
+			if !errors.As(err, &ended) {
+				return err
+			}
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.New("pktmon stop does not end the capture")
+}
+
+// isRunning reports whether swdt's capture runs according to pktmon. It returns true for a blind
+// plan, whose capture pktmon cannot show.
+func (g *guardian) isRunning(ctx context.Context) (bool, error) {
+	text, running, err := g.monitor.status(ctx)
+	return g.Plan.Blind || running && g.isOurs(text), err
+}
+
+// isOurs reports whether a status of pktmon's describes swdt's capture: its log file is named after
+// the plan's ID. A live capture has no log file.
+func (g *guardian) isOurs(status string) bool {
+	if !g.Plan.Live {
+		return strings.Contains(strings.ToLower(status), g.Plan.ID+".")
+	}
+	return !strings.Contains(strings.ToLower(status), ".etl")
+}

@@ -1,0 +1,97 @@
+package pktmon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// errAsked is returned by a service manager that only records that it was called.
+var errAsked = errors.New("asked about the guardian")
+
+type asked struct{ platform.Services }
+
+func (asked) Status(context.Context, string) (platform.ServiceStatus, error) {
+	return platform.ServiceStatus{}, errAsked
+}
+
+// FuzzReadJournal reads arbitrary data, such as a power cut or another program leaves, as a capture's journal, as
+// each contact with the node does. An accepted journal refers only to the capture's own files and to one word of a
+// service's command line, and is the same after writing and reading it. A rejected one starts no guardian and does
+// not prevent a capture.
+func FuzzReadJournal(f *testing.F) {
+	const begun = `{"plan":{"id":"20260102-1","holder":"x","start":["start"]},"state":"prepared"}`
+	for _, seed := range []string{
+		"", "null", "{", "[]", "\x00\x00", begun, begun[:40], begun + "{}",
+		`{"plan":{"id":"..\\x","start":["a"]},"state":"capturing"}`,
+		`{"plan":{"id":"x \" y","start":["a"]},"state":"starting"}`,
+		`{"plan":{"id":"journal","start":["a"]},"state":"done","outcome":{"result":"captured"}}`,
+		`{"plan":{"id":"a","start":["start","C:\\ProgramData\\swdt\\capture\\a.etl"],"round":2000000000},"state":"capturing","closed":3,"until":"2026-01-02T03:04:05Z","missed":5,"began":"2026-01-02T03:04:05Z"}`,
+		`{"plan":{"id":"a","start":["a"],"filters":[["-p","53"],null]},"state":"done","outcome":{"result":"refused","filters":["1 x"],"kept":"\u0000"}}`,
+		`{"plan":{"id":"a","start":["a"]},"state":"done"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	m := simulated.New(simulated.Options{Preset: simulated.Minimal})
+	f.Cleanup(m.Close)
+	h := *m.Process("swdt-agent.exe")
+	h.Services = asked{h.Services}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		m.WriteFile(layout.CaptureJournal, content)
+		j, err := readJournal(h.Files)
+		healed := Heal(t.Context(), Machine{Platform: &h, Executable: `C:\a.exe`})
+		var damaged *damagedError
+		if errors.As(err, &damaged) {
+			if whole, err := readJournalIfWhole(h.Files); whole != nil || err != nil || !errors.As(healed, &damaged) || errors.Is(healed, errAsked) {
+				t.Fatalf("damaged, and yet: %+v, %v; healed: %v", whole, err, healed)
+			}
+			return
+		}
+		if err != nil || j == nil {
+			t.Fatalf("neither a journal nor damaged: %+v, %v", j, err)
+		}
+		if (j.State == captureplan.Done) == errors.Is(healed, errAsked) && healed != nil {
+			t.Fatalf("a capture that is %s: healed: %v", j.State, healed)
+		}
+		checkPaths(t, j)
+		checkWrittenAgain(t, h.Files, j)
+	})
+}
+
+// checkPaths checks that a journal refers only to files of its own capture.
+func checkPaths(t *testing.T, j *journal) {
+	t.Helper()
+	id := j.Plan.ID
+	for _, path := range []string{keepFile(id), captureplan.ResultFile(id), captureplan.LogFile(id), captureplan.TextFile(id), captureplan.RoundFile(id, j.Closed)} {
+		name, below := strings.CutPrefix(path, layout.Captures+`\`)
+		if !below || strings.ContainsAny(name, `\/:*?"<>| `) || strings.Contains(name, "..") || captureOf(platform.FileInfo{Path: path}) != id {
+			t.Fatalf("the capture %q leads to %s", id, path)
+		}
+	}
+	if strings.ContainsAny(id, " \t\"") || id == "" {
+		t.Fatalf("the capture %q is more than a word of a command line", id)
+	}
+}
+
+func checkWrittenAgain(t *testing.T, files platform.Files, j *journal) {
+	t.Helper()
+	if err := j.write(files); err != nil {
+		t.Fatal(err)
+	}
+	again, err := readJournal(files)
+	if err != nil {
+		t.Fatalf("written again, it is refused: %v", err)
+	}
+	first, _ := json.Marshal(j)
+	second, _ := json.Marshal(again)
+	if string(first) != string(second) {
+		t.Fatalf("%s\nis, written and read again,\n%s", first, second)
+	}
+}

@@ -1,0 +1,96 @@
+package pktmon_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agent/pktmon"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+)
+
+// captured returns a session that continues after the end of its capture.
+func captured(t *testing.T, n *node, id string) (pktmon.Machine, *simulated.Process) {
+	t.Helper()
+	m, p := n.session()
+	hold, err := pktmon.Begin(t.Context(), m, plan(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it captures", func() bool { return n.captures(t) })
+	if err := hold.Release(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has ended", func() bool { return n.done(t) })
+	return m, p
+}
+
+// A capture that begins while another session fetches does not remove that session's packets or result. After the
+// session has ended they may be removed.
+func TestACaptureThatIsBeingFetchedIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		first, p := captured(t, n, "a")
+		_, q := captured(t, n, "b")
+		defer q.Exit()
+		if got := n.packets(t); !slices.Contains(got, captureplan.LogFile("a")) {
+			t.Fatalf("the first capture's packets are gone: %v", got)
+		}
+		// The first session has not polled since its capture ended.
+		var last captureplan.Event
+		err := pktmon.Follow(t.Context(), first, "a", func(e captureplan.Event) error { last = e; return nil })
+		if err != nil || last.Outcome == nil || last.Outcome.Result != captureplan.Captured {
+			t.Fatalf("the first session's result: %+v, %v", last, err)
+		}
+		p.Exit()
+		_, r := captured(t, n, "c")
+		defer r.Exit()
+		if got := n.packets(t); slices.Contains(got, captureplan.LogFile("a")) || !slices.Contains(got, captureplan.LogFile("b")) {
+			t.Fatalf("on the node: %v, want those of b, which is held, and not of a", got)
+		}
+	})
+}
+
+// Packets that no session fetches stay for KeepFor, with or without contacts to the node.
+func TestPacketsThatNobodyFetchesGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		_, p := captured(t, n, "a")
+		p.Exit()
+		time.Sleep(captureplan.KeepFor - time.Minute)
+		if got := n.packets(t); len(got) != 1 || !n.guarded(t) {
+			t.Fatalf("before its time: %v", got)
+		}
+		// A session that fetches them later holds them.
+		m, q := n.session()
+		kept, err := pktmon.Keep(m.Platform.Files, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if got := n.packets(t); len(got) != 1 {
+			t.Fatalf("while they are fetched: %v", got)
+		}
+		if err := kept.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		q.Exit()
+		eventually(t, "the packets and the guardian have gone", func() bool { return len(n.packets(t)) == 0 && !n.guarded(t) })
+	})
+}
+
+func TestTheGuardianGoesOnceThePacketsAreFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		_, p := captured(t, n, "a")
+		n.fetched(t)
+		p.Exit()
+		begun := time.Now()
+		eventually(t, "the guardian has gone", func() bool { return !n.guarded(t) })
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

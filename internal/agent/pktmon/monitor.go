@@ -1,0 +1,78 @@
+package pktmon
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+)
+
+// outputLimit is how much of pktmon's output is kept, in bytes.
+const outputLimit = 16 << 10
+
+// monitor is the machine's packet monitor.
+type monitor struct {
+	processes platform.Processes
+	blind     bool // it has no `status` command
+}
+
+func (m monitor) run(ctx context.Context, args ...string) (string, error) {
+	var out limited
+	code, err := m.processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: args, Stdout: &out, Stderr: &out})
+	text := strings.ReplaceAll(out.String(), "\x00", "") // of UTF-16, which some versions print
+	if err == nil && code != 0 {
+		err = &captureplan.CommandError{Args: args, Code: code, Output: text}
+	}
+	return text, err
+}
+
+// status returns pktmon's report of its session. The text is in Windows'
+// language; but it describes a session if there is one, and is a single line
+// otherwise.
+func (m monitor) status(ctx context.Context) (text string, running bool, err error) {
+	if m.blind {
+		return "", false, nil
+	}
+	text, err = m.run(ctx, "status")
+	return strings.TrimSpace(text), len(nonEmpty(text)) > 1, err
+}
+
+// filters returns the lines of `filter list` that have a filter: they begin
+// with its number, followed by its name.
+func (m monitor) filters(ctx context.Context) (ours, others []string, err error) {
+	text, err := m.run(ctx, "filter", "list")
+	for _, line := range nonEmpty(text) {
+		fields := strings.Fields(line)
+		if _, err := strconv.Atoi(fields[0]); err != nil || len(fields) < 2 {
+			continue
+		}
+		if strings.HasPrefix(fields[1], captureplan.FilterName) {
+			ours = append(ours, line)
+		} else {
+			others = append(others, line)
+		}
+	}
+	return ours, others, err
+}
+
+func nonEmpty(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// limited keeps the beginning of the bytes that are written to it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := outputLimit - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

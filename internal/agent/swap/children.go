@@ -1,0 +1,101 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// children are processes below a service's own that run one of the components'
+// binaries: a kubelet under kube-log-runner or nssm. When a service manager
+// reports "stopped", it refers to the wrapper; these processes may live on.
+type children struct {
+	handles []platform.ProcessHandle
+}
+
+// pinChildren finds the children while the service still runs.
+func (t *transaction) pinChildren(ctx context.Context, service string) (*children, error) {
+	status, err := t.Platform.Services.Status(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	c := &children{}
+	if status.PID == 0 || status.SharedProcess {
+		return c, nil
+	}
+	processes, err := t.Platform.Processes.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	below := descendants(processes, status.PID)
+	for _, p := range processes {
+		if p.PID == status.PID || !below[p.PID] || !t.isDestination(p.Image) {
+			continue
+		}
+		handle, err := t.Platform.Processes.Open(p.PID)
+		if errors.Is(err, fault.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			c.close()
+			return nil, fmt.Errorf("watch process %d (%s): %w", p.PID, p.Name, err)
+		}
+		c.handles = append(c.handles, handle)
+	}
+	return c, nil
+}
+
+// descendants returns a process and everything that it started, directly or
+// not.
+func descendants(processes []platform.Process, pid uint32) map[uint32]bool {
+	below := map[uint32]bool{pid: true}
+	for range processes { // a parent may follow its child in the list
+		grown := false
+		for _, p := range processes {
+			if below[p.ParentPID] && !below[p.PID] && p.PID != 0 {
+				below[p.PID], grown = true, true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	return below
+}
+
+func (t *transaction) isDestination(image string) bool {
+	for _, c := range t.plan.Components {
+		if samePath(c.Destination, image) {
+			return true
+		}
+	}
+	return false
+}
+
+// end waits until all children have ended; after the timeout it kills the rest.
+func (c *children) end(ctx context.Context, timeout time.Duration) error {
+	patient, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, handle := range c.handles {
+		if handle.Wait(patient) == nil {
+			continue
+		}
+		if err := handle.Kill(); err != nil {
+			return fmt.Errorf("end a process that the service left behind: %w", err)
+		}
+		if err := handle.Wait(ctx); err != nil {
+			return fmt.Errorf("wait for a process that the service left behind: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *children) close() {
+	for _, handle := range c.handles {
+		_ = handle.Close()
+	}
+}

@@ -1,0 +1,97 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// commit makes the swap final: the old binary becomes the previous one.
+func (t *transaction) commit(ctx context.Context) error {
+	notes := map[string]string{}
+	for _, c := range t.plan.Components {
+		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
+			_ = setAside(t.Platform.Files, c.undo(), layout.Aside(c.Destination, t.journal.id+"-undo"))
+			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
+		}
+	}
+	t.clearLeftovers()
+	t.rememberHashes(ctx)
+	return t.finish(ctx, t.committedOutcome(ctx, notes))
+}
+
+// keepPrevious keeps the old binary for a rollback by hand. If a program still runs the previous
+// binary of an earlier swap, that file cannot be replaced: keepPrevious moves it aside, and a later
+// transaction removes it.
+func (t *transaction) keepPrevious(c Component) error {
+	files := t.Platform.Files
+	err := files.Rename(c.undo(), c.previous(), true)
+	if errors.Is(err, fault.ErrNotExist) {
+		return nil // nothing was replaced, or an earlier guardian did it
+	}
+	if errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse) {
+		if err := setAside(files, c.previous(), layout.Aside(c.Destination, t.journal.id)); err != nil {
+			return fmt.Errorf("set the previous binary aside: %w", err)
+		}
+		err = files.Rename(c.undo(), c.previous(), false)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the old binary: %w", err)
+	}
+	return nil
+}
+
+// setAside removes a file, or renames it to aside if that fails: a binary that still runs can be renamed but not
+// removed. A missing file is not an error.
+func setAside(files platform.Files, path, aside string) error {
+	removed := files.Remove(path)
+	if removed == nil || errors.Is(removed, fault.ErrNotExist) {
+		return nil
+	}
+	if err := files.Rename(path, aside, false); err != nil && !errors.Is(err, fault.ErrNotExist) {
+		return errors.Join(removed, err)
+	}
+	return nil
+}
+
+// clearLeftovers removes staged and partially sent files beside the destinations. It ignores files that cannot be
+// removed; the next transaction tries again.
+func (t *transaction) clearLeftovers() {
+	for _, c := range t.plan.Components {
+		for _, path := range leftovers(t.Platform.Files, c.Destination) {
+			_ = t.Platform.Files.Remove(path)
+		}
+	}
+}
+
+// leftovers returns staged and partially sent files beside a destination, and binaries that were set aside while they
+// ran.
+func leftovers(files platform.Files, destination string) (paths []string) {
+	folder := destination[:len(destination)-len(baseName(destination))]
+	entries, err := files.List(folder)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		path := folder + baseName(entry.Path)
+		if !entry.Folder && layout.IsLeftover(destination, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// rememberHashes saves the new binaries' hashes, so that the next inspection need not read them.
+func (t *transaction) rememberHashes(ctx context.Context) {
+	hashes := hashcache.Load(t.Platform.Files)
+	for _, c := range t.plan.Components {
+		_, _, _ = hashes.Hash(ctx, c.Destination)
+		_, _, _ = hashes.Hash(ctx, c.previous())
+	}
+	_ = hashes.Save() // only a cache: without it the next inspection reads the file
+}

@@ -1,0 +1,30 @@
+// Package swap replaces the binaries of a node's components as one transaction,
+// on the node itself.
+//
+// A transaction is a journal (layout.Journals) and a guardian. Begin checks the
+// plan, writes the journal and starts the guardian: the agent's executable as a
+// one-shot auto-start service, so that neither a dropped connection, nor a
+// killed agent, nor a reboot ends the work. The guardian runs Guard:
+//
+//	prepared → stopping → swapping → starting → checking → committing → done
+//	      any failure → rollingBack → done
+//
+// Each record is on the disk before the announced action begins. So any swdt
+// that reads a journal without done can finish the work: an incomplete swap is
+// undone, a complete one is started and checked. Every action can be repeated
+// safely, because it depends on which files exist, not on what the journal
+// intends.
+//
+// Files of a component, all in the destination's folder and so on one volume:
+//
+//	kubelet.exe                the live binary
+//	kubelet.exe.swdt-<hash>    the new one, staged while the old one runs
+//	kubelet.exe.swdt-undo      the old one, from its rename until the commit
+//	kubelet.exe.swdt-old       the previous one, kept for a rollback by hand
+//	kubelet.exe.swdt-stale-<id>  one of them that a program still ran when its
+//	                             name was needed
+//
+// A running executable can be renamed on Windows but not replaced, so swapping
+// is two renames. A power cut between them leaves no file at the destination;
+// the guardian, started by the SCM at the next boot, puts one there.
+package swap

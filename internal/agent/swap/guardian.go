@@ -1,0 +1,127 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/guard"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// GuardianArgument is the argument that runs the agent as a transaction's
+// guardian.
+const GuardianArgument = "guardian"
+
+const (
+	pollInterval = 20 * time.Millisecond // of conditions without a notification
+	maxResumes   = 3                     // guardians that may try to finish before one undoes
+)
+
+// guardianOf returns the service that owns this machine's transaction.
+func guardianOf(m Machine) guard.Guardian {
+	return guard.Guardian{
+		Services:    m.Platform.Services,
+		Service:     layout.GuardianService,
+		DisplayName: "swdt guardian",
+		Description: "Finishes or undoes a binary swap that swdt began, then removes itself.",
+		Guards:      "the transaction",
+		Executable:  m.Executable,
+		Argument:    GuardianArgument,
+		Poll:        pollInterval,
+	}
+}
+
+// startGuardian starts the guardian of a transaction. The guardian has run before if the journal
+// has a record after the plan.
+func startGuardian(ctx context.Context, m Machine, id string) error {
+	return guardianOf(m).Start(ctx, id, func() bool {
+		records, _, err := readJournal(m.Platform.Files, id)
+		return err == nil && len(records) > 1
+	})
+}
+
+// Guarded reports whether a guardian is working.
+func Guarded(ctx context.Context, p *platform.Platform) (bool, error) {
+	return guardianOf(Machine{Platform: p}).AtWork(ctx)
+}
+
+// pause waits for one interval of polling.
+func pause(ctx context.Context) error { return wait.For(ctx, pollInterval) }
+
+// Guard finishes a transaction and removes the guardian service. The agent
+// calls it when it is started as the guardian, after Begin and again after
+// every crash or boot, until the journal has the state done.
+func Guard(ctx context.Context, m Machine, id string) error {
+	if !validID(id) {
+		return fmt.Errorf("%w: %q", ErrNoTransaction, id)
+	}
+	err := finishTransaction(ctx, m, id)
+	if err != nil && !errors.Is(err, ErrNoTransaction) {
+		return err // stay registered: the next boot or contact tries again
+	}
+	return guardianOf(m).Remove(ctx)
+}
+
+func finishTransaction(ctx context.Context, m Machine, id string) error {
+	j, err := openJournal(m.Platform.Files, id)
+	if err != nil {
+		return err
+	}
+	defer j.file.Close()
+	if j.outcome() != nil {
+		return nil
+	}
+	if j.plan() == nil { // torn while it was written: nothing was changed
+		return m.Platform.Files.Remove(journalPath(id))
+	}
+	t := &transaction{
+		Machine: m, journal: j, plan: *j.plan(),
+		started: map[string]startedService{}, healthy: map[string]time.Time{},
+	}
+	return t.run(ctx)
+}
+
+// Follow reports a transaction's events until it is done. If its guardian dies before that, Follow
+// starts it again. When ctx ends, the transaction continues.
+func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
+	seen, wakes := 0, 0
+	for {
+		// AtWork is called before the journal is read, so that the records that a guardian wrote
+		// before its end are read.
+		alive, err := guardianOf(m).AtWork(ctx)
+		if err != nil {
+			return Outcome{}, err
+		}
+		records, _, err := readJournal(m.Platform.Files, id)
+		if err != nil {
+			return Outcome{}, err
+		}
+		for ; seen < len(records); seen++ {
+			r := records[seen]
+			report(Event{Time: r.Time, State: r.State, Component: r.Component, Message: r.Message})
+			if r.Outcome != nil {
+				return *r.Outcome, nil
+			}
+		}
+		if !alive {
+			if len(records) == 0 {
+				return Outcome{}, fmt.Errorf("%w: %s was interrupted before it began", ErrNoTransaction, id)
+			}
+			last := records[len(records)-1]
+			if wakes == maxResumes || wakes > 0 && last.State == GaveUp {
+				return Outcome{}, &StuckError{ID: id, Last: Event{Time: last.Time, State: last.State, Message: last.Message}}
+			}
+			wakes++
+			if err := startGuardian(ctx, m, id); err != nil {
+				return Outcome{}, err
+			}
+		}
+		if err := pause(ctx); err != nil {
+			return Outcome{}, fmt.Errorf("follow the transaction: %w", err)
+		}
+	}
+}

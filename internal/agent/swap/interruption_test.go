@@ -1,0 +1,308 @@
+package swap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// point identifies one operation of a transaction, the same in every run of it.
+type point struct {
+	guardian   bool // else: the session's Begin
+	kind       simulated.Kind
+	target     string // without its random parts
+	occurrence int
+}
+
+func (p point) String() string {
+	who := "session"
+	if p.guardian {
+		who = "guardian"
+	}
+	return fmt.Sprintf("%s %s %s #%d", who, p.kind, p.target, p.occurrence)
+}
+
+func pointOf(op simulated.Operation) point {
+	random := regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}`)
+	return point{op.Service == layout.GuardianService, op.Kind, random.ReplaceAllString(op.Target, "ID"), op.Occurrence}
+}
+
+// ours leaves out operations of starting services, such as writing their logs.
+func ours(op simulated.Operation) bool {
+	return op.Process == session || op.Service == layout.GuardianService
+}
+
+// An interruption is an event at a point.
+type interruption struct {
+	name string
+	// verdict is called at the point, before and after the operation.
+	verdict func(simulated.Phase) simulated.Verdict
+	// lasting repeats the verdict for every later operation that it applies to, until the next contact.
+	lasting bool
+	// unattended means that the node heals before the next contact, if its guardian was registered.
+	unattended bool
+}
+
+func at(phase simulated.Phase, v simulated.Verdict) func(simulated.Phase) simulated.Verdict {
+	return func(now simulated.Phase) simulated.Verdict {
+		if now != phase {
+			return simulated.Continue()
+		}
+		return v
+	}
+}
+
+// session names the agent's process that serves the interrupted session, to distinguish it from the guardian's
+// process of the same executable.
+const session = "session.exe"
+
+func interruptions() []interruption {
+	both := simulated.Verdict{Kill: []string{session, layout.GuardianService}}
+	list := []interruption{
+		{name: "fails", verdict: at(simulated.Before, simulated.Fail(fault.ErrPermission)), unattended: true},
+		{name: "succeeds but reports a failure", verdict: at(simulated.After, simulated.Fail(fault.ErrInUse)), unattended: true},
+		{name: "disk full", verdict: at(simulated.Before, simulated.DiskFull()), unattended: true},
+		{name: "disk full from then on", verdict: at(simulated.Before, simulated.DiskFull()), lasting: true},
+	}
+	for _, phase := range []simulated.Phase{simulated.Before, simulated.After} {
+		list = append(list,
+			interruption{name: "session killed " + string(phase), verdict: at(phase, simulated.KillNamed(session)), unattended: true},
+			interruption{name: "guardian killed " + string(phase), verdict: at(phase, simulated.KillNamed(layout.GuardianService))},
+			interruption{name: "both killed " + string(phase), verdict: at(phase, both)},
+			interruption{name: "power cut " + string(phase), verdict: at(phase, simulated.PowerCut()), unattended: true},
+		)
+	}
+	return list
+}
+
+// TestEveryInterruption runs one transaction, then again with each interruption at each of its operations, without
+// sampling. It does so for a transaction that is committed and for one with a new kubelet that crashes.
+func TestEveryInterruption(t *testing.T) {
+	for fault, result := range map[string]swap.Result{"": swap.Committed, "crash-at-start": swap.RolledBack} {
+		t.Run(string(result), func(t *testing.T) {
+			points := pointsOf(t, fault, result)
+			for _, i := range interruptions() {
+				t.Run(i.name, func(t *testing.T) {
+					for _, p := range points {
+						t.Run(p.String(), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) { interrupt(t, fault, p, i) })
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// pointsOf runs the transaction undisturbed and returns its operations.
+func pointsOf(t *testing.T, fault string, want swap.Result) (points []point) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t, fault)
+		r.ForgetOperations()
+		r.transact()
+		if r.outcome.Result != want {
+			t.Fatalf("undisturbed: %+v, %v", r.outcome, r.err)
+		}
+		for _, op := range r.Operations() {
+			if p := pointOf(op); ours(op) && !slices.Contains(points, p) {
+				points = append(points, p)
+			}
+		}
+		r.check(t, "undisturbed")
+	})
+	if len(points) < 40 {
+		t.Fatalf("only %d points: %v", len(points), points)
+	}
+	return points
+}
+
+func interrupt(t *testing.T, fault string, p point, i interruption) {
+	r := newRun(t, fault)
+	r.ForgetOperations()
+	var struck atomic.Bool
+	r.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if !ours(op) {
+			return simulated.Continue()
+		}
+		if struck.Load() && i.lasting && (op.Kind == simulated.OpWrite || op.Kind == simulated.OpCreate) {
+			return i.verdict(op.Phase)
+		}
+		if pointOf(op) != p {
+			return simulated.Continue()
+		}
+		struck.Store(true)
+		return i.verdict(op.Phase)
+	})
+	r.transact()
+	if !struck.Load() {
+		t.Fatal("the transaction never came to this point")
+	}
+	if i.unattended && r.begun() {
+		r.healed(t)
+		r.checkNode(t, "without any contact")
+	}
+	r.OnOperation(nil)
+	if err := r.AwaitUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.contact(t)
+	r.check(t, "after the next contact")
+}
+
+// run is one transaction over a containerd, with its configuration, and a kubelet. The old containerd does not start
+// with the new configuration.
+type run struct {
+	*node
+	plan     swap.Plan
+	old, new map[string]string // hashes by destination
+	id       string
+	outcome  swap.Outcome
+	err      error
+	told     []swap.Outcome
+}
+
+func newRun(t *testing.T, fault string) *run {
+	n := newNode(t)
+	r := &run{node: n, old: map[string]string{}, new: map[string]string{}}
+	r.plan = swap.Plan{Holder: "tester", Components: []swap.Component{
+		n.stageContainerd(t, "2.4.2", ""), n.stageKubelet(t, "v1.30.0", fault),
+		n.stageConfiguration(t, "version = 4\n"),
+	}}
+	r.plan.Components[1].CommandLine = `"C:\k\kubelet.exe" --v=6`
+	for _, c := range r.plan.Components {
+		r.old[c.Destination], r.new[c.Destination] = c.PreviousSHA256, c.SHA256
+	}
+	return r
+}
+
+// transact is a whole session: begin, follow, acknowledge.
+func (r *run) transact() {
+	p := r.Spawn(session)
+	defer p.Exit()
+	m := swap.Machine{Platform: p.Platform, Executable: r.agent}
+	if r.id, r.err = swap.Begin(p.Context(), m, r.plan); r.err != nil {
+		return
+	}
+	r.outcome, r.err = swap.Follow(p.Context(), m, r.id, func(swap.Event) {})
+	if r.err == nil {
+		r.told = append(r.told, r.outcome)
+		r.err = swap.Acknowledge(p.Context(), m.Platform, r.id)
+	}
+}
+
+// begun reports whether a guardian was registered, so that the node can heal alone.
+func (r *run) begun() bool {
+	for _, op := range r.Operations() {
+		if op.Service == layout.GuardianService {
+			return true
+		}
+	}
+	return false
+}
+
+// contact does what every command that changes a node does first: finish unfinished work, read outcomes, remove
+// leftovers.
+func (r *run) contact(t *testing.T) {
+	t.Helper()
+	m, p := r.session()
+	defer p.Exit()
+	transactions, err := swap.Transactions(m.Platform.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transaction := range transactions {
+		outcome := transaction.Outcome
+		if outcome == nil {
+			followed, err := swap.Follow(t.Context(), m, transaction.ID, func(swap.Event) {})
+			if err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+				t.Fatalf("finish %s: %v", transaction.ID, err)
+			}
+			outcome = &followed
+		}
+		r.told = append(r.told, *outcome)
+		if err := swap.Acknowledge(t.Context(), m.Platform, transaction.ID); err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range r.plan.Components {
+		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{Destination: c.Destination, Service: c.Service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range a.Leftovers {
+			if err := m.Platform.Files.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// checkNode checks the conditions that hold with or without a contact: all binaries are old or all new, and every
+// service that ran runs.
+func (r *run) checkNode(t *testing.T, when string) {
+	t.Helper()
+	now := map[string]string{}
+	for destination := range r.old {
+		now[destination] = r.hashAt(t, destination)
+	}
+	isOld, isNew := equal(now, r.old), equal(now, r.new)
+	if !isOld && !isNew {
+		t.Errorf("%s: neither old nor new: %v", when, now)
+	}
+	config, err := r.Process("look").Services.Config(context.Background(), "kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed := config.CommandLine == r.plan.Components[1].CommandLine; changed != isNew {
+		t.Errorf("%s: the command line is %s, the binaries new: %v", when, config.CommandLine, isNew)
+	}
+	for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
+		if s := r.service(t, name); s.State != platform.Running {
+			t.Errorf("%s: %s is %s", when, name, s.State)
+		}
+	}
+	for _, outcome := range r.told {
+		if isNew != (outcome.Result == swap.Committed) {
+			t.Errorf("%s: new binaries: %v, but told %s %s", when, isNew, outcome.Result, outcome.Message)
+		}
+	}
+}
+
+func (r *run) check(t *testing.T, when string) {
+	t.Helper()
+	r.checkNode(t, when)
+	var left []string
+	eventually(t, "the guardian has gone", func() bool {
+		left = r.leftovers(t)
+		return !slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, "service ") })
+	})
+	if len(left) > 0 {
+		t.Errorf("%s: left behind: %v", when, left)
+	}
+	transactions, err := swap.Transactions(r.Process("look").Files)
+	if err != nil || len(transactions) > 0 {
+		t.Errorf("%s: transactions left: %+v, %v", when, transactions, err)
+	}
+}
+
+func equal(a, b map[string]string) bool {
+	for key, value := range a {
+		if b[key] != value {
+			return false
+		}
+	}
+	return true
+}

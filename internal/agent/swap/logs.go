@@ -1,0 +1,85 @@
+package swap
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/servicelog"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+const (
+	logLines     = 10       // of a service that failed
+	logTailBytes = 16 << 10 // read to find them
+)
+
+// logSizes records the sizes of the services' logs before the services are
+// stopped.
+func (t *transaction) logSizes(ctx context.Context, services []string) map[string]int64 {
+	sizes := map[string]int64{}
+	for _, service := range services {
+		for _, path := range t.logFiles(ctx, service) {
+			if info, err := t.Platform.Files.Stat(path); err == nil && !info.Folder {
+				sizes[path] = info.Size
+			}
+		}
+	}
+	return sizes
+}
+
+// logLines returns the last lines that a service logged since the transaction
+// began; nil if its log is unknown or has no new lines.
+func (t *transaction) logLines(ctx context.Context, service string) []string {
+	for _, path := range t.logFiles(ctx, service) {
+		info, err := t.Platform.Files.Stat(path)
+		if err != nil || info.Folder {
+			continue
+		}
+		var begin int64
+		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // else: it was rotated
+			begin = b.LogSizes[path]
+		}
+		if lines := tail(t.Platform.Files, path, begin, info.Size); len(lines) > 0 {
+			return lines
+		}
+	}
+	return nil
+}
+
+func (t *transaction) logFiles(ctx context.Context, service string) []string {
+	config, err := t.Platform.Services.Config(ctx, service)
+	if err != nil {
+		return nil
+	}
+	return servicelog.Paths(service, config.CommandLine)
+}
+
+// tail returns the last lines between begin and end, offsets in bytes.
+func tail(files platform.Files, path string, begin, end int64) []string {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	torn := end-begin > logTailBytes // the first line may then be incomplete
+	if torn {
+		begin = end - logTailBytes
+	}
+	if _, err := f.Seek(begin, io.SeekStart); err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, end-begin))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	if torn {
+		lines = lines[1:]
+	}
+	lines = lines[max(0, len(lines)-logLines):]
+	for i := range lines {
+		lines[i] = strings.ToValidUTF8(strings.TrimRight(lines[i], "\r"), "?")
+	}
+	return lines
+}

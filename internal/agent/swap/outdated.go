@@ -1,0 +1,95 @@
+package swap
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// outdated reports whether the service runs another file than the one at the
+// destination, which has this info. The process may be one below the service's
+// own, as under kube-log-runner.
+//
+// Windows allows renaming a running executable, but not writing, replacing or
+// removing it. So a file that replaced it is another file, and the running one
+// has another name: Windows names a process by the present path of its file
+// (Wine, and a file system that does not follow the rename, by the old path).
+// Files are compared by their ids, since a junction or a short name gives one
+// file two paths.
+//
+// If the process still has the destination as its name, it is outdated if the
+// file was created or written after the process began. NTFS's time of the last
+// change does not count: a backup that clears the archive bit or a new access
+// list changes it. Nor does a file with a time in the future: the clock was set
+// back.
+func (a *Answer) outdated(files platform.Files, q Question, info platform.FileInfo) bool {
+	if a.Service.State != platform.Running || a.Service.PID == 0 || a.Service.SharedProcess {
+		return false
+	}
+	made := info.Created
+	if info.Modified.After(made) {
+		made = info.Modified
+	}
+	below := descendants(q.Processes, a.Service.PID)
+	return slices.ContainsFunc(q.Processes, func(p platform.Process) bool {
+		switch {
+		case !below[p.PID] || p.Image == "":
+			return false
+		case samePath(q.Destination, p.Image):
+			return !p.Started.IsZero() && p.Started.Before(made) && !made.After(time.Now())
+		case isBeside(q.Destination, p.Image) || startedAs(p, q.Destination):
+			running, err := files.Stat(p.Image)
+			return err == nil && running.ID != info.ID
+		}
+		return false
+	})
+}
+
+// startedAs reports whether a process's command line begins with a path.
+func startedAs(p platform.Process, path string) bool {
+	args := commandline.Split(p.CommandLine)
+	return len(args) > 0 && samePath(path, args[0])
+}
+
+// isBeside reports whether path is one that a transaction gives to the
+// destination's old binary.
+func isBeside(destination, path string) bool {
+	end := len(destination)
+	return len(path) > end && samePath(path[:end], destination) && strings.HasPrefix(path[end:], ".swdt-")
+}
+
+// runBy returns the services whose command line contains the file at a destination. It searches all
+// running services, and a stopped service only if it has the file's name. It skips services that
+// cannot be read, since the result only helps to find a misspelt name.
+func runBy(ctx context.Context, services platform.Services, destination string) (names []string) {
+	all, err := services.List(ctx)
+	if err != nil {
+		return nil
+	}
+	stem, _, _ := strings.Cut(baseName(destination), ".")
+	for _, s := range all {
+		if s.PID == 0 && !strings.EqualFold(s.Name, stem) {
+			continue
+		}
+		if config, err := services.Config(ctx, s.Name); err == nil && mentions(config.CommandLine, destination) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// mentions reports whether a command line contains a path as a whole.
+func mentions(commandLine, path string) bool {
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "/", `\`)) }
+	commandLine, path = fold(commandLine), fold(path)
+	at := strings.Index(commandLine, path)
+	if at < 0 {
+		return false
+	}
+	rest := commandLine[at+len(path):]
+	return rest == "" || rest[0] == '"' || rest[0] == ' '
+}

@@ -1,0 +1,102 @@
+package swap_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+func TestABadBinaryIsRolledBack(t *testing.T) {
+	for _, fault := range []string{"crash-at-start", "exit-after=300ms", "unhealthy"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				oldContainerd, oldKubelet := n.read(t, containerdExe), n.read(t, kubeletExe)
+
+				outcome, _ := n.push(t, n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", fault))
+
+				if outcome.Result != swap.RolledBack || outcome.FailedComponent != "kubelet" {
+					t.Fatalf("outcome: %+v", outcome)
+				}
+				verbose("%s: %s\n%s", fault, outcome.Message, strings.Join(outcome.Components[1].LogLines, "\n"))
+				if c := outcome.Components[1]; c.Action != "failed" || len(c.LogLines) == 0 ||
+					strings.Contains(strings.Join(c.LogLines, "\n"), "v1.28.4") {
+					t.Errorf("kubelet, with the log lines of the new binary only: %+v", c)
+				}
+				if c := outcome.Components[0]; c.Action != "rolledBack" {
+					t.Errorf("containerd: %+v", c)
+				}
+				equalBytes(t, "containerd", n.read(t, containerdExe), oldContainerd)
+				equalBytes(t, "kubelet", n.read(t, kubeletExe), oldKubelet)
+				for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
+					if s := n.service(t, name); s.State != platform.Running {
+						t.Errorf("%s is %s", name, s.State)
+					}
+				}
+				if left := n.leftovers(t); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestRollbackByHandAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		first := n.read(t, containerdExe)
+		n.push(t, n.stageContainerd(t, "1.6.27", ""))
+		second := n.read(t, containerdExe)
+
+		for _, want := range [][]byte{first, second, first} {
+			previous := layout.Previous(containerdExe)
+			outcome, _ := n.push(t, swap.Component{
+				Name: "containerd", Destination: containerdExe, Service: "containerd",
+				Staged: previous, SHA256: n.hashAt(t, previous), PreviousSHA256: n.hashAt(t, containerdExe),
+			})
+			if outcome.Result != swap.Committed {
+				t.Fatalf("outcome: %+v", outcome)
+			}
+			equalBytes(t, "containerd", n.read(t, containerdExe), want)
+		}
+	})
+}
+
+func TestAFailedRollbackByHandKeepsThePreviousBinary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+		good, previous := n.read(t, kubeletExe), layout.Previous(kubeletExe)
+		bad := binary("kubelet", "v1.28.0", "crash-at-start")
+		n.place(t, previous, bad)
+
+		outcome, _ := n.push(t, swap.Component{
+			Name: "kubelet", Destination: kubeletExe, Service: "kubelet",
+			Staged: previous, SHA256: hash(bad), PreviousSHA256: hash(good),
+		})
+
+		if outcome.Result != swap.RolledBack {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), good)
+		equalBytes(t, "previous", n.read(t, previous), bad)
+	})
+}
+
+func TestAHealthCheckThatFailedBeforeIsNotHeldAgainstTheNewBinary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet := n.stageKubelet(t, "v1.30.0", "")
+		kubelet.Health.HTTPGet = "http://127.0.0.1:9/nobody-listens"
+
+		outcome, _ := n.push(t, kubelet)
+
+		if outcome.Result != swap.Committed || outcome.Components[0].Message == "" {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package swap
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
+)
+
+// startServices starts the services that ran before the transaction, each after the services that
+// it needs. If other services wait for a component, it must be healthy before they are started: a
+// kubelet that does not find its runtime ends itself.
+func (t *transaction) startServices(ctx context.Context) error {
+	order := t.startOrder()
+	for i, name := range order {
+		if err := t.note(Starting, name, ""); err != nil {
+			return err
+		}
+		component := t.componentOf(name)
+		if err := t.startNew(ctx, name); err != nil {
+			return &failure{component, err, t.logLines(ctx, name)}
+		}
+		if c, ok := t.component(name); ok && i+1 < len(order) {
+			if err := t.awaitHealthy(ctx, c); err != nil {
+				return &failure{component, err, t.logLines(ctx, name)}
+			}
+		}
+	}
+	return nil
+}
+
+// startNew starts a service and makes sure that its process runs the new binary. If the stop had to
+// kill the old process, a recovery action of the SCM may have restarted the service some seconds
+// later, between the stop and the swap, from the old binary.
+func (t *transaction) startNew(ctx context.Context, service string) error {
+	if err := t.start(ctx, service); err != nil {
+		return err
+	}
+	swapped, _ := t.journal.at(Swapped, "")
+	old, err := t.startedBefore(ctx, service, swapped)
+	if err != nil || !old {
+		return err
+	}
+	if err := t.stopUpTo(ctx, service); err != nil {
+		return err
+	}
+	return t.start(ctx, service)
+}
+
+// stopUpTo stops the running services in their stop order, up to and including this service. The
+// ones stopped before it are those that start after it: the SCM starts a service's dependencies
+// along with the service, so one of them may have restarted the old process.
+func (t *transaction) stopUpTo(ctx context.Context, service string) error {
+	for _, name := range t.journal.before().Running {
+		if err := t.stop(ctx, name); err != nil || name == service {
+			return err
+		}
+	}
+	return nil
+}
+
+// startedBefore reports whether the process of a service that this process
+// started is older than a moment. It returns false if the process's age is
+// unknown.
+func (t *transaction) startedBefore(ctx context.Context, service string, moment time.Time) (bool, error) {
+	processes, err := t.Platform.Processes.List(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list the processes: %w", err)
+	}
+	running, _ := t.startedAt(service)
+	for _, p := range processes {
+		if p.PID == running.pid && p.PID != 0 {
+			return !p.Started.IsZero() && p.Started.Before(moment), nil
+		}
+	}
+	return false, nil
+}
+
+func (t *transaction) startOrder() []string {
+	b := t.journal.before()
+	if b == nil {
+		return nil
+	}
+	order := slices.Clone(b.Running)
+	slices.Reverse(order)
+	return order
+}
+
+func (t *transaction) start(ctx context.Context, service string) error {
+	ctx, cancel := context.WithTimeout(ctx, t.startTimeout(service))
+	defer cancel()
+	status, err := scm.Start(ctx, t.Platform, service, nil)
+	if err != nil {
+		return err
+	}
+	t.started[strings.ToLower(service)] = startedService{pid: status.PID, at: time.Now()}
+	return nil
+}
+
+// checkServices waits until every service that was started has settled and is
+// healthy.
+func (t *transaction) checkServices(ctx context.Context) error {
+	for _, name := range t.startOrder() {
+		if err := t.note(Checking, name, ""); err != nil {
+			return err
+		}
+		c, ok := t.component(name)
+		if !ok { // a dependent that is not in the plan
+			c = Component{Name: name, Service: name, Settle: DefaultSettle}
+		}
+		if err := t.check(ctx, c); err != nil {
+			return &failure{t.componentOf(name), err, t.logLines(ctx, name)}
+		}
+	}
+	return nil
+}
+
+func (t *transaction) startTimeout(service string) time.Duration {
+	if c, ok := t.component(service); ok {
+		return c.StartTimeout
+	}
+	return DefaultStartTimeout
+}

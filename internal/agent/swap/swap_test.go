@@ -1,0 +1,332 @@
+package swap_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+func TestReplacesAllComponentsInOneCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		oldContainerd, oldKubelet := n.read(t, containerdExe), n.read(t, kubeletExe)
+		containerd, kubelet := n.stageContainerd(t, "1.6.27", ""), n.stageKubelet(t, "v1.30.0", "")
+		n.ForgetOperations()
+
+		// The kubelet first: the order of the plan differs from the order of
+		// the cycle.
+		outcome, events := n.push(t, kubelet, containerd)
+
+		if outcome.Result != swap.Committed || outcome.Message != "" {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		for i, name := range []string{"kubelet", "containerd"} {
+			c := outcome.Components[i]
+			if c.Name != name || c.Action != "replaced" || c.Service.State != platform.Running || c.Service.PID == 0 ||
+				c.Down <= 0 || c.Healthy < 0 {
+				t.Errorf("%s: %+v, service %+v", name, c, c.Service)
+			}
+		}
+		equalBytes(t, "containerd", n.read(t, containerdExe), binary("containerd", "1.6.27", ""))
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.30.0", ""))
+		equalBytes(t, "previous containerd", n.read(t, layout.Previous(containerdExe)), oldContainerd)
+		equalBytes(t, "previous kubelet", n.read(t, layout.Previous(kubeletExe)), oldKubelet)
+		if left := n.leftovers(t); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		want := []string{"stop kubelet", "stop containerd", "start containerd", "start kubelet"}
+		if got := serviceCalls(n); !slices.Equal(got, want) {
+			t.Errorf("service calls: %v", got)
+		}
+		if last := events[len(events)-1]; last.State != swap.Done {
+			t.Errorf("last event: %+v", last)
+		}
+	})
+}
+
+func TestPlacesAFileWithoutAService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		crictl := n.stage(t, "crictl", `C:\k\crictl.exe`, binary("crictl", "v1.30.0", ""))
+		crictl.Service = ""
+		before := n.service(t, "kubelet")
+
+		outcome, _ := n.push(t, crictl)
+
+		if outcome.Result != swap.Committed || outcome.Components[0].Action != "created" || outcome.Components[0].Service != nil {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		equalBytes(t, "crictl", n.read(t, `C:\k\crictl.exe`), binary("crictl", "v1.30.0", ""))
+		if after := n.service(t, "kubelet"); after.PID != before.PID {
+			t.Error("the kubelet was restarted for a file that it has nothing to do with")
+		}
+	})
+}
+
+func TestBeginRefusesAndLeavesEverythingAsItIs(t *testing.T) {
+	cases := map[string]struct {
+		change func(c *swap.Component)
+		is     error
+	}{
+		"a staged file of other content": {func(c *swap.Component) { c.SHA256 = strings.Repeat("0", 64) }, nil},
+		"no staged file":                 {func(c *swap.Component) { c.Staged = kubeletExe + ".swdt-nothing" }, fault.ErrNotExist},
+		"a destination that has changed": {func(c *swap.Component) { c.PreviousSHA256 = strings.Repeat("0", 64) }, swap.ErrChanged},
+		"a destination that is new":      {func(c *swap.Component) { c.PreviousSHA256 = "" }, swap.ErrChanged},
+		"a component without a name":     {func(c *swap.Component) { c.Name = "" }, nil},
+		"nothing to do":                  {func(c *swap.Component) { c.Staged, c.Service = "", "" }, nil},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				kubelet := n.stageKubelet(t, "v1.30.0", "")
+				test.change(&kubelet)
+				before, pid := n.read(t, kubeletExe), n.service(t, "kubelet").PID
+				m, _ := n.session()
+
+				_, err := swap.Begin(t.Context(), m, swap.Plan{Components: []swap.Component{kubelet}})
+
+				if err == nil || test.is != nil && !errors.Is(err, test.is) {
+					t.Fatalf("got %v", err)
+				}
+				equalBytes(t, "kubelet", n.read(t, kubeletExe), before)
+				if n.service(t, "kubelet").PID != pid {
+					t.Error("the kubelet was restarted")
+				}
+				if transactions, err := swap.Transactions(m.Platform.Files); err != nil || len(transactions) > 0 {
+					t.Errorf("transactions: %v, %v", transactions, err)
+				}
+			})
+		})
+	}
+}
+
+func TestOneTransactionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet, containerd := n.stageKubelet(t, "v1.30.0", "slow-start=3s"), n.stageContainerd(t, "1.6.27", "")
+		m, _ := n.session()
+		id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "first", Components: []swap.Component{kubelet}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = swap.Begin(t.Context(), m, swap.Plan{Holder: "second", Components: []swap.Component{containerd}})
+		if !errors.Is(err, swap.ErrBusy) || !strings.Contains(err.Error(), "first") {
+			t.Errorf("got %v", err)
+		}
+		if err := swap.Acknowledge(t.Context(), m.Platform, id); !errors.Is(err, swap.ErrBusy) {
+			t.Errorf("acknowledged an unfinished transaction: %v", err)
+		}
+		if outcome, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil || outcome.Result != swap.Committed {
+			t.Errorf("the first one: %+v, %v", outcome, err)
+		}
+	})
+}
+
+func TestATransactionOutlivesItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, p := n.session()
+		ctx, cut := context.WithCancel(t.Context())
+		id, err := swap.Begin(ctx, m, swap.Plan{Components: []swap.Component{n.stageKubelet(t, "v1.30.0", "")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = swap.Follow(ctx, m, id, func(e swap.Event) { cut() })
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("follow a cut session: %v", err)
+		}
+		p.Kill()
+
+		n.healed(t)
+		next, _ := n.session()
+		transactions, err := swap.Transactions(next.Platform.Files)
+		if err != nil || len(transactions) != 1 || transactions[0].Outcome == nil || transactions[0].Outcome.Result != swap.Committed {
+			t.Fatalf("the next contact learns of %+v, %v", transactions, err)
+		}
+		if err := swap.Acknowledge(t.Context(), next.Platform, id); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// healed waits until the guardian has finished and has been removed.
+func (n *node) healed(t *testing.T) {
+	t.Helper()
+	p := n.Process("look")
+	eventually(t, "the guardian has gone", func() bool {
+		if _, up := n.Up(); !up {
+			return false
+		}
+		_, err := p.Services.Status(context.Background(), layout.GuardianService)
+		if errors.Is(err, simulated.ErrKilled) { // the machine was rebooted meanwhile
+			p = n.Process("look")
+		}
+		return errors.Is(err, fault.ErrNoService)
+	})
+}
+
+func TestInspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+		m, _ := n.session()
+		n.ForgetOperations()
+
+		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{
+			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", VersionArgs: []string{"--version"},
+		})
+
+		if err != nil || !a.Exists || a.SHA256 != hash(binary("kubelet", "v1.30.0", "")) || a.Version != "v1.30.0" ||
+			!a.ServiceExists || a.Service.State != platform.Running || a.PreviousSHA256 == "" {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		for _, op := range n.Operations() {
+			if op.Kind != simulated.OpProcessRun && op.Process == "swdt-agent.exe" {
+				t.Errorf("looking changed the node: %v", op)
+			}
+		}
+		a, err = swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
+		if err != nil || !a.Folder || a.ServiceExists {
+			t.Errorf("a folder: %+v, %v", a, err)
+		}
+	})
+}
+
+// inspectRunning inspects the file at a path, and the process that its service
+// runs.
+func (n *node) inspectRunning(t *testing.T, path, service string) swap.Answer {
+	t.Helper()
+	m, p := n.session()
+	defer p.Exit()
+	processes, err := m.Platform.Processes.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{
+		Name: service, Destination: path, Service: service, Processes: processes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		inspect := func(service string) swap.Answer {
+			t.Helper()
+			return n.inspectRunning(t, `c:/k/Kubelet.exe`, service)
+		}
+		if inspect("kubelet").Outdated {
+			t.Error("outdated on a fresh machine")
+		}
+
+		time.Sleep(time.Minute) // of the bubble's clock
+		misspelt := n.stageKubelet(t, "v1.30.0", "")
+		misspelt.Name, misspelt.Service = "kublet", ""
+		n.push(t, misspelt)
+		if a := inspect("kubelet"); !a.Outdated || len(a.RunBy) != 0 {
+			t.Errorf("the file was replaced and the process was not: %+v", a)
+		}
+		if a := inspect("kublet"); a.Outdated || len(a.RunBy) != 1 || a.RunBy[0] != "kubelet" {
+			t.Errorf("a service of another name runs the file: %+v", a)
+		}
+
+		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})
+		if inspect("kubelet").Outdated {
+			t.Error("outdated after a restart")
+		}
+	})
+}
+
+// A backup that clears the archive bit, and a join that tightens an access
+// list, change a file's record but not the file.
+func TestAnAccessListIsNoNewProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		time.Sleep(time.Minute)
+		files := n.Process("admin").Files
+		if err := files.SetACL(kubeletExe, access.SafeFile); err != nil {
+			t.Fatal(err)
+		}
+		if n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+			t.Error("outdated after a change of the access list")
+		}
+	})
+}
+
+// A user who replaces a program by hand may give the old one any name, and the
+// new one may have any age.
+func TestInspectSeesAProgramReplacedByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		long := time.Now().Add(-24 * time.Hour)
+		files := n.Process("admin").Files
+		content := n.read(t, kubeletExe)
+		if err := files.Rename(kubeletExe, `C:\k\old kubelet.exe`, false); err != nil {
+			t.Fatal(err)
+		}
+		n.place(t, kubeletExe, content)
+		if err := files.SetModified(kubeletExe, long); err != nil {
+			t.Fatal(err)
+		}
+		if !n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+			t.Error("not outdated, though it runs another file")
+		}
+	})
+}
+
+func TestTimesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet := n.stageKubelet(t, "v1.30.0", "unhealthy")
+		kubelet.Health.Timeout = 7 * time.Second
+		begun := time.Now()
+		outcome, _ := n.push(t, kubelet)
+		if took := time.Since(begun); outcome.Result != swap.RolledBack || took < 7*time.Second || took > 15*time.Second {
+			t.Errorf("after %s: %+v", took, outcome)
+		}
+	})
+}
+
+// A virus scanner opens a new executable as soon as it exists, and Windows may
+// take a moment to release one after its process has ended.
+func TestAFileThatIsBusyForAMomentIsWaitedFor(t *testing.T) {
+	for _, busy := range []error{fault.ErrInUse, fault.ErrPermission} {
+		for _, target := range []string{kubeletExe, layout.Undo(kubeletExe)} {
+			t.Run(busy.Error()+" "+target, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := newNode(t)
+					kubelet := n.stageKubelet(t, "v1.30.0", "")
+					n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+						if op.Kind == simulated.OpRename && op.Target == target && op.Phase == simulated.Before && op.Occurrence <= 3 {
+							return simulated.Fail(busy)
+						}
+						return simulated.Continue()
+					})
+
+					outcome, _ := n.push(t, kubelet)
+
+					if outcome.Result != swap.Committed {
+						t.Fatalf("outcome: %+v", outcome)
+					}
+					equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.30.0", ""))
+				})
+			})
+		}
+	}
+}

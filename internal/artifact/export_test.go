@@ -1,4 +1,0 @@
-package artifact
-
-// Limit bounds what archives may become, bytes.
-func Limit(s *Store, file, total int64) { s.limits = limits{file, total} }

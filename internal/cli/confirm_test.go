@@ -1,0 +1,91 @@
+//go:build linux || darwin
+
+package cli_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// commandsThatAsk returns a command line of each command with --yes.
+func commandsThatAsk(stateDir string) map[string][]string {
+	return map[string][]string{
+		"reset":        {"reset", "--no-drain"},
+		"hcs kill":     {"hcs", "kill", "default/burner/burn"},
+		"sandbox down": {"sandbox", "down", "--all", "--state-dir", stateDir},
+	}
+}
+
+// Every command that asks follows the same rule: no ends it with exit code 1, and
+// without a terminal it requires --yes before it reports any other mistake.
+func TestEveryQuestionHasOneRule(t *testing.T) {
+	w := newWorkplace(t)
+	stateDir := filepath.Join(w.folder, "sandboxes")
+	sandboxIn(t, stateDir)
+	commands := commandsThatAsk(stateDir)
+	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())), slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
+		t.Fatalf("these commands have --yes: %q; this test knows %q", found, known)
+	}
+	for name, args := range commands {
+		t.Run(name+" answered no", func(t *testing.T) {
+			screen := newTerminal(t, 24, 120)
+			code := w.begin(t.Context(), ui.Streams{In: screen.File, Out: &lines{}, Err: screen.File}, args...)
+			screen.await("the question", func(text string) bool { return strings.Contains(text, "(yes/no) ") })
+			screen.typed("no\n")
+			got, text := <-code, screen.hangUp()
+			if got != 1 || !strings.Contains(text, "the answer was no: nothing was changed") {
+				t.Errorf("exit code %d, want 1:\n%s", got, text)
+			}
+		})
+		t.Run(name+" without a terminal", func(t *testing.T) {
+			story := &lines{}
+			args := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--no-drain" })
+			if code, _ := w.swdt(t.Context(), story, args...); code != 2 || !strings.Contains(story.String(), "there is no terminal to ask on: ") {
+				t.Errorf("exit code %d, want 2: %s", code, story)
+			}
+		})
+	}
+}
+
+// sandboxIn runs a sandbox until the test ends.
+func sandboxIn(t *testing.T, stateDir string) {
+	t.Helper()
+	run := func(args ...string) {
+		if out, err := exec.Command("swdt", append(args, "--state-dir", stateDir)...).CombinedOutput(); err != nil {
+			t.Errorf("swdt %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	run("sandbox", "up")
+	t.Cleanup(func() { run("sandbox", "down", "--all", "--yes") })
+}
+
+func TestConfigFilesWithCommas(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.yaml", "b.yaml", "x,y.yaml", "a.yaml,both.yaml", "both.yaml"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for value, want := range map[string][]string{
+		"a.yaml":           {"a.yaml"},
+		"a.yaml,b.yaml":    {"a.yaml", "b.yaml"},
+		"a.yaml,-":         {"a.yaml", "-"},
+		"x,y.yaml":         {"x,y.yaml"},
+		"a.yaml,both.yaml": {"a.yaml,both.yaml"}, // the name as typed takes precedence
+		"a.yaml,none.yaml": {"a.yaml,none.yaml"}, // reported as typed
+		"none,one":         {"none,one"},
+		"":                 {""},
+	} {
+		if got := cli.SplitAtCommas(value); !slices.Equal(got, want) {
+			t.Errorf("-c %s: %q, want %q", value, got, want)
+		}
+	}
+}

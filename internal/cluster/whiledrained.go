@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+// Drainer drains and uncordons nodes. *Cluster implements it.
+type Drainer interface {
+	Drain(ctx context.Context, name string, o DrainOptions, r Reporter) (Drained, error)
+	Uncordon(ctx context.Context, name string) (bool, error)
+}
+
+// Bounds of the call that uncordons a node: after Ctrl-C the prompt must return
+// within a second.
+const (
+	uncordonTimeout            = 15 * time.Second
+	uncordonTimeoutInterrupted = 400 * time.Millisecond
+)
+
+// WhileDrained drains a node, calls change and uncordons the node, even if ctx ends before.
+// If the drain fails, WhileDrained returns that error and does not call change. If change
+// fails, the node stays cordoned, with a warning that names the remedy, unless o.Usable
+// accepts the error. If change succeeds but the node cannot be uncordoned, the error is a
+// *CordonedError. A cordon that swdt did not make stays.
+func WhileDrained(ctx context.Context, c Drainer, name string, o DrainOptions, r Reporter, change func(context.Context) error) error {
+	r.Step("draining %s", name)
+	done, err := c.Drain(ctx, name, o, r)
+	if err != nil {
+		return err
+	}
+	failed := change(ctx)
+	switch {
+	case !done.Cordoned:
+		return failed
+	case failed != nil && (o.Usable == nil || !o.Usable(failed)):
+		r.Warn("%v", &CordonedError{Node: name})
+		return failed
+	}
+	err = uncordonAnyway(ctx, c, name)
+	if err != nil && failed != nil {
+		r.Warn("%v", err)
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// uncordonAnyway uncordons a node also if ctx has ended.
+func uncordonAnyway(ctx context.Context, c Drainer, name string) error {
+	limit := uncordonTimeout
+	if ctx.Err() != nil {
+		limit = uncordonTimeoutInterrupted
+	}
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if _, err := c.Uncordon(lasting, name); err != nil {
+		return &CordonedError{Node: name, Err: err}
+	}
+	return nil
+}
+
+// CordonedError reports a node that swdt cordoned and did not uncordon.
+type CordonedError struct {
+	Node string
+	Err  error // of the attempt to uncordon it; nil: the node may not work, so there was none
+}
+
+func (e *CordonedError) Error() string {
+	uncordon := remedy.KubectlCommand("uncordon", e.Node)
+	if e.Err == nil {
+		return fmt.Sprintf("node %s stays cordoned, since it may not work: %s when it does", e.Node, uncordon)
+	}
+	return fmt.Sprintf("node %s stays cordoned: %v; %s", e.Node, e.Err, uncordon)
+}
+
+func (e *CordonedError) Unwrap() error { return e.Err }

@@ -1,0 +1,360 @@
+// Package access parses Windows access lists in their text form (SDDL) and judges them: who owns a file, and which
+// accounts besides the administrators may change it. It makes no decisions itself and calls no Windows API.
+package access
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have access, nothing is
+// inherited. The owner is SYSTEM: no ordinary user can set that, and no version of swdt before these lists did, so it
+// also marks files that were restricted from their creation on.
+const (
+	SafeFolder = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+	SafeFile   = "O:SYD:P(A;;FA;;;SY)(A;;FA;;;BA)"
+)
+
+// Accounts that count as the machine itself, in List's spelling.
+const (
+	System           = "SY"
+	Administrators   = "BA"
+	trustedInstaller = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+)
+
+// Rights is a file's access mask.
+type Rights uint32
+
+// The rights to a file. For a folder some bits have another meaning, which the comment behind them
+// names.
+const (
+	ReadData        Rights = 0x1 // list
+	WriteData       Rights = 0x2 // add a file
+	AppendData      Rights = 0x4 // add a folder
+	ReadEA          Rights = 0x8
+	WriteEA         Rights = 0x10
+	Execute         Rights = 0x20
+	DeleteChild     Rights = 0x40
+	ReadAttributes  Rights = 0x80
+	WriteAttributes Rights = 0x100
+	Delete          Rights = 0x10000
+	ReadControl     Rights = 0x20000
+	WriteDAC        Rights = 0x40000
+	WriteOwner      Rights = 0x80000
+
+	All          Rights = 0x1f01ff
+	genericRead  Rights = 0x120089
+	genericWrite Rights = 0x120116
+	genericRun   Rights = 0x1200a0
+
+	// changing is every right that allows changing a file's content, name or access.
+	changing = WriteData | AppendData | DeleteChild | Delete | WriteDAC | WriteOwner
+)
+
+// Entry is one entry of an access list.
+type Entry struct {
+	Deny      bool
+	Rights    Rights
+	Account   string // a SID; two letters for well-known ones, as SDDL has them
+	Files     bool   // OI: inherited by files
+	Folders   bool   // CI: inherited by folders
+	Once      bool   // NP: not inherited any further
+	Only      bool   // IO: no effect here, only on files and folders that inherit it
+	Inherited bool   // ID
+}
+
+// List is an owner with an access list.
+type List struct {
+	Owner     string
+	Protected bool // does not inherit
+	HasList   bool // the text has an access list, which may be empty
+	NoLimits  bool // a null list: all accounts have all rights
+	Entries   []Entry
+}
+
+// Parse parses the owner and the access list of SDDL, and ignores group and audit list. An entry of an unknown kind
+// is an error, since it may grant access.
+func Parse(sddl string) (List, error) {
+	var l List
+	parts, err := split(sddl)
+	if err != nil {
+		return l, err
+	}
+	l.Owner = short(parts['O'])
+	list, ok := parts['D']
+	if !ok {
+		return l, nil
+	}
+	flags, entries, _ := strings.Cut(list, "(")
+	l.HasList, l.Protected = true, strings.Contains(flags, "P")
+	l.NoLimits = strings.Contains(flags, "NO_ACCESS_CONTROL")
+	for entries != "" {
+		text, rest, closed := strings.Cut(entries, ")")
+		if !closed {
+			return l, unreadable(sddl)
+		}
+		entry, err := parseEntry(text)
+		if err != nil {
+			return l, err
+		}
+		l.Entries = append(l.Entries, entry)
+		entries = strings.TrimPrefix(rest, "(")
+	}
+	return l, nil
+}
+
+func unreadable(sddl string) error {
+	return fmt.Errorf("parse the access list %q: %w", sddl, fs.ErrInvalid)
+}
+
+// split splits O:…G:…D:…S:… into its parts.
+func split(sddl string) (map[byte]string, error) {
+	parts := map[byte]string{}
+	depth, current, start := 0, byte(0), 0
+	for i := range len(sddl) {
+		switch c := sddl[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth == 0 && strings.IndexByte("OGDS", c) >= 0 && strings.HasPrefix(sddl[i+1:], ":"):
+			if current != 0 {
+				parts[current] = sddl[start:i]
+			}
+			current, start = c, i+2
+		}
+	}
+	if current == 0 || depth != 0 {
+		return nil, unreadable(sddl)
+	}
+	parts[current] = sddl[start:]
+	return parts, nil
+}
+
+func parseEntry(text string) (Entry, error) {
+	fields := strings.Split(text, ";")
+	if len(fields) != 6 || fields[0] != "A" && fields[0] != "D" || len(fields[1])%2 != 0 {
+		return Entry{}, unreadable(text)
+	}
+	rights, err := parseRights(fields[2])
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Deny: fields[0] == "D", Rights: rights, Account: short(fields[5])}
+	for flags := fields[1]; flags != ""; flags = flags[2:] {
+		switch flags[:2] {
+		case "OI":
+			e.Files = true
+		case "CI":
+			e.Folders = true
+		case "NP":
+			e.Once = true
+		case "IO":
+			e.Only = true
+		case "ID":
+			e.Inherited = true
+		default:
+			return Entry{}, unreadable(text)
+		}
+	}
+	return e, nil
+}
+
+func parseRights(text string) (Rights, error) {
+	if n, err := strconv.ParseUint(text, 0, 32); err == nil {
+		return expand(Rights(n)), nil
+	}
+	if len(text)%2 != 0 {
+		return 0, unreadable(text)
+	}
+	var all Rights
+	for ; text != ""; text = text[2:] {
+		one := named(text[:2])
+		if one == 0 {
+			return 0, unreadable(text)
+		}
+		all |= one
+	}
+	return all, nil
+}
+
+func named(word string) Rights {
+	switch word {
+	case "FA", "GA":
+		return All
+	case "FR", "GR":
+		return genericRead
+	case "FW", "GW":
+		return genericWrite
+	case "FX", "GX":
+		return genericRun
+	case "SD":
+		return Delete
+	case "RC":
+		return ReadControl
+	case "WD":
+		return WriteDAC
+	case "WO":
+		return WriteOwner
+	}
+	// The names of directory services' rights, for the same bits.
+	if i := strings.Index("CCDCLCSWRPWPDTLOCR", word); i >= 0 && i%2 == 0 {
+		return 1 << (i / 2)
+	}
+	return 0
+}
+
+// expand replaces generic rights by the corresponding rights of files.
+func expand(r Rights) Rights {
+	for bit, means := range map[Rights]Rights{0x80000000: genericRead, 0x40000000: genericWrite, 0x20000000: genericRun, 0x10000000: All} {
+		if r&bit != 0 {
+			r = r&^bit | means
+		}
+	}
+	return r
+}
+
+// short returns SDDL's abbreviation of a SID that every machine has.
+func short(sid string) string {
+	switch sid {
+	case "S-1-5-32-544":
+		return Administrators
+	case "S-1-5-18":
+		return System
+	case "S-1-5-32-545":
+		return "BU"
+	case "S-1-5-11":
+		return "AU"
+	case "S-1-1-0":
+		return "WD"
+	case "S-1-3-0":
+		return "CO"
+	}
+	return sid
+}
+
+// String returns the list as SDDL.
+func (l List) String() string {
+	var b strings.Builder
+	if l.Owner != "" {
+		b.WriteString("O:" + l.Owner)
+	}
+	if !l.HasList {
+		return b.String()
+	}
+	b.WriteString("D:")
+	if l.Protected {
+		b.WriteString("P")
+	}
+	b.WriteString("AI")
+	if l.NoLimits {
+		b.WriteString("NO_ACCESS_CONTROL")
+	}
+	for _, e := range l.Entries {
+		b.WriteString(e.String())
+	}
+	return b.String()
+}
+
+// String returns the entry as SDDL.
+func (e Entry) String() string {
+	kind, flags := "A", ""
+	if e.Deny {
+		kind = "D"
+	}
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{{e.Files, "OI"}, {e.Folders, "CI"}, {e.Once, "NP"}, {e.Only, "IO"}, {e.Inherited, "ID"}} {
+		if f.on {
+			flags += f.name
+		}
+	}
+	rights := "0x" + strconv.FormatUint(uint64(e.Rights), 16)
+	switch e.Rights {
+	case All:
+		rights = "FA"
+	case genericRead:
+		rights = "FR"
+	case genericWrite:
+		rights = "FW"
+	case genericRun:
+		rights = "FX"
+	}
+	return "(" + kind + ";" + flags + ";" + rights + ";;;" + e.Account + ")"
+}
+
+// Access lists of folders that hold programs which SYSTEM runs, or their settings. Every account may read both. In a
+// Programs folder only administrators can change anything, at any depth. A Shared folder is the parent of such a
+// folder: ordinary accounts cannot change the folder itself, and its contents inherit the access that Windows Server
+// gives to a folder in the root of a drive.
+const (
+	Programs = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
+	Shared   = Programs + "(A;CIIO;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
+)
+
+// OrdinaryChangers returns the accounts that List.Changers returns for an access list in SDDL,
+// except the machine's built-in administrator, which has the account number 500. It treats an
+// unreadable list as one that lets all accounts change the file.
+func OrdinaryChangers(sddl string) (accounts []string) {
+	list, err := Parse(sddl)
+	if err != nil {
+		return []string{"WD"}
+	}
+	for _, account := range list.Changers() {
+		builtIn := account == "LA" || strings.HasPrefix(account, "S-1-5-21-") && strings.HasSuffix(account, "-500")
+		if !builtIn {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
+// Trusted reports whether an account is the machine itself: SYSTEM, the
+// administrators or Windows' own installer.
+func Trusted(account string) bool {
+	return account == System || account == Administrators || account == trustedInstaller
+}
+
+// Exclusive reports whether a trusted account owns the file and no other account has any access to it, not even to
+// read, nor would inherit any to new files in it.
+func (l List) Exclusive() bool {
+	if !Trusted(l.Owner) || !l.HasList || l.NoLimits {
+		return false
+	}
+	for _, e := range l.Entries {
+		if !e.Deny && !Trusted(e.Account) {
+			return false
+		}
+	}
+	return true
+}
+
+// Changers returns the accounts, other than the trusted ones, that may change the file, or in a folder add, replace
+// or remove something. The owner is among them, since an owner can always change the list. Entries that deny access
+// are ignored.
+func (l List) Changers() []string {
+	if l.NoLimits || !l.HasList {
+		return []string{"WD"}
+	}
+	var all []string
+	add := func(account string) {
+		for _, one := range all {
+			if one == account {
+				return
+			}
+		}
+		all = append(all, account)
+	}
+	if !Trusted(l.Owner) {
+		add(l.Owner)
+	}
+	for _, e := range l.Entries {
+		if !e.Deny && !e.Only && e.Rights&changing != 0 && !Trusted(e.Account) {
+			add(e.Account)
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package commandline
+
+import "strings"
+
+// argument is one argument and its position in the command line, quotes
+// included.
+type argument struct {
+	text       string
+	start, end int
+}
+
+func arguments(line string) []argument {
+	var all []argument
+	rest := strings.TrimLeft(line, " \t")
+	for rest != "" {
+		start := len(line) - len(rest)
+		var text string
+		text, rest = nextArgument(rest, len(all) == 0)
+		all = append(all, argument{text, start, len(line) - len(rest)})
+		rest = strings.TrimLeft(rest, " \t")
+	}
+	return all
+}
+
+// Set returns the command line with another value for a program's flag, under
+// any of the flag's names, and otherwise unchanged. It does not change the
+// flags of a program that only wraps it. If the flag is missing, it appends it
+// under its first name, with an equal sign. ok is false if the command line
+// does not have the program.
+func Set(line, program, value string, names ...string) (changed string, ok bool) {
+	all := arguments(line)
+	at := indexOfProgram(all, program)
+	if at < 0 {
+		return line, false
+	}
+	for i := len(all) - 1; i > at; i-- { // the last one wins
+		given, _, assigned := strings.Cut(all[i].text, "=")
+		if !isFlag(given, names) {
+			continue
+		}
+		if assigned || i+1 == len(all) {
+			return line[:all[i].start] + Quote(given+"="+value) + line[all[i].end:], true
+		}
+		return line[:all[i+1].start] + Quote(value) + line[all[i+1].end:], true
+	}
+	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
+}
+
+// Has reports whether a command line has a program's flag, under any of its
+// names.
+func Has(line, program string, names ...string) bool {
+	all := arguments(line)
+	at := indexOfProgram(all, program)
+	if at < 0 {
+		return false
+	}
+	for _, arg := range all[at+1:] {
+		if given, _, _ := strings.Cut(arg.text, "="); isFlag(given, names) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFlag(given string, names []string) bool {
+	bare := strings.TrimLeft(given, "-")
+	for _, name := range names {
+		if bare == name && bare != given {
+			return true
+		}
+	}
+	return false
+}
+
+// indexOfProgram finds a program by its file name. If a path has spaces and no
+// quotes, its last piece has the name.
+func indexOfProgram(all []argument, program string) int {
+	for i, arg := range all {
+		file := arg.text[strings.LastIndexAny(arg.text, `\/`)+1:]
+		if strings.EqualFold(file, program) || strings.EqualFold(file+".exe", program) {
+			return i
+		}
+	}
+	return -1
+}

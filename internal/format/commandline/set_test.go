@@ -1,0 +1,61 @@
+package commandline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+)
+
+func TestSet(t *testing.T) {
+	for line, want := range map[string]string{
+		`C:\k\kubelet.exe --windows-service`:             `C:\k\kubelet.exe --windows-service --v=6`,
+		`C:\k\kubelet.exe --v=2 --windows-service`:       `C:\k\kubelet.exe --v=6 --windows-service`,
+		`C:\k\kubelet.exe -v 2  --windows-service`:       `C:\k\kubelet.exe -v 6  --windows-service`,
+		`C:\k\kubelet.exe --v=1 --v=2`:                   `C:\k\kubelet.exe --v=1 --v=6`,
+		`"C:\my k\kubelet.exe" "--config=a b" --v`:       `"C:\my k\kubelet.exe" "--config=a b" --v=6`,
+		`C:\my k\kubelet.exe --config="a b"  `:           `C:\my k\kubelet.exe --config="a b" --v=6`,
+		`log-runner.exe --v=9 c:/k/KUBELET.EXE --vm=x`:   `log-runner.exe --v=9 c:/k/KUBELET.EXE --vm=x --v=6`,
+		`C:\k\kubelet --windows-service "--v" "2" --x=y`: `C:\k\kubelet --windows-service "--v" 6 --x=y`,
+	} {
+		got, ok := commandline.Set(line, "kubelet.exe", "6", "v")
+		if diff := cmp.Diff(want, got); diff != "" || !ok {
+			t.Errorf("%s: %v -want +got:\n%s", line, ok, diff)
+		}
+	}
+	if got, ok := commandline.Set(`nssm.exe --v=2`, "kubelet.exe", "6", "v"); ok || got != `nssm.exe --v=2` {
+		t.Errorf("a program that is not there: %s, %v", got, ok)
+	}
+}
+
+func TestHas(t *testing.T) {
+	line := `"C:\Program Files\containerd\bin\containerd.exe" --run-service -l info`
+	if !commandline.Has(line, "containerd.exe", "log-level", "l") || commandline.Has(line, "containerd.exe", "log-level") || commandline.Has(line, "kubelet.exe", "l") {
+		t.Error(line)
+	}
+}
+
+// For any command line, only the flag changes, and its new value is read back.
+func TestSetChangesNothingElse(t *testing.T) {
+	word := rapid.StringOf(rapid.SampledFrom([]rune(`ab -=\" `)))
+	rapid.Check(t, func(t *rapid.T) {
+		args := append([]string{`C:\k\kubelet.exe`}, rapid.SliceOf(word).Draw(t, "args")...)
+		value := word.Draw(t, "value")
+		before := commandline.Join(args...)
+		after, ok := commandline.Set(before, "kubelet.exe", value, "verbosity")
+		if !ok {
+			t.Fatal("the program is not found")
+		}
+		want := append(args, "--verbosity="+value)
+		if diff := cmp.Diff(want, commandline.Split(after)); diff != "" {
+			t.Fatalf("%s\n%s\n%s", before, after, diff)
+		}
+		again, _ := commandline.Set(after, "kubelet.exe", "1", "verbosity")
+		if got := commandline.Split(again); got[len(got)-1] != "--verbosity=1" || !strings.HasPrefix(again, before) {
+			t.Fatalf("%s\n%s", after, again)
+		}
+	})
+}

@@ -1,0 +1,200 @@
+// Package containerdconfig makes the configuration of a containerd from the one
+// that this containerd generates (`containerd.exe config default`) and the
+// values that the node file sets.
+//
+// The key of a value depends on containerd's version: 2.0 split the CRI plugin,
+// 2.1 made a list of the folder of CNI plugins, 2.3 made plugins of the
+// servers. The generated configuration decides, not a table of versions: a
+// value is set at the first of its possible keys that exists.
+package containerdconfig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Wishes are the values to set. Empty ones leave containerd's own.
+type Wishes struct {
+	PauseImage string
+	CNIBinDir  string
+	CNIConfDir string
+	LogLevel   string
+	Root       string
+	State      string
+	// Pipe is the address of containerd's API, \\.\pipe\containerd-containerd.
+	Pipe string
+	// User is the node file's TOML. It is merged last, and overrides everything
+	// else.
+	User []byte
+}
+
+// Info describes the result of a merge.
+type Info struct {
+	// ConfigVersion of containerd's configuration: 2, 3 or 4.
+	ConfigVersion int
+	// Warnings are about user TOML that this containerd ignores.
+	Warnings []string
+}
+
+const header = `# Written by swdt join, from what "containerd.exe config default" prints and
+# spec.kubernetes.containerd of the node file. Changes belong into containerd.config
+# there: those made here are overwritten.
+
+`
+
+// userField is the name of the node file's TOML in errors and warnings.
+const userField = "spec.kubernetes.containerd.config"
+
+// Merge returns the configuration: complete, deterministic TOML without the
+// comments that defaults and user TOML may have.
+func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
+	config, version, err := parseDefaults(defaults)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	user, err := parseUser(w.User)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	info := Info{ConfigVersion: version, Warnings: warnings(config, user, version)}
+	delete(user, "version") // the rest of the file does not have that version
+	for _, wish := range places(w) {
+		if err := wish.fulfil(config); err != nil {
+			return nil, Info{}, err
+		}
+	}
+	var conflict *conflictError
+	if err := mergeTable(config, user, nil); errors.As(err, &conflict) {
+		return nil, Info{}, conflict.inUserTOML()
+	}
+	var out bytes.Buffer
+	out.WriteString(header)
+	if err := toml.NewEncoder(&out).SetIndentTables(true).Encode(config); err != nil {
+		return nil, Info{}, fmt.Errorf("write containerd's configuration: %w", err)
+	}
+	return out.Bytes(), info, nil
+}
+
+// Equal reports whether two configurations have the same values; it returns
+// false if either is not TOML.
+func Equal(a, b []byte) bool {
+	var left, right map[string]any
+	if read(a, &left) != nil || read(b, &right) != nil {
+		return false
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+// byteOrderMark is how Notepad and PowerShell 5.1 begin a UTF-8 file. A
+// containerd before 2.0 skips it.
+const byteOrderMark = "\ufeff"
+
+// read parses a configuration as containerd does from a file.
+func read(text []byte, config *map[string]any) error {
+	return toml.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrderMark)), config)
+}
+
+const (
+	oldestVersion = 2
+	newestVersion = 4
+)
+
+func parseDefaults(text []byte) (map[string]any, int, error) {
+	var config map[string]any
+	if err := toml.Unmarshal(text, &config); err != nil {
+		return nil, 0, fmt.Errorf("parse the output of containerd.exe config default: %w", err)
+	}
+	version, ok := config["version"].(int64)
+	switch {
+	case !ok:
+		return nil, 0, errors.New("the output of containerd.exe config default has no config version: use containerd 1.5 or newer")
+	case version < oldestVersion || version > newestVersion:
+		return nil, 0, fmt.Errorf("containerd's configuration has version %d, but swdt supports %d to %d: use another containerd, or a newer swdt", version, oldestVersion, newestVersion)
+	}
+	return config, int(version), nil
+}
+
+// UserError reports TOML in the node file that cannot be parsed.
+type UserError struct {
+	Line, Column int // within the TOML, counted from 1
+	Err          error
+}
+
+func (e *UserError) Error() string {
+	return fmt.Sprintf("%s, line %d, column %d: %v: correct the TOML", userField, e.Line, e.Column, e.Err)
+}
+
+func (e *UserError) Unwrap() error { return e.Err }
+
+func parseUser(text []byte) (map[string]any, error) {
+	user := map[string]any{}
+	err := toml.Unmarshal(text, &user)
+	var located *toml.DecodeError
+	if errors.As(err, &located) {
+		line, column := located.Position()
+		return nil, &UserError{Line: line, Column: column, Err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", userField, err)
+	}
+	return user, nil
+}
+
+// mergeTable merges one table into another: it merges tables, and replaces
+// other values.
+func mergeTable(into, from map[string]any, path []string) error {
+	for key, value := range from {
+		here := append(path[:len(path):len(path)], key)
+		table, isTable := value.(map[string]any)
+		was, wasTable := into[key].(map[string]any)
+		switch {
+		case isTable && wasTable:
+			if err := mergeTable(was, table, here); err != nil {
+				return err
+			}
+		case wasTable, isTable && into[key] != nil:
+			return &conflictError{path: here, wasTable: wasTable}
+		default:
+			into[key] = value
+		}
+	}
+	return nil
+}
+
+// conflictError reports a table in the place of a value, or the reverse.
+type conflictError struct {
+	path     []string
+	wasTable bool
+}
+
+func (e *conflictError) Error() string {
+	if e.wasTable {
+		return fmt.Sprintf("containerd's configuration has a table %s, where a value is expected: correct it", dotted(e.path))
+	}
+	return fmt.Sprintf("containerd's configuration has a value %s, where a table is expected: correct it", dotted(e.path))
+}
+
+// inUserTOML describes the conflict to the author of the node file.
+func (e *conflictError) inUserTOML() error {
+	if e.wasTable {
+		return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name below it", userField, dotted(e.path))
+	}
+	return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above", userField, dotted(e.path), e.path[len(e.path)-1])
+}
+
+// dotted returns a path in TOML's notation.
+func dotted(path []string) string {
+	quoted := make([]string, len(path))
+	for i, key := range path {
+		quoted[i] = key
+		if strings.ContainsAny(key, `. "'`) {
+			quoted[i] = "'" + key + "'"
+		}
+	}
+	return strings.Join(quoted, ".")
+}

@@ -1,0 +1,219 @@
+package kubeletargs_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// usual returns the wish of an ordinary join.
+func usual(version string) kubeletargs.Wish {
+	return kubeletargs.Wish{
+		Version: version, NodeName: "win-1", LogRunner: true, PauseImage: "registry.k8s.io/pause:3.9",
+		KubeadmFlags: map[string]string{
+			"container-runtime-endpoint": "npipe:////./pipe/containerd-containerd",
+			"pod-infra-container-image":  "registry.k8s.io/pause:3.8",
+		},
+	}
+}
+
+// full sets every field that every version supports.
+func full(version string) kubeletargs.Wish {
+	w := usual(version)
+	w.NodeIP = "192.168.122.20"
+	w.KubeletExe = `C:\Program Files\k\kubelet.exe`
+	w.NodeLabels = map[string]string{"node.kubernetes.io/pool": "windows", "example.com/b": ""}
+	w.RegisterWithTaints = []string{"os=windows:NoSchedule", "dev:NoExecute"}
+	w.ExtraArgs = map[string]string{"v": "4", "max-pods": "30", "cgroups-per-qos": "true", "root-dir": `D:\kubelet data\`}
+	return w
+}
+
+// The whole command lines, for every minor version.
+func TestCommandLinesByVersion(t *testing.T) {
+	var out strings.Builder
+	for minor := 22; minor <= 36; minor++ {
+		version := fmt.Sprintf("1.%d.3", minor)
+		bare := usual("v" + version)
+		bare.LogRunner, bare.KubeadmFlags, bare.PauseImage = false, nil, ""
+		dropIn := usual(version)
+		dropIn.ConfigDropIn = true
+		for _, c := range []struct {
+			name string
+			wish kubeletargs.Wish
+		}{{"usual", usual(version)}, {"full", full(version)}, {"no log runner, nothing of kubeadm's yet", bare}, {"configPatch", dropIn}} {
+			line, err := kubeletargs.CommandLine(c.wish)
+			if err != nil {
+				line = "error: " + err.Error()
+			}
+			fmt.Fprintf(&out, "%s, %s\n%s\n\n", version, c.name, line)
+		}
+	}
+	path := filepath.Join("testdata", "versions.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("-want +got (go test -update):\n%s", diff)
+	}
+}
+
+// flags parses a command line's flags as kubelet does.
+func flags(t *testing.T, w kubeletargs.Wish) map[string]string {
+	t.Helper()
+	line, err := kubeletargs.CommandLine(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := commandline.Split(line)
+	at := slices.IndexFunc(words, func(word string) bool { return strings.HasSuffix(word, "kubelet.exe") })
+	read := map[string]string{}
+	for _, word := range words[at+1:] {
+		name, value, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		if _, twice := read[name]; twice {
+			t.Errorf("--%s is there twice: %s", name, line)
+		}
+		read[name] = value
+	}
+	return read
+}
+
+func TestThresholds(t *testing.T) {
+	for _, c := range []struct {
+		flag        string
+		last, first int // minor versions: the last with the flag, the first without
+		wish        func(string) kubeletargs.Wish
+	}{
+		{"network-plugin", 23, 24, usual},
+		{"image-pull-progress-deadline", 23, 24, usual},
+		{"container-runtime", 23, 24, usual}, // supported until 1.26, required until 1.23
+		{"log-dir", 25, 26, func(version string) kubeletargs.Wish { w := usual(version); w.LogRunner = false; return w }},
+		{"logtostderr", 25, 26, func(version string) kubeletargs.Wish { w := usual(version); w.LogRunner = false; return w }},
+		{"pod-infra-container-image", 34, 35, usual}, // kubeadm's own is kept if kubelet supports it
+	} {
+		if _, ok := flags(t, c.wish(fmt.Sprintf("1.%d.0", c.last)))[c.flag]; !ok {
+			t.Errorf("kubelet 1.%d lacks --%s", c.last, c.flag)
+		}
+		if _, ok := flags(t, c.wish(fmt.Sprintf("1.%d.0", c.first)))[c.flag]; ok {
+			t.Errorf("kubelet 1.%d gets --%s", c.first, c.flag)
+		}
+	}
+}
+
+func TestTheLaterWins(t *testing.T) {
+	w := usual("1.36.3")
+	for _, step := range []struct {
+		change func()
+		want   map[string]string
+	}{
+		{func() { w.KubeadmFlags = nil }, map[string]string{"container-runtime-endpoint": kubeletargs.RuntimeEndpoint, "cgroups-per-qos": "false"}},
+		{func() {
+			w.KubeadmFlags = map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x", "hostname-override": "theirs", "node-labels": "a=b", "v": "1"}
+		}, map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x", "hostname-override": "win-1", "node-labels": "a=b", "v": "1"}},
+		{func() { w.NodeLabels = map[string]string{"c": "d"} }, map[string]string{"node-labels": "c=d", "v": "1"}},
+		{func() {
+			w.ExtraArgs = map[string]string{"v": "9", "container-runtime-endpoint": "npipe:////./pipe/y", "node-labels": "c=d"}
+		},
+			map[string]string{"v": "9", "container-runtime-endpoint": "npipe:////./pipe/y", "node-labels": "c=d"}},
+	} {
+		step.change()
+		got := flags(t, w)
+		for name, want := range step.want {
+			if got[name] != want {
+				t.Errorf("--%s=%s, want %s", name, got[name], want)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*kubeletargs.Wish)
+		field  string
+		want   string
+	}{
+		{"no version", func(w *kubeletargs.Wish) { w.Version = "" }, "spec.kubernetes.version", "not a version"},
+		{"too old", func(w *kubeletargs.Wish) { w.Version = "1.21.9" }, "spec.kubernetes.version", "use 1.22"},
+		{"2.x", func(w *kubeletargs.Wish) { w.Version = "2.0.0" }, "spec.kubernetes.version", "not a version"},
+		{"gone", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"network-plugin": "cni"} },
+			"spec.kubernetes.kubelet.extraArgs[network-plugin]", "no longer supports since 1.24"},
+		{"gone", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"log-dir": "x"} },
+			"spec.kubernetes.kubelet.extraArgs[log-dir]", "no longer supports since 1.26"},
+		{"gone", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"pod-infra-container-image": "x"} },
+			"spec.kubernetes.kubelet.extraArgs[pod-infra-container-image]", "no longer supports since 1.35"},
+		{"not yet", func(w *kubeletargs.Wish) { w.Version = "1.29.1"; w.ExtraArgs = map[string]string{"config-dir": "x"} },
+			"spec.kubernetes.kubelet.extraArgs[config-dir]", "only since 1.30"},
+		{"patch of an old one", func(w *kubeletargs.Wish) { w.Version = "1.29.1"; w.ConfigDropIn = true },
+			"spec.kubernetes.kubelet.configPatch", "needs kubelet 1.30"},
+		{"both", func(w *kubeletargs.Wish) { w.ConfigDropIn = true; w.ExtraArgs = map[string]string{"config-dir": "x"} },
+			"spec.kubernetes.kubelet.extraArgs[config-dir]", "beside configPatch"},
+		{"two names", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"hostname-override": "other"} },
+			"spec.kubernetes.kubelet.extraArgs[hostname-override]", "spec.kubernetes.join.nodeName"},
+		{"two labels", func(w *kubeletargs.Wish) {
+			w.NodeLabels, w.ExtraArgs = map[string]string{"a": "b"}, map[string]string{"node-labels": "c=d"}
+		}, "spec.kubernetes.kubelet.extraArgs[node-labels]", "nodeLabels"},
+		{"a label of Kubernetes'", func(w *kubeletargs.Wish) { w.NodeLabels = map[string]string{"node-role.kubernetes.io/worker": ""} },
+			"spec.kubernetes.kubelet.nodeLabels[node-role.kubernetes.io/worker]", "label the node with kubectl"},
+		{"a label of Kubernetes'", func(w *kubeletargs.Wish) { w.NodeLabels = map[string]string{"kubernetes.io/mine": ""} },
+			"spec.kubernetes.kubelet.nodeLabels[kubernetes.io/mine]", "another prefix"},
+	} {
+		w := usual("v1.36.3")
+		c.change(&w)
+		_, err := kubeletargs.CommandLine(w)
+		var field *kubeletargs.FieldError
+		if !errors.As(err, &field) || field.Field != c.field || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %s … %s", c.name, err, c.field, c.want)
+		}
+	}
+	// Valid wishes.
+	w := usual("v1.36.3-rc.1")
+	w.NodeLabels = map[string]string{"topology.kubernetes.io/zone": "a", "x.node.kubernetes.io/y": "", "kubernetes.io.example.com/z": "1", "plain": "p"}
+	if got := flags(t, w)["node-labels"]; got != "kubernetes.io.example.com/z=1,plain=p,topology.kubernetes.io/zone=a,x.node.kubernetes.io/y=" {
+		t.Errorf("node-labels=%s", got)
+	}
+}
+
+func TestParseKubeadmFlags(t *testing.T) {
+	for _, c := range []struct {
+		content string
+		want    map[string]string
+	}{
+		{"KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=npipe:////./pipe/containerd-containerd --register-with-taints=os=windows:NoSchedule\"\n",
+			map[string]string{"container-runtime-endpoint": "npipe:////./pipe/containerd-containerd", "register-with-taints": "os=windows:NoSchedule"}},
+		{`KUBELET_KUBEADM_ARGS="--a=b --c=\"d e\" --f 'g h' --on --root-dir=D:\\k"`,
+			map[string]string{"a": "b", "c": "d e", "f": "g h", "on": "true", "root-dir": `D:\k`}},
+		{"\ufeff# a comment\r\nOTHER=--x=y\r\nKUBELET_KUBEADM_ARGS=--a=b\r\n", map[string]string{"a": "b"}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\k --a=b"`, map[string]string{"root-dir": `D:\k`, "a": "b"}},
+		{`KUBELET_KUBEADM_ARGS=""`, map[string]string{}},
+		{"", map[string]string{}},
+	} {
+		got, err := kubeletargs.ParseKubeadmFlags([]byte(c.content))
+		if err != nil || !maps.Equal(got, c.want) {
+			t.Errorf("%q: %v, %v", c.content, got, err)
+		}
+	}
+	for _, content := range []string{`KUBELET_KUBEADM_ARGS="a=b"`, `KUBELET_KUBEADM_ARGS="--a='b"`, `KUBELET_KUBEADM_ARGS="--"`} {
+		if got, err := kubeletargs.ParseKubeadmFlags([]byte(content)); err == nil || !strings.Contains(err.Error(), "kubeadm-flags.env") {
+			t.Errorf("%q: %v, %v", content, got, err)
+		}
+	}
+}

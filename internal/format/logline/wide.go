@@ -1,0 +1,133 @@
+package logline
+
+import (
+	"errors"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MarkSize is the size of the byte order mark of a text in UTF-16, in bytes.
+const MarkSize = 2
+
+// Wide is a text in UTF-16, as PowerShell 5.1 redirects output to files.
+type Wide struct{ BigEndian bool }
+
+// Mark returns the encoding of a text that begins so; ok is false if it is not
+// UTF-16, or if there are too few bytes.
+func Mark(first []byte) (w Wide, ok bool) {
+	if len(first) < MarkSize {
+		return Wide{}, false
+	}
+	switch [MarkSize]byte(first) {
+	case [...]byte{0xff, 0xfe}:
+		return Wide{}, true
+	case [...]byte{0xfe, 0xff}:
+		return Wide{BigEndian: true}, true
+	}
+	return Wide{}, false
+}
+
+// Narrow appends raw as UTF-8 and returns how much of it was used: it leaves
+// half of a character for the next call, unless all is set.
+func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
+	unit := func(at int) rune {
+		if w.BigEndian {
+			return rune(raw[at])<<8 | rune(raw[at+1])
+		}
+		return rune(raw[at]) | rune(raw[at+1])<<8
+	}
+	for used+1 < len(raw) {
+		r, size := unit(used), 2
+		if r >= 0xd800 && r < 0xdc00 { // the first half
+			switch {
+			case used+3 < len(raw):
+				if r = utf16.DecodeRune(r, unit(used+2)); r != utf8.RuneError {
+					size = 4
+				}
+			case !all:
+				return to, used
+			}
+		}
+		to = utf8.AppendRune(to, r) // half a character alone is invalid
+		used += size
+	}
+	return to, used
+}
+
+// Length returns how many bytes of UTF-16 a text in UTF-8 was.
+func (Wide) Length(text []byte) int64 {
+	units := 0
+	for _, r := range string(text) {
+		units++
+		if r > 0xffff {
+			units++
+		}
+	}
+	return int64(2 * units)
+}
+
+// Text reads a log from its beginning: it converts UTF-16 to UTF-8, and leaves
+// any other log unchanged.
+func Text(from io.Reader) io.Reader { return &reader{from: from} }
+
+const (
+	readerBlock = 32 << 10 // bytes of UTF-16
+	widest      = 3        // bytes that two become at most
+)
+
+// reader reads a log and detects its encoding.
+type reader struct {
+	from  io.Reader
+	known bool
+	wide  *Wide  // nil: it is not UTF-16
+	raw   []byte // not decoded yet
+	text  []byte // decoded, and not read yet
+	err   error  // returned after the text
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if !r.known {
+		r.recognise()
+	}
+	for len(r.text) == 0 && r.err == nil {
+		if r.wide == nil {
+			return r.from.Read(p)
+		}
+		r.decode()
+	}
+	n := copy(p, r.text)
+	if r.text = r.text[n:]; n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// recognise reads the mark; a log without one is plain text.
+func (r *reader) recognise() {
+	r.known = true
+	first := make([]byte, MarkSize)
+	n, err := io.ReadFull(r.from, first)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	r.err = err
+	if wide, ok := Mark(first[:n]); ok {
+		r.wide = &wide
+		return
+	}
+	r.text = first[:n]
+}
+
+// decode decodes the next block.
+func (r *reader) decode() {
+	if r.raw == nil {
+		r.raw = make([]byte, 0, readerBlock)
+	}
+	n, err := r.from.Read(r.raw[len(r.raw):cap(r.raw)])
+	raw := r.raw[:len(r.raw)+n]
+	text, used := r.wide.Narrow(make([]byte, 0, len(raw)/2*widest), raw, err != nil)
+	r.text, r.err = text, err
+	r.raw = append(r.raw[:0], raw[used:]...)
+}

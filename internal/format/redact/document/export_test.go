@@ -1,0 +1,4 @@
+package document
+
+// RedactLarge redacts a document in groups of most bytes.
+var RedactLarge = redactLarge

@@ -1,0 +1,76 @@
+package redact
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// deepest limits the nesting of messages that are parsed.
+const deepest = 32
+
+// Message redacts a protobuf message of unknown type: every text in it. A
+// message that cannot be parsed becomes an empty one.
+func (r *Redactor) Message(message []byte) []byte {
+	out, ok := r.message(message, deepest)
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+func (r *Redactor) message(message []byte, depth int) (out []byte, ok bool) {
+	name := ""
+	for first := true; len(message) > 0; first = false {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 || kind == protowire.StartGroupType || kind == protowire.EndGroupType {
+			return nil, false
+		}
+		length := protowire.ConsumeFieldValue(number, kind, message[n:])
+		if length < 0 {
+			return nil, false
+		}
+		field := message[:n+length]
+		message = message[n+length:]
+		if kind != protowire.BytesType {
+			out = append(out, field...)
+			continue
+		}
+		value, _ := protowire.ConsumeBytes(field[n:])
+		// An entry of a map, an environment variable: a name and then its value.
+		if number == 1 && first && len(value) <= maxName {
+			name = string(value)
+		}
+		clean := r.field(value, depth)
+		if number == 2 && name != "" {
+			clean = r.namedField(name, value, clean)
+		}
+		out = protowire.AppendBytes(protowire.AppendTag(out, number, kind), clean)
+	}
+	return out, true
+}
+
+// field redacts bytes that are a message or a text. If they could be either, it treats them as a
+// message if the message contains a secret, and otherwise as a text.
+func (r *Redactor) field(value []byte, depth int) []byte {
+	if depth > 0 && len(value) > 0 {
+		if inner, ok := r.message(value, depth-1); ok && (!isText(value) || string(inner) != string(value)) {
+			return inner
+		}
+	}
+	return r.Bytes(value)
+}
+
+func (r *Redactor) namedField(name string, value, clean []byte) []byte {
+	if kindOf(name) == plain || !isText(value) {
+		return clean
+	}
+	return r.Named(name, value)
+}
+
+// isText reports whether a value has no control characters except those of
+// text.
+func isText(value []byte) bool {
+	for _, c := range value {
+		if c < ' ' && !isSpace(c) || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,293 @@
+package redact
+
+import "bytes"
+
+// span is a part of the text that is redacted.
+type span struct {
+	from   int // where the reason for the redaction begins, such as its name
+	start  int
+	end    int
+	open   bool       // it may continue behind the end of this text
+	until  terminator // its end in that case
+	silent bool       // its mark was already written for an earlier part
+	quote  []byte     // surrounds the mark
+}
+
+// terminator is the end of a value.
+type terminator struct {
+	by      func(byte) bool // nil: not inside a value
+	quote   byte            // or at this quote, behind that many backslashes
+	slashes int
+	text    string // or at this text
+	over    int    // over at most that many line ends
+	deeper  int    // and only over lines that are indented deeper; -1: over all
+}
+
+// place is the position of a name in the text; there is none if end is 0.
+type place struct{ begin, end int }
+
+// nameMark means that the value of a secret name may follow from there on.
+type nameMark struct {
+	at, lines int
+	kind      kind
+}
+
+// pem is the marker of a PEM block in a line.
+type pem int
+
+const (
+	pemNothing pem = iota
+	pemPrivate     // a private key has begun
+	pemPublic      // another block has begun
+	pemEnds
+)
+
+// scan finds the secrets of one line, or of a piece of one.
+type scan struct {
+	r      *Redactor
+	text   []byte
+	prev   byte // the character before the text
+	begins bool // the text begins its line
+	ends   bool // the text ends its line
+
+	spans     []span
+	names     []nameMark
+	named     int // see Stream
+	namedKind kind
+	pem       pem    // the kind of the next lines
+	block     int    // the next lines, if indented deeper, belong to a secret
+	after     after  // the meaning of the next line
+	listQuote []byte // surrounds the mark of a bare value in a list
+
+	lastValue place // a field called value, before its name
+
+	barren [MaxPatterns]int // where each pattern is tried next
+}
+
+// all scans the text. If the text begins inside a value or a list, inside or list describes that.
+func (s *scan) all(inside terminator, list after) {
+	at := 0
+	if inside.by != nil || inside.quote != 0 || inside.text != "" {
+		at = s.goOn(inside)
+	}
+	if list.form == afterList {
+		s.listQuote = list.quote
+		at = s.list(0, 0, list.depth, list.kind)
+	}
+	patterns := len(s.r.patterns) > 0
+	for at < len(s.text) {
+		if patterns {
+			if end := s.pattern(at); end > 0 {
+				at = end
+				continue
+			}
+		}
+		at = s.step(at)
+	}
+}
+
+// goOn redacts the rest of a value that began before this text, and returns its
+// end.
+func (s *scan) goOn(inside terminator) int {
+	start := 0
+	if s.begins {
+		start = indentation(s.text)
+		if start < len(s.text) && inside.deeper >= 0 && start <= inside.deeper {
+			return 0
+		}
+	}
+	end, closed := s.valueEnd(start, inside)
+	if end > start || !closed {
+		s.add(span{start: start, end: end, open: !closed, until: inside, silent: !s.begins || end == start})
+	}
+	return end
+}
+
+// step examines the text at one position and returns the next position to examine.
+func (s *scan) step(at int) int {
+	switch c := s.text[at]; {
+	case isWord(c):
+		return s.word(at)
+	case c == '-' && bytes.HasPrefix(s.text[at:], []byte("-----BEGIN ")):
+		return s.privateKey(at)
+	case c == '-' && bytes.HasPrefix(s.text[at:], []byte("-----END ")):
+		s.pem = pemEnds
+		return at + len("-----END ")
+	case c == ':' && bytes.HasPrefix(s.text[at:], []byte("://")):
+		return s.url(at)
+	case c == '@':
+		return s.tcpAddress(at)
+	case c == '}' || c == '/' && at+1 < len(s.text) && s.text[at+1] == '>':
+		s.lastValue = place{}
+	}
+	return at + 1
+}
+
+// pattern redacts text that matches a user's pattern, and returns its end; 0 if
+// none matches.
+func (s *scan) pattern(at int) (end int) {
+	for i, p := range s.r.patterns {
+		if at < s.barren[i] {
+			continue
+		}
+		n, barren := p.at(s.text[at:])
+		if n == 0 {
+			s.barren[i] = at + barren
+			continue
+		}
+		end = at + n
+		s.add(span{from: at, start: at, end: end, open: end == len(s.text) && p.open(), until: terminator{by: endsStar}})
+		return end
+	}
+	return 0
+}
+
+func (s *scan) before(at int) byte {
+	if at == 0 {
+		return s.prev
+	}
+	return s.text[at-1]
+}
+
+func (s *scan) add(sp span) {
+	sp.open = sp.open && (!s.ends || sp.until.over > 0)
+	s.spans = append(s.spans, sp)
+}
+
+// word examines a word, and the value that it is the name of.
+func (s *scan) word(at int) int {
+	end := at + 1
+	for end < len(s.text) && isWord(s.text[end]) {
+		end++
+	}
+	if isWord(s.before(at)) {
+		if len(s.r.patterns) > 0 {
+			return at + 1
+		}
+		return end
+	}
+	if stop := s.tokenAt(at, end); stop > 0 {
+		s.add(span{from: at, start: at, end: stop, open: stop == len(s.text), until: terminator{by: notBase64}})
+		if stop == len(s.text) && s.text[at] == 'e' {
+			s.after = after{form: afterJWT}
+		}
+		return stop
+	}
+	if long := s.azure(at, end); long > 0 {
+		return long
+	}
+	if next := s.scheme(at, end); next > 0 {
+		return next
+	}
+	if next := s.commandWord(at, end); next > 0 {
+		return next
+	}
+	if next := s.value(at, end); next > 0 {
+		return next
+	}
+	if next := s.beside(at, end); next > 0 {
+		return next
+	}
+	if len(s.r.patterns) > 0 {
+		return at + 1 // a pattern may begin inside a word
+	}
+	return end
+}
+
+func notBase64(c byte) bool { return !isBase64Byte(c) && c != '-' && c != '_' && c != '.' }
+
+func (s *scan) azure(at, end int) int {
+	if end-at != 5 || s.text[end-1] != 'Q' || end == len(s.text) || s.text[end] != '~' {
+		return 0
+	}
+	for end < len(s.text) && (isToken(s.text[end]) || s.text[end] == '~' || s.text[end] == '.') {
+		end++
+	}
+	if !azureSecret(s.text[at:end]) {
+		return 0
+	}
+	s.add(span{from: at, start: at, end: end})
+	return end
+}
+
+// scheme redacts the value of Bearer or Basic, anywhere in the line.
+func (s *scan) scheme(at, end int) int {
+	if n := end - at; n != len("basic") && n != len("bearer") {
+		return 0
+	}
+	start := end
+	for start < len(s.text) && s.text[start] == ' ' {
+		start++
+	}
+	name := s.text[at:end]
+	basic := bytes.EqualFold(name, []byte("basic"))
+	if start == end || !basic && !bytes.EqualFold(name, []byte("bearer")) {
+		return 0
+	}
+	stop := start
+	for stop < len(s.text) && !notBase64(s.text[stop]) && s.text[stop] != '=' {
+		stop++
+	}
+	for stop < len(s.text) && s.text[stop] == '=' {
+		stop++
+	}
+	value := s.text[start:stop]
+	if stop < len(s.text) && s.text[stop] == '"' && bytes.HasSuffix(value, []byte("=")) && !basic {
+		return 0 // realm="…" only describes how to get a secret
+	}
+	if len(value) < 6 || basic && !credentials(value) || !basic && !mixed(value) {
+		return 0
+	}
+	s.add(span{from: at, start: start, end: stop, open: stop == len(s.text), until: terminator{by: notBase64}})
+	return stop
+}
+
+// privateKey redacts the text between the two marker lines of a PEM block with
+// a private key, if both are in one line; otherwise the next lines belong to
+// the key.
+func (s *scan) privateKey(at int) int {
+	const begin = len("-----BEGIN ")
+	label := s.text[at+begin : min(len(s.text), at+begin+maxName)]
+	dashes := bytes.Index(label, []byte("-----"))
+	if dashes < 0 {
+		return at + begin
+	}
+	start := at + begin + dashes + len("-----")
+	if !bytes.Contains(label[:dashes], []byte("PRIVATE KEY")) {
+		s.pem = pemPublic
+		return start
+	}
+	end := start + max(0, bytes.Index(s.text[start:], []byte("-----END")))
+	closed := end > start
+	if !closed {
+		end = len(s.text)
+		s.pem = pemPrivate
+	}
+	if len(bytes.Trim(s.text[start:end], " \t\\nr|>\"'")) > 0 {
+		s.add(span{from: at, start: start, end: end, open: !closed, until: terminator{by: isDash}})
+	}
+	return end
+}
+
+func isDash(c byte) bool { return c == '-' }
+
+// safe returns how much of the text can be passed on if its line continues:
+// never a part of a secret, nor of a possible secret.
+func (s *scan) safe(length int) int {
+	if length <= 2*overlap {
+		return length // this is hardly text
+	}
+	cut := length - overlap
+	for i := cut; i > length/2; i-- {
+		if c := s.text[i-1]; isSpace(c) || c == ',' || c == ';' || c == '}' || c == ']' {
+			cut = i
+			break
+		}
+	}
+	for _, sp := range s.spans {
+		if sp.from < cut && cut < sp.end {
+			cut = sp.end
+		}
+	}
+	return cut
+}

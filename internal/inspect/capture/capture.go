@@ -1,0 +1,107 @@
+// Package capture captures packets on nodes with their packet monitor, pktmon, and
+// downloads them as pcapng.
+//
+// The node's side (package pktmon) starts a capture, guards it and ends it. This package
+// builds the request and processes the result:
+//
+//   - dialect.go: detects what the node's pktmon supports, which depends on its Windows
+//   - commandline.go: filters and options as pktmon's arguments
+//   - run.go: runs one capture on one node
+//   - show.go: prints the packets of a live capture
+//   - rounds.go: fetches packets while the capture goes on
+//   - text.go: parses pktmon's text about packets
+//   - export.go: downloads a log as pcapng, with the information in its text
+//   - pods.go: addresses of pods and Services
+//   - component.go: the components of the network stack, and the pods that own them
+//   - place.go: finds the pod of a packet, and why the packet was dropped
+//   - onenode.go: captures on one node and downloads its packets
+//   - named.go: the addresses of named pods and Services
+//   - report.go, stdout.go: the files, and what `swdt capture` prints
+//   - merge.go, stream.go: merge the captures of several nodes, at their end or while
+//     they go on
+package capture
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+)
+
+// Options select the packets to capture, and configure the capture.
+type Options struct {
+	Addresses  []netip.Prefix
+	Ports      []uint16
+	Protocols  []string // tcp, udp, icmp, icmpv6, or a number
+	MACs       []string // 00-15-5D-01-02-03
+	Components string   // components of the network stack: all, nics, or numbers; empty: all
+	Drops      bool     // only packets that were dropped
+	Live       bool     // print packets as they are captured, and store none
+	For        time.Duration
+	MaxSize    int64 // the maximum size of the log on the node, in bytes
+	Force      bool  // end another program's capture
+	Holder     string
+
+	// Round, if it is not 0, is the interval at which Fetched receives the packets captured
+	// since the last time. pktmon is stopped and started again for each round, since it
+	// returns no packets while it captures.
+	Round   time.Duration
+	Fetched func(Round) error
+	Folder  string // for the files that Fetched receives
+
+	// Stop ends the capture when it is closed. Nil: only the time limit ends it.
+	Stop <-chan struct{}
+	// Packet receives the packets of a live capture.
+	Packet func(Packet) error
+	// Begun is called when the capture has started on the node.
+	Begun func()
+}
+
+// Result is the result of a capture on one node.
+type Result struct {
+	// Reason is a text about the end of the capture.
+	Reason string
+	// Warnings are for the user.
+	Warnings []string
+	// ID is the capture's ID on the node. Exportable reports whether the node can convert
+	// its packets to pcapng.
+	ID         string
+	Exportable bool
+	dialect    Dialect
+	// Rounds are the rounds of a capture that was fetched while it went on.
+	Rounds captureplan.Rounds
+}
+
+// BusyError reports that another program captures on the node, or has set filters.
+type BusyError struct {
+	Running string   // pktmon's description of the capture; empty: none runs
+	Filters []string // lines of pktmon's list
+}
+
+func (e *BusyError) Error() string {
+	var what []string
+	if e.Running != "" {
+		what = append(what, "a capture runs:\n    "+strings.Join(trimmed(e.Running), "\n    "))
+	}
+	if len(e.Filters) > 0 {
+		what = append(what, "there are filters:\n    "+strings.Join(e.Filters, "\n    "))
+	}
+	return fmt.Sprintf("another program uses the node's only packet monitor: %s\n--force ends its capture and removes its filters",
+		strings.Join(what, "\n  and "))
+}
+
+func trimmed(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// FailedError reports that pktmon failed.
+type FailedError struct{ Reason string }
+
+func (e *FailedError) Error() string { return "capture packets: " + e.Reason }

@@ -1,0 +1,98 @@
+package capture
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// KeepFor is the time for which a node keeps packets that no swdt has fetched.
+const KeepFor = captureplan.KeepFor
+
+// Left is a capture whose packets are still on the node.
+type Left struct {
+	ID    string
+	Bytes int64
+	Ended time.Time // when its log was last written, by the node's clock
+}
+
+// NothingLeftError reports a node without packets to fetch.
+type NothingLeftError struct{ ID string }
+
+func (e *NothingLeftError) Error() string {
+	which := "no capture's packets are"
+	if e.ID != "" {
+		which = "the packets of the capture " + e.ID + " are not"
+	}
+	return fmt.Sprintf("%s on the node; it keeps them for %s, and until the next capture", which, KeepFor)
+}
+
+// FindLeft returns the capture with this ID whose packets the node still has. If id is
+// empty, it returns the newest such capture.
+func FindLeft(ctx context.Context, n *node.Node, id string) (Left, error) {
+	all, err := allLeft(ctx, n)
+	if err != nil {
+		return Left{}, err
+	}
+	if id != "" {
+		all = slices.DeleteFunc(all, func(l Left) bool { return l.ID != id })
+	}
+	if len(all) == 0 {
+		return Left{}, &NothingLeftError{id}
+	}
+	return all[len(all)-1], nil
+}
+
+// allLeft returns the captures that the node still has, the newest last.
+func allLeft(ctx context.Context, n *node.Node) (all []Left, err error) {
+	reply, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Captures})
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
+		return nil, fmt.Errorf("list the captures on the node: %w", err)
+	}
+	for _, file := range reply.GetEntries() {
+		name := file.GetPath()[strings.LastIndexByte(file.GetPath(), '\\')+1:]
+		id, isLog := strings.CutSuffix(name, ".etl")
+		if isLog && strings.EqualFold(file.GetPath(), captureplan.LogFile(id)) && !strings.Contains(id, ".") {
+			all = append(all, Left{ID: id, Bytes: file.GetSize(), Ended: file.GetModified().AsTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Left) int { return cmp.Or(a.Ended.Compare(b.Ended), strings.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// Hold keeps the packets on the node for the caller: until release is called, neither the
+// next capture nor the node's clean-up removes them.
+func (l Left) Hold(ctx context.Context, n *node.Node) (result Result, release context.CancelFunc, err error) {
+	dialect, err := Learn(ctx, n.Processes)
+	if err != nil {
+		return Result{}, nil, err
+	}
+	ctx, release = context.WithCancel(ctx)
+	stream, err := n.Capture.Run(ctx)
+	if err == nil {
+		var data []byte
+		if data, err = json.Marshal(captureplan.Plan{ID: l.ID, Fetch: true}); err == nil {
+			err = stream.Send(&agentv1.PipeRequest{Data: data})
+		}
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		_, err = stream.Recv()
+	}
+	if err != nil {
+		release()
+		return Result{}, nil, err
+	}
+	return Result{ID: l.ID, Exportable: dialect.ToPcap != "", dialect: dialect, Reason: "fetched later"}, release, nil
+}

@@ -1,0 +1,25 @@
+package capture
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// Stage creates a folder for fetched files beside the output file, since only the disk of the
+// output file may have enough space. It creates the folder in $TMPDIR if there is no output
+// file, or if no folder can be created beside it.
+func Stage(file string) (*localfile.Staging, error) {
+	if file != "" {
+		if staging, err := localfile.Stage(filepath.Dir(file), "."+filepath.Base(file)); err == nil {
+			return staging, nil
+		}
+	}
+	staging, err := localfile.Stage(os.TempDir(), "swdt-capture")
+	if err != nil {
+		return nil, fmt.Errorf("create a folder for the capture: %w", err)
+	}
+	return staging, nil
+}

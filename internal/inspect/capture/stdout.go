@@ -1,0 +1,56 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Stdout is stdout for packets. If the reader of stdout is gone, the capture ends on every
+// node, also on nodes that have no packets just then.
+type Stdout struct {
+	to  io.Writer
+	end context.CancelCauseFunc
+}
+
+// StdoutError is returned if packets could not be written to stdout.
+type StdoutError struct{ err error }
+
+func (e *StdoutError) Error() string { return fmt.Sprintf("write packets to stdout: %v", e.err) }
+func (e *StdoutError) Unwrap() error { return e.err }
+
+// ToStdout returns a context that ends when a packet cannot be written; the caller calls
+// stop. It catches SIGPIPE, since otherwise a pipe without a reader would end swdt
+// immediately, and swdt could not remove its folder.
+func ToStdout(parent context.Context, to io.Writer) (ctx context.Context, out *Stdout, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	broken := make(chan os.Signal, 1) // the channel is not read, since the write returns the error
+	signal.Notify(broken, syscall.SIGPIPE)
+	return ctx, &Stdout{to, cancel}, func() {
+		signal.Stop(broken)
+		cancel(nil)
+	}
+}
+
+func (o *Stdout) Write(data []byte) (int, error) {
+	n, err := o.to.Write(data)
+	if err != nil {
+		err = &StdoutError{err}
+		o.end(err)
+	}
+	return n, err
+}
+
+// Unwritten returns the *StdoutError that ended ctx, which is reported once and not for
+// each node; if there is none, err.
+func Unwritten(ctx context.Context, err error) error {
+	var failed *StdoutError
+	if errors.As(context.Cause(ctx), &failed) {
+		return failed
+	}
+	return err
+}

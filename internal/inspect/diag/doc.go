@@ -1,0 +1,77 @@
+// Package diag gathers diagnostics of many nodes into one bundle: facts, services,
+// configurations, logs, events, containers, the network. It gathers from the nodes in
+// parallel, with one collector for each subject. A collector has its own deadline, and its
+// failure is recorded beside the results of the other collectors.
+//
+// Every call to a node requests that the agent redact its answer (package redact), except for
+// the names of files. Your machine redacts all files of the bundle once more.
+//
+//   - collectors.go: the table of collectors; to add one, add a line
+//   - commands.go: the table of commands; to add one, add a line
+//   - machine.go, network.go, runtime.go, files.go, events.go, cluster.go: the
+//     collectors that are not commands
+//   - evtx.go: event channels as files, the one thing that cannot be redacted
+//   - collector.go: runs collectors within their deadlines
+//   - folder.go: stores their results
+//   - gather.go: gathers from many nodes and writes the bundle
+//   - manifest.go: lists the content of a bundle
+//   - page.go, page.html: the bundle as a page
+//   - open.go: reads a bundle
+package diag
+
+import (
+	"fmt"
+	"time"
+)
+
+// Profile selects the collectors that run; each profile includes the previous one.
+type Profile int
+
+// The profiles, from the smallest.
+const (
+	Quick Profile = iota
+	Network
+	Full
+)
+
+// Profiles returns all profiles by name.
+func Profiles() []string { return []string{"quick", "network", "full"} }
+
+func (p Profile) String() string { return Profiles()[p] }
+
+// Set sets the profile from a flag's value.
+func (p *Profile) Set(name string) error {
+	for i, known := range Profiles() {
+		if name == known {
+			*p = Profile(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a profile: use quick, network or full", name)
+}
+
+// Type names the values in a flag's usage text.
+func (p *Profile) Type() string { return "quick|network|full" }
+
+// of returns the one of the three values that belongs to the profile.
+func of[T any](p Profile, quick, network, full T) T { return [...]T{quick, network, full}[p] }
+
+// Defaults of Options.
+const (
+	// NodeTimeout limits the time for one node.
+	NodeTimeout = 10 * time.Minute
+	// collectorTimeout is the deadline of collectors that set none.
+	collectorTimeout = 30 * time.Second
+	// abreast is the number of collectors that work on one node at a time, since their
+	// commands share its processors with its pods.
+	abreast = 4
+	// readers is the number of files that are read at a time, of all nodes. Each may have
+	// megabytes in flight.
+	readers = 3
+	// MostNodes is the maximum number of nodes to gather from at a time, whatever the user
+	// allows, since each takes memory for data in flight.
+	MostNodes = 6
+	// memory is the limit in bytes that makes Go collect garbage earlier: half of the memory
+	// that swdt may use.
+	memory = 80 << 20
+)

@@ -1,0 +1,110 @@
+package diag
+
+import (
+	"slices"
+	"time"
+)
+
+// Format is the first field of a manifest. A bundle with another format is rejected.
+const Format = "swdt-diag/1"
+
+// manifestName is the path of the manifest, which is the first file in a bundle.
+const manifestName = "manifest.json"
+
+// Manifest lists the content of a bundle.
+type Manifest struct {
+	Format   string       `json:"format"`
+	SWDT     string       `json:"swdt"` // its version
+	Created  time.Time    `json:"created"`
+	Profile  string       `json:"profile"`
+	Patterns int          `json:"patterns"` // number of the user's own patterns that were redacted; the patterns are not stored
+	Nodes    []NodeRecord `json:"nodes"`
+}
+
+// The results of nodes and collectors.
+const (
+	Whole   = "whole"   // a node: nothing failed
+	Partial = "partial" // a node: some collectors failed
+	Done    = "done"    // a collector
+	Absent  = "absent"  // a collector: the node does not have what it reads
+	Failed  = "failed"  // a node or a collector
+	Late    = "late"    // a collector: its deadline passed
+)
+
+// NodeRecord is one node's part.
+type NodeRecord struct {
+	Name       string            `json:"name"`
+	Folder     string            `json:"folder"` // in the bundle
+	Result     string            `json:"result"`
+	Error      string            `json:"error"` // why nothing was gathered, or which collector failed first
+	Began      time.Time         `json:"began"`
+	Seconds    float64           `json:"seconds"`
+	Windows    string            `json:"windows"`
+	Simulated  string            `json:"simulated"`
+	Collectors []CollectorRecord `json:"collectors"`
+	Findings   []Finding         `json:"findings"`
+
+	Err error `json:"-"` // the error whose text Error has, for use while swdt runs
+}
+
+// Examined reports whether a collector searched for faults: if none did, the absence of
+// findings means nothing.
+func (r NodeRecord) Examined() bool {
+	return slices.ContainsFunc(r.Collectors, func(c CollectorRecord) bool { return c.Examined })
+}
+
+// Count returns the number of collectors with this result.
+func (r NodeRecord) Count(result string) (n int) {
+	for _, c := range r.Collectors {
+		if c.Result == result {
+			n++
+		}
+	}
+	return n
+}
+
+// CollectorRecord is the result of one collector.
+type CollectorRecord struct {
+	Examined bool         `json:"examined"` // reports whether the collector searched for faults
+	Name     string       `json:"name"`
+	About    string       `json:"about"`
+	Result   string       `json:"result"`
+	Error    string       `json:"error"`
+	Seconds  float64      `json:"seconds"`
+	Tables   []string     `json:"tables"`
+	Files    []FileRecord `json:"files"`
+}
+
+// FileRecord is one file.
+type FileRecord struct {
+	Path  string `json:"path"` // in the bundle
+	From  string `json:"from"` // a path on the node, or a command
+	Bytes int64  `json:"bytes"`
+	Cut   string `json:"cut"` // describes the part that is missing
+	Log   bool   `json:"log"`
+	Raw   bool   `json:"raw"` // as it is on the node: nothing is redacted in it
+	// LinesOnly marks a document that could not be parsed, since it is invalid, cut or too
+	// large. Secrets that only its structure shows may remain.
+	LinesOnly bool `json:"linesOnly"`
+}
+
+// Finding is a fault or a hint for the user.
+type Finding struct {
+	Severity string `json:"severity"`
+	Title    string `json:"title"`
+	Evidence string `json:"evidence"`
+	Remedy   string `json:"remedy"`
+}
+
+// table returns the path of a node's table of a kind.
+func (r NodeRecord) table(name, kind string) string {
+	return r.Folder + "/tables/" + name + "." + kind
+}
+
+// Tables returns the names of a node's tables.
+func (r NodeRecord) Tables() (names []string) {
+	for _, c := range r.Collectors {
+		names = append(names, c.Tables...)
+	}
+	return names
+}

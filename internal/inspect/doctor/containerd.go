@@ -1,0 +1,224 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+const (
+	// containerdFile is containerd's default configuration file.
+	containerdFile = `C:\Program Files\containerd\config.toml`
+	// The values that containerd uses if its configuration does not set them.
+	defaultBinFolder  = `C:\Program Files\containerd\cni\bin`
+	defaultConfFolder = `C:\Program Files\containerd\cni\conf`
+	defaultRoot       = `C:\ProgramData\containerd\root`
+)
+
+// containerd gathers containerd's file and effective configuration, then the pod
+// network's configuration, whose folder containerd's configuration sets.
+func (g *gatherer) containerd(ctx context.Context) error {
+	config, err := g.containerdConfig(ctx)
+	g.facts.Containerd = learn(config, err)
+	if err != nil {
+		g.facts.CNI = Fact[CNI]{Unknown: err.Error()}
+		return err
+	}
+	cni, err := g.cni(ctx, config)
+	g.facts.CNI = learn(cni, err)
+	return err
+}
+
+func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, error) {
+	service := g.facts.service("containerd")
+	if service.Name == "" {
+		return ContainerdConfig{}, errors.New("there is no service containerd")
+	}
+	config := ContainerdConfig{
+		Path: onDrive(cmp.Or(commandline.Flag(service.CommandLine, "config"), commandline.Flag(service.CommandLine, "c"), containerdFile)),
+	}
+	text, err := g.file(ctx, config.Path)
+	if err != nil {
+		return config, err
+	}
+	config.Exists = text != nil
+	var file struct{ Version int }
+	if err := toml.Unmarshal(text, &file); err != nil {
+		config.Refused = fmt.Sprintf("%s is not TOML: %v", config.Path, err)
+		return config, nil
+	}
+	config.FileVersion = file.Version
+	dumped, err := g.dump(ctx, programOf(service, "containerd.exe"), config)
+	var refused *command.FailedError
+	if errors.As(err, &refused) {
+		config.Refused = refused.Error()
+		return config, nil
+	}
+	if err != nil {
+		return config, err
+	}
+	return config, config.read(dumped)
+}
+
+// dump returns containerd's effective configuration, or its defaults if it has no
+// configuration file.
+func (g *gatherer) dump(ctx context.Context, program string, config ContainerdConfig) (string, error) {
+	if program == "" {
+		return "", errors.New("the service containerd runs no containerd.exe")
+	}
+	if !config.Exists { // config dump would fail without the file
+		return g.output(ctx, program, "config", "default")
+	}
+	return g.output(ctx, program, "--config", config.Path, "config", "dump")
+}
+
+// table is a TOML table; its structure depends on containerd's version.
+type table map[string]any
+
+func (t table) at(names ...string) table {
+	for _, name := range names {
+		next, _ := t[name].(map[string]any)
+		t = next
+	}
+	return t
+}
+
+func (t table) text(name string) string {
+	text, _ := t[name].(string)
+	return text
+}
+
+func (t table) list(name string) (all []string) {
+	values, _ := t[name].([]any)
+	for _, value := range values {
+		if text, ok := value.(string); ok && text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// read sets the fields from the tables in which this version of the configuration has them.
+// See internal/format/containerdconfig for these tables.
+func (c *ContainerdConfig) read(dumped string) error {
+	all := table{}
+	if err := toml.Unmarshal([]byte(dumped), &all); err != nil {
+		return fmt.Errorf("parse the output of containerd config dump: %w", err)
+	}
+	version, _ := all["version"].(int64)
+	c.Version = int(version)
+	before2, runtime := all.at("plugins", "io.containerd.grpc.v1.cri"), all.at("plugins", "io.containerd.cri.v1.runtime")
+	images, server := all.at("plugins", "io.containerd.cri.v1.images"), all.at("plugins", "io.containerd.server.v1.grpc")
+	c.Root = onDrive(cmp.Or(all.text("root"), defaultRoot))
+	c.Pipe = cmp.Or(server.text("address"), all.at("grpc").text("address"))
+	c.SandboxImage = cmp.Or(images.at("pinned_images").text("sandbox"), before2.text("sandbox_image"))
+	for _, cni := range []table{runtime.at("cni"), before2.at("cni")} {
+		c.BinFolders = append(c.BinFolders, cni.list("bin_dirs")...)
+		if folder := cni.text("bin_dir"); folder != "" {
+			c.BinFolders = append(c.BinFolders, folder)
+		}
+		c.ConfFolder = cmp.Or(c.ConfFolder, cni.text("conf_dir"))
+	}
+	if len(c.BinFolders) == 0 {
+		c.BinFolders = []string{defaultBinFolder}
+	}
+	for i, folder := range c.BinFolders {
+		c.BinFolders[i] = onDrive(folder)
+	}
+	c.ConfFolder = onDrive(cmp.Or(c.ConfFolder, defaultConfFolder))
+	for _, plugin := range []table{runtime, before2} {
+		c.Handlers = append(c.Handlers, slices.Sorted(maps.Keys(plugin.at("containerd", "runtimes")))...)
+	}
+	return nil
+}
+
+// cni reads the pod network's configuration and lists its binaries.
+func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error) {
+	cni := CNI{
+		Folder: cmp.Or(config.ConfFolder, defaultConfFolder), Folders: config.BinFolders, Files: []CNIFile{}, Binaries: []string{},
+	}
+	if len(cni.Folders) == 0 {
+		cni.Folders = []string{defaultBinFolder}
+	}
+	paths, err := g.listed(ctx, cni.Folder)
+	if err != nil {
+		return cni, err
+	}
+	for _, file := range paths {
+		if !slices.Contains([]string{".conf", ".conflist", ".json"}, path.Ext(folded(file))) {
+			continue
+		}
+		content, err := g.file(ctx, file)
+		if err != nil {
+			return cni, err
+		}
+		cni.Files = append(cni.Files, cniFile(file, content))
+	}
+	for _, folder := range cni.Folders {
+		programs, err := g.listed(ctx, folder)
+		if err != nil {
+			return cni, err
+		}
+		for _, program := range programs {
+			cni.Binaries = append(cni.Binaries, folded(program[strings.LastIndex(program, `\`)+1:]))
+		}
+	}
+	return cni, nil
+}
+
+// listed returns the files of a folder sorted by name, or none if the folder does not
+// exist.
+func (g *gatherer) listed(ctx context.Context, folder string) (paths []string, err error) {
+	reply, err := g.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
+	if errors.Is(err, fault.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range reply.GetEntries() {
+		if !entry.GetFolder() {
+			paths = append(paths, entry.GetPath())
+		}
+	}
+	slices.Sort(paths)
+	return paths, err
+}
+
+// cniFile returns only the names in a configuration file, since the file may contain a token.
+func cniFile(file string, content []byte) CNIFile {
+	type plugin struct {
+		Type string
+		IPAM struct{ Type string }
+	}
+	var conf struct {
+		Name string
+		plugin
+		Plugins []plugin
+	}
+	if err := json.Unmarshal(content, &conf); err != nil {
+		return CNIFile{Path: file, Problem: err.Error()}
+	}
+	found := CNIFile{Path: file, Name: conf.Name}
+	for _, p := range append(conf.Plugins, conf.plugin) {
+		for _, name := range []string{p.Type, p.IPAM.Type} {
+			if name != "" && !slices.Contains(found.Plugins, name) {
+				found.Plugins = append(found.Plugins, name)
+			}
+		}
+	}
+	if len(found.Plugins) == 0 {
+		found.Problem = "it names no plugin"
+	}
+	return found
+}

@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"slices"
+
+	"github.com/maruel/natural"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// FleetReport is the result of `swdt doctor`.
+type FleetReport struct {
+	Nodes []NodeReport `json:"nodes"`
+}
+
+// NodeReport has the findings on one node.
+type NodeReport struct {
+	fleet.Outcome           // its result: ok, findings or failed
+	Windows       string    `json:"windows"` // ltsc2022
+	Rules         []string  `json:"rules"`   // the rules that ran
+	Skipped       []Skipped `json:"skipped"`
+	Findings      []Finding `json:"findings"` // the worst first
+
+	report Report // its remedies name no node
+}
+
+// RuleList is the result of `swdt doctor --list-rules`.
+type RuleList struct {
+	Rules []Listed `json:"rules"`
+}
+
+func newNodeReport(outcome fleet.Outcome, r Report) NodeReport {
+	return NodeReport{
+		Outcome: outcome, report: r,
+		Windows: r.Windows, Rules: r.Rules, Skipped: r.Skipped, Findings: slices.Clone(r.Findings),
+	}
+}
+
+// Unexamined reports a node whose facts could not be gathered.
+func Unexamined(name string, err error) NodeReport {
+	return newNodeReport(fleet.NewOutcome(name, fleet.Failed, err), Report{})
+}
+
+// ExamineAll runs rules (none: all) on the facts of nodes, and returns the reports sorted by
+// the nodes' names. remedies renders the commands in a text about a node.
+func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...string) (nodes []NodeReport) {
+	for _, facts := range all {
+		report, err := Examine(facts, rules...)
+		result := fleet.OK
+		if len(report.Findings) > 0 {
+			result = "findings"
+		}
+		node := newNodeReport(fleet.NewOutcome(facts.Node, result, err), report)
+		for i, f := range node.Findings { // report keeps the unrendered remedies, for grouping
+			node.Findings[i].Remedy = remedies(facts.Node, f.Remedy)
+		}
+		nodes = append(nodes, node)
+	}
+	slices.SortStableFunc(nodes, func(a, b NodeReport) int { return natural.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+// Has reports whether a node has a finding of this severity or a worse one.
+func (r FleetReport) Has(s Severity) bool {
+	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.report.Has(s) })
+}
+
+// WriteText writes the reports of the nodes that were examined. The errors of the other
+// nodes are printed to stderr.
+func (r FleetReport) WriteText(p *ui.Page, o TextOptions) error {
+	var reports []Report
+	for _, n := range r.Nodes {
+		if n.Error == "" {
+			reports = append(reports, n.report)
+		}
+	}
+	return WriteText(p, reports, o)
+}

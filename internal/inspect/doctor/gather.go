@@ -1,0 +1,286 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Sources are the sources of facts.
+type Sources struct {
+	Node *node.Node
+	// Cluster is nil if no kubeconfig was given; the facts of the cluster are unknown then.
+	Cluster *cluster.Cluster
+	// Join has the name of the Node object, if the node file sets one.
+	Join v1alpha1.Join
+	// Pipe is the pipe of the container runtime; empty for containerd's default.
+	Pipe string
+}
+
+// factTimeout limits each fact, so that one source that does not answer delays no other.
+const factTimeout = 40 * time.Second
+
+// eventsBack is the age up to which events are read.
+const eventsBack = 24 * time.Hour
+
+// Gather gathers all facts. It fails only if the facts of the machine itself cannot be
+// read, the connection to the node is lost, or ctx ends.
+func Gather(ctx context.Context, from Sources) (Facts, error) {
+	g := &gatherer{Sources: from, look: preflight.Looker{Node: from.Node}}
+	g.facts = Facts{Form: Form, Node: from.Node.Name, Taken: time.Now().UTC()}
+	// The other facts depend on those of the machine.
+	if err := g.machine(ctx); err != nil {
+		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
+	}
+	if err := g.inParallel(ctx, g.services, g.cluster, g.name); err != nil {
+		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
+	}
+	err := g.inParallel(ctx,
+		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.ports, g.interfaces,
+		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans, g.aboutCluster)
+	if err != nil {
+		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
+	}
+	return g.facts, nil
+}
+
+// gatherer gathers facts. Its methods run in parallel; each sets fields of its own.
+type gatherer struct {
+	Sources
+	look  preflight.Looker
+	facts Facts
+
+	clock      preflight.Clock
+	objectName Fact[string]
+}
+
+// inParallel runs all functions at the same time, each limited by factTimeout.
+func (g *gatherer) inParallel(ctx context.Context, all ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, gather := range all {
+		group.Go(func() error {
+			bounded, cancel := context.WithTimeout(ctx, factTimeout)
+			defer cancel()
+			return preflight.Fatal(ctx, gather(bounded))
+		})
+	}
+	return group.Wait()
+}
+
+// machine gathers the facts of the machine, without which there is no report.
+func (g *gatherer) machine(ctx context.Context) error {
+	facts, clock, err := g.look.Machine(ctx)
+	if err != nil {
+		return err
+	}
+	uuid, err := g.Node.SystemUUID(ctx)
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
+		return err
+	}
+	g.clock = clock
+	g.facts.Machine = Known(Machine{
+		Hostname: facts.Hostname, Product: facts.Product, Build: facts.Build, Architecture: facts.Architecture,
+		UptimeSeconds: facts.Uptime.Seconds(), CPUs: facts.CPUs, Memory: facts.Memory, MemoryFree: facts.MemoryFree,
+		SystemDrive: facts.SystemDrive, DiskFree: facts.DiskFree, PendingReboot: facts.PendingReboot, Elevated: facts.Elevated,
+		Simulated: facts.Simulated, Time: facts.Time, SystemUUID: uuid, Virtualization: facts.Virtualization,
+	})
+	return nil
+}
+
+// servicesThatMatter returns the services whose configuration is read.
+func servicesThatMatter() []string {
+	return []string{
+		"kubelet", "containerd", "kube-proxy", "csi-proxy", "hns", "vmcompute", "w32time", "calicofelix", "caliconode", "antrea-agent", "flanneld",
+		"docker", "com.docker.service", "cri-docker", "cri-dockerd", "rke2", "rancher-wins", "k0sworker",
+	}
+}
+
+func (g *gatherer) services(ctx context.Context) error {
+	services, err := g.look.Services(ctx, servicesThatMatter()...)
+	g.facts.Services = learn(services, err)
+	if err != nil {
+		g.facts.KubeletFlags = Fact[map[string]string]{Unknown: g.facts.Services.Unknown}
+		return err
+	}
+	kubelet, ok := services["kubelet"]
+	if !ok {
+		g.facts.KubeletFlags = Fact[map[string]string]{Unknown: "there is no service kubelet"}
+		return nil
+	}
+	g.facts.KubeletFlags = Known(kubeletFlags(kubelet.CommandLine))
+	return nil
+}
+
+// service returns the service of that name, or the zero value if it does not exist or
+// is unknown.
+func (f *Facts) service(name string) preflight.Service {
+	if f.Services.Value == nil {
+		return preflight.Service{}
+	}
+	return (*f.Services.Value)[folded(name)]
+}
+
+// name gathers the name of kubelet's Node object.
+func (g *gatherer) name(ctx context.Context) error {
+	name, err := g.Node.ObjectName(ctx, g.Join)
+	g.objectName = learn(name, err)
+	return err
+}
+
+func (g *gatherer) containers(ctx context.Context) error {
+	const name = "Containers"
+	states, err := g.look.Features(ctx, name)
+	if err == nil && states[name] == "" {
+		err = fmt.Errorf("this Windows has no feature %s", name)
+	}
+	g.facts.Containers = learn(states[name], err)
+	return err
+}
+
+func (g *gatherer) listeners(ctx context.Context) error {
+	listeners, err := g.look.Listeners(ctx)
+	g.facts.Listeners = learn(listeners, err)
+	return err
+}
+
+var (
+	// errNoRules reports an empty list of rules, which must be wrong: every Windows has
+	// hundreds of rules.
+	errNoRules     = errors.New("the machine lists no firewall rules")
+	errFirewallOff = errors.New("the firewall is off")
+)
+
+func (g *gatherer) firewall(ctx context.Context) error {
+	if off, err := g.firewallOff(ctx); err != nil || off {
+		if err == nil {
+			g.facts.Firewall.Unknown = errFirewallOff.Error()
+		}
+		return err
+	}
+	reply, err := g.Node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	rules := []FirewallRule{}
+	for _, r := range reply.GetRules() {
+		blocksSome := !r.GetAllow() && r.GetAddresses() != "" // the rule blocks only these addresses
+		if r.GetEnabled() && r.GetInbound() && !blocksSome {
+			rules = append(rules, FirewallRule{Name: r.GetName(), Allow: r.GetAllow(), Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram()})
+		}
+	}
+	if err == nil && len(reply.GetRules()) == 0 {
+		err = errNoRules
+	}
+	g.facts.Firewall = learn(rules, err)
+	return err
+}
+
+const firewallPolicy = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy`
+
+// firewallOff reports whether the firewall is off in all network profiles.
+func (g *gatherer) firewallOff(ctx context.Context) (bool, error) {
+	for _, profile := range []string{"DomainProfile", "StandardProfile", "PublicProfile"} {
+		on, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: firewallPolicy + `\` + profile, Name: "EnableFirewall"})
+		if errors.Is(err, fault.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			g.facts.Firewall.Unknown = err.Error()
+			return false, err
+		}
+		if on.GetInteger() != 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (g *gatherer) defender(ctx context.Context) error {
+	defender, err := g.look.Defender(ctx)
+	g.facts.Defender = learn(defender, err)
+	return err
+}
+
+const memoryManagement = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
+
+func (g *gatherer) pageFiles(ctx context.Context) error {
+	value, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: memoryManagement, Name: "PagingFiles"})
+	files := []string{}
+	for _, file := range append(value.GetStrings(), value.GetString_()) { // Wine has a single name, as text
+		if file = strings.TrimSpace(file); file != "" {
+			files = append(files, file)
+		}
+	}
+	g.facts.PageFiles = learn(files, err)
+	return err
+}
+
+const updatePolicy = `HKLM\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU`
+
+// updates reads the policy of Windows Update. Without a policy, updates are automatic.
+func (g *gatherer) updates(ctx context.Context) error {
+	updates := Updates{Automatic: true}
+	off, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: updatePolicy, Name: "NoAutoUpdate"})
+	if err == nil && off.GetInteger() == 1 {
+		updates.Automatic = false
+	}
+	options, optionsErr := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: updatePolicy, Name: "AUOptions"})
+	if optionsErr == nil && options.GetInteger() < 4 && options.GetInteger() > 0 { // Windows asks before it installs updates
+		updates.Automatic = false
+	}
+	if err = errors.Join(err, optionsErr); onlyMissing(err) {
+		err = nil
+	}
+	g.facts.Updates = learn(updates, err)
+	return err
+}
+
+// onlyMissing reports whether err has no other cause than missing objects.
+func onlyMissing(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			if !errors.Is(one, fault.ErrNotExist) {
+				return false
+			}
+		}
+		return true
+	}
+	return err == nil || errors.Is(err, fault.ErrNotExist)
+}
+
+// proxy reads the proxy of the machine's environment, without its user and password.
+func (g *gatherer) proxy(ctx context.Context) error {
+	reply, err := g.Node.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
+	var proxy Proxy
+	for _, v := range reply.GetVariables() {
+		switch strings.ToUpper(v.GetName()) {
+		case "HTTP_PROXY":
+			proxy.HTTP = withoutPassword(v.GetValue())
+		case "HTTPS_PROXY":
+			proxy.HTTPS = withoutPassword(v.GetValue())
+		case "NO_PROXY":
+			proxy.No = v.GetValue()
+		}
+	}
+	g.facts.Proxy = learn(proxy, err)
+	return err
+}
+
+func withoutPassword(proxy string) string {
+	if at := strings.LastIndex(proxy, "@"); at >= 0 {
+		scheme, _, ok := strings.Cut(proxy, "://")
+		if !ok {
+			return proxy[at+1:]
+		}
+		return scheme + "://" + proxy[at+1:]
+	}
+	return proxy
+}

@@ -1,0 +1,317 @@
+package doctor_test
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/metadata"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/platform"
+	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func gather(t *testing.T, n *nodetest.Node) doctor.Facts {
+	t.Helper()
+	facts, err := doctor.Gather(t.Context(), doctor.Sources{Node: n.Node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+// On a simulated node rules find nothing worse than Info, and gathering facts changes
+// nothing.
+func TestAHealthyNode(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	operations := len(n.Machine.Operations())
+	facts := gather(t, n)
+	r := examine(t, facts)
+	for _, f := range r.Findings {
+		if f.Severity != doctor.Info {
+			t.Errorf("%+v", f)
+		}
+	}
+	// The skipped rules need facts that the simulation or a cluster would have to provide.
+	for _, s := range r.Skipped {
+		t.Log(s.Rule, ": ", s.Why)
+	}
+	for _, rule := range []string{
+		"kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint", "kubelet-health", "containerd-config",
+		"runtime-answers", "network-ready", "image-mismatch", "cni-config", "cni-binaries", "service-crashes", "log-size",
+		"excluded-ports", "dynamic-ports", "mtu", "image-store",
+	} {
+		if !slices.Contains(r.Rules, rule) {
+			t.Errorf("%s was not looked at", rule)
+		}
+	}
+	for _, o := range n.Machine.Operations()[operations:] {
+		if changes(o) {
+			t.Errorf("the machine was changed: %v", o)
+		}
+	}
+}
+
+// changes reports whether an operation changes the machine. The programs that doctor runs
+// (netsh, wevtutil, --version) only print, and the agent may write to its own folder.
+func changes(o simulated.Operation) bool {
+	return !strings.HasPrefix(o.Target, layout.Root) && !slices.Contains([]simulated.Kind{
+		simulated.OpHTTPGet, simulated.OpPipeDial, simulated.OpResolve, simulated.OpReach, simulated.OpListeners, simulated.OpProcessRun,
+	}, o.Kind)
+}
+
+// Rules find the faults of a machine.
+func TestPlantedFaults(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
+	})
+	n.Machine.ExcludePorts(10200, 10299, false)
+	n.Machine.SetDynamicPorts(20000, 20000)
+	n.Machine.SetAdapter("vEthernet (Ethernet)", 9000)
+	for range 3 {
+		n.Machine.LogEvent(simulated.LoggedEvent{
+			Channel: "System", Provider: "Service Control Manager", ID: 7031, Level: 2, Data: []string{"kubelet", "1"},
+			Message: "The kubelet service terminated unexpectedly.",
+		})
+	}
+	n.Machine.SetFacts(func(f *platform.Facts) { f.DiskFree = 1e9 })
+	n.Put(`C:\var\lib\kubelet\config.yaml`, []byte("kind: Pod\n"))
+	n.Put(`C:\Program Files\containerd\config.toml`, []byte("version = 9\n"))
+	n.Put(`C:\etc\kubernetes\bootstrap-kubelet.conf`, []byte(kubeconfig("https://10.0.0.9:6443")))
+	n.Machine.SetReach("10.0.0.9:6443", platform.TimedOut)
+	facts := gather(t, n)
+	r := examine(t, facts)
+	for _, rule := range []string{"service-crashes", "disk-space", "kubelet-config", "containerd-config", "joined", "control-plane-reachable"} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && f.Severity == doctor.Error }) {
+			t.Errorf("%s found nothing: %+v", rule, r.Findings)
+		}
+	}
+	for rule, words := range map[string]string{
+		"excluded-ports": "10200-10299", "dynamic-ports": "20000-39999", "mtu": "vEthernet (Ethernet): 9000", "image-store": "9.6 GB in images",
+	} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+			t.Errorf("%s did not see %q: %+v", rule, words, r.Findings)
+		}
+	}
+	text, err := json.Marshal(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), secret) {
+		t.Error("the facts hold a token")
+	}
+}
+
+const secret = "abcdef.0123456789abcdef"
+
+func kubeconfig(server string) string {
+	return `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "` + server + `"}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+users: [{name: u, user: {token: ` + secret + `}}]
+`
+}
+
+// A Japanese Windows prints its ports in Japanese and in its own code page.
+func TestAWindowsOfAnotherLanguage(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Machine.Script(func(c platform.Command) (simulated.Answer, bool) {
+		if !strings.HasSuffix(c.Path, "netsh.exe") {
+			return simulated.Answer{}, false
+		}
+		switch strings.Join(c.Args, " ") {
+		case "int ipv4 show dynamicport tcp":
+			return simulated.Answer{Stdout: "\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n開始ポート      : 1024\r\nポート数        : 64511\r\n\r\n"}, true
+		case "int ipv4 show subinterfaces": // イーサネット in code page 932
+			return simulated.Answer{Stdout: "   MTU  MediaSenseState   \x8e\xf3\x90M  \x91\x97\x90M  Interface\r\n------  ---------------  ---------  ---------  -------------\r\n" +
+				"  1400                1         10         10  \x83C\x81[\x83T\x83l\x83b\x83g\r\n  1500                1         10         10  vEthernet (\x83C\x81[\x83T\x83l\x83b\x83g)\r\n"}, true
+		}
+		return simulated.Answer{}, false
+	})
+	facts := gather(t, n)
+	r := examine(t, facts, "dynamic-ports", "mtu", "excluded-ports")
+	for rule, words := range map[string]string{"dynamic-ports": "1024-65534", "mtu": "the machine's own adapter: 1400"} {
+		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+			t.Errorf("%s did not see %q: %+v", rule, words, r)
+		}
+	}
+	fault{}.sameFromJSON(t, facts)
+}
+
+// On a machine that is not a node yet, most facts are unknown, each with its reason.
+func TestABareMachine(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Minimal})
+	r := examine(t, gather(t, n))
+	var found []string
+	for _, f := range r.Findings {
+		if f.Severity == doctor.Error {
+			found = append(found, f.Rule)
+		}
+	}
+	if want := []string{"containers-feature", "kubelet-service", "containerd-service", "runtime-answers"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	for _, s := range r.Skipped {
+		if s.Why == "" || s.Why == "it was not gathered" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A log at the root of a drive is found; other files there are not logs.
+func TestLogAtTheRootOfADrive(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\containerd.log`, []byte("level=info\n"))
+	n.Put(`C:\pagefile.sys`, []byte("much"))
+	is, err := n.Services.Get(t.Context(), &agentv1.GetServiceRequest{Name: "containerd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := is.GetConfig()
+	config.CommandLine = `"C:\Program Files\containerd\bin\containerd.exe" --run-service --log-file C:\containerd.log`
+	if _, err := n.Services.Configure(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	var logs []string
+	for _, file := range *gather(t, n).Logs.Value {
+		logs = append(logs, file.Path)
+	}
+	if !slices.Contains(logs, `C:\containerd.log`) || slices.Contains(logs, `C:\pagefile.sys`) {
+		t.Errorf("logs %q", logs)
+	}
+}
+
+// The health check uses the port of kubelet's configuration, and is skipped if that is
+// 0; a file that kubelet cannot read is a fault.
+func TestWhatKubeletIsTold(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	for text, want := range map[string]doctor.Fact[doctor.Health]{
+		header + "healthzPort: 10300\n": doctor.Known(doctor.Health{URL: "http://127.0.0.1:10300/healthz"}),
+		header + "healthzPort: 0\n":     {Unknown: "kubelet's health check is disabled (healthzPort is 0)"},
+	} {
+		n.Put(`C:\var\lib\kubelet\config.yaml`, []byte(text))
+		got := gather(t, n).Health
+		if got.Unknown != want.Unknown || (got.Value == nil) != (want.Value == nil) || got.Value != nil && got.Value.URL != want.Value.URL {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	n.Put(`C:\var\lib\kubelet\config.yaml`, []byte(header+"port: [\n"))
+	r := examine(t, gather(t, n), "kubelet-config", "kubelet-cgroups", "kubelet-endpoint")
+	if len(r.Findings) != 1 || r.Findings[0].Rule != "kubelet-config" || !strings.Contains(r.Findings[0].Evidence, `C:\var\lib\kubelet\config.yaml`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Ntfs reports healthy volumes and damaged ones with the same event id.
+func TestEventsThatTellOfNoFault(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	volume := simulated.LoggedEvent{Channel: "System", Provider: "Microsoft-Windows-Ntfs", ID: 98, Level: 4, Message: "Volume C: is healthy. No action is needed."}
+	n.Machine.LogEvent(volume)
+	if r := examine(t, gather(t, n), "disk-errors"); len(r.Findings) > 0 || len(r.Rules) != 1 {
+		t.Errorf("%+v", r)
+	}
+	volume.Level, volume.Message = 2, "Volume C: needs to be taken offline."
+	n.Machine.LogEvent(volume)
+	if r := examine(t, gather(t, n), "disk-errors"); len(r.Findings) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A firewall rule that blocks some addresses does not block the API server.
+func TestARuleThatBlocksAFew(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	for name, c := range map[string]struct {
+		addresses string
+		found     bool
+	}{"a few": {"203.0.113.0/24", false}, "everybody": {"", true}} {
+		rule := &agentv1.FirewallRule{Name: name, Enabled: true, Inbound: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: c.addresses}
+		if _, err := n.Firewall.Add(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+		r := examine(t, gather(t, n), "kubelet-firewall")
+		blocked := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return strings.Contains(f.What, "blocks") })
+		if len(r.Rules) != 1 || blocked != c.found {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if _, err := n.Firewall.Remove(t.Context(), &agentv1.RemoveFirewallRuleRequest{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Redaction covers texts that the runtime returned.
+func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
+	})
+	for pattern, kept := range map[string]bool{"corp.example": false, "another": true} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), redact.Metadata, "1", redact.MetadataPatterns, pattern)
+		facts, err := doctor.Gather(ctx, doctor.Sources{Node: n.Node})
+		if err != nil || facts.Images.Value == nil {
+			t.Fatal(err, facts.Images.Unknown)
+		}
+		has := slices.ContainsFunc(*facts.Images.Value, func(i doctor.Image) bool { return slices.Contains(i.Tags, "corp.example.com/web:1") })
+		if has != kept {
+			t.Errorf("%s: %+v", pattern, facts.Images.Value)
+		}
+	}
+}
+
+// If kubelet's kubeconfig has several users and clusters, those of its current context
+// are used.
+func TestAKubeconfigOfSeveral(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\etc\kubernetes\kubelet.conf`, []byte(`apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://10.0.0.1:6443"}}, {name: b, cluster: {server: "https://10.0.0.2:6443"}}, {name: c, cluster: {server: "https://10.0.0.3:6443"}}]
+contexts: [{name: x, context: {cluster: b, user: v}}]
+current-context: x
+users:
+- {name: u, user: {client-certificate: 'C:\u.pem'}}
+- {name: v, user: {client-certificate: 'C:\v.pem'}}
+- {name: w, user: {client-certificate: 'C:\w.pem'}}
+`))
+	for name, days := range map[string]int{"u": -10, "v": 100, "w": -10} {
+		n.Put(`C:\`+name+`.pem`, certificate(t, days))
+	}
+	facts := gather(t, n)
+	if got := facts.Kubeconfig.Value.Server; got != "https://10.0.0.2:6443" {
+		t.Errorf("the API server is %s", got)
+	}
+	if got := *facts.Certificates.Value; len(got) != 1 || got[0].Path != `C:\v.pem` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// certificate returns a certificate that is valid for the given number of days.
+func certificate(t *testing.T, days int) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(0, 0, days)}
+	der, err := x509.CreateCertificate(nil, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// netsh.exe prints in the machine's language and code page. Therefore these functions
+// read only numbers, by their position in a line, and names given by users.
+
+// output runs a program on the node, and returns its stdout.
+func (g *gatherer) output(ctx context.Context, program string, args ...string) (string, error) {
+	var out, stderr bytes.Buffer
+	code, err := command.Run(ctx, g.Node.Processes, &agentv1.RunCommand{Path: program, Args: args}, command.Streams{Stdout: &limited{w: &out}, Stderr: &limited{w: &stderr}})
+	switch {
+	case errors.Is(err, fault.ErrNotExist):
+		return "", fmt.Errorf("the node has no %s", program)
+	case err != nil:
+		return "", fmt.Errorf("run %s: %w", program, err)
+	case code != 0:
+		return "", &command.FailedError{Command: program + " " + strings.Join(args, " "), ExitCode: code, Stderr: stderr.String() + out.String()}
+	}
+	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
+}
+
+// maxOutput is the maximum number of bytes of a program's output that are kept.
+const maxOutput = 1 << 20
+
+// limited passes the first maxOutput bytes on to w, and drops the rest.
+type limited struct {
+	w    io.Writer
+	kept int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), max(0, maxOutput-l.kept))]
+	l.kept += len(keep)
+	if _, err := l.w.Write(keep); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (g *gatherer) ports(ctx context.Context) error {
+	excluded, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "excludedportrange", "protocol=tcp")
+	if err != nil {
+		g.facts.Ports = learn(Ports{}, err)
+		return err
+	}
+	dynamic, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "dynamicport", "tcp")
+	var ports Ports
+	if err == nil {
+		ports.Excluded, err = excludedPorts(excluded)
+	}
+	if err == nil {
+		ports.DynamicFirst, ports.DynamicCount, err = dynamicPorts(dynamic)
+	}
+	g.facts.Ports = learn(ports, err)
+	return err
+}
+
+// errNotUnderstood reports an unknown output. Wine's netsh prints a different text, or
+// none.
+var errNotUnderstood = errors.New("the node's netsh.exe does not print what that of Windows prints")
+
+// excludedPorts reads the lines below a ruler that have two ports, and a star if an
+// administrator excluded the range.
+func excludedPorts(text string) ([]PortRange, error) {
+	ranges, ruled := []PortRange{}, false
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		ruled = ruled || len(fields) > 1 && strings.Trim(line, "- \r\n") == ""
+		if len(fields) < 2 || len(fields) > 3 {
+			continue
+		}
+		first, err := strconv.ParseUint(fields[0], 10, 16)
+		last, lastErr := strconv.ParseUint(fields[1], 10, 16)
+		if errors.Join(err, lastErr) == nil {
+			ranges = append(ranges, PortRange{First: uint16(first), Last: uint16(last), Administered: len(fields) == 3})
+		}
+	}
+	if !ruled {
+		return nil, errNotUnderstood
+	}
+	return ranges, nil
+}
+
+// dynamicPorts reads the first port and the number of ports: the two lines that end in
+// a number.
+func dynamicPorts(text string) (first uint16, count int, err error) {
+	var numbers []int
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		if n, err := strconv.Atoi(strings.TrimLeft(fields[len(fields)-1], ":")); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	if len(numbers) != 2 || numbers[0] < 0 || numbers[0] > 0xffff {
+		return 0, 0, errNotUnderstood
+	}
+	return uint16(numbers[0]), numbers[1], nil
+}
+
+func (g *gatherer) interfaces(ctx context.Context) error {
+	text, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "subinterfaces")
+	interfaces := subinterfaces(text)
+	if err == nil && len(interfaces) == 0 {
+		err = errNotUnderstood
+	}
+	g.facts.Interfaces = learn(interfaces, err)
+	return err
+}
+
+// loopbackMTU is the MTU that Windows prints for its loopback interface.
+const loopbackMTU = 1<<32 - 1
+
+// unconnected is the state of an adapter without a medium. The adapter sends no packets, so
+// its MTU does not matter.
+const unconnected = "5"
+
+// subinterfaces reads the lines with an MTU, the state of the medium, two counters and
+// a name.
+func subinterfaces(text string) (all []Interface) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || !numbers(fields[1:4]) || fields[1] == unconnected {
+			continue
+		}
+		mtu, err := strconv.ParseUint(fields[0], 10, 32)
+		if err == nil && mtu != loopbackMTU {
+			all = append(all, Interface{Name: strings.Join(fields[4:], " "), MTU: int(mtu)})
+		}
+	}
+	return all
+}
+
+func numbers(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(field string) bool {
+		_, err := strconv.ParseUint(field, 10, 64)
+		return err != nil
+	})
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+)
+
+// Rules returns all rules in the order in which they run. To add a rule, add it to
+// the list of its subject, and add a case in which it finds something to the tests.
+func Rules() []Rule {
+	return slices.Concat(machineRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(), credentialRules(),
+		runtimeRules(), imageRules(), cniRules(), hnsRules(), nodeObjectRules(), podRules(), podNetworkRules())
+}
+
+// fromPreflight returns r with the check of `swdt join --preflight` that has the same name,
+// since a fault that prevents a machine from becoming a node also harms a node. The rule's
+// remedy replaces the check's, which is about joining, and the rule's severity is an upper
+// bound of the check's.
+func fromPreflight(r Rule, see func(*Facts) preflight.Seen) Rule {
+	r.look = func(f *Facts) (all []Finding) {
+		problems, err := preflight.Judge(r.ID, see(f))
+		if err != nil {
+			return one(found("", "%v", err))
+		}
+		for _, p := range problems {
+			finding := Finding{Severity: r.Severity, What: p.What, Evidence: p.Evidence, Remedy: r.Remedy}
+			if r.Severity.AtLeast(p.Severity) {
+				finding.Severity = p.Severity
+			}
+			if r.Remedy == "" {
+				finding.Remedy = p.Remedy
+			}
+			all = append(all, finding)
+		}
+		return all
+	}
+	return r
+}
+
+func seenMachine(f *Facts) preflight.Seen { return preflight.Seen{Machine: f.Machine.Value.platform()} }
+
+func seenServices(f *Facts) preflight.Seen { return preflight.Seen{Services: *f.Services.Value} }
+
+func seenNetwork(f *Facts) preflight.Seen { return preflight.Seen{CNI: *f.Network.Value} }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Links to the documentation of other projects.
+const (
+	docsSkew     = "https://kubernetes.io/releases/version-skew-policy/"
+	docsWindows  = "https://kubernetes.io/docs/concepts/windows/intro/"
+	docsDebug    = "https://kubernetes.io/docs/tasks/debug/debug-cluster/windows/"
+	docsKubelet  = "https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/"
+	docsPods     = "https://kubernetes.io/docs/tasks/debug/debug-application/debug-pods/"
+	docsImages   = "https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility"
+	docsCRI      = "https://github.com/containerd/containerd/blob/main/docs/cri/config.md"
+	docsReleases = "https://containerd.io/releases/#kubernetes-support"
+	docsRunClass = "https://kubernetes.io/docs/concepts/containers/runtime-class/"
+	docsCerts    = "https://kubernetes.io/docs/tasks/tls/certificate-rotation/"
+	docsPorts    = "https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang"
+	docsCalico   = "https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/"
+	docsFlannel  = "https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan"
+	docsAntrea   = "https://antrea.io/docs/main/docs/windows/"
+	docsPush     = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/push.md"
+	docsJoin     = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/join.md"
+)

@@ -1,0 +1,246 @@
+package hns
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maruel/natural"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// Read reads all objects of a node's Host Network Service. If the node has no such
+// service, the error is fault.ErrNotSupported.
+func Read(ctx context.Context, compute agentv1.ComputeClient) (State, error) {
+	documents := map[platform.NetworkKind][][]byte{}
+	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers, platform.HNSNamespaces} {
+		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: string(kind)})
+		if err != nil {
+			return State{}, err // the error names the attempted operation
+		}
+		for _, object := range reply.GetObjects() {
+			documents[kind] = append(documents[kind], object.GetDocument())
+		}
+	}
+	return Parse(documents)
+}
+
+// Parse reads the service's documents of schema 2.
+func Parse(documents map[platform.NetworkKind][][]byte) (State, error) {
+	var s State
+	var err error
+	if s.Networks, err = parse(documents, platform.HNSNetworks, network); err != nil {
+		return State{}, err
+	}
+	if s.Endpoints, err = parse(documents, platform.HNSEndpoints, endpoint); err != nil {
+		return State{}, err
+	}
+	if s.LoadBalancers, err = parse(documents, platform.HNSLoadBalancers, loadBalancer); err != nil {
+		return State{}, err
+	}
+	if s.Namespaces, err = parse(documents, platform.HNSNamespaces, namespace); err != nil {
+		return State{}, err
+	}
+	s.sort()
+	return s, nil
+}
+
+// parse reads the documents of a kind; W is the form in which the service writes them.
+func parse[W, T any](documents map[platform.NetworkKind][][]byte, kind platform.NetworkKind, from func(W, json.RawMessage) T) ([]T, error) {
+	all := []T{}
+	for _, document := range documents[kind] {
+		var wire W
+		if err := json.Unmarshal(document, &wire); err != nil {
+			return nil, fmt.Errorf("read one of the %s of the Host Network Service: %w: %.200s", kind, err, document)
+		}
+		var raw json.RawMessage
+		raw = append(raw, document...)
+		all = append(all, from(wire, raw))
+	}
+	return all, nil
+}
+
+// These are the service's own documents; encoding/json ignores the case of names.
+type (
+	wireRoute  struct{ NextHop, DestinationPrefix string }
+	wireSubnet struct {
+		IPAddressPrefix string `json:"IpAddressPrefix"`
+		Policies        []Policy
+		Routes          []wireRoute
+	}
+	wireNetwork struct {
+		ID, Name string
+		Type     *string
+		Policies []Policy
+		Ipams    []struct{ Subnets []wireSubnet }
+	}
+	wireEndpoint struct {
+		ID, Name, MacAddress                     string
+		HostComputeNetwork, HostComputeNamespace string
+		Policies                                 []Policy
+		IPConfigurations                         []struct {
+			IPAddress    string `json:"IpAddress"`
+			PrefixLength int
+		} `json:"IpConfigurations"`
+		Routes []wireRoute
+		Flags  uint32
+	}
+	wireLoadBalancer struct {
+		ID, SourceVIP                      string
+		FrontendVIPs, HostComputeEndpoints []string
+		PortMappings                       []struct {
+			Protocol, Flags            uint32
+			InternalPort, ExternalPort uint16
+		}
+		Flags uint32
+	}
+	wireNamespace struct {
+		ID, Type    string
+		NamespaceID uint32 `json:"NamespaceId"`
+		Resources   []struct {
+			Type string
+			Data struct{ ID string }
+		}
+	}
+)
+
+const (
+	endpointRemote  = 1 // a flag of an endpoint
+	balancerDSR     = 1 // of a load balancer
+	portInternal    = 1 // of a port mapping
+	portLocalRouted = 2
+	portPreserveDIP = 8
+)
+
+func network(w wireNetwork, raw json.RawMessage) Network {
+	n := Network{ID: upper(w.ID), Name: w.Name, Type: "NAT", Policies: some(w.Policies), Raw: raw}
+	if w.Type != nil { // the service omits NAT, which is its value 0
+		n.Type = *w.Type
+	}
+	for _, ipam := range w.Ipams {
+		for _, s := range ipam.Subnets {
+			n.Subnets = append(n.Subnets, Subnet{Prefix: s.IPAddressPrefix, Gateway: gateway(s.Routes), Policies: some(s.Policies)})
+		}
+	}
+	return n
+}
+
+func endpoint(w wireEndpoint, raw json.RawMessage) Endpoint {
+	e := Endpoint{
+		ID: upper(w.ID), Name: w.Name, Network: upper(w.HostComputeNetwork), Namespace: nonZeroID(w.HostComputeNamespace),
+		MAC: w.MacAddress, Gateway: gateway(w.Routes), Remote: w.Flags&endpointRemote != 0, Policies: some(w.Policies), Raw: raw,
+	}
+	for _, a := range w.IPConfigurations {
+		e.Addresses = append(e.Addresses, Address{IP: a.IPAddress, PrefixLength: a.PrefixLength})
+	}
+	return e
+}
+
+func loadBalancer(w wireLoadBalancer, raw json.RawMessage) LoadBalancer {
+	l := LoadBalancer{
+		ID: upper(w.ID), VIPs: some(w.FrontendVIPs), SourceVIP: w.SourceVIP, DSR: w.Flags&balancerDSR != 0, Raw: raw,
+	}
+	for _, id := range w.HostComputeEndpoints {
+		l.Endpoints = append(l.Endpoints, upper(id))
+	}
+	for _, p := range w.PortMappings {
+		l.Ports = append(l.Ports, PortMapping{
+			Protocol: protocol(p.Protocol), External: p.ExternalPort, Internal: p.InternalPort,
+			Internally: p.Flags&portInternal != 0, LocalRouted: p.Flags&portLocalRouted != 0, PreserveDIP: p.Flags&portPreserveDIP != 0,
+		})
+	}
+	return l
+}
+
+func namespace(w wireNamespace, raw json.RawMessage) Namespace {
+	n := Namespace{ID: upper(w.ID), Number: w.NamespaceID, Type: w.Type, Raw: raw}
+	for _, r := range w.Resources {
+		switch r.Type {
+		case "Endpoint":
+			n.Endpoints = append(n.Endpoints, upper(r.Data.ID))
+		case "Container":
+			n.Containers = append(n.Containers, r.Data.ID)
+		}
+	}
+	return n
+}
+
+// some returns list, or nil if it is empty, as it is after decoding from JSON.
+func some[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func upper(id string) string { return strings.ToUpper(id) }
+
+// nonZeroID returns id in upper case, or "" for the all-zero GUID that HNS uses for
+// "none".
+func nonZeroID(id string) string {
+	if strings.Trim(id, "0-") == "" {
+		return ""
+	}
+	return upper(id)
+}
+
+// gateway returns the next hop of the default route, or "" if there is no such route.
+func gateway(routes []wireRoute) string {
+	for _, r := range routes {
+		if r.DestinationPrefix == "0.0.0.0/0" || r.DestinationPrefix == "::/0" {
+			return r.NextHop
+		}
+	}
+	return ""
+}
+
+func protocol(number uint32) string {
+	switch number {
+	case 1:
+		return "icmp"
+	case 6:
+		return "tcp"
+	case 17:
+		return "udp"
+	case 58:
+		return "icmpv6"
+	}
+	return strconv.Itoa(int(number))
+}
+
+// sort sorts the objects by the names, addresses and ports by which people search.
+func (s *State) sort() {
+	slices.SortFunc(s.Networks, func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Endpoints, func(a, b Endpoint) int { return cmp.Or(compareIPs(a.IP(), b.IP()), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.LoadBalancers, func(a, b LoadBalancer) int {
+		return cmp.Or(compareIPs(first(a.VIPs), first(b.VIPs)), comparePorts(a.Ports, b.Ports), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(s.Namespaces, func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID)) })
+}
+
+func first(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[0]
+}
+
+// compareIPs orders addresses; texts that are not addresses come first.
+func compareIPs(a, b string) int {
+	x, _ := netip.ParseAddr(a) // the zero address is before all others
+	y, _ := netip.ParseAddr(b)
+	return cmp.Or(x.Compare(y), cmp.Compare(a, b))
+}
+
+func comparePorts(a, b []PortMapping) int {
+	return slices.CompareFunc(a, b, func(x, y PortMapping) int {
+		return cmp.Or(cmp.Compare(x.External, y.External), cmp.Compare(x.Protocol, y.Protocol))
+	})
+}

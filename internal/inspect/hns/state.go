@@ -1,0 +1,129 @@
+// Package hns reads the networks, endpoints, load balancers and namespaces of a node's
+// Host Network Service (HNS), and finds the pods and Services to which they belong.
+//
+//   - state.go, read.go: the objects, and reading them from a node
+//   - policies.go: describes in words what policies do
+//   - known.go, pods.go, services.go: the owners of objects, from the container
+//     runtime and the cluster
+//   - look.go: the objects of a node with their owners
+//   - select.go, tables.go, report.go: select objects, and print them as tables and
+//     results
+//   - graph.go, dot.go, svg.go: draw them as a picture
+package hns
+
+import "encoding/json"
+
+// State is all objects of the Host Network Service of one node. Encoding it to JSON and
+// decoding it again gives an equal State.
+type State struct {
+	Networks      []Network      `json:"networks"`
+	Endpoints     []Endpoint     `json:"endpoints"`
+	LoadBalancers []LoadBalancer `json:"loadBalancers"`
+	Namespaces    []Namespace    `json:"namespaces"`
+}
+
+// All IDs below are in upper case, as hnsdiag prints them. Raw is the service's own
+// document.
+
+// Network is a network of a virtual switch.
+type Network struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Type     string          `json:"type"` // Overlay, L2Bridge, NAT, Transparent…
+	Subnets  []Subnet        `json:"subnets"`
+	Policies []Policy        `json:"policies"`
+	Raw      json.RawMessage `json:"raw"`
+}
+
+// Subnet is an address space of a network.
+type Subnet struct {
+	Prefix   string   `json:"prefix"`  // 192.168.15.128/26
+	Gateway  string   `json:"gateway"` // next hop of its default route
+	Policies []Policy `json:"policies"`
+}
+
+// Endpoint is a port of a network on this node, or on another one if it is remote.
+type Endpoint struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Network   string          `json:"network"`   // ID
+	Namespace string          `json:"namespace"` // ID
+	MAC       string          `json:"mac"`
+	Addresses []Address       `json:"addresses"`
+	Gateway   string          `json:"gateway"`
+	Remote    bool            `json:"remote"` // the endpoint is on another node
+	Policies  []Policy        `json:"policies"`
+	Raw       json.RawMessage `json:"raw"`
+}
+
+// Address is an address of an endpoint.
+type Address struct {
+	IP           string `json:"ip"`
+	PrefixLength int    `json:"prefixLength"`
+}
+
+// LoadBalancer distributes the traffic to its virtual addresses among endpoints. kube-proxy
+// creates one for each port of a Service. A load balancer without an address is for a node
+// port.
+type LoadBalancer struct {
+	ID        string          `json:"id"`
+	VIPs      []string        `json:"vips"`
+	SourceVIP string          `json:"sourceVIP"`
+	Ports     []PortMapping   `json:"ports"`
+	Endpoints []string        `json:"endpoints"` // IDs
+	DSR       bool            `json:"dsr"`       // endpoints answer the client directly
+	Raw       json.RawMessage `json:"raw"`
+}
+
+// PortMapping maps a port of the load balancer to a port of its endpoints.
+type PortMapping struct {
+	Protocol    string `json:"protocol"` // tcp, udp, or a number
+	External    uint16 `json:"external"`
+	Internal    uint16 `json:"internal"`
+	Internally  bool   `json:"internalLoadBalancer"`
+	LocalRouted bool   `json:"localRoutedVIP"` // the node itself may use it
+	PreserveDIP bool   `json:"preserveDIP"`
+}
+
+// Namespace is a network compartment, which the containers of a pod share.
+type Namespace struct {
+	ID         string          `json:"id"`
+	Number     uint32          `json:"number"`     // of the compartment
+	Type       string          `json:"type"`       // Host, HostDefault, Guest, GuestDefault
+	Endpoints  []string        `json:"endpoints"`  // IDs
+	Containers []string        `json:"containers"` // IDs of compute systems
+	Raw        json.RawMessage `json:"raw"`
+}
+
+// Policy is a rule of a network, a subnet or an endpoint.
+type Policy struct {
+	Type     string          `json:"type"`
+	Settings json.RawMessage `json:"settings"`
+}
+
+// Network returns the network with the ID, and whether there is one.
+func (s State) Network(id string) (Network, bool) {
+	return find(s.Networks, func(n Network) bool { return n.ID == id })
+}
+
+// Endpoint returns the endpoint with the ID, and whether there is one.
+func (s State) Endpoint(id string) (Endpoint, bool) {
+	return find(s.Endpoints, func(e Endpoint) bool { return e.ID == id })
+}
+
+func find[T any](all []T, is func(T) bool) (found T, ok bool) {
+	for _, one := range all {
+		if is(one) {
+			return one, true
+		}
+	}
+	return found, false
+}
+
+// IP returns the endpoint's first address, or "" if it has none.
+func (e Endpoint) IP() string {
+	if len(e.Addresses) == 0 {
+		return ""
+	}
+	return e.Addresses[0].IP
+}

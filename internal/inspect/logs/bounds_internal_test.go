@@ -1,0 +1,20 @@
+package logs
+
+import (
+	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// A node that reports another file for each piece does not use memory for each of them.
+func TestPlacesOfALyingNodeAreBounded(t *testing.T) {
+	s := &show{options: Options{Follow: true}, owners: map[fileID]string{}, places: map[fileID]*positions{}}
+	for i := range uint64(3 * maxFiles) {
+		if !s.owns(File{Path: `C:\a.log`}, &agentv1.TailPlace{Index: i + 1}) {
+			t.Fatalf("file %d is another's", i)
+		}
+	}
+	if len(s.owners) > maxFiles || len(s.places) > maxFiles || len(s.followed()) > 2*maxFiles {
+		t.Errorf("%d owners, %d places", len(s.owners), len(s.places))
+	}
+}

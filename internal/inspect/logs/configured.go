@@ -1,0 +1,147 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/servicelog"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// service returns a service's settings, or nil if there is no service of that name.
+func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConfig, error) {
+	reply, err := f.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+	if errors.Is(err, fault.ErrNoService) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of service %s: %w", name, err)
+	}
+	return reply.GetConfig(), nil
+}
+
+// ofService returns a service's logs: the files that it is configured to write, even if they
+// do not exist yet, and the usual files that exist.
+func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, error) {
+	config, err := f.service(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	configured, err := f.configured(ctx, name, config)
+	if err != nil {
+		return nil, err
+	}
+	var all []Found
+	for i, path := range append(configured, servicelog.Usual(name)...) {
+		if path = absolute(path); path == "" {
+			continue
+		}
+		found, err := f.glob(ctx, source, path)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 && i < len(configured) {
+			found = []Found{f.found(source, path)}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// configured returns the files to which the service is configured to log.
+func (f *finder) configured(ctx context.Context, name string, config *agentv1.ServiceConfig) ([]string, error) {
+	if config == nil {
+		return nil, nil
+	}
+	configured := servicelog.Configured(name, config.GetCommandLine())
+	args := commandline.Split(config.GetCommandLine())
+	if len(args) == 0 || !strings.EqualFold(base(args[0]), "nssm.exe") {
+		return configured, nil
+	}
+	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + name + `\Parameters`
+	for _, value := range []string{"AppStdout", "AppStderr"} {
+		reply, err := f.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: value})
+		if errors.Is(err, fault.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read nssm's settings for service %s: %w", name, err)
+		}
+		configured = append(configured, reply.GetString_())
+	}
+	return configured, nil
+}
+
+// pod returns the logs of namespace/name[/container], of all its restarts that kubelet
+// has kept.
+func (f *finder) pod(ctx context.Context, name string) ([]Found, error) {
+	folder, err := f.podFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.glob(ctx, "", podPattern(folder, name))
+	for i := range found {
+		found[i].Source = podSource(folder, found[i].Path)
+	}
+	return found, err
+}
+
+// podPattern returns the pattern of the logs of namespace/name[/container].
+func podPattern(folder, name string) string {
+	parts := strings.Split(name, "/")
+	container := "*"
+	if len(parts) > 2 {
+		container = parts[2]
+	}
+	return folder + `\` + parts[0] + "_" + parts[1] + `_*\` + container + `\*.log`
+}
+
+// podSource returns the source of a container's log, whose path is
+// C:\var\log\pods\NS_NAME_UID\CONTAINER\0.log, where no name contains an underscore. Any
+// other file below the folder has its path as its source.
+func podSource(folder, path string) string {
+	parts := strings.Split(path[len(folder)+1:], `\`)
+	pod := strings.Split(parts[0], "_")
+	if len(parts) != 3 || len(pod) != 3 {
+		return filePrefix + path
+	}
+	return podPrefix + pod[0] + "/" + pod[1] + "/" + parts[1]
+}
+
+// podFolder returns the folder of containers' logs in kubelet's configuration.
+func (f *finder) podFolder(ctx context.Context) (string, error) {
+	if f.podLogs != "" {
+		return f.podLogs, nil
+	}
+	f.podLogs = defaultPodLogs
+	config, err := f.service(ctx, "kubelet")
+	if err != nil || config == nil {
+		return f.podLogs, err
+	}
+	file := absolute(commandline.Flag(config.GetCommandLine(), "config"))
+	if file == "" {
+		return f.podLogs, nil
+	}
+	content, err := smallfile.Read(ctx, f.node, file)
+	if errors.Is(err, fault.ErrNotExist) {
+		return f.podLogs, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	var kubelet struct {
+		PodLogsDir string `json:"podLogsDir"`
+	}
+	// kubelet itself reports a configuration that cannot be parsed.
+	if yaml.Unmarshal(content, &kubelet) == nil && absolute(kubelet.PodLogsDir) != "" {
+		f.podLogs = absolute(kubelet.PodLogsDir)
+	}
+	return f.podLogs, nil
+}

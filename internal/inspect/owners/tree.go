@@ -1,0 +1,125 @@
+package owners
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// sample is the list of all processes at one moment.
+type sample struct {
+	taken     time.Time // by the node's clock
+	processes map[uint32]*agentv1.Process
+}
+
+func newSample(reply *agentv1.ListProcessesReply) sample {
+	s := sample{taken: reply.GetTaken().AsTime(), processes: map[uint32]*agentv1.Process{}}
+	for _, p := range reply.GetProcesses() {
+		s.processes[p.GetPid()] = p
+	}
+	return s
+}
+
+// has returns the entry of the process p in the sample, and whether there is one. It
+// compares start times too, since Windows reuses process IDs.
+func (s sample) has(p *agentv1.Process) (*agentv1.Process, bool) {
+	was, ok := s.processes[p.GetPid()]
+	return was, ok && was.GetStarted().AsTime().Equal(p.GetStarted().AsTime())
+}
+
+// tree is a sample with the children of each process.
+type tree struct {
+	sample
+	children map[uint32][]uint32
+}
+
+func newTree(s sample) tree {
+	t := tree{sample: s, children: map[uint32][]uint32{}}
+	for pid, p := range s.processes {
+		if parent, ok := t.parent(p); ok {
+			t.children[parent.GetPid()] = append(t.children[parent.GetPid()], pid)
+		}
+	}
+	for _, children := range t.children {
+		slices.Sort(children)
+	}
+	return t
+}
+
+// parent returns the parent of a process if it still runs. Windows keeps only the
+// parent's process id, and may give it to another process after the parent has exited.
+// That process is younger than the child, which no parent is.
+func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
+	parent, ok := t.processes[p.GetParentPid()]
+	if !ok || parent == p {
+		return nil, false
+	}
+	if parent.GetStarted() != nil && p.GetStarted() != nil && parent.GetStarted().AsTime().After(p.GetStarted().AsTime()) {
+		return nil, false
+	}
+	return parent, true
+}
+
+// below returns a process and all its descendants. It omits the descendants for which stop
+// returns true, and the descendants of these.
+func (t tree) below(pid uint32, stop func(uint32) bool) []uint32 {
+	all := []uint32{pid}
+	seen := map[uint32]bool{pid: true} // of two processes with the same start time, each may seem the other's parent
+	for i := 0; i < len(all); i++ {
+		for _, child := range t.children[all[i]] {
+			if !seen[child] && !stop(child) {
+				seen[child] = true
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// process returns the table's entry of a process; before is the sample at the beginning
+// of the window.
+func (t tree) process(pid uint32, before sample) Process {
+	p := t.processes[pid]
+	out := Process{
+		PID: pid, ParentPID: p.GetParentPid(), Name: p.GetName(), Image: p.GetImage(),
+		CPUSeconds: p.GetCpu().AsDuration().Seconds(), MemoryBytes: p.GetMemoryBytes(),
+		Handles: p.GetHandles(), Threads: p.GetThreads(), Session: p.GetSession(), CommandLine: p.GetCommandLine(),
+	}
+	if p.GetStarted() != nil {
+		started := p.GetStarted().AsTime()
+		out.Started, out.UptimeSeconds = &started, max(0, t.taken.Sub(started).Seconds())
+	}
+	if was, ok := before.has(p); ok && t.taken.After(before.taken) {
+		used := p.GetCpu().AsDuration() - was.GetCpu().AsDuration()
+		cores := max(0, used.Seconds()/t.taken.Sub(before.taken).Seconds())
+		out.Cores = &cores
+	}
+	return out
+}
+
+// list returns the table's entries of processes, the oldest first.
+func (t tree) list(pids []uint32, before sample) []Process {
+	all := make([]Process, 0, len(pids))
+	for _, pid := range pids {
+		all = append(all, t.process(pid, before))
+	}
+	slices.SortStableFunc(all, func(a, b Process) int {
+		return cmp.Or(compareTimes(a.Started, b.Started), cmp.Compare(a.PID, b.PID))
+	})
+	return all
+}
+
+// compareTimes orders times; an unknown time comes first.
+func compareTimes(a, b *time.Time) int {
+	switch {
+	case a != nil && b != nil:
+		return a.Compare(*b)
+	case a != nil:
+		return 1
+	case b != nil:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,145 @@
+// Package poll asks sources of statistics at an interval, for one caller or for several
+// simultaneous callers, and passes their answers on as readings.
+package poll
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/inspect/stats"
+)
+
+// patience is the maximum time for an answer. If the interval is longer, the interval is the
+// maximum.
+const patience = 10 * time.Second
+
+// Asker is a source of statistics on one node. It is safe for concurrent use.
+type Asker interface {
+	Source() stats.Source
+	// Ask returns the current samples, and the node's cores (0: not known).
+	Ask(ctx context.Context) ([]stats.Sample, float64, error)
+}
+
+// Options select the sources of a watch, its interval and its length.
+type Options struct {
+	Node     string
+	Askers   []Asker
+	Interval time.Duration
+	For      time.Duration // 0: until the context ends
+	// Callers is the number of additional callers that ask at the same moments as the
+	// first one.
+	Callers int
+	// Keep reports whether to keep the samples of a container; nil: keep all samples.
+	Keep func(stats.Container) bool
+}
+
+// UnansweredError is returned if a source does not answer the first request. Run does not
+// retry, since later requests would fail for the same reason.
+type UnansweredError struct {
+	Source stats.Source
+	Err    error
+}
+
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("ask %s for statistics: %v", e.Source, e.Err)
+}
+
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// Run watches until the time is over or ctx ends, neither of which is an error. It calls
+// each with every reading, one at a time; the readings of one source and caller are in the
+// order of the requests. If each returns an error, Run ends and returns it.
+func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
+	if err := o.first(ctx, each); err != nil || ctx.Err() != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if o.For > 0 {
+		timer := time.AfterFunc(o.For, func() { stop(nil) })
+		defer timer.Stop()
+	}
+	var mu sync.Mutex
+	var failed error
+	var callers sync.WaitGroup
+	for _, asker := range o.Askers {
+		for caller := range o.Callers + 1 {
+			callers.Go(func() {
+				o.repeat(ctx, asker, caller, func(r stats.Reading) {
+					mu.Lock()
+					defer mu.Unlock()
+					if failed != nil {
+						return
+					}
+					if failed = each(r); failed != nil {
+						stop(failed)
+					}
+				})
+			})
+		}
+	}
+	callers.Wait()
+	return failed
+}
+
+// first asks every source once, and returns an *UnansweredError if one does not answer.
+func (o Options) first(ctx context.Context, each func(stats.Reading) error) error {
+	for _, asker := range o.Askers {
+		reading, err := o.ask(ctx, asker, 0)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return &UnansweredError{asker.Source(), err}
+		}
+		if err := each(reading); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat asks at every tick. If an answer takes longer than a tick, repeat skips the ticks
+// that it missed.
+func (o Options) repeat(ctx context.Context, asker Asker, caller int, give func(stats.Reading)) {
+	ticker := time.NewTicker(o.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		reading, err := o.ask(ctx, asker, caller)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			reading.Err = err.Error()
+		}
+		give(reading)
+	}
+}
+
+func (o Options) ask(ctx context.Context, asker Asker, caller int) (stats.Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(patience, o.Interval))
+	defer cancel()
+	began := time.Now()
+	samples, cores, err := asker.Ask(ctx)
+	received := time.Now()
+	reading := stats.Reading{
+		Node: o.Node, Source: asker.Source(), Caller: caller, Received: received, Latency: received.Sub(began), Cores: cores,
+	}
+	if err != nil {
+		return reading, err
+	}
+	for _, s := range samples {
+		s.Container.Node = o.Node
+		if o.Keep == nil || o.Keep(s.Container) {
+			reading.Samples = append(reading.Samples, s)
+		}
+	}
+	return reading, nil
+}

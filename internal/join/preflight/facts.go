@@ -1,0 +1,176 @@
+package preflight
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// facts are the inputs of all checks.
+type facts struct {
+	spec      v1alpha1.Kubernetes
+	own       Own
+	mayReboot bool
+	kubelet   string // version of the program; empty: unknown
+	kubeadm   string
+	node      *nodeFacts    // nil: not looked at
+	cluster   *clusterFacts // nil: not looked at
+}
+
+// known is a fact, or the reason why it is unknown.
+type known[T any] struct {
+	value T
+	err   error
+}
+
+func learn[T any](value T, err error) known[T] { return known[T]{value, err} }
+
+type nodeFacts struct {
+	machine platform.Facts
+	clock   Clock         // the node's, relative to this machine's
+	name    known[string] // node.ObjectName
+
+	features  known[map[string]platform.FeatureState] // those that this Windows has
+	services  known[map[string]Service]               // by lower-case name
+	processes known[map[uint32]platform.Process]
+	listeners known[[]Listener]
+	files     known[[]string] // those of leftovers() that exist
+	defender  known[Defender]
+
+	changeable known[[]Changeable]
+
+	runtime known[string] // the runtime that answers CRI on containerd's pipe; ErrNotExist: none
+	uuid    string        // of the machine, as kubelet reports it; empty: unknown
+	targets []reached
+}
+
+// Clock is how far a clock is ahead of this machine's, with the uncertainty.
+type Clock struct {
+	Ahead, GiveOrTake time.Duration
+}
+
+// Service is a Windows service. Fields other than its name, state and process are only
+// known for the requested services.
+type Service struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // platform.ServiceState
+	PID   uint32 `json:"pid,omitempty"`
+
+	CommandLine string `json:"commandLine,omitempty"`
+	StartType   string `json:"startType,omitempty"` // platform.StartType
+	// ExitCode is the Win32 error of the last stop, or the service's own.
+	ExitCode     uint32   `json:"exitCode,omitempty"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	// Restarts is how often in a row Windows restarts the service after its process has
+	// died; nil: the machine does not report it.
+	Restarts *int `json:"restarts,omitempty"`
+}
+
+// Running reports whether the service runs, or is about to.
+func (s Service) Running() bool { return s.State != "" && s.State != string(platform.Stopped) }
+
+// Listener is a TCP port that a process listens on.
+type Listener struct {
+	Address string `json:"address"` // 0.0.0.0:10250
+	Port    uint16 `json:"port"`
+	PID     uint32 `json:"pid,omitempty"`
+	Process string `json:"process,omitempty"` // kubelet.exe
+	Image   string `json:"image,omitempty"`
+}
+
+// Defender is Microsoft Defender's real-time protection.
+type Defender struct {
+	Protects   bool     `json:"protects"`
+	Exclusions []string `json:"exclusions,omitempty"` // paths and processes
+}
+
+// target is an address of the API server that the node has to reach.
+type target struct {
+	what    string // the address's purpose
+	address string // host:port
+	planned string // the address that the hosts file will have for it; empty: none
+}
+
+// reached is the result of the node's connection to a target.
+type reached struct {
+	target
+	addresses known[[]string] // of the name; unset if none has to be resolved
+	reach     known[platform.Reach]
+}
+
+func (t target) host() string {
+	name, _, _ := net.SplitHostPort(t.address)
+	return name
+}
+
+type clusterFacts struct {
+	server        string // URL
+	version       known[string]
+	clock         known[Clock]
+	missing       known[[]cluster.Permission]
+	info          known[cluster.ClusterInfo]
+	kubeletConfig known[cluster.KubeletConfig]
+	cni           known[cluster.CNI]
+	namesake      known[cluster.Node]
+}
+
+// nodeName returns the name that the Node object will have; "" if it cannot be known without
+// the node.
+func (f *facts) nodeName() string {
+	if f.node == nil {
+		return f.spec.Join.NodeName
+	}
+	return f.node.name.value
+}
+
+// targets returns the addresses of the API server that the node must reach: the configured
+// one, and the one in cluster-info, which kubeadm and kubelet use afterwards.
+func (f *facts) targets() []target {
+	var all []target
+	add := func(what, address string) {
+		if address == "" || len(all) > 0 && all[0].address == address {
+			return
+		}
+		t := target{what: what, address: address}
+		if alias := f.spec.Join.ControlPlaneAlias; alias != nil && strings.EqualFold(alias.Name, t.host()) {
+			t.planned = alias.IP
+		}
+		all = append(all, t)
+	}
+	if endpoint := f.spec.Join.ControlPlaneEndpoint; endpoint != "" {
+		add("spec.kubernetes.join.controlPlaneEndpoint", withPort(endpoint))
+	} else if f.cluster != nil {
+		add("the kubeconfig's server", address(f.cluster.server))
+	}
+	if f.cluster != nil {
+		add("the server in ConfigMap kube-public/cluster-info", address(f.cluster.info.value.Server))
+	}
+	return all
+}
+
+// withPort adds kubeadm's default port to an endpoint without one.
+func withPort(endpoint string) string {
+	if _, _, err := net.SplitHostPort(endpoint); err == nil {
+		return endpoint
+	}
+	return net.JoinHostPort(strings.Trim(endpoint, "[]"), "6443")
+}
+
+// address returns the host:port of a URL; "" if it is not a URL.
+func address(server string) string {
+	if server == "" {
+		return ""
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" {
+		return withPort(server)
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+}

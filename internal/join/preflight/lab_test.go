@@ -1,0 +1,68 @@
+package preflight_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+)
+
+// A real control plane as kubeadm makes it, without any object of a pod network.
+func TestARealControlPlane(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	binaries, err := controlplane.DefaultBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: t.TempDir()})
+	if errors.Is(err, controlplane.ErrNotHere) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := lab.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	if p.input.Cluster, err = cluster.Open(cluster.Options{Kubeconfig: lab.Kubeconfig()}); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		r := p.run(t)
+		var got []string
+		for _, problem := range r.Problems {
+			got = append(got, problem.Check+" "+string(problem.Severity))
+		}
+		if !slices.Equal(got, want) || len(r.Skipped) > 0 {
+			t.Errorf("found %+v, skipped %+v, want %q", r.Problems, r.Skipped, want)
+		}
+	}
+	expect("pod-network warning", "kube-proxy warning")
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
+	if _, err := p.input.Cluster.Clientset().CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.input.Cluster.Clientset().CoreV1().ConfigMaps("kube-public").Delete(t.Context(), "cluster-info", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.input.Spec.Version = "1.32.0"
+	expect("version-skew error", "cluster-info error", "node-name warning", "pod-network warning", "kube-proxy warning")
+	if r := p.run(t); r.Count(preflight.Error) != 2 {
+		t.Errorf("%+v", r.Problems)
+	}
+}

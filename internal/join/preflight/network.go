@@ -1,0 +1,141 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+func needCNI(f *facts) error { return f.unlessUnreachable(f.cluster.cni.err) }
+
+// The pod network is checked last and only causes warnings: a node joins without one, but
+// does not become Ready.
+
+func lookAtPodNetwork(f *facts) []Problem {
+	cni := f.cluster.cni.value
+	if cni.Calico != nil || cni.Flannel != nil || cni.Antrea != nil {
+		return nil
+	}
+	if is := f.cluster.namesake.value; f.own.Joined && is.Ready && !f.isOther(is) {
+		return nil // it may have one that swdt does not know
+	}
+	return []Problem{{
+		Severity: Warning, What: "no pod network that supports Windows was found: the node will not become Ready",
+		Remedy: "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
+	}}
+}
+
+// found collects warnings about the pod network.
+type found []Problem
+
+func (f *found) warn(what, evidence, remedy string) {
+	*f = append(*f, Problem{Severity: Warning, What: what, Evidence: evidence, Remedy: remedy})
+}
+
+// https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/
+func lookAtCalico(f *facts) []Problem {
+	c := f.cluster.cni.value.Calico
+	if c == nil {
+		return nil
+	}
+	var problems found
+	installation := func(patch string) string {
+		return remedy.KubectlCommand("patch", "installation", "default", "--type", "merge", "-p", `{"spec":`+patch+`}`)
+	}
+	switch {
+	case !c.Operator:
+		if len(c.WindowsDaemonSets) == 0 {
+			problems.warn("Calico does not run on Windows nodes: pods there get no network", "it was not installed by its operator, and has no DaemonSet for Windows",
+				"install Calico by its operator, with windowsDataplane HNS")
+		}
+	case c.WindowsDataplane != "HNS":
+		problems.warn("Calico does not run on Windows nodes: pods there get no network", "calicoNetwork.windowsDataplane is "+orUnset(c.WindowsDataplane),
+			installation(`{"calicoNetwork":{"windowsDataplane":"HNS"}}`))
+	}
+	if c.Operator && c.BGP != "Disabled" {
+		problems.warn("Calico uses BGP, which its operator does not do on Windows: pods there are not reached", "calicoNetwork.bgp is "+orUnset(c.BGP),
+			installation(`{"calicoNetwork":{"bgp":"Disabled"}}`)+", with a VXLAN pool")
+	}
+	if c.Operator && len(c.ServiceCIDRs) == 0 {
+		problems.warn("Calico on Windows is not told the addresses of services: they are not reached from pods there", "serviceCIDRs is not set",
+			installation(`{"serviceCIDRs":["10.96.0.0/12"]}`)+", with the cluster's own")
+	}
+	if c.Operator && !c.ServicesEndpoint {
+		problems.warn("Calico on Windows is not told where the API server is, and does not start", "there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
+			"make it, with KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
+	}
+	if !c.StrictAffinity {
+		problems.warn("Calico lends addresses of one node to another, which Windows cannot do: pods there are not reached", "IPAM's strictAffinity is off",
+			remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p", `{"spec":{"strictAffinity":true}}`))
+	}
+	for _, pool := range c.Pools {
+		if pool.IPIP != "" && pool.IPIP != "Never" {
+			problems.warn("Calico's pool "+pool.Name+" uses IP in IP, which Windows does not know", fmt.Sprintf("%s, ipipMode %s", pool.CIDR, pool.IPIP),
+				"use VXLAN for that pool")
+		}
+	}
+	return problems
+}
+
+// https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan
+func lookAtFlannel(f *facts) []Problem {
+	const (
+		windowsVNI, windowsPort = 4096, 4789
+		config                  = "edit net-conf.json in ConfigMap kube-flannel-cfg"
+	)
+	c := f.cluster.cni.value.Flannel
+	if c == nil {
+		return nil
+	}
+	var problems found
+	switch strings.ToLower(c.Backend) {
+	case "vxlan":
+		if c.VNI != windowsVNI {
+			problems.warn("flannel's VXLAN has a number that Windows does not take: pods there are not reached", fmt.Sprintf("VNI is %d", c.VNI),
+				fmt.Sprintf("%s: \"VNI\": %d, and restart flannel everywhere", config, windowsVNI))
+		}
+		if c.Port != windowsPort {
+			problems.warn("flannel's VXLAN has a port that Windows does not take: pods there are not reached", fmt.Sprintf("Port is %d", c.Port),
+				fmt.Sprintf("%s: \"Port\": %d, and restart flannel everywhere", config, windowsPort))
+		}
+	case "host-gw":
+	default:
+		problems.warn("flannel's backend does not exist on Windows: pods there get no network", "Backend.Type is "+orUnset(c.Backend), config+": \"Type\": \"vxlan\"")
+	}
+	if len(c.WindowsDaemonSets) == 0 {
+		problems.warn("flannel does not run on Windows nodes: pods there get no network", "it has no DaemonSet for Windows",
+			"apply flannel's manifest of kubernetes-sigs/sig-windows-tools (hostprocess/flannel)")
+	}
+	return problems
+}
+
+func lookAtAntrea(f *facts) []Problem {
+	c := f.cluster.cni.value.Antrea
+	if c == nil || len(c.WindowsDaemonSets) > 0 {
+		return nil
+	}
+	return []Problem{{
+		Severity: Warning, What: "Antrea does not run on Windows nodes: pods there get no network", Evidence: "it has no DaemonSet for Windows",
+		Remedy: "apply antrea-windows.yml of the same release",
+	}}
+}
+
+// lookAtKubeProxy reports nothing with Antrea, which replaces kube-proxy.
+func lookAtKubeProxy(f *facts) []Problem {
+	cni := f.cluster.cni.value
+	if len(cni.KubeProxyWindows) > 0 || cni.Antrea != nil {
+		return nil
+	}
+	return []Problem{{
+		Severity: Warning, What: "kube-proxy does not run on Windows nodes: services are not reached from pods there", Evidence: "there is no DaemonSet of it for Windows",
+		Remedy: "apply kube-proxy's manifest of kubernetes-sigs/sig-windows-tools (hostprocess)",
+	}}
+}
+
+func orUnset(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}

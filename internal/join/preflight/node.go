@@ -1,0 +1,282 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// reachTimeout bounds the node's connection to the API server, and resolveTimeout the
+// look-up of its name: Windows also asks other hosts for a name that DNS does not know.
+const reachTimeout, resolveTimeout = 5 * time.Second, 20 * time.Second
+
+// Looker gathers facts from a node, for this package's checks and for other packages.
+type Looker struct{ *node.Node }
+
+// gatherNode gathers the node's facts. If a fact cannot be gathered, it is unknown. Only
+// the loss of the node, the end of ctx, and the failure of the request for the machine's
+// own facts are errors.
+func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, error) {
+	l := Looker{in.Node}
+	f := &nodeFacts{targets: make([]reached, len(targets))}
+	group, all := errgroup.WithContext(ctx)
+	look := func(at func(context.Context) error) {
+		group.Go(func() error { return Fatal(all, at(all)) })
+	}
+	look(func(ctx context.Context) (err error) {
+		f.machine, f.clock, err = l.Machine(ctx)
+		if err != nil { // without these no check can run
+			err = &noFactsError{err}
+		}
+		return err
+	})
+	look(func(ctx context.Context) error {
+		f.name = learn(in.Node.ObjectName(ctx, in.Spec.Join))
+		return f.name.err
+	})
+	look(func(ctx context.Context) error {
+		f.features = learn(l.Features(ctx, wantedFeatures(in.Spec)...))
+		return f.features.err
+	})
+	look(func(ctx context.Context) error {
+		f.services = learn(l.Services(ctx, servicesThatMatter()...))
+		return f.services.err
+	})
+	look(func(ctx context.Context) error { f.processes = learn(l.processes(ctx)); return f.processes.err })
+	look(func(ctx context.Context) error { f.listeners = learn(l.Listeners(ctx)); return f.listeners.err })
+	look(func(ctx context.Context) error { f.files = learn(l.Existing(ctx, leftovers()...)); return f.files.err })
+	look(func(ctx context.Context) error {
+		f.changeable = learn(l.Changeable(ctx, programsOf(in.Spec)...))
+		return f.changeable.err
+	})
+	look(func(ctx context.Context) error { f.defender = learn(l.Defender(ctx)); return f.defender.err })
+	look(func(ctx context.Context) error { f.runtime = learn(l.Runtime(ctx)); return f.runtime.err })
+	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })
+	for i, t := range targets {
+		look(func(ctx context.Context) error {
+			f.targets[i] = l.reach(ctx, t)
+			return errors.Join(f.targets[i].addresses.err, f.targets[i].reach.err)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// noFactsError is the failure of the one call without which no check can run.
+type noFactsError struct{ err error }
+
+func (e *noFactsError) Error() string { return e.err.Error() }
+func (e *noFactsError) Unwrap() error { return e.err }
+
+// Fatal returns err if it ends the gathering: the node is lost, or ctx has ended.
+func Fatal(ctx context.Context, err error) error {
+	var lost *node.LostError
+	var noFacts *noFactsError
+	if ctx.Err() != nil || errors.As(err, &lost) || errors.As(err, &noFacts) {
+		return err
+	}
+	return nil
+}
+
+// Machine returns the machine's own facts, and its clock.
+func (l Looker) Machine(ctx context.Context) (platform.Facts, Clock, error) {
+	sent := time.Now()
+	r, err := l.Node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return platform.Facts{}, Clock{}, err
+	}
+	trip := time.Since(sent)
+	facts := platform.Facts{
+		Hostname: r.GetHostname(), Product: r.GetProduct(), Build: r.GetBuild(), Architecture: r.GetArchitecture(),
+		Memory: r.GetMemoryBytes(), MemoryFree: r.GetMemoryFreeBytes(), SystemDrive: r.GetSystemDrive(),
+		DiskFree: r.GetDiskFreeBytes(), PendingReboot: r.GetPendingReboot(), Elevated: r.GetElevated(),
+		Simulated: r.GetSimulated(), Time: r.GetTime().AsTime(), Virtualization: r.GetVirtualization(),
+	}
+	return facts, Clock{Ahead: facts.Time.Sub(sent.Add(trip / 2)), GiveOrTake: trip / 2}, nil
+}
+
+// wantedFeatures returns only the needed features: on Windows, each takes seconds.
+func wantedFeatures(spec v1alpha1.Kubernetes) []string {
+	if wantsHyperV(spec) {
+		return []string{containersFeature, hyperVFeature}
+	}
+	return []string{containersFeature}
+}
+
+// Features returns the states of the named features, without those that this Windows does
+// not have.
+func (l Looker) Features(ctx context.Context, names ...string) (map[string]platform.FeatureState, error) {
+	states := map[string]platform.FeatureState{}
+	for _, name := range names {
+		reply, err := l.Node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
+		switch {
+		case errors.Is(err, fault.ErrNotExist):
+		case err != nil:
+			return nil, err
+		default:
+			states[name] = platform.FeatureState(reply.GetFeatures()[0].GetState())
+		}
+	}
+	return states, nil
+}
+
+// Services returns all services by their name in lower case; those in matter, also in lower
+// case, have all fields.
+func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Service, error) {
+	reply, err := l.Node.Services.List(ctx, &agentv1.ListServicesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Service{}
+	for _, s := range reply.GetServices() {
+		all[strings.ToLower(s.GetName())] = Service{
+			Name: s.GetName(), State: s.GetState(), PID: s.GetPid(), ExitCode: cmp.Or(s.GetSpecificExitCode(), s.GetExitCode()),
+		}
+	}
+	for _, name := range matter {
+		s, ok := all[name]
+		if !ok {
+			continue
+		}
+		got, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+		if errors.Is(err, fault.ErrNoService) { // deleted since
+			delete(all, name)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[name] = s.with(got.GetConfig())
+	}
+	return all, nil
+}
+
+func (s Service) with(config *agentv1.ServiceConfig) Service {
+	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), config.GetStartType(), config.GetDependencies()
+	if recovery := config.GetRecovery(); recovery != nil {
+		restarts := len(recovery.GetRestarts())
+		s.Restarts = &restarts
+	}
+	return s
+}
+
+func (l Looker) processes(ctx context.Context) (map[uint32]platform.Process, error) {
+	reply, err := l.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+	all := map[uint32]platform.Process{}
+	for _, p := range reply.GetProcesses() {
+		all[p.GetPid()] = platform.Process{PID: p.GetPid(), ParentPID: p.GetParentPid(), Name: p.GetName(), Image: p.GetImage()}
+	}
+	return all, err
+}
+
+// Listeners returns all TCP ports on which a process listens.
+func (l Looker) Listeners(ctx context.Context) (all []Listener, err error) {
+	reply, err := l.Network.Listeners(ctx, &agentv1.ListenersRequest{})
+	for _, at := range reply.GetListeners() {
+		all = append(all, Listener{
+			Address: at.GetAddress(), Port: uint16(at.GetPort()), PID: at.GetPid(), Process: at.GetProcess(), Image: at.GetImage(),
+		})
+	}
+	return all, err
+}
+
+// Existing returns the paths that exist on the node.
+func (l Looker) Existing(ctx context.Context, paths ...string) (found []string, err error) {
+	for _, path := range paths {
+		_, err := l.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+		switch {
+		case errors.Is(err, fault.ErrNotExist):
+		case err != nil:
+			return nil, err
+		default:
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}
+
+// Runtime returns the container runtime that answers on containerd's pipe.
+func (l Looker) Runtime(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	reply, err := l.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
+	if err != nil {
+		return "", err
+	}
+	return reply.GetRuntimeName() + " " + reply.GetRuntimeVersion(), nil
+}
+
+func (l Looker) reach(ctx context.Context, t target) reached {
+	r := reached{target: t}
+	address := t.address
+	if _, err := netip.ParseAddr(t.host()); err != nil && t.planned == "" {
+		resolving, cancel := context.WithTimeout(ctx, resolveTimeout)
+		defer cancel()
+		reply, err := l.Network.Resolve(resolving, &agentv1.ResolveRequest{Name: t.host()})
+		if r.addresses = learn(reply.GetAddresses(), err); err != nil {
+			return r
+		}
+	}
+	if t.planned != "" {
+		_, port, _ := net.SplitHostPort(t.address)
+		address = net.JoinHostPort(t.planned, port)
+	}
+	reply, err := l.Network.Reach(ctx, &agentv1.ReachRequest{Address: address, Timeout: durationpb.New(reachTimeout)})
+	if err != nil {
+		r.reach.err = fmt.Errorf("let the node connect to %s: %w", address, err)
+		return r
+	}
+	r.reach.value = platform.Reach{
+		Outcome: platform.ReachOutcome(reply.GetOutcome()), Address: reply.GetConnected(),
+		Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
+	}
+	return r
+}
+
+// Defender reads what Get-MpPreference would print from the registry, which has its settings
+// and its policies.
+func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
+	status, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "WinDefend"})
+	if errors.Is(err, fault.ErrNoService) {
+		return Defender{}, nil
+	}
+	if err != nil {
+		return Defender{}, err
+	}
+	d.Protects = status.GetStatus().GetState() == string(platform.Running)
+	for _, key := range []string{
+		`HKLM\SOFTWARE\Microsoft\Windows Defender`, `HKLM\SOFTWARE\Policies\Microsoft\Windows Defender`,
+	} {
+		off, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key + `\Real-Time Protection`, Name: "DisableRealtimeMonitoring"})
+		if err != nil && !errors.Is(err, fault.ErrNotExist) {
+			return Defender{}, err
+		}
+		d.Protects = d.Protects && off.GetInteger() == 0
+		for _, kind := range []string{"Paths", "Processes"} {
+			list, err := l.Registry.List(ctx, &agentv1.RegistryListRequest{Key: key + `\Exclusions\` + kind})
+			if err != nil && !errors.Is(err, fault.ErrNotExist) {
+				return Defender{}, err
+			}
+			for _, value := range list.GetValues() {
+				d.Exclusions = append(d.Exclusions, value.GetName())
+			}
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,182 @@
+// Package preflight inspects a Windows machine and the cluster that it is to join, without
+// changing either, and reports everything that would make `swdt join` fail: all at once,
+// each problem with a remedy.
+//
+// A run gathers the facts (node.go, cluster.go), each of which may be unknown, and then runs
+// every check on them. A check (checks.go; machine.go, kubelet.go, leftovers.go,
+// runtimes.go, reach.go, access.go, versions.go, network.go) is a function of facts that
+// makes no requests.
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Where is the side (node or cluster) that has a problem.
+type Where = finding.Where
+
+const (
+	OnNode    = finding.OnNode
+	OnCluster = finding.OnCluster
+)
+
+// Severity is the severity of a problem.
+type Severity = finding.Severity
+
+const (
+	Error   = finding.Error   // the join would fail
+	Warning = finding.Warning // the join may succeed; something else will not work
+	Info    = finding.Info    // worth knowing
+)
+
+// Problem is one finding of a check.
+type Problem = finding.Problem
+
+// Input selects what to check.
+type Input struct {
+	// Node is connected. nil: check the cluster only.
+	Node *node.Node
+	// Cluster is the one to join. nil: check the node only.
+	Cluster *cluster.Cluster
+	Spec    v1alpha1.Kubernetes
+	// Kubelet and Kubeadm are the versions of the programs, if they are known already.
+	// Default: Spec.Version.
+	Kubelet, Kubeadm string
+	// Own lists what an earlier run of swdt put on the node.
+	Own Own
+	// MayReboot allows the join to reboot the node.
+	MayReboot bool
+}
+
+// Own lists what swdt put on the node, so that the checks do not report it as remains of
+// other programs.
+type Own struct {
+	Joined   bool     // swdt has made it a node of a cluster, or has begun to
+	Files    []string // paths
+	Services []string // names
+	// Authorities are the CAs of the cluster that it is a node of, sha256:…; none
+	// until kubelet has its credentials.
+	Authorities []string
+}
+
+// Report is the result of the checks.
+type Report struct {
+	NodeName string    `json:"nodeName"` // the Node object's
+	Windows  string    `json:"windows"`  // ltsc2022; "" if it is not a known one
+	Checks   []string  `json:"checks"`   // the checks that were made
+	Skipped  []Skipped `json:"skipped"`
+	Problems []Problem `json:"problems"` // errors first
+}
+
+// Skipped is a check that could not be made.
+type Skipped struct {
+	Check string `json:"check"`
+	Why   string `json:"why"`
+}
+
+// Failed reports whether there is an error among the problems.
+func (r Report) Failed() bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Severity == Error })
+}
+
+// Count returns the number of problems of a severity.
+func (r Report) Count(s Severity) (n int) {
+	for _, p := range r.Problems {
+		if p.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Run makes all checks that the input allows. Its error reports that the facts could not be
+// gathered at all: the node was lost, or ctx has ended.
+func Run(ctx context.Context, in Input) (Report, error) {
+	f := facts{
+		spec: in.Spec, own: in.Own, mayReboot: in.MayReboot,
+		kubelet: cmp.Or(in.Kubelet, in.Spec.Version), kubeadm: cmp.Or(in.Kubeadm, in.Spec.Version),
+	}
+	// The cluster first: it determines the addresses that the node must reach.
+	if in.Cluster != nil {
+		c, err := gatherCluster(ctx, in)
+		if err != nil {
+			return Report{}, fmt.Errorf("look at the cluster: %w", err)
+		}
+		f.cluster = c
+	}
+	if in.Node != nil {
+		n, err := gatherNode(ctx, in, f.targets())
+		if err != nil {
+			return Report{}, fmt.Errorf("look at the node: %w", err)
+		}
+		f.node = n
+	}
+	if f.cluster != nil {
+		if err := gatherNamesake(ctx, in, &f); err != nil {
+			return Report{}, fmt.Errorf("look at the cluster: %w", err)
+		}
+	}
+	return f.report(in.Spec.Join.IgnorePreflightErrors), nil
+}
+
+// report runs every applicable check on the facts.
+func (f *facts) report(ignore []string) Report {
+	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []Problem{}}
+	told := map[string]bool{}
+	for _, c := range Checks() {
+		if c.Where == OnNode && f.node == nil || c.Where == OnCluster && f.cluster == nil {
+			continue
+		}
+		if err := c.unknown(f); err != nil {
+			r.Skipped = append(r.Skipped, Skipped{c.ID, err.Error()})
+			// Several checks may need the same fact: its failure is reported once.
+			if p, worth := c.untold(err); worth && !told[p.Evidence] {
+				told[p.Evidence] = true
+				r.Problems = append(r.Problems, p)
+			}
+			continue
+		}
+		r.Checks = append(r.Checks, c.ID)
+		for _, p := range c.look(f) {
+			p.Check, p.Where = c.ID, c.Where
+			r.Problems = append(r.Problems, unlessIgnored(p, ignore))
+		}
+	}
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Severity.Compare(b.Severity) })
+	return r
+}
+
+// untold returns the problem that a check could not be made. The result is false if the
+// machine cannot supply the fact at all, or if another check reports the cause.
+func (c Check) untold(err error) (Problem, bool) {
+	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, errSaid) {
+		return Problem{}, false
+	}
+	return Problem{
+		Check: c.ID, Where: c.Where, Severity: Warning,
+		What: "could not look at " + c.Looks, Evidence: err.Error(),
+	}, true
+}
+
+// unlessIgnored makes an error a warning if the node file ignores the check. Names of checks
+// are compared without case, as in kubeadm.
+func unlessIgnored(p Problem, ignore []string) Problem {
+	wanted := slices.ContainsFunc(ignore, func(id string) bool {
+		return strings.EqualFold(id, "all") || strings.EqualFold(id, p.Check)
+	})
+	if wanted && p.Severity == Error {
+		p.Severity, p.Ignored = Warning, true
+	}
+	return p
+}

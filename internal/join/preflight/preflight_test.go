@@ -1,0 +1,388 @@
+package preflight_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	fakecluster "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const calico = `
+apiVersion: operator.tigera.io/v1
+kind: Installation
+metadata: {name: default}
+spec:
+  serviceCIDRs: [10.96.0.0/12]
+  calicoNetwork: {bgp: Disabled, windowsDataplane: HNS}
+---
+apiVersion: projectcalico.org/v3
+kind: IPAMConfiguration
+metadata: {name: default}
+spec: {strictAffinity: true}
+---
+apiVersion: crd.projectcalico.org/v1
+kind: IPPool
+metadata: {name: default-ipv4-ippool}
+spec: {cidr: 192.168.0.0/16, vxlanMode: Always, ipipMode: Never}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kubernetes-services-endpoint, namespace: tigera-operator}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: kube-proxy-windows, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: kube-proxy}}
+  template:
+    metadata: {labels: {app: kube-proxy}}
+    spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
+`
+
+// pair is a machine and a cluster that it can join.
+type pair struct {
+	node    *nodetest.Node
+	cluster *fakecluster.Cluster
+	input   preflight.Input
+}
+
+func newPair(t *testing.T, preset simulated.Preset) *pair {
+	t.Helper()
+	p := &pair{node: nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: preset})}
+	c, err := fakecluster.Start(fakecluster.Options{Names: []string{"cp.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	p.cluster = c
+	for _, r := range fakecluster.Calico() {
+		c.AddResource(r)
+	}
+	p.plant(t, calico)
+	p.open(t, "")
+	p.input.Node = p.node.Node
+	p.input.Spec = v1alpha1.Kubernetes{Version: "v1.36.3"}
+	return p
+}
+
+func (p *pair) plant(t *testing.T, manifests string) {
+	t.Helper()
+	if err := p.cluster.Plant(manifests); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open reads a kubeconfig for the cluster at that URL.
+func (p *pair) open(t *testing.T, server string) {
+	t.Helper()
+	kubeconfig, err := p.cluster.Kubeconfig(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "admin.conf")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p.input.Cluster, err = cluster.Open(cluster.Options{Kubeconfig: path}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pair) run(t *testing.T) preflight.Report {
+	t.Helper()
+	r, err := preflight.Run(t.Context(), p.input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// enableContainers enables the feature, as on a machine after the reboot.
+func (p *pair) enableContainers(t *testing.T) {
+	t.Helper()
+	if _, err := p.node.Features.Set(t.Context(), &agentv1.SetFeatureRequest{Name: "Containers", Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.node.Machine.Reboot()
+	if err := p.node.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAHealthyPairHasNoProblem(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	operations := len(p.node.Machine.Operations())
+	r := p.run(t)
+	if len(r.Problems) > 0 || len(r.Skipped) > 0 || len(r.Checks) != len(preflight.Checks()) {
+		t.Errorf("%+v", r)
+	}
+	if r.NodeName != "win-1" || r.Windows != "ltsc2022" || r.Failed() {
+		t.Errorf("%+v", r)
+	}
+	if got := len(p.node.Machine.Operations()); got != operations {
+		t.Errorf("the machine was changed: %v", p.node.Machine.Operations()[operations:])
+	}
+	for _, request := range p.cluster.Requests() {
+		reads := slices.Contains([]string{"get", "list"}, request.Verb) || strings.HasPrefix(request.Resource, "selfsubject") || request.Resource == ""
+		if !reads {
+			t.Errorf("the cluster was changed: %+v", request)
+		}
+	}
+}
+
+// One run reports every problem.
+func TestManyProblemsInOneRun(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.spoilMachine(t)
+	p.spoilCluster(t)
+	r := p.run(t)
+	want := []string{
+		"architecture error", "elevated error", "disk-space error", "memory error", "pending-reboot error", "hostname error", "clock error",
+		"ports error", "ports error", "leftovers error", "kubelet-service error", "container-runtime error",
+		"control-plane-name error", "control-plane-reachable error", "windows-version error",
+		"version-skew error", "cluster-info error", "kubelet-config error", "node-name error", "virtualization error",
+		"containers-feature warning", "container-runtime warning", "defender warning", "calico warning", "calico warning", "calico warning",
+		"kube-proxy warning",
+	}
+	var got []string
+	for _, problem := range r.Problems {
+		got = append(got, problem.Check+" "+string(problem.Severity))
+		if problem.What == "" || problem.Remedy == "" {
+			t.Errorf("says too little: %+v", problem)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q\nwant  %q\n%+v", got, want, r.Problems)
+	}
+	if !r.Failed() || r.Count(preflight.Error) != 20 || r.Count(preflight.Warning) != 7 {
+		t.Errorf("%d errors, %d warnings", r.Count(preflight.Error), r.Count(preflight.Warning))
+	}
+	p.input.Spec.Join.IgnorePreflightErrors = []string{"all"}
+	if r := p.run(t); r.Failed() || r.Count(preflight.Warning) != len(want) {
+		t.Errorf("all are ignored: %d warnings of %d problems", r.Count(preflight.Warning), len(want))
+	}
+}
+
+func (p *pair) spoilMachine(t *testing.T) {
+	t.Helper()
+	m := p.node.Machine
+	m.SetFacts(func(f *platform.Facts) {
+		f.Hostname, f.Architecture, f.Elevated, f.Build = "WIN_1", "arm64", false, "14393.1"
+		f.DiskFree, f.Memory, f.MemoryFree = 1e9, 5e8, 1e8
+		f.PendingReboot, f.Time = []string{"Windows Update has installed something"}, f.Time.Add(-time.Hour)
+		f.Virtualization = false
+	})
+	p.input.Spec.Containerd.Config = `default_runtime_name = "runhcs-wcow-hypervisor"`
+	nginx := m.Spawn("nginx.exe")
+	for _, at := range []string{"0.0.0.0:10250", "127.0.0.1:10248"} {
+		if err := nginx.HandleHTTP(at, http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.node.Put(`C:\etc\kubernetes\kubelet.conf`, []byte("of another cluster"))
+	for name, line := range map[string]string{
+		"kubelet": `C:\k\nssm.exe`, "containerd": `D:\containerd\containerd.exe --run-service`, "docker": `C:\Docker\dockerd.exe --run-service`,
+		"WinDefend": `"C:\ProgramData\Microsoft\Windows Defender\MsMpEng.exe"`,
+	} {
+		config := &agentv1.ServiceConfig{Name: name, CommandLine: line, StartType: "manual"}
+		if _, err := p.node.Services.Create(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.startDefender(t)
+}
+
+// startDefender gives the machine a Defender that runs.
+func (p *pair) startDefender(t *testing.T) {
+	t.Helper()
+	const program = `C:\ProgramData\Microsoft\Windows Defender\MsMpEng.exe`
+	p.node.Put(program, simulated.Binary(simulated.BinarySpec{Name: "MsMpEng"}))
+	if _, err := p.node.Services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "WinDefend"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pair) spoilCluster(t *testing.T) {
+	t.Helper()
+	_, port, _ := strings.Cut(p.cluster.Address(), ":")
+	// The node cannot resolve the configured name, and cannot reach the address in
+	// cluster-info.
+	p.input.Spec.Join.ControlPlaneEndpoint = "cp.example:" + port
+	p.node.Machine.SetReach(p.cluster.Address(), platform.TimedOut)
+	p.input.Spec.Version = "1.37.0"
+	p.input.Spec.Join.DiscoveryTokenCACertHash = "sha256:" + strings.Repeat("0", 64)
+	if !p.cluster.Uproot("configmaps", "kube-system", "kubelet-config") || !p.cluster.Uproot("configmaps", "tigera-operator", "kubernetes-services-endpoint") ||
+		!p.cluster.Uproot("daemonsets.apps", "kube-system", "kube-proxy-windows") {
+		t.Fatal("the cluster lacks what is taken away")
+	}
+	p.plant(t, `
+apiVersion: operator.tigera.io/v1
+kind: Installation
+metadata: {name: default}
+spec:
+  serviceCIDRs: [10.96.0.0/12]
+  calicoNetwork: {bgp: Enabled, windowsDataplane: HNS}
+---
+apiVersion: projectcalico.org/v3
+kind: IPAMConfiguration
+metadata: {name: default}
+spec: {strictAffinity: false}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: win_1}
+status:
+  nodeInfo: {operatingSystem: linux, kubeletVersion: v1.36.3}
+  conditions: [{type: Ready, status: "True"}]
+`)
+}
+
+// A running node that was not prepared by swdt: a join does not overwrite what is there.
+func TestAPreparedNode(t *testing.T) {
+	p := newPair(t, simulated.Node)
+	var got []string
+	for _, problem := range p.run(t).Problems {
+		got = append(got, problem.Check+" "+string(problem.Severity))
+	}
+	if !slices.Equal(got, []string{"leftovers error", "kubelet-service warning"}) {
+		t.Errorf("found %q", got)
+	}
+	p.input.Own = preflight.Own{Joined: true, Services: []string{"kubelet", "containerd"}}
+	if r := p.run(t); len(r.Problems) > 0 {
+		t.Errorf("our own: %+v", r.Problems)
+	}
+}
+
+// The alias is not in the hosts file yet: the checks use the address that it will have.
+func TestAnAliasThatIsGoingToBeThere(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	_, port, _ := strings.Cut(p.cluster.Address(), ":")
+	p.input.Spec.Join.ControlPlaneEndpoint = "cp.example:" + port
+	p.input.Spec.Join.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: "cp.example", IP: "127.0.0.1"}
+	if r := p.run(t); len(r.Problems) > 0 {
+		t.Errorf("%+v", r.Problems)
+	}
+	p.input.Spec.Join.ControlPlaneAlias.IP = "10.9.9.9"
+	if r := p.run(t); r.Count(preflight.Error) != 1 || r.Problems[0].Check != "control-plane-reachable" {
+		t.Errorf("%+v", r.Problems)
+	}
+}
+
+func TestAClusterThatDoesNotAnswerIsOneProblem(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	p.cluster.OnRequest(func(fakecluster.Request) fakecluster.Verdict { return fakecluster.Verdict{Drop: true} })
+	r := p.run(t)
+	if len(r.Problems) != 1 || r.Problems[0].Check != "api-server" || r.Problems[0].Evidence == "" {
+		t.Errorf("%+v", r.Problems)
+	}
+	if len(r.Skipped) != 12 { // the cluster's other ten, the clock and the CA
+		t.Errorf("skipped %+v", r.Skipped)
+	}
+}
+
+func TestAUserWhoMayNotReadEverything(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	p.cluster.OnRequest(func(r fakecluster.Request) fakecluster.Verdict {
+		if r.Resource == "daemonsets" {
+			return fakecluster.Forbid()
+		}
+		return fakecluster.Verdict{}
+	})
+	r := p.run(t)
+	if len(r.Problems) != 1 || r.Problems[0].Check != "pod-network" || r.Problems[0].Severity != preflight.Warning || len(r.Skipped) != 5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestANodeThatIsLostEndsTheRun(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.node.OnCall(func(method string) error {
+		if strings.HasSuffix(method, "/Facts") {
+			return fmt.Errorf("the machine is on fire")
+		}
+		return nil
+	})
+	if r, err := preflight.Run(t.Context(), p.input); err == nil || !strings.Contains(err.Error(), "on fire") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	p.node.OnCall(nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := preflight.Run(ctx, p.input); err == nil {
+		t.Errorf("called off: %+v", r)
+	}
+}
+
+func TestOneOfTheTwoIsEnough(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.enableContainers(t)
+	without := p.input
+	without.Cluster = nil
+	r, err := preflight.Run(t.Context(), without)
+	if err != nil || len(r.Problems) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Check != "clock" {
+		t.Errorf("no cluster: %+v, %v", r, err)
+	}
+	without = p.input
+	without.Node = nil
+	r, err = preflight.Run(t.Context(), without)
+	if err != nil || len(r.Problems) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Check != "node-name" {
+		t.Errorf("no node: %+v, %v", r, err)
+	}
+}
+
+// The report for people and for programs; neither contains a secret.
+func TestReport(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	p.spoilMachine(t)
+	p.input.Spec.Join.Token = "abcdef.0123456789abcdef"
+	p.input.Spec.Join.IgnorePreflightErrors = []string{"elevated"}
+	r := p.run(t)
+	var text bytes.Buffer
+	if err := r.WriteText(ui.NewPage(&text, false), "sample"); err != nil {
+		t.Fatal(err)
+	}
+	document, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, out := range map[string]string{"text": text.String(), "json": string(document)} {
+		if strings.Contains(out, "0123456789abcdef") {
+			t.Errorf("the token's secret is in the %s", what)
+		}
+	}
+	for _, want := range []string{
+		"sample: ", "✗ ports ", "kubelet's port 10250 is in use by nginx.exe (process ", "→ stop that program, or give it another port\n",
+		"! elevated ", "may not change the machine (ignored)\n", "the bootstrap token abcdef is not one",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+}

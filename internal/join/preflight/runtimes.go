@@ -1,0 +1,90 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+const containerdService = "containerd"
+
+// servicesThatMatter returns, in lower case, the services whose command lines or presence
+// the checks read.
+func servicesThatMatter() []string {
+	return slices.Concat([]string{kubeletService, containerdService}, dockers(), distributions())
+}
+
+// dockers returns the services of other container runtimes, and distributions those of
+// other programs that make the machine a node.
+func dockers() []string       { return []string{"docker", "com.docker.service", "cri-docker", "cri-dockerd"} }
+func distributions() []string { return []string{"rke2", "rancher-wins", "k0sworker"} }
+
+func lookAtRuntimes(f *facts) (problems []Problem) {
+	services := f.node.services.value
+	containerd, there := services[containerdService]
+	switch {
+	case there && !f.owns(containerd) && !isBelow(containerd.Program(), v1alpha1.ContainerdFolder):
+		problems = append(problems, Problem{
+			Severity: Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.CommandLine,
+			Remedy: "remove it (sc.exe stop containerd, sc.exe delete containerd), or move it to " + v1alpha1.ContainerdFolder,
+		})
+	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.Running()):
+		problems = append(problems, Problem{
+			Severity: Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
+			Remedy: "end it: see `swdt exec -- tasklist`",
+		})
+	}
+	for _, name := range dockers() {
+		if s, ok := services[name]; ok {
+			problems = append(problems, Problem{
+				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
+				Remedy: "remove it: kubelet uses containerd, and two runtimes share networks and disk badly",
+			})
+		}
+	}
+	for _, name := range distributions() {
+		if s, ok := services[name]; ok {
+			problems = append(problems, Problem{
+				Severity: Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.Name, Evidence: s.CommandLine,
+				Remedy: "uninstall that first",
+			})
+		}
+	}
+	return problems
+}
+
+// needDefender ignores that access is denied: that happens to users who are not elevated,
+// which another check reports.
+func needDefender(f *facts) error {
+	if f.node.defender.err != nil && !f.node.machine.Elevated {
+		return errors.Join(errSaid, f.node.defender.err)
+	}
+	return f.node.defender.err
+}
+
+// lookAtDefender reports that every file of every layer is scanned, which makes pulling
+// images and starting pods several times slower.
+func lookAtDefender(f *facts) []Problem {
+	d := f.node.defender.value
+	if !d.Protects || slices.ContainsFunc(d.Exclusions, coversContainerd) {
+		return nil
+	}
+	const program = v1alpha1.ContainerdFolder + `\bin\containerd.exe`
+	return []Problem{{
+		Severity: Warning, What: "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
+		Evidence: "real-time protection is on, containerd is not excluded",
+		Remedy:   fmt.Sprintf(`in PowerShell on the node: Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
+	}}
+}
+
+// coversContainerd reports whether an exclusion covers containerd's process, or its folder
+// of images.
+func coversContainerd(exclusion string) bool {
+	name := clean(exclusion)
+	return name == "containerd.exe" || strings.HasSuffix(name, `\containerd.exe`) ||
+		isBelow(`C:\ProgramData\containerd\root`, exclusion)
+}

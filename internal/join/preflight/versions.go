@@ -1,0 +1,85 @@
+package preflight
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// maxSkew is how many minor versions a kubelet may be behind the API server.
+const maxSkew = 3
+
+func needVersion(f *facts) error { return f.unlessUnreachable(nil) }
+
+// lookAtVersions compares kubelet and kubeadm with each other and with the API
+// server. https://kubernetes.io/releases/version-skew-policy/
+func lookAtVersions(f *facts) []Problem {
+	server, err := version.ParseGeneric(f.cluster.version.value)
+	if err != nil {
+		return []Problem{{Severity: Warning, What: "the API server's version cannot be understood", Evidence: err.Error()}}
+	}
+	var problems []Problem
+	kubelet, err := parse(f.kubelet)
+	if err != nil {
+		return append(problems, noVersion(err))
+	}
+	kubeadm, err := parse(f.kubeadm)
+	if err != nil {
+		return append(problems, noVersion(err))
+	}
+	if kubelet != nil {
+		problems = append(problems, skewOfKubelet(kubelet, server)...)
+	}
+	if kubeadm != nil && len(problems) == 0 {
+		problems = append(problems, skewOfKubeadm(kubeadm, kubelet, server)...)
+	}
+	return problems
+}
+
+// parse parses a version with or without v; it returns nil for "".
+func parse(text string) (*version.Version, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return version.ParseGeneric(text)
+}
+
+func noVersion(err error) Problem {
+	return Problem{Severity: Error, What: "spec.kubernetes.version is no version", Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
+}
+
+func skewOfKubelet(kubelet, server *version.Version) []Problem {
+	p := Problem{Severity: Error, Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
+	switch behind := int(server.Minor()) - int(kubelet.Minor()); {
+	case kubelet.Major() != server.Major():
+		p.What, p.Remedy = "kubelet is of another major version than the API server", fmt.Sprintf("set spec.kubernetes.version to %s", server)
+	case behind < 0:
+		p.What = "kubelet is newer than the API server"
+		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s or older, or upgrade the control plane first", server)
+	case behind > maxSkew:
+		p.What = fmt.Sprintf("kubelet is %d minor versions behind the API server", behind)
+		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %d.%d or newer", server.Major(), server.Minor()-maxSkew)
+	default:
+		return nil
+	}
+	return []Problem{p}
+}
+
+// skewOfKubeadm compares kubeadm's version with kubelet's and the API server's: kubeadm
+// writes the configuration of a kubelet of its own minor version, and reads the
+// configuration of the cluster.
+func skewOfKubeadm(kubeadm, kubelet, server *version.Version) []Problem {
+	p := Problem{Evidence: fmt.Sprintf("kubeadm %s, API server %s", kubeadm, server)}
+	switch {
+	case kubelet != nil && kubelet.Minor() != kubeadm.Minor():
+		p.Severity, p.What = Error, "kubeadm and kubelet are of different minor versions"
+		p.Evidence = fmt.Sprintf("kubeadm %s, kubelet %s", kubeadm, kubelet)
+		p.Remedy = "let spec.kubernetes.kubelet.source and kubeadmSource be of one release"
+	case kubeadm.Minor() < server.Minor():
+		p.Severity, p.What = Warning, "kubeadm is older than the cluster, and may not understand its configuration"
+		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s", server)
+	default:
+		return nil
+	}
+	return []Problem{p}
+}

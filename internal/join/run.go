@@ -1,0 +1,99 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// Run joins the document's machine: it makes the checks of package preflight and, if
+// they find no error, runs Steps, while the node is drained if o.Drain is set. The
+// error is a *RefusedError if the checks found one; then nothing was changed. The
+// result has the checks' problems in every case.
+func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (plan.Result, error) {
+	report, err := Check(ctx, n, doc, o, r)
+	result := plan.Result{Problems: report.Problems}
+	if err != nil {
+		return result, err
+	}
+	if report.Failed() {
+		return result, &RefusedError{report}
+	}
+	if err := Validate(doc, o); err != nil {
+		return result, err
+	}
+	o.Reporter = r
+	j := newJoining(doc, o)
+	j.node = report.NodeName
+	run := plan.Options{DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
+	if o.Drain != nil && o.Cluster != nil {
+		run.Around = func(ctx context.Context, apply func(context.Context) error) error {
+			return cluster.WhileDrained(ctx, o.Cluster, report.NodeName, *o.Drain, r, apply)
+		}
+	}
+	result.Steps, err = plan.Run(ctx, n, j.steps(), run, r)
+	return result, err
+}
+
+// Check reports what would go wrong in a join, and changes nothing.
+func Check(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (preflight.Report, error) {
+	r.Step("looking for what would go wrong")
+	own, err := Own(ctx, n)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	return preflight.Run(ctx, preflight.Input{
+		Node: n, Cluster: o.Cluster, Spec: doc.Node.Spec.Kubernetes, Own: own, MayReboot: o.AllowReboot,
+	})
+}
+
+// RefusedError reports a join that did not begin because the checks found an error.
+type RefusedError struct{ Report preflight.Report }
+
+func (e *RefusedError) Error() string {
+	var b strings.Builder
+	if count := e.Report.Count(finding.Error); count == 1 {
+		b.WriteString("1 problem keeps this machine from joining; nothing was changed:")
+	} else {
+		fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", count)
+	}
+	for _, p := range e.Report.Problems {
+		if p.Severity != finding.Error {
+			continue
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", p.Check, p.What)
+		if p.Evidence != "" {
+			b.WriteString("\n    seen: " + p.Evidence)
+		}
+		b.WriteString("\n    → " + p.Remedy)
+	}
+	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors makes an error one")
+	return b.String()
+}
+
+// RunReset runs the steps of Reset, after those of o.Before. A result without steps
+// means that there is nothing to undo on the machine.
+func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (plan.Result, error) {
+	j, err := newReset(doc, o)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	steps := append(slices.Clone(o.Before), j.undoSteps()...)
+	done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Holder: o.Holder}, r)
+	if err != nil && j.drained != "" {
+		r.Warn("%v", &cluster.CordonedError{Node: j.drained})
+	}
+	if err == nil && !slices.ContainsFunc(done, func(r plan.StepResult) bool { return r.State != plan.OK }) {
+		done = nil
+	}
+	return plan.Result{Steps: done}, err
+}

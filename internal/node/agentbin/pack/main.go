@@ -1,0 +1,74 @@
+// Command pack compresses swdt-agent.exe into the file that swdt embeds.
+//
+//	go run ./internal/node/agentbin/pack bin/swdt-agent.exe internal/node/agentbin/swdt-agent.exe.zst
+//
+// If the output already holds that agent it is not rewritten, so that the build cache
+// stays warm.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: pack swdt-agent.exe swdt-agent.exe.zst")
+		os.Exit(2)
+	}
+	if err := pack(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "pack:", err)
+		os.Exit(1)
+	}
+}
+
+func pack(executable, packed string) error {
+	data, err := os.ReadFile(executable)
+	if err != nil {
+		return fmt.Errorf("read the agent: %w", err)
+	}
+	if !bytes.HasPrefix(data, []byte("MZ")) {
+		return fmt.Errorf("%s is not a Windows executable", executable)
+	}
+	old, err := os.ReadFile(packed)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the last result: %w", err)
+	}
+	if was, err := agentbin.Unpack(old); err == nil && was.Hash == agentbin.FromBytes(data).Hash {
+		return nil
+	}
+	compressed, err := agentbin.Pack(data)
+	if err != nil {
+		return err
+	}
+	return replace(packed, compressed)
+}
+
+// replace writes by rename, so that a concurrent build never embeds half a file.
+func replace(path string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".pack-*")
+	if err != nil {
+		return fmt.Errorf("write the packed agent: %w", err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Chmod(temporary.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the packed agent: %w", err)
+	}
+	return nil
+}

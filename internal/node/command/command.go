@@ -1,0 +1,162 @@
+// Package command runs a program on a node, with its streams and exit code, as if it
+// ran on your machine. It is the client of the agent's Processes.Run.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// chunk is how much of stdin travels in one message, bytes.
+const chunk = 64 << 10
+
+// Streams are the standard streams of the program. A nil Stdin is empty; a nil writer discards the
+// output.
+type Streams struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// mostInMemory bounds the output that is kept in memory, in bytes.
+const mostInMemory = 64 << 20
+
+// Run runs the program to its end and returns its exit code, whatever that is. err
+// reports a program that could not be started or followed, or a failure of one of the
+// caller's streams. When ctx ends, the program and everything it started end too.
+//
+// A *bytes.Buffer or *strings.Builder accepts 64 MiB: more is an error, since the node
+// decides how much it sends.
+//
+// If Stdin blocks in Read when the program has ended, Run returns without it: a read
+// from a terminal cannot be cancelled.
+func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunCommand, s Streams) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the program if Run returns first
+	s.Stdout, s.Stderr = Bounded(s.Stdout), Bounded(s.Stderr)
+	stream, err := processes.Run(ctx)
+	if err != nil {
+		return 0, err
+	}
+	// io.EOF means that the call has ended already; Recv returns the cause.
+	if err := stream.Send(&agentv1.RunRequest{Command: c, StdinClosed: s.Stdin == nil}); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	feeding := make(chan error, 1)
+	if s.Stdin == nil {
+		if err := stream.CloseSend(); err != nil {
+			return 0, err
+		}
+	} else {
+		go func() {
+			err := feed(stream, s.Stdin)
+			feeding <- err
+			if err != nil {
+				cancel()
+			}
+		}()
+	}
+	code, err := receive(stream, s)
+	if err != nil {
+		select {
+		case feedErr := <-feeding:
+			if feedErr != nil {
+				return 0, feedErr
+			}
+		default:
+		}
+	}
+	return code, err
+}
+
+// Bounded returns a writer that fails after 64 MiB if w keeps everything in memory, and
+// w itself otherwise.
+func Bounded(w io.Writer) io.Writer {
+	switch w.(type) {
+	case *bytes.Buffer, *strings.Builder:
+		return &bounded{w: w, left: mostInMemory}
+	}
+	return w
+}
+
+type bounded struct {
+	w    io.Writer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, fmt.Errorf("the program has printed more than %d MiB, which cannot be right", mostInMemory>>20)
+	}
+	b.left -= len(p)
+	return b.w.Write(p)
+}
+
+type sender interface {
+	Send(*agentv1.RunRequest) error
+	CloseSend() error
+}
+
+// feed copies stdin to the program. It is not an error if the program ends without
+// reading all of it.
+func feed(stream sender, stdin io.Reader) error {
+	buffer := make([]byte, chunk)
+	for {
+		n, err := stdin.Read(buffer)
+		if n > 0 {
+			if stream.Send(&agentv1.RunRequest{Stdin: buffer[:n]}) != nil {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			if stream.Send(&agentv1.RunRequest{StdinClosed: true}) != nil {
+				return nil
+			}
+			return stream.CloseSend()
+		}
+		if err != nil {
+			return fmt.Errorf("read stdin: %w", err)
+		}
+	}
+}
+
+type receiver interface {
+	Recv() (*agentv1.RunReply, error)
+}
+
+func receive(stream receiver, s Streams) (int, error) {
+	for {
+		reply, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return 0, errors.New("the agent ended the call without an exit code")
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := write(s.Stdout, reply.GetStdout(), "stdout"); err != nil {
+			return 0, err
+		}
+		if err := write(s.Stderr, reply.GetStderr(), "stderr"); err != nil {
+			return 0, err
+		}
+		if reply.GetExited() {
+			return int(reply.GetExitCode()), nil
+		}
+	}
+}
+
+func write(w io.Writer, data []byte, name string) error {
+	if w == nil || len(data) == 0 {
+		return nil
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}

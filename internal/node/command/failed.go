@@ -1,0 +1,41 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+)
+
+// FailedError reports a program that ran and did not succeed. It keeps the whole
+// output; only its text is shortened.
+type FailedError struct {
+	Command  string // as a person would type it, without anything secret
+	ExitCode int
+	Stdout   string
+	Stderr   string
+}
+
+// shown is the number of output lines in the error's text.
+const shown = 5
+
+func (e *FailedError) Error() string {
+	text := fmt.Sprintf("%s ended with exit code %d", e.Command, e.ExitCode)
+	output := e.Stderr
+	if strings.TrimSpace(output) == "" {
+		output = e.Stdout // many Windows programs write errors to stdout
+	}
+	if tail := lastLines(output, shown); tail != "" {
+		text += ": " + tail
+	}
+	return text
+}
+
+// lastLines joins the last n lines that are not empty.
+func lastLines(output string, n int) string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-n):], " | ")
+}

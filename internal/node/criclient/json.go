@@ -1,0 +1,59 @@
+package criclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Message returns a message in crictl's JSON: protobuf's mapping, including the fields
+// without a value.
+func Message(m proto.Message) (json.RawMessage, error) {
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("write the runtime's answer as JSON: %w", err)
+	}
+	var out bytes.Buffer // protobuf's spacing is not stable
+	if err := json.Compact(&out, text); err != nil {
+		return nil, fmt.Errorf("write the runtime's answer as JSON: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// StatusDocument returns what crictl info prints: the status and the runtime's further
+// entries, each as JSON if it is JSON.
+func StatusDocument(reply *runtimev1.StatusResponse) (json.RawMessage, error) {
+	document := map[string]any{}
+	for name, text := range reply.GetInfo() {
+		if json.Valid([]byte(text)) {
+			document[name] = json.RawMessage(text)
+		} else {
+			document[name] = text
+		}
+	}
+	status, err := Message(reply.GetStatus())
+	if err != nil {
+		return nil, err
+	}
+	document["status"] = status
+	if handlers := reply.GetRuntimeHandlers(); len(handlers) > 0 {
+		var list []json.RawMessage
+		for _, handler := range handlers {
+			text, err := Message(handler)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, text)
+		}
+		document["runtimeHandlers"] = list
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("write the runtime's status as JSON: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,65 @@
+package criclient
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// way dials the runtime, and keeps the error of the last dial for call.
+type way struct {
+	dial  func(context.Context) (net.Conn, error)
+	asked metadata.MD // metadata for the node, since grpc dials with a context of its own
+
+	mu     sync.Mutex
+	closed error
+}
+
+// connect removes the agent's status from an error of dial: grpc would make it the
+// status of its calls, and report some codes as illegal.
+func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
+	conn, err := w.dial(metadata.NewOutgoingContext(ctx, w.asked))
+	if err != nil {
+		err = errors.New(err.Error())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = err
+	return conn, err
+}
+
+func (w *way) why() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+// call adds the cause to a failed call, without grpc's own prefixes.
+func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, request, reply, c, options...)
+	var refused *RefusedError
+	if err == nil || errors.As(err, &refused) {
+		return err
+	}
+	failed := &CallError{Text: status.Convert(err).Message(), Err: err}
+	if why := w.why(); why != nil && status.Code(err) == codes.Unavailable {
+		failed.Text = why.Error()
+	}
+	return failed
+}
+
+// CallError reports a call that failed. Text has the runtime's message, or the reason
+// why the runtime cannot be reached.
+type CallError struct {
+	Text string
+	Err  error // with the status
+}
+
+func (e *CallError) Error() string { return e.Text }
+func (e *CallError) Unwrap() error { return e.Err }

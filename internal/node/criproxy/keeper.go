@@ -1,0 +1,112 @@
+package criproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// restTime is the time between two attempts to reach an unreachable node: a client that
+// tries again at once gets the last error.
+const restTime = time.Second
+
+// Node is the part of a node that a Keeper uses.
+type Node interface {
+	DialPipe(ctx context.Context, path string) (net.Conn, error)
+	Reconnect(ctx context.Context) error
+}
+
+// HopelessError reports that reconnecting to the node would fail the same way until a
+// person has changed something.
+type HopelessError struct{ Err error }
+
+func (e *HopelessError) Error() string { return e.Err.Error() }
+func (e *HopelessError) Unwrap() error { return e.Err }
+
+// Keeper dials a pipe of a node, and reconnects to the node if necessary.
+type Keeper struct {
+	Node     Node
+	Pipe     string
+	Reporter ui.Reporter
+
+	turn    chan struct{} // held by the caller that connects
+	once    sync.Once
+	mu      sync.Mutex
+	made    int // number of reconnections
+	failed  error
+	retryAt time.Time
+}
+
+// Dial connects to the pipe. If several callers find the connection broken, one of them
+// reconnects for all.
+func (k *Keeper) Dial(ctx context.Context) (net.Conn, error) {
+	before, _ := k.state()
+	conn, err := k.Node.DialPipe(ctx, k.Pipe)
+	var lost *node.LostError
+	if errors.As(err, &lost) {
+		if err := k.reconnect(ctx, before); err != nil {
+			return nil, err
+		}
+		conn, err = k.Node.DialPipe(ctx, k.Pipe)
+	}
+	if errors.Is(err, fault.ErrNotExist) {
+		err = fmt.Errorf("%w; is containerd running?", err)
+	}
+	return conn, err
+}
+
+func (k *Keeper) state() (made int, failed error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Now().Before(k.retryAt) {
+		failed = k.failed
+	}
+	return k.made, failed
+}
+
+// reconnect connects to the node again. before is the number of reconnections that the
+// caller has seen: if there are more by now, another caller has reconnected, and reconnect
+// does nothing. Within restTime after a failed attempt, reconnect returns that attempt's
+// error.
+func (k *Keeper) reconnect(ctx context.Context, before int) error {
+	k.once.Do(func() { k.turn = make(chan struct{}, 1) })
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-k.turn }()
+	made, failed := k.state()
+	if made != before || failed != nil {
+		return failed
+	}
+	k.Reporter.Warn("the connection is lost; reconnecting")
+	err := k.Node.Reconnect(ctx)
+	if err == nil {
+		k.Reporter.Info("reconnected")
+	}
+	if node.IsHopeless(err) {
+		err = &HopelessError{err}
+	}
+	k.note(ctx, err)
+	return err
+}
+
+func (k *Keeper) note(ctx context.Context, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil:
+		k.made++
+		k.failed = nil
+	case ctx.Err() == nil:
+		k.failed, k.retryAt = err, time.Now().Add(restTime)
+	}
+}

@@ -1,0 +1,178 @@
+package criproxy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// longestSocket is the longest path of a unix socket, in bytes: the smallest limit of
+// all systems (macOS).
+const longestSocket = 103
+
+// AddressError reports an address at which a proxy does not listen.
+type AddressError struct{ Address, Reason string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s: %s; use unix:///PATH or tcp://127.0.0.1:PORT (0: any free one)", e.Address, e.Reason)
+}
+
+// BusyError reports a socket that another proxy serves.
+type BusyError struct{ Path string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s is served by another swdt; use that one, or listen elsewhere with --listen", e.Path)
+}
+
+// Check reports whether Listen accepts an address: nil if it does.
+func Check(address string) error {
+	scheme, rest, found := strings.Cut(address, "://")
+	switch {
+	case found && scheme == "unix":
+		return checkSocket(address, rest)
+	case found && scheme == "tcp":
+		return checkLoopback(address, rest)
+	}
+	return &AddressError{address, "is neither unix:// nor tcp://"}
+}
+
+func checkSocket(address, path string) error {
+	if !filepath.IsAbs(path) {
+		return &AddressError{address, "is not an absolute path"}
+	}
+	if len(path) > longestSocket {
+		return &AddressError{address, fmt.Sprintf("is longer than the %d bytes that a socket's path may have", longestSocket)}
+	}
+	return nil
+}
+
+// checkLoopback rejects every name, since its meaning depends on other machines.
+func checkLoopback(address, hostPort string) error {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return &AddressError{address, "is not ADDRESS:PORT"}
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return &AddressError{address, "is not a loopback address: every client that can connect controls the node"}
+	}
+	return nil
+}
+
+// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. Only the owner can use a
+// socket, from its first moment. A missing folder is made, for the owner alone too. A
+// socket that a dead process left is replaced.
+func Listen(address string) (net.Listener, error) {
+	if err := Check(address); err != nil {
+		return nil, err
+	}
+	scheme, rest, _ := strings.Cut(address, "://")
+	if scheme == "unix" {
+		return listenSocket(rest)
+	}
+	listener, err := net.Listen("tcp", rest)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// Endpoint returns the address of a listener, as clients expect it.
+func Endpoint(l net.Listener) string { return l.Addr().Network() + "://" + l.Addr().String() }
+
+func listenSocket(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the socket's folder: %w", err)
+	}
+	lock := flock.New(path + ".lock")
+	switch mine, err := lock.TryLock(); {
+	case err != nil:
+		return nil, fmt.Errorf("lock the socket: %w", err)
+	case !mine:
+		return nil, &BusyError{path}
+	}
+	listener, err := bindPrivately(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), lock.Unlock())
+	}
+	return &socket{Listener: listener, path: path, lock: lock}, nil
+}
+
+// bindPrivately gives the socket its name once it has its permissions: until then the
+// socket is in a folder that no other user can enter.
+func bindPrivately(path string) (net.Listener, error) {
+	folder, err := makeShortFolder(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	born := filepath.Join(folder, "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // it would use the temporary name
+	err = os.Chmod(born, 0o600)
+	if err == nil {
+		err = replaceSocket(born, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+// makeShortFolder makes a folder for the owner alone. Its name is short, since a
+// socket's path may have few bytes and the socket is created in it. The temporary path
+// is longer than the final one, by at most four bytes, only if the socket's name has
+// fewer than five letters; Linux and Windows have room for those beyond longestSocket.
+func makeShortFolder(parent string) (string, error) {
+	const letters, tries = "abcdefghijklmnopqrstuvwxyz0123456789", 1000
+	for range tries {
+		name := "." + string(letters[rand.IntN(len(letters))]) + string(letters[rand.IntN(len(letters))])
+		folder := filepath.Join(parent, name)
+		if err := os.Mkdir(folder, 0o700); !errors.Is(err, fs.ErrExist) {
+			return folder, err
+		}
+	}
+	return "", fmt.Errorf("%s is full of folders such as .ab; remove them", parent)
+}
+
+// replaceSocket replaces a socket, and nothing else.
+func replaceSocket(from, to string) error {
+	if info, err := os.Lstat(to); err == nil && info.Mode()&os.ModeSocket == 0 {
+		return errors.New("the existing file is not a socket; choose another path")
+	}
+	return os.Rename(from, to)
+}
+
+// socket is a unix socket under its final name.
+type socket struct {
+	net.Listener
+	path string
+	lock *flock.Flock
+
+	mu sync.Mutex
+}
+
+func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
+
+// Close closes the listener and removes the socket. If another call is doing so, Close
+// waits for it.
+func (s *socket) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	// The lock's file stays: another proxy may already wait for the lock.
+	return errors.Join(err, os.Remove(s.path), s.lock.Unlock())
+}

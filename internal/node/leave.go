@@ -1,0 +1,27 @@
+package node
+
+import (
+	"context"
+	"time"
+)
+
+// leaveTimeout bounds an orderly end of the connection.
+const leaveTimeout = 500 * time.Millisecond
+
+// Leave closes the connection, but does not wait for a node that no longer answers:
+// it returns after half a second, or when ctx has ended. It is for the end of a
+// command, when an error of closing changes nothing any more.
+func (n *Node) Leave(ctx context.Context) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = n.Close()
+	}()
+	timer := time.NewTimer(leaveTimeout)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

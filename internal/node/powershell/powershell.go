@@ -1,0 +1,142 @@
+// Package powershell is the only place that builds PowerShell command lines. The agent
+// does everything it can with native calls; PowerShell remains for Chocolatey's
+// installer and a user's own scripts.
+//
+// A script never passes through a command line parser: it travels base64-encoded
+// (-EncodedCommand) or, if it would exceed Windows' limit of 32,767 characters, as a
+// file that only administrators can access and that is deleted before its first line
+// runs. Either way it runs with $ErrorActionPreference 'Stop', without progress bars,
+// with UTF-8 output and with its own stdin. Its exit code is the N of `exit N`, else that
+// of the last program it ran, else 0, or 1 after an uncaught error (as in CI systems).
+package powershell
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Program is Windows PowerShell, which every node with a shell has.
+const Program = "powershell.exe"
+
+// maxInline is the longest command line, in characters. CreateProcess accepts 32,767;
+// sshd, job wrappers and the like add their own.
+const maxInline = 30000
+
+// prologue comes before every script.
+//
+// The console's encodings cannot be set in a process without a console, which is not a
+// reason to fail. Out-String renders an error as a person would see it, in full width,
+// instead of wrapped at 80 columns.
+const prologue = `$ErrorActionPreference = 'Stop'
+$ProgressPreference = 'SilentlyContinue'
+try { $swdtUtf8 = New-Object System.Text.UTF8Encoding $false; $OutputEncoding = $swdtUtf8; [Console]::OutputEncoding = $swdtUtf8; [Console]::InputEncoding = $swdtUtf8 } catch { }
+`
+
+const epilogue = `
+try { & ([scriptblock]::Create($swdtScript)) } catch { [Console]::Error.WriteLine(($_ | Out-String -Width 4096).Trim()); exit 1 }
+if (Test-Path -LiteralPath variable:\LASTEXITCODE) { exit $LASTEXITCODE }
+exit 0
+`
+
+// Args returns the arguments to Program that run a script; ok is false for a script
+// that is too long for a command line.
+func Args(script string) (args []string, ok bool) {
+	args = encoded(prologue + "$swdtScript = " + quote(normalize(script)) + epilogue)
+	length := len(Program)
+	for _, arg := range args {
+		length += len(arg) + len(` ""`)
+	}
+	return args, length <= maxInline
+}
+
+// FileArgs returns the arguments to Program that delete a UTF-8 script file of the node
+// and run its content.
+func FileArgs(path string) []string {
+	return encoded(prologue +
+		"$swdtFile = " + quote(path) + "\n" +
+		"$swdtScript = [System.IO.File]::ReadAllText($swdtFile)\n" +
+		"Remove-Item -LiteralPath $swdtFile -Force" + epilogue)
+}
+
+// encoded builds the arguments.
+//
+// -InputFormat None: otherwise powershell.exe itself reads stdin, for $input, in a race
+// with the script. -OutputFormat Text: otherwise it writes its error stream as CLIXML
+// whenever a command is encoded and stderr is not a terminal.
+// -ExecutionPolicy Bypass is for modules that a script imports.
+func encoded(script string) []string {
+	return []string{
+		"-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
+		"-InputFormat", "None", "-OutputFormat", "Text",
+		"-EncodedCommand", encode(script),
+	}
+}
+
+// encode returns base64 of UTF-16LE, the format of -EncodedCommand.
+func encode(script string) string {
+	units := utf16.Encode([]rune(script))
+	raw := make([]byte, 0, 2*len(units))
+	for _, unit := range units {
+		raw = binary.LittleEndian.AppendUint16(raw, unit)
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// Decode returns the script of an -EncodedCommand argument, the inverse of encode. Tests'
+// substitutes for PowerShell use it to read the script.
+func Decode(argument string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(argument)
+	if err != nil {
+		return "", err
+	}
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = binary.LittleEndian.Uint16(raw[2*i:])
+	}
+	return string(utf16.Decode(units)), nil
+}
+
+// quote returns a single-quoted string, in which PowerShell expands nothing. It also
+// doubles typographic quotes, which PowerShell treats as quotes.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, r := range s {
+		switch r {
+		case '\'', '\u2018', '\u2019', '\u201a', '\u201b':
+			b.WriteRune(r)
+		}
+		b.WriteRune(r)
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+// normalize removes a byte order mark, which is a syntax error in a script block.
+func normalize(script string) string { return strings.TrimPrefix(script, "\ufeff") }
+
+// Text decodes a script file: UTF-8, or the UTF-16 with a byte order mark that Windows'
+// own tools write.
+func Text(file []byte) (string, error) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(file, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(file, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	case !utf8.Valid(file):
+		return "", errors.New("the script is neither UTF-8 nor UTF-16 with a byte order mark: save it as UTF-8")
+	default:
+		return normalize(string(file)), nil
+	}
+	units := make([]uint16, 0, len(file)/2)
+	for rest := file[2:]; len(rest) >= 2; rest = rest[2:] {
+		units = append(units, order.Uint16(rest))
+	}
+	return string(utf16.Decode(units)), nil
+}

@@ -1,0 +1,371 @@
+package reply
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// rule is the set of values that a field may hold.
+type rule struct {
+	// value returns the problem of a value; "": none. nil: every value is valid.
+	value func(protoreflect.Value) string
+	// most bounds the elements of a repeated field.
+	most int
+}
+
+// list is the rule of a repeated field with at most most elements.
+func list(most int, element rule) rule { return rule{value: element.value, most: most} }
+
+// anything accepts every value. A field of a message type has it too: the message's own
+// fields have rules.
+var anything = rule{}
+
+// Bounds on lengths, in bytes.
+const (
+	shortText  = 1 << 10
+	longText   = 64 << 10
+	hugeText   = 1 << 20
+	longestBin = 16 << 20
+	// largestFile is above the size of any file on Windows, in bytes.
+	largestFile = 1 << 56
+)
+
+// rules has one rule for each field of each reply, except bools, enums and messages;
+// TestEveryFieldOfAReplyHasARule detects missing rules.
+var rules = sync.OnceValue(func() map[string]rule {
+	return map[string]rule{
+		"FactsReply.hostname":          line(shortText),
+		"FactsReply.product":           line(shortText),
+		"FactsReply.build":             word,
+		"FactsReply.architecture":      word,
+		"FactsReply.boot_id":           line(shortText),
+		"FactsReply.cpus":              between(0, 1<<16),
+		"FactsReply.memory_bytes":      between(0, largestFile),
+		"FactsReply.memory_free_bytes": between(0, largestFile),
+		"FactsReply.system_drive":      line(8),
+		"FactsReply.disk_free_bytes":   anything,
+		"FactsReply.pending_reboot":    list(64, line(longText)),
+		"FactsReply.simulated":         oneOf("", "wine", "simulated"),
+
+		"ListServicesReply.services":       list(1<<15, anything),
+		"ServiceStatus.name":               line(shortText),
+		"ServiceStatus.display_name":       text(shortText),
+		"ServiceStatus.state":              word,
+		"ServiceStatus.pid":                anything,
+		"ServiceStatus.exit_code":          anything,
+		"ServiceStatus.specific_exit_code": anything,
+		"ServiceConfig.name":               line(shortText),
+		"ServiceConfig.display_name":       text(shortText),
+		"ServiceConfig.description":        text(longText),
+		"ServiceConfig.command_line":       text(longText),
+		"ServiceConfig.start_type":         word,
+		"ServiceConfig.account":            line(shortText),
+		"ServiceConfig.dependencies":       list(1<<10, line(shortText)),
+		"Recovery.restarts":                list(1<<10, anything),
+		"ServiceReply.dependents":          list(1<<12, line(shortText)),
+		"StopServiceReply.stopped":         list(1<<12, line(shortText)),
+
+		"RegistryValue.name":       text(longText), // may hold any character but NUL
+		"RegistryValue.type":       line(shortText),
+		"RegistryValue.string":     text(longestBin),
+		"RegistryValue.strings":    list(1<<16, text(longestBin)),
+		"RegistryValue.integer":    anything,
+		"RegistryValue.binary":     anything,
+		"RegistryListReply.values": list(1<<16, anything),
+		"RegistryListReply.keys":   list(1<<16, text(longText)),
+
+		"FileInfo.path":          path,
+		"FileInfo.size":          between(0, largestFile),
+		"ListFilesReply.entries": list(1<<18, anything),
+		"HashReply.sha256":       sha256,
+		"HashReply.size":         between(0, largestFile),
+		"ReadReply.data":         anything,
+		"ReadReply.packed":       anything,
+		"TailReply.data":         anything,
+		"TailReply.utc_offset":   between(-26*3600, 26*3600),
+		"TailReply.packed":       anything,
+		"TailPlace.volume":       anything,
+		"TailPlace.index":        anything,
+		"TailPlace.offset":       between(0, largestFile),
+		"TailPlace.head_size":    between(0, 1<<20),
+		"TailPlace.head":         anything,
+		"WriteReply.size":        between(0, largestFile),
+		"WriteReply.sha256":      optional(sha256),
+		"PatchReply.size":        between(0, largestFile),
+		"PatchReply.sha256":      sha256,
+		"GetACLReply.sddl":       line(longText),
+
+		"EnvironmentVariable.name":      line(longText),
+		"EnvironmentVariable.value":     text(hugeText),
+		"GetEnvironmentReply.variables": list(1<<14, anything),
+		"HostsEntry.name":               line(shortText),
+		"HostsEntry.address":            line(shortText),
+		"GetHostsReply.entries":         list(1<<18, anything),
+
+		"Process.pid":                  anything,
+		"Process.parent_pid":           anything,
+		"Process.name":                 line(longText),
+		"Process.image":                line(longText),
+		"Process.memory_bytes":         anything,
+		"Process.handles":              anything,
+		"Process.threads":              anything,
+		"Process.session":              anything,
+		"Process.command_line":         text(longText * 2), // 32767 characters of UTF-16
+		"ListProcessesReply.processes": list(1<<16, anything),
+		"RunReply.stdout":              anything,
+		"RunReply.stderr":              anything,
+		"RunReply.exit_code":           anything,
+		"RunReply.packed":              anything,
+
+		"Feature.name":           line(shortText),
+		"Feature.state":          oneOf("", string(platform.FeatureEnabled), string(platform.FeatureDisabled), string(platform.FeatureEnablePending), string(platform.FeatureDisablePending)),
+		"FeaturesReply.features": list(1<<12, anything),
+
+		"FirewallRule.name":            text(longText),
+		"FirewallRule.group":           text(longText),
+		"FirewallRule.protocol":        line(shortText),
+		"FirewallRule.ports":           text(longText),
+		"FirewallRule.program":         text(longText),
+		"FirewallRule.profiles":        line(shortText),
+		"FirewallRule.addresses":       text(longText),
+		"ListFirewallRulesReply.rules": list(1<<16, anything),
+
+		"ReachReply.outcome": oneOf("", string(platform.Reached), string(platform.Refused), string(platform.TimedOut),
+			string(platform.NoRoute), string(platform.NameNotFound), string(platform.ReachFailed)),
+		"ReachReply.connected":                line(shortText),
+		"ReachReply.detail":                   text(longText),
+		"ResolveReply.addresses":              list(1<<12, line(shortText)),
+		"HTTPGetReply.status":                 between(0, 999),
+		"HTTPGetReply.body":                   atMost(64 << 10),
+		"ListenersReply.listeners":            list(1<<17, anything),
+		"Listener.address":                    line(shortText),
+		"Listener.port":                       between(0, math.MaxUint16),
+		"Listener.pid":                        anything,
+		"Listener.process":                    line(longText),
+		"Listener.image":                      line(longText),
+		"CRIVersionReply.runtime_name":        line(shortText),
+		"CRIVersionReply.runtime_version":     line(shortText),
+		"CRIVersionReply.runtime_api_version": line(shortText),
+		"CRIStatusReply.status":               anything,
+		"PipeReply.data":                      anything,
+
+		"InspectReply.components":         list(1<<10, anything),
+		"InspectReply.transactions":       list(1<<10, anything),
+		"ComponentState.name":             line(shortText),
+		"ComponentState.destination":      optional(path),
+		"ComponentState.sha256":           optional(sha256),
+		"ComponentState.size":             between(0, largestFile),
+		"ComponentState.version":          text(longText),
+		"ComponentState.previous_sha256":  optional(sha256),
+		"ComponentState.previous_version": text(longText),
+		"ComponentState.previous_path":    optional(path),
+		"ComponentState.leftovers":        list(1<<12, path),
+		"ComponentState.run_by":           list(1<<10, line(shortText)),
+		"ComponentState.error":            text(hugeText),
+		"Transaction.id":                  token,
+		"Transaction.holder":              text(longText),
+		"Transaction.state":               word,
+		"SwapEvent.transaction":           optional(token),
+		"SwapEvent.state":                 word,
+		"SwapEvent.component":             line(shortText),
+		"SwapEvent.message":               text(hugeText),
+		"SwapOutcome.message":             text(hugeText),
+		"SwapOutcome.failed_component":    line(shortText),
+		"SwapOutcome.components":          list(1<<10, anything),
+		"ComponentOutcome.name":           line(shortText),
+		"ComponentOutcome.message":        text(hugeText),
+		"ComponentOutcome.log_lines":      list(1<<10, text(hugeText)),
+
+		"ComputeReply.objects":     list(1<<16, anything),
+		"ComputeObject.document":   anything,
+		"ComputeObject.id":         line(shortText),
+		"ComputeObject.properties": anything,
+		"ComputeObject.failure":    text(hugeText),
+	}
+})
+
+// byFullName has the rules by the names that descriptors hold, so that a look-up makes
+// no string: a reply can have a hundred thousand fields.
+var byFullName = sync.OnceValue(func() map[protoreflect.FullName]rule {
+	named := map[protoreflect.FullName]rule{}
+	for name, rule := range rules() {
+		named[protoreflect.FullName(contract+name)] = rule
+	}
+	return named
+})
+
+// ruleOf returns a field's rule. A field without one is a bool or a message: see the test.
+func ruleOf(field protoreflect.FieldDescriptor) rule { return byFullName()[field.FullName()] }
+
+// ------------------------------------------------------------ kinds of values
+
+// text is a text of bounded length. gRPC has checked that it is UTF-8.
+func text(most int) rule {
+	return rule{value: func(v protoreflect.Value) string {
+		if n := len(v.String()); n > most {
+			return fmt.Sprintf("is %d bytes long, more than %d", n, most)
+		}
+		return ""
+	}}
+}
+
+// line is text without control characters.
+func line(most int) rule {
+	bounded := text(most).value
+	return rule{value: func(v protoreflect.Value) string {
+		if problem := bounded(v); problem != "" {
+			return problem
+		}
+		if i := strings.IndexFunc(v.String(), isControl); i >= 0 {
+			return "is " + quote(v.String()) + ", with a control character"
+		}
+		return ""
+	}}
+}
+
+func isControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
+}
+
+// word is one of swdt's own names, or a kind with its number, such as "state 9".
+var word = rule{value: func(v protoreflect.Value) string {
+	s := v.String()
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(" ._-", r)
+	}
+	if len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return "is " + quote(s) + ", not a name"
+	}
+	return ""
+}}
+
+// token is an identifier that may become part of a file's name.
+var token = rule{value: func(v protoreflect.Value) string {
+	s := v.String()
+	if s == "" || strings.Trim(s, ".") == "" || strings.Contains(s, " ") || word.value(v) != "" {
+		return "is " + quote(s) + ", not an identifier"
+	}
+	return ""
+}}
+
+// sha256 is a hash in lower-case hexadecimal.
+var sha256 = rule{value: func(v protoreflect.Value) string {
+	s := v.String()
+	isHex := func(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'f' }
+	if len(s) != 64 || strings.ContainsFunc(s, func(r rune) bool { return !isHex(r) }) {
+		return "is " + quote(s) + ", not a SHA-256 of 64 lower-case hexadecimal digits"
+	}
+	return ""
+}}
+
+// longestPath is the longest path of Windows, 32767 UTF-16 units, which take at most
+// three bytes each.
+const longestPath = 3 * 32767
+
+// path is an absolute path on a drive, which identifies exactly one file.
+var path = rule{value: func(v protoreflect.Value) string {
+	s := v.String()
+	letter := len(s) >= 3 && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
+	if !letter || s[1:3] != `:\` || len(s) > longestPath {
+		return "is " + quote(s) + ", not an absolute path on a drive"
+	}
+	if s = s[3:]; s == "" {
+		return ""
+	}
+	for name := range strings.SplitSeq(s, `\`) {
+		if problem := nameProblem(name); problem != "" {
+			return "is " + quote(v.String()) + ", " + problem
+		}
+	}
+	return ""
+}}
+
+// nameProblem returns why Windows cannot have a file of this name; "" if it can.
+func nameProblem(name string) string {
+	switch {
+	case name == "":
+		return "with an empty name"
+	case name == "." || name == "..":
+		return "with the name " + name
+	case strings.ContainsFunc(name, isControl):
+		return "with a control character"
+	case strings.ContainsAny(name, `/:<>"|?*`):
+		return "with a character that Windows has in no name"
+	}
+	return ""
+}
+
+// oneOf is one of a closed set of values.
+func oneOf(values ...string) rule {
+	return rule{value: func(v protoreflect.Value) string {
+		for _, value := range values {
+			if v.String() == value {
+				return ""
+			}
+		}
+		return "is " + quote(v.String()) + ", not one of " + strings.TrimPrefix(strings.Join(values, ", "), ", ")
+	}}
+}
+
+func optional(of rule) rule {
+	return rule{value: func(v protoreflect.Value) string {
+		if v.String() == "" {
+			return ""
+		}
+		return of.value(v)
+	}}
+}
+
+// between is a number between two inclusive bounds.
+func between(least, most int64) rule {
+	return rule{value: func(v protoreflect.Value) string {
+		var n int64
+		switch number := v.Interface().(type) {
+		case int32:
+			n = int64(number)
+		case int64:
+			n = number
+		case uint32:
+			n = int64(number)
+		case uint64:
+			n = int64(min(number, math.MaxInt64))
+		default:
+			return fmt.Sprintf("is a %T, not a number", number)
+		}
+		if n < least || n > most {
+			return fmt.Sprintf("is %d, not between %d and %d", n, least, most)
+		}
+		return ""
+	}}
+}
+
+// atMost is a byte string of bounded length.
+func atMost(most int) rule {
+	return rule{value: func(v protoreflect.Value) string {
+		if n := len(v.Bytes()); n > most {
+			return fmt.Sprintf("is %d bytes long, more than %d", n, most)
+		}
+		return ""
+	}}
+}
+
+// quote returns text that a node has sent, in one line of readable length.
+func quote(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return strconv.QuoteToASCII(s)
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strconv.QuoteToASCII(s[:cut]) + "…"
+}

@@ -1,0 +1,16 @@
+//go:build !windows
+
+package ssh
+
+import (
+	"context"
+	"net"
+)
+
+// defaultAgent is the address of the SSH agent if the environment does not name one.
+const defaultAgent = ""
+
+func dialAgent(ctx context.Context, socket string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", socket)
+}

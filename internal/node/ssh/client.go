@@ -1,0 +1,195 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+)
+
+// A peer that has not answered for deadAfter counts as dead; a keep-alive request is sent
+// every aliveEvery. deadAfter is generous, since answers queue behind bulk data on a slow
+// link.
+const (
+	aliveEvery = 15 * time.Second
+	deadAfter  = 45 * time.Second
+)
+
+// Client is a connection to the target.
+type Client struct {
+	address string
+	hostKey string // SHA256:…
+	client  *ssh.Client
+	chain   []*ssh.Client
+	done    chan struct{} // closed when the connection has ended
+	further further       // besides this one
+
+	mu  sync.Mutex
+	err error // why the connection ended
+}
+
+func newClient(chain []*ssh.Client, address, hostKey string) *Client {
+	c := &Client{address: address, hostKey: hostKey, client: chain[len(chain)-1], chain: chain, done: make(chan struct{})}
+	go func() {
+		c.end(c.client.Wait())
+		closeAll(chain[:len(chain)-1])
+		c.further.close()
+		close(c.done)
+	}()
+	go c.keepAlive()
+	return c
+}
+
+// HostKey returns the fingerprint of the machine's trusted host key.
+func (c *Client) HostKey() string { return c.hostKey }
+
+// Address returns the host:port that the connection leads to.
+func (c *Client) Address() string { return c.address }
+
+// Done is closed when the connection has ended, from either side; Err then returns the
+// cause.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err returns the cause of the connection's end.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// end records why the connection ended; only the first reason counts.
+func (c *Client) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Close ends the connection and everything that uses it.
+func (c *Client) Close() error {
+	err := closeAll(c.chain)
+	<-c.done
+	return err
+}
+
+func (c *Client) keepAlive() {
+	answered := func() error {
+		// Any answer counts; sshd refuses requests that it does not know.
+		_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+		return err
+	}
+	if err := watch(c.done, aliveEvery, deadAfter, answered); err != nil {
+		c.end(err)
+		closeAll(c.chain)
+	}
+}
+
+// errDead is the cause if the machine has stopped answering.
+var errDead = errors.New("the machine no longer answers")
+
+// watch calls ask at intervals of every. It returns an error if a call of ask takes longer
+// than overdue, and nil when the connection has ended for another reason.
+func watch(done <-chan struct{}, every, overdue time.Duration, ask func() error) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ticker.C:
+		}
+		answer := make(chan error, 1)
+		go func() { answer <- ask() }()
+		limit := time.NewTimer(overdue)
+		select {
+		case <-done:
+			limit.Stop()
+			return nil
+		case err := <-answer:
+			limit.Stop()
+			if err != nil {
+				return nil // the connection has ended, with its own cause
+			}
+		case <-limit.C:
+			return fmt.Errorf("%w (silent for %s)", errDead, overdue)
+		}
+	}
+}
+
+// SFTP opens the machine's SFTP subsystem. ctx bounds the opening.
+func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
+	var client *sftp.Client
+	_, err := c.open(ctx, func(s *ssh.Session) error {
+		in, err := s.StdinPipe()
+		if err != nil {
+			return err
+		}
+		out, err := s.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := s.RequestSubsystem("sftp"); err != nil {
+			return err
+		}
+		// Server 2019's sshd fails on writes beyond 100 KiB; the default of
+		// 32 KiB a packet with many in flight is as fast.
+		client, err = sftp.NewClientPipe(out, in, sftp.UseConcurrentWrites(true))
+		return err
+	})
+	switch {
+	case err == nil:
+		return client, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, ctx.Err())
+	case c.Err() != nil:
+		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, c.Err())
+	default:
+		return nil, &NoSFTPError{Address: c.address, Err: err}
+	}
+}
+
+// open opens a session and begins something on it: on this connection or, if the
+// machine refuses more sessions here, on a further one.
+func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
+	session, err := c.openHere(ctx, begin)
+	if c.further.dial != nil && isRefusedSession(err) {
+		return c.further.open(ctx, c.hostKey, begin, err)
+	}
+	return session, err
+}
+
+// openHere opens a session channel and begins something on it. The SSH library does not
+// support contexts, so it works in a goroutine, and a session that comes too late is
+// closed.
+func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
+	type result struct {
+		session *ssh.Session
+		err     error
+	}
+	results := make(chan result, 1)
+	go func() {
+		session, err := c.client.NewSession()
+		if err == nil {
+			if err = begin(session); err != nil {
+				session.Close()
+			}
+		}
+		results <- result{session, err}
+	}()
+	select {
+	case r := <-results:
+		return r.session, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-results; r.err == nil {
+				r.session.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,68 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// further has the connections to the same machine in addition to the first one. An sshd
+// with a small MaxSessions refuses a second session on a connection, but accepts it on
+// another connection.
+type further struct {
+	dial func(context.Context) (*Client, error)
+
+	mu      sync.Mutex // held while dialing: two sessions refused at once need a connection each
+	closed  bool
+	clients []*Client
+}
+
+// mostFurther bounds the connections: SFTP, the agent, its bulk channel and its
+// relays at once.
+const mostFurther = 4
+
+// open opens a session on a further connection that has room for one, or on a new one.
+// why is the error with which the machine refused it on the first connection.
+func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error, why error) (*ssh.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.clients {
+		session, err := c.openHere(ctx, begin)
+		if err == nil || !isRefusedSession(err) {
+			return session, err
+		}
+	}
+	if f.closed || len(f.clients) >= mostFurther {
+		return nil, why
+	}
+	c, err := f.dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w; and a further connection failed: %w", why, err)
+	}
+	if c.hostKey != hostKey {
+		c.Close()
+		return nil, fmt.Errorf("%w; and a further connection leads to another machine (host key %s, not %s)", why, c.hostKey, hostKey)
+	}
+	f.clients = append(f.clients, c)
+	return c.openHere(ctx, begin)
+}
+
+// close closes all further connections. None is made afterwards.
+func (f *further) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, c := range f.clients {
+		c.Close()
+	}
+}
+
+// isRefusedSession reports whether the machine refuses another session on this
+// connection.
+func isRefusedSession(err error) bool {
+	var refused *ssh.OpenChannelError
+	return errors.As(err, &refused)
+}

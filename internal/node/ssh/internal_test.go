@@ -1,0 +1,90 @@
+package ssh
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWatch(t *testing.T) {
+	t.Run("ends with the connection", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			done, asked := make(chan struct{}), 0
+			time.AfterFunc(time.Minute+time.Second, func() { close(done) })
+			if err := watch(done, 15*time.Second, 45*time.Second, func() error { asked++; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if asked != 4 {
+				t.Errorf("asked %d times in a minute", asked)
+			}
+		})
+	})
+	t.Run("notices silence", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			begun, never := time.Now(), make(chan error)
+			defer close(never)
+			err := watch(make(chan struct{}), 15*time.Second, 45*time.Second, func() error { return <-never })
+			if !errors.Is(err, errDead) || time.Since(begun) != time.Minute {
+				t.Fatalf("got %v after %s", err, time.Since(begun))
+			}
+		})
+	})
+	t.Run("leaves a broken connection to explain itself", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			err := watch(make(chan struct{}), time.Second, time.Minute, func() error { return errors.New("EOF") })
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+func TestWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var barked time.Duration
+		w := newWatchdog(10*time.Second, func() { barked = time.Since(begun) })
+		time.Sleep(9 * time.Second)
+		w.pause()
+		w.pause() // a prompt within a prompt
+		time.Sleep(time.Hour)
+		w.resume()
+		time.Sleep(time.Hour)
+		if w.barked() {
+			t.Fatal("it barked while paused")
+		}
+		w.resume()
+		time.Sleep(time.Hour)
+		if want := 2*time.Hour + 19*time.Second; !w.barked() || barked != want {
+			t.Errorf("barked after %s, not %s", barked, want)
+		}
+
+		quiet := newWatchdog(time.Second, func() { t.Error("barked after stop") })
+		quiet.stop()
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestTokens(t *testing.T) {
+	tokens := map[byte]string{'h': "node", 'r': "dev"}
+	for text, want := range map[string]string{
+		"%h.example": "node.example", "%r@%h": "dev@node", "100%%": "100%", "%x": "%x", "50%": "50%", "": "",
+	} {
+		if got := expandTokens(text, tokens); got != want {
+			t.Errorf("%q became %q, not %q", text, got, want)
+		}
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	kept := &tail{limit: 4}
+	for _, s := range []string{"ab", "cdefghijk", "lm", "n"} {
+		if n, err := kept.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := kept.String(); got != "klmn" {
+		t.Errorf("kept %q", got)
+	}
+}

@@ -1,0 +1,51 @@
+package ssh
+
+import (
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Keyring keeps the user's input in memory: unlocked keys and passwords. All connections
+// of a command share one, so that no prompt appears twice, neither for the second node
+// nor after a reboot.
+type Keyring struct {
+	mu        sync.Mutex
+	keys      map[string]ssh.Signer
+	passwords map[string]string
+}
+
+// NewKeyring returns an empty keyring.
+func NewKeyring() *Keyring {
+	return &Keyring{keys: map[string]ssh.Signer{}, passwords: map[string]string{}}
+}
+
+// key returns the key of that file, which unlock unlocks at the first call. While one
+// caller unlocks it, others wait for the result instead of asking too.
+func (k *Keyring) key(path string, unlock func() (ssh.Signer, error)) (ssh.Signer, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if signer, ok := k.keys[path]; ok {
+		return signer, nil
+	}
+	signer, err := unlock()
+	if err != nil {
+		return nil, err
+	}
+	k.keys[path] = signer
+	return signer, nil
+}
+
+func (k *Keyring) password(account string) (string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	password, ok := k.passwords[account]
+	return password, ok
+}
+
+// keepPassword remembers a password that was accepted.
+func (k *Keyring) keepPassword(account, password string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.passwords[account] = password
+}

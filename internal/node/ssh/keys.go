@@ -1,0 +1,155 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// passphraseTries is how often the user may enter a passphrase.
+const passphraseTries = 3
+
+// keyFile is a private key that has been read, and may be encrypted.
+type keyFile struct {
+	path   string
+	pem    []byte
+	signer ssh.Signer    // nil: encrypted
+	public ssh.PublicKey // nil: unknown until the key is decrypted
+}
+
+// readKey reads a private key; errors are *KeyFileError.
+func readKey(path string) (*keyFile, error) {
+	pem, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &KeyFileError{Path: path, Problem: KeyMissing, Err: err}
+	}
+	if err != nil {
+		return nil, &KeyFileError{Path: path, Problem: KeyUnreadable, Err: err}
+	}
+	if tooOpen(path) {
+		return nil, &KeyFileError{Path: path, Problem: KeyTooOpen}
+	}
+	k := &keyFile{path: path, pem: pem}
+	var locked *ssh.PassphraseMissingError
+	k.signer, err = ssh.ParsePrivateKey(pem)
+	switch {
+	case err == nil:
+		k.public = k.signer.PublicKey()
+	case errors.As(err, &locked):
+		k.signer, k.public = nil, locked.PublicKey
+		if k.public == nil {
+			k.public = readPublicKey(path + ".pub")
+		}
+	default:
+		return nil, &KeyFileError{Path: path, Problem: KeyInvalid, Err: err}
+	}
+	return k, nil
+}
+
+// tooOpen reports whether other users may read the file. On Windows, file modes do not
+// show that.
+func tooOpen(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
+
+// readPublicKey returns nil if the file is missing or invalid: the public key is optional.
+func readPublicKey(path string) ssh.PublicKey {
+	line, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	if err != nil {
+		return nil
+	}
+	return public
+}
+
+// unlock decrypts the key with the passphrase from its source, or with one that it
+// asks for.
+func (k *keyFile) unlock(ctx context.Context, passphrase Secret, prompt Prompter) (ssh.Signer, error) {
+	if passphrase != nil {
+		secret, err := passphrase()
+		if err != nil {
+			return nil, &SecretError{What: "passphrase of " + k.path, Err: err}
+		}
+		return k.decrypt(secret)
+	}
+	if prompt == nil {
+		return nil, &KeyFileError{Path: k.path, Problem: KeyNeedsPassphrase}
+	}
+	var last error
+	for try := range passphraseTries {
+		question := fmt.Sprintf("Passphrase of %s: ", k.path)
+		if try > 0 {
+			question = fmt.Sprintf("Wrong passphrase. Passphrase of %s: ", k.path)
+		}
+		secret, err := prompt.Secret(ctx, question)
+		if err != nil {
+			return nil, &SecretError{What: "passphrase of " + k.path, Err: err}
+		}
+		signer, err := k.decrypt(secret)
+		if err == nil {
+			return signer, nil
+		}
+		last = err
+	}
+	return nil, last
+}
+
+func (k *keyFile) decrypt(passphrase string) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKeyWithPassphrase(k.pem, []byte(passphrase))
+	if err != nil {
+		return nil, &KeyFileError{Path: k.path, Problem: KeyWrongPassphrase, Err: err}
+	}
+	return signer, nil
+}
+
+// lockedSigner is a signer whose private key is decrypted only when the machine accepts its
+// public key.
+type lockedSigner struct {
+	public ssh.PublicKey
+	unlock func() (ssh.Signer, error)
+}
+
+func (s *lockedSigner) PublicKey() ssh.PublicKey { return s.public }
+
+func (s *lockedSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return s.SignWithAlgorithm(rand, data, "")
+}
+
+func (s *lockedSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	signer, err := s.unlock()
+	if err != nil {
+		return nil, err
+	}
+	if with, ok := signer.(ssh.AlgorithmSigner); ok && algorithm != "" {
+		return with.SignWithAlgorithm(rand, data, algorithm)
+	}
+	return signer.Sign(rand, data)
+}
+
+// agentKeys returns the keys of the SSH agent. The agent's connection must stay open
+// while they are used; close ends it.
+func agentKeys(ctx context.Context, socket string) (keys []ssh.Signer, close func() error, err error) {
+	conn, err := dialAgent(ctx, socket)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	keys, err = agent.NewClient(conn).Signers()
+	if err != nil {
+		stop()
+		conn.Close()
+		return nil, nil, fmt.Errorf("ask the SSH agent for its keys: %w", err)
+	}
+	return keys, func() error { stop(); return conn.Close() }, nil
+}

@@ -1,0 +1,197 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	stderrKept = 64 << 10
+	outputKept = 1 << 20
+)
+
+// Process is a command that runs on the machine, on a channel of its own.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout io.Reader
+
+	session *ssh.Session
+	stderr  *tail
+	done    chan struct{}
+	err     error // of session.Wait; read after done
+}
+
+// Start starts a command, which the machine's login shell parses. ctx bounds the
+// starting only.
+func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
+	p := &Process{stderr: &tail{limit: stderrKept}, done: make(chan struct{})}
+	session, err := c.open(ctx, func(s *ssh.Session) (err error) {
+		s.Stderr = p.stderr
+		stdin, err := s.StdinPipe()
+		if err != nil {
+			return err
+		}
+		p.Stdin = &closedOnce{WriteCloser: stdin}
+		if p.Stdout, err = s.StdoutPipe(); err != nil {
+			return err
+		}
+		return s.Start(command)
+	})
+	if err != nil {
+		if gone := c.Err(); gone != nil {
+			err = gone
+		}
+		return nil, fmt.Errorf("start %q on %s: %w", command, c.address, err)
+	}
+	p.session = session
+	go func() {
+		p.err = session.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// closedOnce lets several goroutines write to a channel's stdin and close it, which
+// x/crypto/ssh does not synchronise: the end of file is sent when no write is under way.
+// A blocked write ends with the channel.
+type closedOnce struct {
+	io.WriteCloser
+
+	mu      sync.Mutex
+	writing int
+	closed  bool
+}
+
+func (c *closedOnce) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return 0, io.ErrClosedPipe
+	}
+	c.writing++
+	c.mu.Unlock()
+	n, err := c.WriteCloser.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing--; c.closed && c.writing == 0 {
+		_ = c.WriteCloser.Close() // no caller waits for it any more
+	}
+	return n, err
+}
+
+func (c *closedOnce) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	if c.writing > 0 {
+		return nil // the last write closes it
+	}
+	return c.WriteCloser.Close()
+}
+
+// Done is closed when the command, or its connection, has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode waits for the command's end. It is -1 if a signal ended the command, or if
+// the exit code is unknown because the connection broke.
+func (p *Process) ExitCode(ctx context.Context) (int, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		select {
+		case <-p.done: // the exit code is known, and takes precedence over ctx's end
+		default:
+			return -1, ctx.Err()
+		}
+	}
+	var exited *ssh.ExitError
+	switch {
+	case p.err == nil:
+		return 0, nil
+	case errors.As(p.err, &exited) && exited.Signal() == "":
+		return exited.ExitStatus(), nil
+	default:
+		return -1, p.err
+	}
+}
+
+// Stderr returns the last 64 KiB that the command has written to stderr so far.
+func (p *Process) Stderr() string { return p.stderr.String() }
+
+// Close ends the command's channel; sshd then ends the command.
+func (p *Process) Close() error {
+	if err := p.session.Close(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// Output is the result of a command that has ended.
+type Output struct {
+	Stdout, Stderr string
+	ExitCode       int
+}
+
+// Run runs a command to its end. A nonzero exit code is not an error.
+func (c *Client) Run(ctx context.Context, command string) (Output, error) {
+	p, err := c.Start(ctx, command)
+	if err != nil {
+		return Output{}, err
+	}
+	defer p.Close()
+	p.Stdin.Close()
+	stdout := &tail{limit: outputKept}
+	copied := make(chan struct{})
+	go func() {
+		io.Copy(stdout, p.Stdout) // it ends with the command, whose result ExitCode reports
+		close(copied)
+	}()
+	code, err := p.ExitCode(ctx)
+	if err != nil {
+		return Output{}, fmt.Errorf("run %q on %s: %w", command, c.address, err)
+	}
+	select {
+	case <-copied:
+	case <-ctx.Done():
+		return Output{}, fmt.Errorf("run %q on %s: %w", command, c.address, ctx.Err())
+	}
+	return Output{Stdout: stdout.String(), Stderr: p.Stderr(), ExitCode: code}, nil
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu    sync.Mutex
+	limit int
+	data  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p...)
+	// Drop large pieces only: dropping at every write would be quadratic.
+	if len(t.data) > 2*t.limit {
+		t.data = bytes.Clone(t.data[len(t.data)-t.limit:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data := t.data
+	if len(data) > t.limit {
+		data = data[len(data)-t.limit:]
+	}
+	return strings.ToValidUTF8(string(data), "?")
+}

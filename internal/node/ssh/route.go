@@ -1,0 +1,230 @@
+package ssh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/kevinburke/ssh_config"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// A hop is one machine on the route; the last one is the target.
+type hop struct {
+	alias          string // as written by the user
+	host           string // name or address to connect to
+	port           int
+	user           string
+	identityFiles  []string // of the SSH config; may not exist
+	identitiesOnly bool     // do not offer the SSH agent's other keys
+	identityAgent  string   // socket of the SSH agent; empty: the environment's
+}
+
+func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
+
+// maxHops ends a ProxyJump that leads in a circle.
+const maxHops = 8
+
+// route lists the hops to the target.
+func route(target Target, o Options) ([]hop, error) {
+	config, err := readConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	last, err := config.hop(target.Host, "spec.credentials.hostname")
+	if err != nil {
+		return nil, err
+	}
+	if target.User != "" {
+		last.user = target.User
+	}
+	if last.user == "" {
+		last.user = DefaultUser
+	}
+	jump := target.ProxyJump
+	if jump == "" {
+		jump = config.get(last.alias, "ProxyJump")
+	}
+	before, err := config.jumps(jump, maxHops)
+	if err != nil {
+		return nil, err
+	}
+	return append(before, last), nil
+}
+
+// sshConfig is ~/.ssh/config; a nil file means that there is none.
+type sshConfig struct {
+	file *ssh_config.Config
+	home string
+}
+
+func readConfig(o Options) (sshConfig, error) {
+	data, err := os.ReadFile(o.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sshConfig{home: o.HomeDir}, nil
+	}
+	if err != nil {
+		return sshConfig{}, &RouteError{Where: "SSH config", Err: err}
+	}
+	file, err := ssh_config.DecodeBytes(withoutConditions(data))
+	if err != nil {
+		return sshConfig{}, &RouteError{Where: o.Config, Err: fmt.Errorf("%w; correct it, or set everything in spec.credentials", err)}
+	}
+	return sshConfig{file: file, home: o.HomeDir}, nil
+}
+
+// withoutConditions replaces the conditions of Match blocks that the parser refuses, so
+// that these blocks match nothing (exec runs commands; the parser does not know user and
+// localuser). A file that works for ssh must not stop swdt.
+func withoutConditions(data []byte) []byte {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for i, line := range lines {
+		fields := strings.FieldsFunc(string(line), func(r rune) bool { return strings.ContainsRune(" \t\r\n=", r) })
+		if len(fields) < 2 || !strings.EqualFold(fields[0], "Match") {
+			continue
+		}
+		all := len(fields) == 2 && strings.EqualFold(fields[1], "all")
+		host := len(fields) == 3 && strings.EqualFold(fields[1], "host") && !strings.Contains(fields[2], ",")
+		if !all && !host {
+			lines[i] = []byte("Host !*\n")
+		}
+	}
+	return bytes.Join(lines, nil)
+}
+
+func (c sshConfig) get(alias, key string) string {
+	if c.file == nil {
+		return ""
+	}
+	// The only error is an Include with a condition, which cannot be evaluated.
+	value, _ := c.file.Get(alias, key)
+	return value
+}
+
+func (c sshConfig) getAll(alias, key string) []string {
+	if c.file == nil {
+		return nil
+	}
+	values, _ := c.file.GetAll(alias, key)
+	return values
+}
+
+// hop resolves host[:port] by the config; setting names the place where it was written.
+func (c sshConfig) hop(hostPort, setting string) (hop, error) {
+	alias, port, err := v1alpha1.HostPort(hostPort)
+	if err != nil {
+		return hop{}, &RouteError{Where: setting, Err: fmt.Errorf("%q: %w", hostPort, err)}
+	}
+	h := hop{alias: alias, host: alias, port: port, user: c.get(alias, "User")}
+	if name := c.get(alias, "HostName"); name != "" {
+		h.host = expandTokens(name, map[byte]string{'h': alias})
+	}
+	if configured := c.get(alias, "Port"); h.port == 0 && configured != "" {
+		if h.port, err = strconv.Atoi(configured); err != nil || h.port < 1 || h.port > 65535 {
+			return hop{}, &RouteError{Where: "Port of " + alias + " in the SSH config", Err: fmt.Errorf("%q is not a port", configured)}
+		}
+	}
+	if h.port == 0 {
+		h.port = v1alpha1.DefaultPort
+	}
+	for _, file := range c.getAll(alias, "IdentityFile") {
+		if !strings.EqualFold(file, "none") {
+			h.identityFiles = append(h.identityFiles, c.path(file, h))
+		}
+	}
+	h.identitiesOnly = strings.EqualFold(c.get(alias, "IdentitiesOnly"), "yes")
+	if socket := c.get(alias, "IdentityAgent"); socket != "" {
+		h.identityAgent = c.path(socket, h)
+	}
+	return h, nil
+}
+
+// jumps lists the hops of a ProxyJump. According to the config, another jump host may be
+// before the first of them.
+func (c sshConfig) jumps(proxyJump string, most int) ([]hop, error) {
+	if proxyJump == "" || strings.EqualFold(proxyJump, "none") {
+		return nil, nil
+	}
+	var hops []hop
+	for _, each := range strings.Split(proxyJump, ",") {
+		h, err := c.jump(strings.TrimSpace(each))
+		if err != nil {
+			return nil, err
+		}
+		hops = append(hops, h)
+	}
+	if len(hops) > most {
+		return nil, &RouteError{Where: "proxyJump", Err: fmt.Errorf(
+			"it leads over more than %d hosts; does a ProxyJump of the SSH config lead in a circle?", maxHops)}
+	}
+	before, err := c.jumps(c.get(hops[0].alias, "ProxyJump"), most-len(hops))
+	if err != nil {
+		return nil, err
+	}
+	return append(before, hops...), nil
+}
+
+func (c sshConfig) jump(text string) (hop, error) {
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "ssh://"), "/")
+	name, host := "", text
+	if at := strings.LastIndex(text, "@"); at >= 0 {
+		name, host = text[:at], text[at+1:]
+	}
+	h, err := c.hop(host, "proxyJump")
+	if err != nil {
+		return hop{}, err
+	}
+	if name != "" {
+		h.user = name
+	}
+	if h.user == "" {
+		h.user = localUser()
+	}
+	return h, nil
+}
+
+// localUser returns the name with which OpenSSH would log in to a jump host.
+func localUser() string {
+	current, err := user.Current()
+	if err != nil {
+		return DefaultUser
+	}
+	// Windows: DOMAIN\name
+	return current.Username[strings.LastIndex(current.Username, `\`)+1:]
+}
+
+// path expands ~ and the tokens that ssh_config(5) allows in file names.
+func (c sshConfig) path(path string, h hop) string {
+	path = expandTokens(path, map[byte]string{'d': c.home, 'h': h.host, 'n': h.alias, 'r': h.user, 'u': localUser()})
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(c.home, rest)
+	}
+	return path
+}
+
+func expandTokens(text string, tokens map[byte]string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		i++
+		if value, ok := tokens[text[i]]; ok {
+			b.WriteString(value)
+		} else if text[i] == '%' {
+			b.WriteByte('%')
+		} else {
+			b.WriteString(text[i-1 : i+1])
+		}
+	}
+	return b.String()
+}

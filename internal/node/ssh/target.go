@@ -1,0 +1,97 @@
+package ssh
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// Target is the machine to connect to, with its credentials.
+type Target struct {
+	// Host is host, host:port or [IPv6]:port, or a Host of the SSH config.
+	Host string
+	// User is the login name; empty: the SSH config's, else DefaultUser.
+	User string
+	// PrivateKey is the path of the only key to try.
+	PrivateKey string
+	// Passphrase decrypts PrivateKey; nil: ask for it.
+	Passphrase Secret
+	// Password is the only credential to use.
+	Password Secret
+	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key;
+	// known_hosts is then ignored.
+	HostKey string
+	// ProxyJump is [user@]host[:port], several with commas; empty: the SSH
+	// config's; "none": none.
+	ProxyJump string
+}
+
+// DefaultUser is the login name if none is configured.
+const DefaultUser = "Administrator"
+
+// A Secret is read only when it is needed.
+type Secret func() (string, error)
+
+// Options are the settings that targets share.
+type Options struct {
+	// Prompt asks the person at the terminal; nil: there is no terminal.
+	Prompt Prompter
+	// Keyring shares typed secrets between connections; nil: not shared.
+	Keyring *Keyring
+	// AcceptNewHostKey trusts hosts that known_hosts does not have, and adds them.
+	AcceptNewHostKey bool
+	// KnownHosts, Config: empty is known_hosts and config in HomeDir/.ssh.
+	KnownHosts string
+	Config     string
+	HomeDir    string
+	LookupEnv  func(name string) (string, bool)
+	// Timeout bounds each hop's TCP connection and each hop's handshake. Time
+	// that a person takes to answer does not count.
+	Timeout time.Duration
+	// Warn receives problems that do not stop the connection; nil: none are reported.
+	Warn func(format string, args ...any)
+}
+
+// DefaultTimeout is long enough for a node that is busy booting.
+const DefaultTimeout = 20 * time.Second
+
+// Prompter asks the person at the terminal. Implementations are safe for
+// concurrent use and ask one question at a time.
+type Prompter interface {
+	// Confirm asks a question that is answered with yes or no.
+	Confirm(ctx context.Context, question string) (bool, error)
+	// Secret asks for a password or passphrase, which is not shown.
+	Secret(ctx context.Context, question string) (string, error)
+}
+
+func (o Options) complete() (Options, error) {
+	if o.HomeDir == "" {
+		home, err := localfile.Home()
+		if err != nil { // never the current folder's .ssh
+			return o, &RouteError{Where: "your SSH files", Err: err}
+		}
+		o.HomeDir = home
+	}
+	if o.KnownHosts == "" {
+		o.KnownHosts = filepath.Join(o.HomeDir, ".ssh", "known_hosts")
+	}
+	if o.Config == "" {
+		o.Config = filepath.Join(o.HomeDir, ".ssh", "config")
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Keyring == nil {
+		o.Keyring = NewKeyring()
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, ...any) {}
+	}
+	return o, nil
+}

@@ -1,0 +1,265 @@
+package transfer_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// tree writes files under a new folder, by their slash-separated names.
+func tree(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "tree")
+	for name, content := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestAFolderThereAndBack(t *testing.T) {
+	n := start(t)
+	files := map[string][]byte{
+		"kubelet.exe": content(3<<20, 1), "empty": {}, "sub/deep/log ä.txt": []byte("hello"),
+	}
+	root := tree(t, files)
+	if err := os.Symlink("empty", filepath.Join(root, "link")); err != nil {
+		t.Skip(err)
+	}
+	result, err := transfer.Upload(t.Context(), n.Node, root, `c:/in/new`, ui.Discard{})
+	if err != nil || result.Files != 3 || result.Skipped != 1 || result.Unchanged != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for name, want := range files {
+		got := n.Get(`C:\in\new\` + strings.ReplaceAll(name, "/", `\`))
+		if got == nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes arrived", name, len(got))
+		}
+	}
+	if again, err := transfer.Upload(t.Context(), n.Node, root+"/.", `C:\in\`, ui.Discard{}); err != nil || again.Unchanged != 0 {
+		t.Fatalf("into a folder: %+v, %v", again, err)
+	}
+	if again, err := transfer.Upload(t.Context(), n.Node, root, `C:\in`, ui.Discard{}); err != nil || again.Unchanged != 3 || again.SentBytes != 0 {
+		t.Fatalf("once more: %+v, %v", again, err)
+	}
+
+	back := t.TempDir()
+	result, err = transfer.Download(t.Context(), n.Node, `C:\in\tree`, back, ui.Discard{})
+	if err != nil || result.Files != 3 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(back, "tree", filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes came back, %v", name, len(got), err)
+		}
+	}
+	again, err := transfer.Download(t.Context(), n.Node, `C:\in\tree`, back, ui.Discard{})
+	if err != nil || again.Unchanged != 3 || again.SentBytes != 0 {
+		t.Fatalf("once more: %+v, %v", again, err)
+	}
+}
+
+func TestADownloadIsContinued(t *testing.T) {
+	n, want := start(t), content(6<<20, 1)
+	n.Put(`C:\k\kubelet.exe`, want)
+	file := local(t, want)
+	for name, part := range map[string][]byte{"half": want[:3<<20], "longer": append(bytes.Clone(want), 1)} {
+		to := filepath.Join(t.TempDir(), "kubelet.exe")
+		if err := os.WriteFile(to+".swdt-"+file.SHA256[:12]+".part", part, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		result, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, to, ui.Discard{})
+		got, readErr := os.ReadFile(to)
+		if err != nil || readErr != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%s: %+v, %v, %v", name, result, err, readErr)
+		}
+		if name == "half" && result.SentBytes != 3<<20 {
+			t.Errorf("%s: received %d bytes", name, result.SentBytes)
+		}
+	}
+}
+
+func TestAPartOfAnotherFileIsThrownAway(t *testing.T) {
+	n, want := start(t), content(1<<20, 1)
+	n.Put(`C:\k\kubelet.exe`, want)
+	to := filepath.Join(t.TempDir(), "kubelet.exe")
+	part := to + ".swdt-" + local(t, want).SHA256[:12] + ".part"
+	if err := os.WriteFile(part, content(1000, 2), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, to, ui.Discard{})
+	if got, readErr := os.ReadFile(to); err != nil || readErr != nil || !bytes.Equal(got, want) {
+		t.Fatal(err, readErr)
+	}
+}
+
+func TestARemoteFileThatChangesMeanwhileIsNamed(t *testing.T) {
+	n := start(t)
+	n.Put(`C:\k\kubelet.log`, content(1<<20, 1))
+	n.OnCall(func(method string) error {
+		if strings.HasSuffix(method, "Files/Read") {
+			n.Put(`C:\k\kubelet.log`, content(1<<20, 2))
+		}
+		return nil
+	})
+	to := filepath.Join(t.TempDir(), "kubelet.log")
+	_, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.log`, to, ui.Discard{})
+	var changed *transfer.RemoteChangedError
+	if !errors.As(err, &changed) {
+		t.Fatalf("got %v", err)
+	}
+	nothingIn(t, filepath.Dir(to))
+}
+
+func nothingIn(t *testing.T, folder string) {
+	t.Helper()
+	if left, err := filepath.Glob(folder + "/*"); err != nil || len(left) != 0 {
+		t.Fatalf("left %v, %v", left, err)
+	}
+}
+
+func TestOfALogThatGrowsComesWhatItHadAtFirst(t *testing.T) {
+	n, want := start(t), content(1<<20, 1)
+	n.Put(`C:\k\kubelet.log`, want)
+	n.OnCall(func(method string) error {
+		if strings.HasSuffix(method, "Files/Read") {
+			n.Put(`C:\k\kubelet.log`, append(bytes.Clone(want), "and more"...))
+		}
+		return nil
+	})
+	to := filepath.Join(t.TempDir(), "kubelet.log")
+	if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.log`, to, ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(to); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestTwoCopiesOfOneFileAtOnce(t *testing.T) {
+	n, want := start(t), content(3<<20, 1)
+	file := local(t, want)
+	for range 5 {
+		n.Put(`C:\k\kubelet.exe`, want)
+		folder := t.TempDir()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, folder, ui.Discard{}); err != nil {
+					t.Errorf("from the node: %v", err)
+				}
+			})
+		}
+		both.Wait()
+		if got, err := os.ReadFile(filepath.Join(folder, "kubelet.exe")); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+			t.Fatalf("left %v, %v", left, err)
+		}
+		if err := n.Files.Remove(`C:\k\kubelet.exe`); err != nil {
+			t.Fatal(err)
+		}
+		failed := make([]error, 2)
+		for i := range failed {
+			both.Go(func() {
+				_, failed[i] = transfer.Upload(t.Context(), n.Node, file.Path, `C:\k\kubelet.exe`, ui.Discard{})
+			})
+		}
+		both.Wait()
+		if failed[0] != nil && failed[1] != nil {
+			t.Fatalf("neither went to the node: %v; %v", failed[0], failed[1])
+		}
+		if !bytes.Equal(n.Get(`C:\k\kubelet.exe`), want) {
+			t.Fatalf("the node has another file after %v", failed)
+		}
+	}
+}
+
+func TestWhereACopyLands(t *testing.T) {
+	n := start(t)
+	n.Put(`C:\k\sub\f.txt`, []byte("hello"))
+	for name, c := range map[string]struct {
+		remote, local string // below a folder with the folder "there" and the file "file"
+		lands         string // empty: refused
+	}{
+		"as a new file":                  {`C:\k\sub\f.txt`, "new", "new"},
+		"over a file":                    {`C:\k\sub\f.txt`, "file", "file"},
+		"into a folder":                  {`C:\k\sub\f.txt`, "there", "there/f.txt"},
+		"into a folder with a slash":     {`C:\k\sub\f.txt`, "there/", "there/f.txt"},
+		"into a new folder":              {`C:\k\sub\f.txt`, "new/", "new/f.txt"},
+		"into new folders":               {`C:\k\sub\f.txt`, "new/er/", "new/er/f.txt"},
+		"as a file of no folder":         {`C:\k\sub\f.txt`, "new/f.txt", ""},
+		"a folder as a new one":          {`C:\k\sub`, "new", "new/f.txt"},
+		"a folder with a slash":          {`C:\k\sub\`, "new", "new/f.txt"},
+		"a folder into a folder":         {`C:\k\sub`, "there", "there/sub/f.txt"},
+		"a folder into a new folder":     {`C:\k\sub`, "new/", "new/sub/f.txt"},
+		"a folder over a file":           {`C:\k\sub`, "file", ""},
+		"a drive has no name to take":    {`C:\`, "there", ""},
+		"a file where its folder stands": {`C:\k\sub\f.txt`, "taken", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, map[string][]byte{"there/other": nil, "file": []byte("old"), "taken/f.txt/x": nil})
+			to := filepath.Join(root, filepath.FromSlash(c.local))
+			if strings.HasSuffix(c.local, "/") {
+				to += string(filepath.Separator)
+			}
+			_, err := transfer.Download(t.Context(), n.Node, c.remote, to, ui.Discard{})
+			if c.lands == "" {
+				if err == nil {
+					t.Error("copied")
+				}
+				return
+			}
+			path := filepath.Join(root, filepath.FromSlash(c.lands))
+			got, readErr := os.ReadFile(path)
+			if err != nil || readErr != nil || string(got) != "hello" {
+				t.Fatalf("%q, %v, %v", got, err, readErr)
+			}
+			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestUploadNeverTouchesAUsersOwnPart(t *testing.T) {
+	n, mine := start(t), []byte("not swdt's")
+	n.Put(`C:\k\kubelet.exe.part`, mine)
+	if _, err := transfer.Upload(t.Context(), n.Node, local(t, content(100, 1)).Path, `C:\k\kubelet.exe`, ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(n.Get(`C:\k\kubelet.exe.part`), mine) {
+		t.Fatal("a file of the user's is gone")
+	}
+}
+
+func TestBadCopies(t *testing.T) {
+	n := start(t)
+	file := local(t, []byte("x")).Path
+	for _, remote := range []string{`relative\x`, `\\server\share\x`, `C:\con`, `C:\a\..\..\b`} {
+		if _, err := transfer.Upload(t.Context(), n.Node, file, remote, ui.Discard{}); err == nil {
+			t.Errorf("copied to %s", remote)
+		}
+		if _, err := transfer.Download(t.Context(), n.Node, remote, t.TempDir(), ui.Discard{}); err == nil {
+			t.Errorf("copied from %s", remote)
+		}
+	}
+	if _, err := transfer.Upload(t.Context(), n.Node, file+".none", `C:\x`, ui.Discard{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := transfer.Download(t.Context(), n.Node, `C:\none`, t.TempDir(), ui.Discard{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,235 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/delta"
+)
+
+// headStart is how long the measurement of a link may take before the patch is begun
+// without its result. A link that answers sooner may be too fast for any patch; on such
+// a link the comparison would compete with the measurement for your machine's
+// processors, and spoil it. So then the patch waits for the whole measurement.
+const headStart = 30 * time.Millisecond
+
+// errWhole reports that sending the whole file is faster than a patch.
+var errWhole = errors.New("the whole file is the faster way")
+
+// errUseless reports that sending the patch that was made takes longer than sending the
+// whole file.
+var errUseless = errors.New("all bytes are the faster way")
+
+// difference sends a patch to a file that both the node and your machine's store have.
+// The node verifies that file, and the result.
+type difference struct {
+	*sending
+	base Base
+}
+
+// base returns the first of the node's files that your machine's store has as well.
+func (s *sending) base() (Base, bool) {
+	if s.depot == nil || !s.file.worthComparing() {
+		return Base{}, false
+	}
+	for _, base := range s.file.Bases {
+		if base.Size <= largestDiff && base.SHA256 != s.file.SHA256 && s.depot.store.Has(base.SHA256) {
+			if base.Size == 0 {
+				base.Size = s.file.Size
+			}
+			return base, true
+		}
+	}
+	return Base{}, false
+}
+
+func (d *difference) send(ctx context.Context, part, destination string) (Result, error) {
+	made, err := d.choose(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{
+		Method: MethodDelta, Compressed: true, Variant: made.info.Variant.String(), DiffSeconds: made.took.Seconds(),
+	}
+	progress := d.reporter.Transfer(d.file.Label, int64(len(made.bytes)))
+	defer progress.End()
+	result.SentBytes, err = d.apply(ctx, made, part, destination, progress)
+	return result, err
+}
+
+// Prepare makes, ahead of time, the patch that a Send of the file will use, as far as the known
+// speed of the link predicts it. If Send does not use the patch, only your machine's time is lost.
+func Prepare(ctx context.Context, n *node.Node, file File) error {
+	s := &sending{node: n, file: file, depot: file.Depot, reporter: ui.Discard{}}
+	base, ok := s.base()
+	link := n.Speed.Latest()
+	if !ok || link.BytesPerSecond == 0 {
+		return nil
+	}
+	d := &difference{sending: s, base: base}
+	way, estimate := d.likely(link)
+	if way.whole {
+		return nil
+	}
+	made, err := d.depot.patch(ctx, d.key(way.variant), file)
+	if err == nil && way.variant == delta.Fast && estimate.worthSmall(d.pair(), int64(len(made.bytes)), link) {
+		_, err = d.depot.patch(ctx, d.key(delta.Small), file)
+	}
+	return err
+}
+
+// likely returns the way of sending that should be the fastest, and the estimate on which
+// that is based.
+func (d *difference) likely(link node.Reading) (way, estimate) {
+	estimate := d.depot.estimate(d.file)
+	return estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) }), estimate
+}
+
+// straightAway is the largest size of an existing patch that is sent over a link of unknown
+// speed: measuring the link would take as many bytes.
+const straightAway = 256 << 10
+
+// choose returns the patch to send, or errWhole. While the link is measured, it starts
+// the patch that suits most links.
+func (d *difference) choose(ctx context.Context) (patch, error) {
+	early, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	begin, fast := d.fast(early)
+	link, known := d.known()
+	if !known {
+		if p, ok := d.depot.begun(ctx, d.key(delta.Fast), d.file); ok && len(p.bytes) <= straightAway {
+			d.reporter.Debug("%s: a patch of %s exists already", d.file.Label, ui.Size(int64(len(p.bytes))))
+			return p, nil
+		}
+		headStart := time.AfterFunc(headStart, begin)
+		link = d.link(ctx, d.file.Size, func() { headStart.Stop() })
+		headStart.Stop()
+	}
+	way, estimate := d.likely(link)
+	d.depot.costs.fade(way)
+	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
+		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
+	if way.whole {
+		d.depot.remember()
+		return patch{}, errWhole
+	}
+	if way.variant == delta.Small {
+		giveUp()
+		return d.small(ctx, link)
+	}
+	begin()
+	d.depot.choose(d.key(delta.Fast))
+	first := <-fast
+	if first.err == nil && estimate.worthSmall(d.pair(), int64(len(first.patch.bytes)), link) {
+		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
+		return d.small(ctx, link)
+	}
+	if first.err != nil {
+		return patch{}, first.err
+	}
+	return d.worth(first.patch, link)
+}
+
+// made is the result of making a patch.
+type made struct {
+	patch patch
+	err   error
+}
+
+// fast makes the patch of variant Fast, which suits most links, in a goroutine that begin
+// starts.
+func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made) {
+	result := make(chan made, 1)
+	begin = sync.OnceFunc(func() {
+		go func() {
+			p, err := d.depot.patch(ctx, d.key(delta.Fast), d.file)
+			result <- made{p, err}
+		}()
+	})
+	return begin, result
+}
+
+func (d *difference) pair() pair {
+	return pair{old: d.base.Size, new: d.file.Size}
+}
+
+func (d *difference) key(v delta.Variant) patchKey { return patchKey{d.base.SHA256, d.file.SHA256, v} }
+
+func (d *difference) small(ctx context.Context, link node.Reading) (patch, error) {
+	made, err := d.depot.patch(ctx, d.key(delta.Small), d.file)
+	if err != nil {
+		return patch{}, err
+	}
+	return d.worth(made, link)
+}
+
+// worth returns errUseless if sending the patch would take longer than sending the whole
+// file.
+func (d *difference) worth(p patch, link node.Reading) (patch, error) {
+	size := int64(len(p.bytes))
+	estimate := d.depot.estimate(d.file)
+	if estimate.patch(size, d.file.Size, link) > estimate.whole(d.file.Size, link).seconds {
+		return patch{}, fmt.Errorf("a patch of %s: %w", ui.Size(size), errUseless)
+	}
+	return p, nil
+}
+
+// apply sends the patch, from which the node makes the file.
+func (d *difference) apply(ctx context.Context, p patch, part, destination string, progress ui.Progress) (sent int64, err error) {
+	failed := func(err error) error {
+		return fmt.Errorf("send the difference of %s to %s: %w", d.file.Label, d.base.Path, err)
+	}
+	ctx, cancel := context.WithCancel(ctx) // ends the call if apply returns first
+	defer cancel()
+	stream, err := d.node.Files.Patch(ctx)
+	if err != nil {
+		return 0, failed(err)
+	}
+	request := &agentv1.PatchRequest{Header: &agentv1.PatchHeader{
+		Base: d.base.Path, BaseSha256: d.base.SHA256,
+		Path: part, RenameTo: destination, Size: d.file.Size, Sha256: d.file.SHA256,
+		MakeFolder: true, Modified: timestamppb.New(d.file.Modified), Sddl: d.file.SDDL,
+	}}
+	for rest := p.bytes; ; {
+		n := min(len(rest), patchChunk)
+		request.Data, rest = rest[:n], rest[n:]
+		if err = stream.Send(request); err != nil {
+			break
+		}
+		sent += int64(n)
+		progress.Add(int64(n))
+		if len(rest) == 0 {
+			break
+		}
+		request = &agentv1.PatchRequest{}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return sent, failed(err)
+	}
+	// io.EOF from Send means that the node has ended the call; CloseAndRecv returns the cause.
+	reply, err := stream.CloseAndRecv()
+	if err != nil {
+		return sent, failed(err)
+	}
+	if reply.GetSha256() != d.file.SHA256 {
+		return sent, failed(fmt.Errorf("the node made a different file from it (SHA-256 %.12s)", reply.GetSha256()))
+	}
+	d.depot.costs.sawApply(d.file.Size, sent, d.node.Speed.Latest(), reply.GetApplying().AsDuration())
+	d.depot.remember()
+	d.reporter.Debug("%s: a %s patch of %s, applied and verified in %s", d.file.Label,
+		p.info.Variant, ui.Size(sent), ui.Seconds(reply.GetApplying().AsDuration()))
+	return sent, nil
+}
+
+// patchChunk is how much of a patch one message carries: little, so that the node
+// applies the beginning while the rest is on its way.
+const patchChunk = 64 << 10

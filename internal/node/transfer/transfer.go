@@ -1,0 +1,234 @@
+// Package transfer brings files to and from a node. Transfers are bounded in memory,
+// resumed after a broken connection, and verified by SHA-256 at their destination.
+//
+//   - transfer.go: one binary to its staged name, by the method that suits it
+//   - whole.go: the method that sends every byte, compressed if that is faster
+//   - delta.go: the method that sends the difference to a file that the node has
+//   - estimate.go, remember.go, probe.go: which method is faster on this link
+//   - depot.go: the state that the sends of a run share
+//   - upload.go, download.go: files and folders for `swdt cp`
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// The methods of sending a file, as reported.
+const (
+	MethodNone  = "none"  // the node had it already
+	MethodWhole = "whole" // all of its bytes, possibly compressed
+	MethodDelta = "delta" // the difference to a file that the node has
+)
+
+// File is a local file to send.
+type File struct {
+	Label    string // its name in progress messages; empty: the base name of Path
+	Path     string
+	Size     int64
+	SHA256   string // lower-case hexadecimal
+	Modified time.Time
+
+	// SDDL is the owner and access list that the file has from its first moment on;
+	// empty: those that its folder passes on.
+	SDDL string
+
+	// Depot enables differences. nil: all bytes are sent.
+	Depot *Depot
+	// Bases are files on the node from which this one may differ little, the likeliest
+	// first.
+	Bases []Base
+	// Absent reports that the node has no part of an earlier try, so that Send need not
+	// look for one.
+	Absent bool
+}
+
+// Base is a file on the node.
+type Base struct {
+	Path   string
+	SHA256 string // lower-case hexadecimal
+	Size   int64  // bytes; 0: unknown, assumed to be the new file's
+}
+
+// worthComparing reports whether comparing the file with another can be worth the time
+// and the memory.
+func (f File) worthComparing() bool { return f.Size >= smallestDiff && f.Size <= largestDiff }
+
+// changed reports whether the file has changed since it was hashed.
+func (f File) changed() bool {
+	info, err := os.Stat(f.Path)
+	return err != nil || info.Size() != f.Size || !info.ModTime().Equal(f.Modified)
+}
+
+// Result is how a file was sent.
+type Result struct {
+	Method     string  `json:"method"`
+	SizeBytes  int64   `json:"sizeBytes"`
+	SentBytes  int64   `json:"sentBytes"`
+	Seconds    float64 `json:"seconds"`
+	Compressed bool    `json:"compressed"`
+	// For a difference: the variant, and how long your machine took to make it.
+	Variant     string  `json:"variant"`
+	DiffSeconds float64 `json:"diffSeconds"`
+}
+
+// sending is one Send.
+type sending struct {
+	node     *node.Node
+	file     File
+	depot    *Depot
+	probed   int64 // bytes sent to measure the link
+	reporter ui.Reporter
+}
+
+// costs returns the costs that the run has measured or, without a Depot, empty ones.
+func (s *sending) costs() *costs {
+	if s.depot == nil {
+		return &costs{}
+	}
+	return &s.depot.costs
+}
+
+// And returns the sum of the results of two tries, r and then next.
+func (r Result) And(next Result) Result {
+	next.SentBytes += r.SentBytes
+	next.Seconds += r.Seconds
+	next.DiffSeconds += r.DiffSeconds
+	next.Compressed = next.Compressed || r.Compressed
+	return next
+}
+
+// Send brings the file to destination, in a folder that exists or is made. The bytes go
+// to destination.part first, where the next Send continues after a broken connection;
+// destination itself only ever has the whole file, whose hash was verified on the node's
+// disk.
+func Send(ctx context.Context, n *node.Node, file File, destination string, r ui.Reporter) (Result, error) {
+	return send(ctx, n, file, Part(destination), destination, r)
+}
+
+func send(ctx context.Context, n *node.Node, file File, part, destination string, r ui.Reporter) (Result, error) {
+	begun := time.Now()
+	if file.Label == "" {
+		file.Label = filepath.Base(file.Path)
+	}
+	s := &sending{node: n, file: file, depot: file.Depot, reporter: r}
+	result, err := s.run(ctx, part, destination)
+	result.SentBytes += s.probed
+	result.SizeBytes, result.Seconds = file.Size, time.Since(begun).Seconds()
+	return result, err
+}
+
+// Part returns the path of a file's bytes until all of them have arrived.
+func Part(destination string) string { return destination + ".part" }
+
+func (s *sending) run(ctx context.Context, part, destination string) (Result, error) {
+	there, err := s.isThere(ctx, destination)
+	if err != nil || there {
+		return Result{Method: MethodNone}, err
+	}
+	wasted := int64(0)
+	base, ok := s.base()
+	if s.depot != nil {
+		s.depot.settle(s.file.SHA256, base.SHA256)
+	}
+	if ok {
+		result, err := (&difference{sending: s, base: base}).send(ctx, part, destination)
+		if err == nil || lost(err) || ctx.Err() != nil {
+			return result, err
+		}
+		// Sending all bytes is the remedy for every problem of the patch or its base; a
+		// problem of the disk will show again.
+		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
+		if !errors.Is(err, errWhole) {
+			defer s.depot.doubt(ctx, base.SHA256)
+		}
+		wasted = result.SentBytes
+	}
+	result, err := whole{}.send(ctx, s, part)
+	result.SentBytes += wasted
+	if err != nil {
+		return result, s.explain(err)
+	}
+	if err := s.rename(ctx, part, destination); err != nil {
+		return result, fmt.Errorf("give the sent %s its name: %w", s.file.Label, err)
+	}
+	return result, nil
+}
+
+// rename gives the file its name. A restricted file is staged, so its name belongs to
+// swdt: an existing file of that name that cannot be replaced, since another account has
+// it open, is removed.
+func (s *sending) rename(ctx context.Context, part, destination string) error {
+	request := &agentv1.RenameRequest{From: part, To: destination, Replace: true}
+	_, err := s.node.Files.Rename(ctx, request)
+	if s.file.SDDL != "" && (errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse)) {
+		if _, err := s.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: destination}); err != nil {
+			return err
+		}
+		_, err = s.node.Files.Rename(ctx, request)
+	}
+	return err
+}
+
+// isThere reports whether an earlier try has sent the whole file.
+func (s *sending) isThere(ctx context.Context, path string) (bool, error) {
+	if s.file.Absent {
+		return false, nil
+	}
+	size, err := s.size(ctx, path)
+	if err != nil || size != s.file.Size {
+		return false, err
+	}
+	return s.hasHash(ctx, path)
+}
+
+// size returns the size of a file on the node; -1 if there is no such file.
+func (s *sending) size(ctx context.Context, path string) (int64, error) {
+	info, err := s.node.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+	switch {
+	case errors.Is(err, fault.ErrNotExist):
+		return -1, nil
+	case err != nil:
+		return 0, fmt.Errorf("look for an earlier part of %s: %w", s.file.Label, err)
+	case info.GetFolder():
+		return 0, fmt.Errorf("%s on the node is a folder: remove it", path)
+	}
+	return info.GetSize(), nil
+}
+
+func (s *sending) hasHash(ctx context.Context, path string) (bool, error) {
+	reply, err := s.node.Files.Hash(ctx, &agentv1.HashRequest{Path: path})
+	if err != nil {
+		return false, fmt.Errorf("verify %s: %w", path, err)
+	}
+	return reply.GetSha256() == s.file.SHA256, nil
+}
+
+// explain returns the likeliest reason for a wrong hash on the node.
+func (s *sending) explain(err error) error {
+	if s.file.changed() {
+		return &ChangedError{Path: s.file.Path, Err: err}
+	}
+	return err
+}
+
+// ChangedError reports a local file that changed while it was sent.
+type ChangedError struct {
+	Path string
+	Err  error
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s changed while it was sent: wait for the build to finish and push again", e.Path)
+}
+
+func (e *ChangedError) Unwrap() error { return e.Err }

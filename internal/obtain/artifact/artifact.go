@@ -1,0 +1,149 @@
+// Package artifact finds the published programs of a node: the URL, file or mirror of each,
+// its published checksum, and the content of its archive. It returns local, verified files.
+// Package source does the downloads, package blobs keeps the files of archives.
+//
+// # Where a component comes from
+//
+// Its source in the node file, or else the place where its project publishes that version:
+//
+//	containerd   https://github.com/containerd/containerd/releases/download/v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
+//	kubelet, …   https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
+//	crictl       https://github.com/kubernetes-sigs/cri-tools/releases/download/v1.36.0/crictl-v1.36.0-windows-amd64.tar.gz
+//
+// # Mirrors
+//
+// A mirror, which is a URL or a folder, replaces every URL: no other host is contacted. The
+// file at https://dl.k8s.io/v1.36.3/bin/x.exe is looked for as
+// MIRROR/dl.k8s.io/v1.36.3/bin/x.exe, the layout of wget --mirror (a port is part of the
+// host's name, after a +), then as MIRROR/x.exe; its checksum beside it. The second form
+// holds one version only.
+//
+// # Checksums
+//
+// The node file's sha256 takes precedence. Otherwise a published file is verified by the
+// checksum published beside it. Without one it is refused, except in a mirror that is a
+// folder, which is trusted like any other local file. A warning reports a file that came
+// over plain http and was not verified by anything that came another way.
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/obtain/once"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Component is a program, or several programs that are published together.
+type Component string
+
+// The components that swdt can find.
+const (
+	Containerd Component = "containerd" // with its shim and ctr
+	Kubelet    Component = "kubelet"
+	Kubeadm    Component = "kubeadm"
+	Kubectl    Component = "kubectl"
+	LogRunner  Component = "kube-log-runner"
+	Crictl     Component = "crictl"
+)
+
+// Wish is a wanted component.
+type Wish struct {
+	Component Component
+	// Version to get if Source is empty, with or without v.
+	Version string
+	// Source is the path or URL of an executable or a .tar.gz, or the path of a folder.
+	// Default: the place where the component's project publishes this version.
+	Source string
+	// SHA256 of the file at Source or of the published file, hexadecimal. Default for a
+	// published file: the checksum published beside it.
+	SHA256 string
+	// Arch is the node's processor as GOARCH. Default amd64.
+	Arch string
+	// Mirror is a URL or a folder that replaces every URL.
+	Mirror string
+	// Field of the node file that has Source, for errors:
+	// spec.kubernetes.kubelet.source.
+	Field string
+}
+
+// File is one program of a component.
+type File struct {
+	Name string // on the node, such as containerd.exe
+	source.Binary
+}
+
+// Set is a component's files.
+type Set struct {
+	Files   []File // the component's main program first
+	Version string // without v; empty if Wish had none
+	From    string // the URL or path of its source, for people
+}
+
+// Options configure a Store; zero fields have defaults.
+type Options = source.Options
+
+// Store resolves wishes for a run, each once for any number of nodes. It is safe for
+// concurrent use.
+type Store struct {
+	options Options
+	sources *source.Set
+	limits  limits
+
+	wishes once.Map[Wish, Set]
+}
+
+// NewStore returns a Store.
+func NewStore(options Options) *Store {
+	return &Store{
+		options: options, sources: source.NewSet(options),
+		limits: limits{file: 1 << 30, total: 4 << 30},
+	}
+}
+
+// Resolve returns the files of a component, without a shared Store.
+func Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
+	return NewStore(Options{}).Resolve(ctx, wish, r)
+}
+
+// Resolve returns the files of a component. It does not use the network if the cache has
+// them and their checksum is known.
+func (s *Store) Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
+	wish.Version = strings.TrimPrefix(wish.Version, "v")
+	wish.SHA256 = strings.ToLower(wish.SHA256)
+	if wish.Arch == "" {
+		wish.Arch = "amd64"
+	}
+	return s.wishes.Do(ctx, wish, func() (Set, bool, error) {
+		set, err := s.resolve(ctx, wish, r)
+		return set, true, err
+	})
+}
+
+func (s *Store) resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
+	set := Set{Version: wish.Version}
+	got, err := s.get(ctx, wish, r)
+	if err != nil {
+		return Set{}, err
+	}
+	set.From = got.from
+	switch {
+	case got.folder != "":
+		set.Files, err = s.pick(ctx, wish, got.folder, r)
+	case got.archive:
+		set.Files, err = s.unpack(ctx, wish, got, r)
+	default:
+		set.Files, err = s.single(ctx, wish, got, r)
+	}
+	if err != nil {
+		return Set{}, err
+	}
+	for _, file := range set.Files {
+		if err := file.For(wish.Arch); err != nil {
+			return Set{}, fmt.Errorf("%s of %s: %w", file.Name, set.From, err)
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,126 @@
+package artifact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/obtain/blobs"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// checksumLimit is above the size of any file of checksums, in bytes.
+const checksumLimit = 1 << 20
+
+// checksum returns the hash of the file at a place, from the published file of checksums
+// beside it.
+func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
+	beside := at.beside(ending)
+	file, err := s.file(ctx, beside, source.Request{MaxSize: checksumLimit}, r)
+	if err != nil {
+		return "", err
+	}
+	text := []byte{}
+	if file.Size <= checksumLimit { // a local one may be of any size
+		if text, err = os.ReadFile(file.Path); err != nil {
+			return "", fmt.Errorf("read %s: %w", beside, err)
+		}
+	}
+	hash, ok := parseChecksum(string(text), baseName(at))
+	if !ok {
+		return "", fmt.Errorf("%s has no SHA-256 of %s: it must be 64 hexadecimal digits, as sha256sum prints them", beside, baseName(at))
+	}
+	return hash, nil
+}
+
+func baseName(at place) string {
+	if at.local() {
+		return filepath.Base(string(at))
+	}
+	return path.Base(at.String())
+}
+
+// parseChecksum finds a file's hash in text, which is the hash alone or lines of sha256sum:
+// the hash, spaces, perhaps a *, and the file's name.
+func parseChecksum(text, name string) (string, bool) {
+	for line := range strings.Lines(text) {
+		hash, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimPrefix(strings.TrimSpace(rest), "*")
+		if rest != "" && path.Base(rest) != name {
+			continue
+		}
+		if sum, err := hex.DecodeString(hash); err == nil && len(sum) == sha256.Size {
+			return strings.ToLower(hash), true
+		}
+	}
+	return "", false
+}
+
+// A file published under a version never changes. So a checksum with which a file was
+// verified once is not requested again while that file is in the cache: a second run works
+// without the network. That applies to places with the version in their names;
+// MIRROR/kubelet.exe may be another file tomorrow.
+
+// remembered returns the checksum of a place, if its file is in the cache.
+func (s *Store) remembered(w Wish, at place) (string, bool) {
+	if !lasting(w, at) {
+		return "", false
+	}
+	path, err := s.memory(at)
+	if err != nil {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	store, err := s.blobs()
+	hash := string(text)
+	return hash, err == nil && store.Has(hash)
+}
+
+// remember stores a checksum. If that fails, the next run requests the checksum again.
+func (s *Store) remember(w Wish, at place, hash string) {
+	if !lasting(w, at) {
+		return
+	}
+	if path, err := s.memory(at); err == nil {
+		_ = localfile.Replace(path, []byte(hash))
+	}
+}
+
+func lasting(w Wish, at place) bool {
+	return !at.local() && w.Version != "" && strings.Contains(at.String(), w.Version)
+}
+
+func (s *Store) memory(at place) (string, error) {
+	sum := sha256.Sum256([]byte(at)) // a URL can hold secrets and any character
+	return s.cached("checksums", hex.EncodeToString(sum[:]))
+}
+
+// cached returns the path of a file in the cache, and makes its folder.
+func (s *Store) cached(folder, name string) (string, error) {
+	store, err := s.blobs()
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(filepath.Dir(store.Folder()), folder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	return filepath.Join(folder, name), nil
+}
+
+func (s *Store) blobs() (*blobs.Store, error) {
+	if s.options.Cache == "" {
+		return blobs.OpenDefault()
+	}
+	return blobs.Open(filepath.Join(s.options.Cache, "blobs"), 0)
+}

@@ -1,0 +1,53 @@
+package artifact
+
+import "fmt"
+
+// published is the place at which a project publishes one of its files.
+type published struct {
+	url string
+	// checksum is the suffix of its checksum's URL.
+	checksum string
+}
+
+func (w Wish) published() (published, error) {
+	if w.Version == "" {
+		return published{}, fmt.Errorf("which %s to get is not said: set its version, or %s", w.Component, w.field())
+	}
+	switch w.Component {
+	case Containerd:
+		const form = "https://github.com/containerd/containerd/releases/download/v%s/containerd-%[1]s-windows-%s.tar.gz"
+		return published{fmt.Sprintf(form, w.Version, w.Arch), ".sha256sum"}, nil
+	case Crictl:
+		const form = "https://github.com/kubernetes-sigs/cri-tools/releases/download/v%s/crictl-v%[1]s-windows-%s.tar.gz"
+		return published{fmt.Sprintf(form, w.Version, w.Arch), ".sha256"}, nil
+	case Kubelet, Kubeadm, Kubectl, LogRunner:
+		const form = "https://dl.k8s.io/v%s/bin/windows/%s/%s.exe"
+		return published{fmt.Sprintf(form, w.Version, w.Arch, w.Component), ".sha256"}, nil
+	}
+	return published{}, fmt.Errorf("swdt does not know where %s is published: set %s", w.Component, w.field())
+}
+
+// programs returns the component's files, of which the first is required.
+func (w Wish) programs() []string {
+	if w.Component == Containerd {
+		return []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe"}
+	}
+	return []string{string(w.Component) + ".exe"}
+}
+
+// field returns the name of the field of Source in errors.
+func (w Wish) field() string {
+	if w.Field == "" {
+		return "its source"
+	}
+	return w.Field
+}
+
+// what names the wanted component for people.
+func (w Wish) what() string {
+	what := string(w.Component)
+	if w.Version != "" {
+		what += " " + w.Version
+	}
+	return what + " for windows/" + w.Arch
+}

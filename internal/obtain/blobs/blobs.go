@@ -1,0 +1,237 @@
+// Package blobs is your machine's store of files by their SHA-256: all downloads, and every
+// binary that was pushed. So the store usually has the file that is on a node, and a push
+// only has to send the difference to it.
+//
+//	<folder>/<sha256>        a file, written under another name first
+//	<folder>/<sha256>.used   empty; its time is when the file was last used
+//	<folder>/.lock           held by the swdt that removes files
+//
+// Several runs of swdt share a folder. Files appear by renaming, so that a reader never
+// finds half a file. Their content is verified against its hash whenever it is used, so
+// that a disk error or a manual change only costs another download or a larger transfer.
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+const (
+	// DefaultLimit is how many bytes are kept: some fifty builds of a kubelet.
+	DefaultLimit = 4 << 30
+	// grace is how long a file stays after its use, whatever the limit: another swdt
+	// may have obtained its path a moment ago.
+	grace = 10 * time.Minute
+)
+
+// Store is a folder of files by their SHA-256. It is safe for concurrent use.
+type Store struct {
+	folder string
+	limit  int64
+	now    func() time.Time
+}
+
+// Open opens the store in a folder, which it makes if it is missing. limit is in bytes; 0:
+// DefaultLimit.
+func Open(folder string, limit int64) (*Store, error) {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the cache folder: %w", err)
+	}
+	return &Store{folder: folder, limit: limit, now: time.Now}, nil
+}
+
+// OpenDefault opens the store in the user's cache folder.
+func OpenDefault() (*Store, error) {
+	user, err := localfile.CacheFolder()
+	if err != nil {
+		return nil, fmt.Errorf("find the cache folder: %w: set XDG_CACHE_HOME (LocalAppData on Windows)", err)
+	}
+	return Open(filepath.Join(user, "swdt", "blobs"), 0)
+}
+
+// ErrNotHeld means that the store does not have a file, or that its copy is damaged.
+var ErrNotHeld = errors.New("not in the cache")
+
+// Folder returns the store's folder. Callers may keep files of their own in it, under names
+// that are not hashes.
+func (s *Store) Folder() string { return s.folder }
+
+func (s *Store) path(hash string) string { return filepath.Join(s.folder, hash) }
+
+// IsSHA256 reports whether text is a SHA-256 in lower-case hexadecimal, and so safe
+// as part of a file's name.
+func IsSHA256(text string) bool { return valid(text) }
+
+func valid(hash string) bool {
+	sum, err := hex.DecodeString(hash)
+	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == hash
+}
+
+// Has reports whether the store has a file of this hash. It does not verify the content.
+func (s *Store) Has(hash string) bool {
+	if !valid(hash) {
+		return false
+	}
+	info, err := os.Stat(s.path(hash))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Path returns the path of the file with this hash, after verifying its content. If there
+// is no such file, the error is ErrNotHeld.
+func (s *Store) Path(ctx context.Context, hash string) (string, error) {
+	if !s.Has(hash) {
+		return "", ErrNotHeld
+	}
+	got, err := localfile.Hash(ctx, s.path(hash))
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrNotHeld, err)
+	case got != hash:
+		s.Reject(hash)
+		return "", ErrNotHeld
+	}
+	s.touch(hash)
+	return s.path(hash), nil
+}
+
+// Content holds a file's bytes until Close.
+type Content struct {
+	Bytes   []byte
+	release func()
+}
+
+// Close releases the memory.
+func (c Content) Close() {
+	if c.release != nil {
+		c.release()
+	}
+}
+
+// Read returns the content of the file with this hash, unverified. The caller must detect a
+// wrong content by itself, and then call Reject. If there is no such file, the error is
+// ErrNotHeld. If the system supports that, the content is mapped from the file: the store
+// only renames and removes whole files. No process may truncate the file meanwhile.
+func (s *Store) Read(hash string) (Content, error) {
+	if !valid(hash) {
+		return Content{}, ErrNotHeld
+	}
+	content, err := mapFile(s.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Content{}, ErrNotHeld
+	}
+	if err != nil {
+		return Content{}, fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	s.touch(hash)
+	return content, nil
+}
+
+// MapFile returns the content of a file outside the store. No process may truncate the file
+// before Close.
+func MapFile(path string) (Content, error) { return mapFile(path) }
+
+func readFile(path string) (Content, error) {
+	bytes, err := os.ReadFile(path)
+	return Content{Bytes: bytes}, err
+}
+
+// Reject removes a file whose content does not have the hash in its name.
+func (s *Store) Reject(hash string) {
+	if !valid(hash) {
+		return
+	}
+	// If it cannot be removed, the next use detects it again.
+	_ = os.Remove(s.path(hash))
+	_ = os.Remove(s.stamp(hash))
+}
+
+// Put keeps a copy of the file at path, which has this hash. It makes a copy, not a link,
+// since linkers write to the same file again. If the file system can share the blocks of a
+// copy, it does.
+func (s *Store) Put(ctx context.Context, path, hash string) error {
+	if !valid(hash) {
+		return fmt.Errorf("keep %s: %q is no SHA-256", path, hash)
+	}
+	if s.Has(hash) {
+		s.touch(hash)
+		return nil
+	}
+	temporary, err := s.copy(ctx, path, hash)
+	if err != nil {
+		return fmt.Errorf("keep a copy of %s: %w", path, err)
+	}
+	if _, err = s.Adopt(ctx, temporary, hash); err != nil {
+		_ = os.Remove(temporary)
+	}
+	return err
+}
+
+// copy copies a file into the folder without hashing it: a wrong content is detected when
+// the file is used.
+func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, err error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(s.folder, hash[:12]+"-*"+temporaryEnding)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from) // on Linux without going through this process
+	err = errors.Join(err, to.Close(), context.Cause(ctx))
+	if err != nil {
+		_ = os.Remove(to.Name())
+		return "", err
+	}
+	return to.Name(), nil
+}
+
+// Adopt moves the file at path, on the same volume and with this verified hash, into the
+// store. It returns the file's new path.
+func (s *Store) Adopt(ctx context.Context, path, hash string) (string, error) {
+	if !valid(hash) {
+		return "", fmt.Errorf("keep %s: %q is no SHA-256", path, hash)
+	}
+	blob := s.path(hash)
+	if err := os.Rename(path, blob); err != nil {
+		// On Windows a file that another swdt is reading cannot be replaced; it
+		// is the same file.
+		if !s.Has(hash) {
+			return "", fmt.Errorf("keep a file in the cache: %w", err)
+		}
+		_ = os.Remove(path)
+	}
+	s.touch(hash)
+	_ = s.evict(ctx) // until the next time, more is kept than should be
+	return blob, nil
+}
+
+func (s *Store) stamp(hash string) string { return s.path(hash) + stampEnding }
+
+// touch records the use of a file. It does not change the file's own time, which callers
+// that have its path may compare.
+func (s *Store) touch(hash string) {
+	now := s.now()
+	if os.Chtimes(s.stamp(hash), now, now) == nil {
+		return
+	}
+	// Without a stamp the file counts as last used when it was written.
+	_ = os.WriteFile(s.stamp(hash), nil, 0o600)
+	_ = os.Chtimes(s.stamp(hash), now, now)
+}

@@ -1,0 +1,404 @@
+package source_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// server serves one file like a real server; a test may handle requests before it.
+type server struct {
+	*httptest.Server
+
+	mutex    sync.Mutex
+	content  []byte
+	etag     string
+	cut      int // number of bytes of the body after which the connection breaks; 0: never
+	requests []*http.Request
+	first    http.HandlerFunc // may answer a request itself; nil: none
+}
+
+func serve(t *testing.T, content []byte) *server {
+	s := &server{content: content, etag: `"one"`}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mutex.Lock()
+	s.requests = append(s.requests, r)
+	content, etag, cut, first := s.content, s.etag, s.cut, s.first
+	s.mutex.Unlock()
+	if first != nil {
+		first(w, r)
+		return
+	}
+	if etag != "" {
+		w.Header().Set("ETag", etag)
+	}
+	if cut > 0 {
+		w = &cutWriter{ResponseWriter: w, left: cut}
+	}
+	http.ServeContent(w, r, "kubelet.exe", time.Time{}, bytes.NewReader(content))
+}
+
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *cutWriter) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	w.left -= n
+	if _, err := w.ResponseWriter.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	if w.left == 0 {
+		w.ResponseWriter.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, nil
+}
+
+func (s *server) set(change func(*server)) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	change(s)
+}
+
+func (s *server) asked() []*http.Request {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	asked := s.requests
+	s.requests = nil
+	return asked
+}
+
+func (s *server) url() string { return s.URL + "/v1/kubelet.exe?token=secret" }
+
+// program returns a kubelet.exe of some size that depends on seed.
+func program(seed string) []byte { return kubelet(strings.Repeat(seed, 300_000/len(seed))) }
+
+// caches returns a function that makes Sets which share a cache, like runs of swdt.
+func caches(t *testing.T) func() *source.Set {
+	folder := t.TempDir()
+	return func() *source.Set {
+		return source.NewSet(source.Options{Cache: folder, Limits: source.Limits{Stall: 5 * time.Second}})
+	}
+}
+
+func obtain(t *testing.T, set *source.Set, url, hash string) (source.Binary, error) {
+	t.Helper()
+	return set.Obtain(t.Context(), source.Request{URL: url, SHA256: hash, Executable: true}, ui.Discard{})
+}
+
+func mustObtain(t *testing.T, set *source.Set, url, hash string, content []byte) source.Binary {
+	t.Helper()
+	binary, err := obtain(t, set, url, hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(binary.Path)
+	if err != nil || !bytes.Equal(got, content) || binary.SHA256 != sum(content) {
+		t.Fatalf("got another file (%d bytes, %v)", len(got), err)
+	}
+	return binary
+}
+
+func TestDownloadOnceThenAskWhetherItChanged(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	set := run()
+	first := mustObtain(t, set, s.url(), "", one)
+	if again := mustObtain(t, set, s.url(), "", one); again != first || len(s.asked()) != 1 {
+		t.Fatal("one run asked twice")
+	}
+	mustObtain(t, run(), s.url(), "", one)
+	if asked := s.asked(); len(asked) != 1 || asked[0].Header.Get("If-None-Match") != `"one"` {
+		t.Fatalf("the next run sent %d requests", len(asked))
+	}
+	two := program("two")
+	s.set(func(s *server) { s.content, s.etag = two, `"two"` })
+	mustObtain(t, run(), s.url(), "", two)
+}
+
+func TestAKnownHashNeedsNoRequest(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	mustObtain(t, run(), s.url(), sum(one), one)
+	s.asked()
+	mustObtain(t, run(), s.URL+"/elsewhere", sum(one), one)
+	if len(s.asked()) != 0 {
+		t.Fatal("asked for what is in the cache")
+	}
+}
+
+func TestADamagedBlobIsDownloadedAgain(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	binary := mustObtain(t, run(), s.url(), "", one)
+	if err := os.WriteFile(binary.Path, []byte("bit rot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustObtain(t, run(), s.url(), "", one)
+	if err := os.WriteFile(binary.Path, []byte("bit rot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustObtain(t, run(), s.url(), sum(one), one)
+}
+
+func cutDownload(t *testing.T, s *server, set *source.Set, at int) {
+	t.Helper()
+	s.set(func(s *server) { s.cut = at })
+	_, err := obtain(t, set, s.url(), "")
+	var truncated *source.TruncatedError
+	if !errors.As(err, &truncated) || truncated.Got != int64(at) || truncated.Want != int64(len(s.content)) {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "secret") {
+		t.Fatalf("the query is in the error: %v", err)
+	}
+	s.set(func(s *server) { s.cut = 0 })
+	s.asked()
+}
+
+func TestACutDownloadIsContinued(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	cutDownload(t, s, run(), 100_000)
+	mustObtain(t, run(), s.url(), "", one)
+	asked := s.asked()
+	if len(asked) != 1 || asked[0].Header.Get("Range") != "bytes=100000-" || asked[0].Header.Get("If-Range") != `"one"` {
+		t.Fatalf("%d requests, the first with %v", len(asked), asked[0].Header)
+	}
+}
+
+func TestADownloadThatChangedInTheMiddleBeginsAnew(t *testing.T) {
+	run := caches(t)
+	s := serve(t, program("one"))
+	cutDownload(t, s, run(), 100_000)
+	two := program("two")
+	s.set(func(s *server) { s.content, s.etag = two, `"two"` })
+	mustObtain(t, run(), s.url(), "", two)
+}
+
+func TestWithoutAStrongValidatorNothingIsContinued(t *testing.T) {
+	for _, etag := range []string{"", `W/"one"`} {
+		run, one := caches(t), program("one")
+		s := serve(t, one)
+		s.etag = etag
+		cutDownload(t, s, run(), 100_000)
+		mustObtain(t, run(), s.url(), "", one)
+		if asked := s.asked(); len(asked) != 1 || asked[0].Header.Get("Range") != "" {
+			t.Fatalf("etag %q: continued with %v", etag, asked[0].Header)
+		}
+	}
+}
+
+func TestAServerThatContinuesElsewhereIsNotBelieved(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"another place": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Range", "bytes 5-9/10")
+			w.WriteHeader(http.StatusPartialContent)
+			fmt.Fprint(w, "wrong")
+		},
+		"not satisfiable": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, one := caches(t), program("one")
+			s := serve(t, one)
+			cutDownload(t, s, run(), 100_000)
+			s.set(func(s *server) {
+				s.first = func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Range") != "" {
+						answer(w, r)
+						return
+					}
+					http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(one))
+				}
+			})
+			mustObtain(t, run(), s.url(), "", one)
+			if len(s.asked()) != 2 {
+				t.Fatal("the part was not tried first")
+			}
+		})
+	}
+}
+
+func TestAPartFilledWithOtherBytesFailsTheHashAndIsForgotten(t *testing.T) {
+	folder, one := t.TempDir(), program("one")
+	run := func() *source.Set { return source.NewSet(source.Options{Cache: folder}) }
+	s := serve(t, one)
+	cutDownload(t, s, run(), 100_000)
+	parts, err := filepath.Glob(filepath.Join(folder, "urls", "*.part"))
+	if err != nil || len(parts) != 1 {
+		t.Fatal(parts, err)
+	}
+	if err := os.WriteFile(parts[0], make([]byte, 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = obtain(t, run(), s.url(), sum(one))
+	var mismatch *source.HashMismatchError
+	if !errors.As(err, &mismatch) {
+		t.Fatalf("got %v", err)
+	}
+	mustObtain(t, run(), s.url(), sum(one), one)
+}
+
+func TestAWrongHashIsNotKept(t *testing.T) {
+	run := caches(t)
+	s := serve(t, program("one"))
+	_, err := obtain(t, run(), s.url(), strings.Repeat("00", 32))
+	var mismatch *source.HashMismatchError
+	if !errors.As(err, &mismatch) || strings.Contains(err.Error(), "secret") {
+		t.Fatalf("got %v", err)
+	}
+	s.asked()
+	mustObtain(t, run(), s.url(), "", program("one"))
+	if asked := s.asked(); len(asked) != 1 || asked[0].Header.Get("Range") != "" {
+		t.Fatal("went on with what was refused")
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	for status, want := range map[int]string{
+		404: "404 Not Found: correct sourceURL", 403: "wants credentials", 500: "try again later", 304: "304",
+	} {
+		s := serve(t, nil)
+		s.first = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }
+		_, err := obtain(t, caches(t)(), s.url(), "")
+		var answered *source.StatusError
+		if !errors.As(err, &answered) || answered.Status != status || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	from := httptest.NewServer(http.RedirectHandler(s.url(), http.StatusFound))
+	defer from.Close()
+	mustObtain(t, run(), from.URL+"/latest", "", one)
+
+	var circle *httptest.Server
+	circle = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, circle.URL+"/again", http.StatusFound)
+	}))
+	defer circle.Close()
+	if _, err := obtain(t, run(), circle.URL, ""); err == nil || !strings.Contains(err.Error(), "more than 10 redirects") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAnErrorPageIsNamedAsOne(t *testing.T) {
+	s := serve(t, []byte("<!doctype html><title>Sign in</title>"))
+	_, err := obtain(t, caches(t)(), s.url(), "")
+	var bad *source.NotExecutableError
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "web page") || strings.Contains(err.Error(), "secret") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	s := serve(t, nil)
+	s.Close()
+	_, err := obtain(t, caches(t)(), s.url(), "")
+	if err == nil || !strings.Contains(err.Error(), "check the URL, the network and the proxy") || strings.Contains(err.Error(), "secret") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// begins answers with the beginning of a file and then sends nothing more.
+func begins(reached chan<- struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("ETag", `"one"`)
+		fmt.Fprint(w, "MZ")
+		w.(http.Flusher).Flush()
+		reached <- struct{}{}
+		<-r.Context().Done()
+	}
+}
+
+func TestADownloadThatStandsStillEnds(t *testing.T) {
+	s := serve(t, nil)
+	s.first = begins(make(chan struct{}, 1))
+	set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: source.Limits{Stall: 50 * time.Millisecond}})
+	_, err := obtain(t, set, s.url(), "")
+	var truncated *source.TruncatedError
+	if !errors.As(err, &truncated) || truncated.Got != 2 || !strings.Contains(err.Error(), "no data arrived") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestCancelledDownload(t *testing.T) {
+	s, reached := serve(t, nil), make(chan struct{}, 1)
+	s.first = begins(reached)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-reached
+		cancel()
+	}()
+	_, err := caches(t)().Obtain(ctx, source.Request{URL: s.url()}, ui.Discard{})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestSeveralRunsAtOnceDownloadOnce(t *testing.T) {
+	run, one := caches(t), program("one")
+	s := serve(t, one)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			binary, err := run().Obtain(t.Context(), source.Request{URL: s.url()}, ui.Discard{})
+			if err != nil || binary.SHA256 != sum(one) {
+				t.Errorf("%+v, %v", binary, err)
+			}
+		})
+	}
+	all.Wait()
+	full := 0
+	for _, r := range s.asked() {
+		if r.Header.Get("If-None-Match") == "" {
+			full++
+		}
+	}
+	if full != 1 {
+		t.Errorf("downloaded %d times", full)
+	}
+}
+
+func TestOneSetAsksOnceForManyNodes(t *testing.T) {
+	one := program("one")
+	s := serve(t, one)
+	set := caches(t)()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if _, err := set.Obtain(t.Context(), source.Request{URL: s.url()}, ui.Discard{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(s.asked()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}

@@ -1,0 +1,115 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// location is the place of a binary: a local path, or a URL to download.
+type location struct {
+	path string
+	url  *url.URL
+}
+
+// name returns the location's name in messages.
+func (l location) name() string {
+	if l.url != nil {
+		return shown(l.url)
+	}
+	return l.path
+}
+
+// IsLocal reports whether a sourceURL names a file on your machine.
+func IsLocal(sourceURL string) bool {
+	scheme, _, ok := cutScheme(sourceURL)
+	return !ok || scheme == "file"
+}
+
+// LocalPath returns the requested file on your machine; local is false for a download.
+func (r Request) LocalPath() (path string, local bool, err error) {
+	where, err := locate(r)
+	return where.path, err == nil && where.url == nil, err
+}
+
+func locate(request Request) (location, error) {
+	if request.URL == "" {
+		return location{}, errors.New("sourceURL is empty: give a path, file:// or http(s):// URL")
+	}
+	scheme, rest, ok := cutScheme(request.URL)
+	switch {
+	case !ok:
+		return location{path: filepath.Clean(request.URL)}, nil
+	case scheme == "file":
+		path, err := filePath(rest, runtime.GOOS)
+		if err != nil {
+			return location{}, fmt.Errorf("sourceURL %s: %w", request.URL, err)
+		}
+		return location{path: path}, nil
+	case scheme == "http" || scheme == "https":
+		u, err := url.Parse(request.URL)
+		if err != nil || u.Host == "" {
+			return location{}, errors.New("sourceURL is not a valid URL: write it as https://host/path/file.exe") // err would repeat it with its password
+		}
+		return location{url: u}, nil
+	}
+	return location{}, fmt.Errorf("sourceURL %s: %s:// is not supported: use a path, file://, http:// or https://", request.URL, scheme)
+}
+
+// cutScheme splits scheme://rest. One letter is a drive, not a scheme.
+func cutScheme(text string) (scheme, rest string, ok bool) {
+	scheme, rest, ok = strings.Cut(text, "://")
+	if !ok || len(scheme) < 2 || strings.ContainsAny(scheme, `/\`) {
+		return "", "", false
+	}
+	return strings.ToLower(scheme), rest, true
+}
+
+// filePath returns the path in file://rest on an operating system: file:///k/x,
+// file:///C:/k/x, file://C:/k/x, file://localhost/k/x, file://server/share/x.
+func filePath(rest, goos string) (string, error) {
+	path, err := url.PathUnescape(strings.ReplaceAll(rest, `\`, "/"))
+	if err != nil {
+		return "", fmt.Errorf("%w: write %% as %%25", err)
+	}
+	if after, ok := strings.CutPrefix(path, "localhost/"); ok {
+		path = "/" + after
+	}
+	windows := goos == "windows"
+	switch {
+	case hasDrive(strings.TrimPrefix(path, "/")):
+		if !windows {
+			return "", errors.New("a path with a drive letter exists only on Windows")
+		}
+		return strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", `\`), nil
+	case strings.HasPrefix(path, "/"):
+		if windows {
+			return strings.ReplaceAll(path, "/", `\`), nil
+		}
+		return path, nil
+	case path == "":
+		return "", errors.New("the path is missing")
+	case windows:
+		return `\\` + strings.ReplaceAll(path, "/", `\`), nil
+	}
+	return "", fmt.Errorf("%q would be a server's name: write file:/// and an absolute path, or just the path", strings.SplitN(path, "/", 2)[0])
+}
+
+func hasDrive(path string) bool {
+	if len(path) < 3 || path[1] != ':' || path[2] != '/' {
+		return false
+	}
+	letter := path[0] | 0x20
+	return 'a' <= letter && letter <= 'z'
+}
+
+// shown returns a URL for messages: without password, and without query, which may have
+// tokens.
+func shown(u *url.URL) string {
+	bare := *u
+	bare.User, bare.RawQuery, bare.Fragment = nil, "", ""
+	return bare.String()
+}

@@ -1,0 +1,245 @@
+// Package source obtains the binaries to push: from a path, a file:// or an http(s)://
+// URL, into a local file with a known SHA-256 and kind of executable. Downloads are
+// resumed, verified and kept in a cache that several runs of swdt share.
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/obtain/once"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Request is a wanted binary.
+type Request struct {
+	// URL is a path, file:// or http(s):// URL, as config.Document.Resolve returns it:
+	// variables and ~ are expanded.
+	URL string
+	// SHA256 that the binary must have, hexadecimal; empty: any.
+	SHA256 string
+	// MaxSize is a tighter bound for a download than the limits, in bytes. 0: the limits.
+	MaxSize int64
+	// Executable requires a complete Windows program, not a DLL or another kind of
+	// file.
+	Executable bool
+}
+
+// Binary is a local file with the requested content.
+type Binary struct {
+	Path     string
+	Size     int64
+	Modified time.Time
+	SHA256   string // lower-case hexadecimal
+	// Machine is the processor it is for, as GOARCH; empty if the file is not a Windows
+	// executable.
+	Machine string
+}
+
+// Options configure a Set; zero fields have defaults.
+type Options struct {
+	Cache string       // default: swdt in the user's cache folder
+	HTTP  *http.Client // default: proxy from the environment, no overall timeout
+	// Limits of downloads; unset ones are read from the environment.
+	Limits Limits
+}
+
+// Set obtains binaries for a run, each once for any number of nodes. It is safe for
+// concurrent use.
+type Set struct {
+	options Options
+
+	sources once.Map[Request, Binary]
+
+	mutex  sync.Mutex
+	hashes map[fileKey]Binary
+}
+
+type fileKey struct {
+	path       string
+	size       int64
+	modified   time.Time
+	executable bool
+}
+
+// NewSet returns a Set.
+func NewSet(options Options) *Set {
+	if options.HTTP == nil {
+		options.HTTP = newClient()
+	}
+	return &Set{options: options, hashes: map[fileKey]Binary{}}
+}
+
+// Obtain returns one binary, without a shared Set.
+func Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
+	return NewSet(Options{}).Obtain(ctx, request, r)
+}
+
+// Obtain returns a binary. For an equal request it returns the earlier result, but it reads
+// a local file again if the file has changed since.
+func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
+	request.SHA256 = strings.ToLower(request.SHA256)
+	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })
+}
+
+// Ahead starts to read a local file that will be requested later, and then calls then with
+// the binary. A failure is not reported: the later Obtain returns it. Ahead ignores sources
+// that are downloaded.
+func (s *Set) Ahead(ctx context.Context, request Request, then func(Binary)) {
+	if where, err := locate(request); err != nil || where.url != nil {
+		return
+	}
+	go func() {
+		if binary, err := s.Obtain(ctx, request, ui.Discard{}); err == nil {
+			then(binary)
+		}
+	}()
+}
+
+func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Binary, remote bool, _ error) {
+	where, err := locate(request)
+	if err != nil {
+		return Binary{}, false, err
+	}
+	path := where.path
+	if where.url != nil {
+		path, err = s.download(ctx, where.url, request.SHA256, request.MaxSize, r)
+		if err != nil {
+			return Binary{}, true, err
+		}
+	}
+	binary, err := s.examine(ctx, path, request, where.name())
+	return binary, where.url != nil, err
+}
+
+// examine reads a local file once, and returns an error if it is not the requested one.
+func (s *Set) examine(ctx context.Context, path string, request Request, name string) (Binary, error) {
+	before, err := regular(path)
+	if err != nil {
+		return Binary{}, err
+	}
+	key := fileKey{path, before.Size(), before.ModTime(), request.Executable}
+	binary, known := s.known(key)
+	if !known {
+		if binary, err = read(ctx, path, before, request.Executable, name); err != nil {
+			return Binary{}, err
+		}
+		s.remember(key, binary)
+	}
+	if request.SHA256 != "" && binary.SHA256 != request.SHA256 {
+		return Binary{}, &HashMismatchError{Name: name, Want: request.SHA256, Got: binary.SHA256}
+	}
+	return binary, nil
+}
+
+func (s *Set) known(key fileKey) (Binary, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	binary, ok := s.hashes[key]
+	return binary, ok
+}
+
+func (s *Set) remember(key fileKey, binary Binary) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.hashes[key] = binary
+}
+
+// regular returns the FileInfo of a regular file; for any other path it returns an error.
+func regular(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	var pathError *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(path, "$"):
+		return nil, &FileError{Path: path, What: "does not exist", Remedy: "set the variable in it, or correct sourceURL", Err: err}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &FileError{Path: path, What: "does not exist", Remedy: "build it first, or correct sourceURL", Err: err}
+	case errors.As(err, &pathError):
+		return nil, &FileError{Path: path, What: fmt.Sprintf("cannot be looked at (%v)", pathError.Err), Remedy: "check the path and its permissions", Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("look at %s: %w", path, err)
+	case info.IsDir():
+		return nil, &FileError{Path: path, What: "is a folder", Remedy: "name the file in it as sourceURL"}
+	case !info.Mode().IsRegular():
+		return nil, &FileError{Path: path, What: fmt.Sprintf("is not a regular file (%s)", info.Mode().Type()), Remedy: "correct sourceURL"}
+	}
+	return info, nil
+}
+
+// Look checks that a requested local file exists, without reading it. The error is a
+// *FileError, or about the URL itself. Look does not check downloads.
+func (r Request) Look() error {
+	where, err := locate(r)
+	if err != nil || where.url != nil {
+		return err
+	}
+	_, err = regular(where.path)
+	return err
+}
+
+func read(ctx context.Context, path string, before fs.FileInfo, executable bool, name string) (Binary, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, &contextReader{ctx, file}); err != nil {
+		return Binary{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	// Judge the program only once it is known that the file did not change: an
+	// incomplete file is not a bad one.
+	after, err := os.Stat(path)
+	if err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return Binary{}, &ChangingError{Path: path}
+	}
+	machine, err := machineOf(file, before.Size(), executable, name)
+	if err != nil {
+		return Binary{}, err
+	}
+	return Binary{
+		Path: path, Size: before.Size(), Modified: before.ModTime(),
+		SHA256: hex.EncodeToString(hash.Sum(nil)), Machine: machine,
+	}, nil
+}
+
+// For checks that the binary runs on a node with this processor (GOARCH).
+func (b Binary) For(architecture string) error {
+	if architecture == "" || b.Machine == "" || b.Machine == architecture {
+		return nil
+	}
+	return &MachineError{Name: filepath.Base(b.Path), Got: b.Machine, Want: architecture}
+}
+
+// Unchanged checks that the file is still the one that was hashed.
+func (b Binary) Unchanged() error {
+	info, err := os.Stat(b.Path)
+	if err != nil || info.Size() != b.Size || !info.ModTime().Equal(b.Modified) {
+		return &ChangingError{Path: b.Path}
+	}
+	return nil
+}
+
+// contextReader ends a long read when ctx ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,102 @@
+package platform
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// FileInfo describes a file or folder. Times have the file system's precision.
+type FileInfo struct {
+	Path     string // the requested path, cleaned: C:\k\kubelet.exe
+	Size     int64  // bytes; 0 for a folder
+	Modified time.Time
+	// Created is when the file was created, by the machine's clock. A new access list, name or attribute does not
+	// change it. NTFS gives a new file the time of a file that had its name up to 15 seconds before.
+	Created  time.Time
+	Folder   bool
+	ReadOnly bool
+	Link     bool   // a reparse point: symbolic link or junction; never followed
+	ID       FileID // identifies the file, also after a rename
+}
+
+// FileID identifies a file on a volume.
+type FileID struct {
+	Volume uint64
+	Index  uint64
+}
+
+// CreateMode decides how CreateFile treats an existing file.
+type CreateMode int
+
+const (
+	CreateNew      CreateMode = iota // fails with fault.ErrExist
+	CreateTruncate                   // starts with an empty file
+	CreateAppend                     // continues at the end; creates the file if needed
+)
+
+// Files is the machine's file system. Paths are absolute Windows paths with either slash, and case does not matter.
+// Windows' rules hold: a running executable can be renamed but not deleted, replaced or opened for writing
+// (fault.ErrPermission or fault.ErrInUse).
+type Files interface {
+	Stat(path string) (FileInfo, error)
+	// List returns a folder's entries, sorted by name, without . and ..
+	List(path string) ([]FileInfo, error)
+	// Open opens a file for reading; other processes may read, rename and delete it.
+	Open(path string) (io.ReadSeekCloser, error)
+	// Create opens a file for writing; the parent folder must exist.
+	Create(path string, mode CreateMode) (WriteFile, error)
+	// Rename moves a file or folder on one volume. If `to` exists it fails with fault.ErrExist unless replace is set,
+	// which replaces a file atomically (never a folder). The change is on the disk when it returns.
+	Rename(from, to string, replace bool) error
+	// Remove deletes a file or an empty folder, even if it is read-only.
+	Remove(path string) error
+	// MakeFolder creates a folder and its missing parents; no error if it exists.
+	MakeFolder(path string) error
+	// SetModified sets the time of the last change.
+	SetModified(path string, t time.Time) error
+	// NewFolder and NewFile create one folder or file with the owner and access list of sddl; if sddl is empty, it
+	// inherits the parent folder's. If the name exists, even as a link, they fail with fault.ErrExist and change
+	// nothing. The parent folder must exist.
+	NewFolder(path, sddl string) error
+	NewFile(path, sddl string) (WriteFile, error)
+	// ACL returns owner and access list in SDDL (O:…D:…), and SetACL sets those parts that sddl contains, all at
+	// once. A protected list (D:P…) stops inheriting. If path is a link, both apply to the link. The access list of a
+	// file that Open, Create or NewFile returned is read with ACLOf.
+	ACL(path string) (sddl string, err error)
+	SetACL(path, sddl string) error
+	// KeepsACL reports whether the file system keeps access lists and enforces them. Wine does not: ACL returns an
+	// invented list there.
+	KeepsACL() bool
+	// FreeBytes returns how many bytes the calling user may still write on path's volume.
+	FreeBytes(path string) (int64, error)
+	// Lock acquires the lock that the file at path represents; it creates the file and writes `holder` into it for
+	// other processes to read. It does not wait: if another process holds the lock, it returns a *fault.LockedError.
+	// The lock ends with Unlock or with the process, whichever is first.
+	Lock(path string, holder []byte) (Unlocker, error)
+}
+
+// WriteFile is a file open for writing, which no other process can write until it is closed. The written bytes are on
+// the disk, not just in the cache, when Sync returns nil. SetModified, after the last write, sets the time of the
+// last change that the file has when it is closed.
+type WriteFile interface {
+	io.Writer
+	io.Closer
+	Sync() error
+	SetModified(t time.Time) error
+}
+
+// Unlocker releases a lock.
+type Unlocker interface{ Unlock() error }
+
+// ACLOf returns, in SDDL, the owner and access list of a file that Open, Create or NewFile of Files opened. It
+// applies to that file, even if another file has its name by now.
+func ACLOf(file any) (sddl string, err error) {
+	opened, ok := file.(interface{ ACL() (string, error) })
+	if !ok {
+		return "", fmt.Errorf("read the access list of an open file: %w", fault.ErrNotSupported)
+	}
+	return opened.ACL()
+}

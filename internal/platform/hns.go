@@ -1,0 +1,43 @@
+package platform
+
+import "context"
+
+// NetworkKind is a kind of object that the Host Network Service stores.
+type NetworkKind string
+
+const (
+	HNSNetworks      NetworkKind = "networks"
+	HNSEndpoints     NetworkKind = "endpoints"
+	HNSNamespaces    NetworkKind = "namespaces"
+	HNSLoadBalancers NetworkKind = "loadbalancers"
+)
+
+// HCSSystems is the kind of the Host Compute Service's objects, in requests that name objects of either service by
+// their kind.
+const HCSSystems = "systems"
+
+// Compute is the Windows services that run containers: the Host Network Service (HNS) and the Host Compute Service
+// (HCS). Their objects are JSON documents, which are returned unchanged; your machine parses them.
+type Compute interface {
+	// NetworkObjects returns the Host Network Service's objects of a kind, as documents of schema 2, without those
+	// that were deleted meanwhile. An unknown kind, and a machine without the service, is fault.ErrNotSupported.
+	NetworkObjects(ctx context.Context, kind NetworkKind) ([][]byte, error)
+	// Systems returns every compute system: containers and utility VMs. A machine without the Host Compute Service is
+	// fault.ErrNotSupported.
+	Systems(ctx context.Context) ([]ComputeSystem, error)
+	// Terminate ends a compute system with everything that runs in it, and may return before it has ended. A system
+	// that does not exist, or has stopped already, is fault.ErrNotExist.
+	Terminate(ctx context.Context, id string) error
+}
+
+// ComputeSystem is a container or utility VM, as the Host Compute Service reports it.
+type ComputeSystem struct {
+	ID string
+	// Summary is the system's entry in the service's list of all systems.
+	Summary []byte
+	// Properties is the document with its resource usage and processes; empty if the service did
+	// not return them.
+	Properties []byte
+	// Failure is the reason why the service did not return Properties.
+	Failure string
+}

@@ -1,0 +1,154 @@
+// Package criserver is a container runtime that serves the Container Runtime Interface (runtime.v1) as containerd on
+// Windows does, with pods that only use CPU time. The simulated Windows serves it on containerd's pipe.
+package criserver
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Options configure the runtime.
+type Options struct {
+	Version string // v1.7.12
+	// Unhealthy makes every call return Unavailable.
+	Unhealthy bool
+	// NetworkReady reports whether there is a pod network; nil: there is one.
+	NetworkReady func() bool
+	Workload     Workload
+	// Ended reports whether a container or pod sandbox was ended on the machine, without the
+	// runtime; nil: none was.
+	Ended func(id string) bool
+	// Removed records the pods and images that were removed; nil: the record ends with the server.
+	Removed *Removed
+}
+
+// NewServer returns a server of the runtime; the caller serves it.
+func NewServer(o Options) *grpc.Server {
+	if o.Removed == nil {
+		o.Removed = &Removed{}
+	}
+	refuse := func() error {
+		if o.Unhealthy {
+			return status.Error(codes.Unavailable, "server is not initialized yet")
+		}
+		return nil
+	}
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := refuse(); err != nil {
+				return nil, err
+			}
+			return handle(ctx, request)
+		}),
+		grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := refuse(); err != nil {
+				return err
+			}
+			return handle(service, stream)
+		}),
+	)
+	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o, rates: newRates(o.Version)})
+	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload, removed: o.Removed})
+	return server
+}
+
+type runtimeService struct {
+	runtimev1.UnimplementedRuntimeServiceServer
+	Options
+	rates *rates
+}
+
+func (s *runtimeService) Version(context.Context, *runtimev1.VersionRequest) (*runtimev1.VersionResponse, error) {
+	return &runtimev1.VersionResponse{
+		Version: "0.1.0", RuntimeName: "containerd", RuntimeVersion: s.Options.Version, RuntimeApiVersion: "v1",
+	}, nil
+}
+
+// Status reports a missing pod network as containerd does.
+func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequest) (*runtimev1.StatusResponse, error) {
+	network := &runtimev1.RuntimeCondition{Type: runtimev1.NetworkReady, Status: true}
+	if s.NetworkReady != nil && !s.NetworkReady() {
+		network = &runtimev1.RuntimeCondition{
+			Type: runtimev1.NetworkReady, Reason: "NetworkPluginNotReady",
+			Message: "Network plugin returns error: cni plugin not initialized",
+		}
+	}
+	reply := &runtimev1.StatusResponse{Status: &runtimev1.RuntimeStatus{Conditions: []*runtimev1.RuntimeCondition{
+		{Type: runtimev1.RuntimeReady, Status: true}, network,
+	}}}
+	if request.GetVerbose() {
+		reply.Info = map[string]string{
+			"config": `{"containerd":{"snapshotter":"windows","defaultRuntimeName":"runhcs-wcow-process"}}`,
+			"golang": `"go1.20.13"`,
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.ListPodSandboxRequest) (*runtimev1.ListPodSandboxResponse, error) {
+	reply := &runtimev1.ListPodSandboxResponse{}
+	for _, pod := range s.pods() {
+		if wanted := request.GetFilter().GetId(); wanted == "" || wanted == pod.ID {
+			reply.Items = append(reply.Items, s.sandbox(pod))
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContainersRequest) (*runtimev1.ListContainersResponse, error) {
+	reply := &runtimev1.ListContainersResponse{}
+	for _, pod := range s.pods() {
+		for _, c := range pod.Containers {
+			container := c.container(pod, s.Workload.Images)
+			if s.ended(c.ID) || s.ended(pod.ID) {
+				container.State = runtimev1.ContainerState_CONTAINER_EXITED
+			}
+			reply.Containers = append(reply.Containers, container)
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListContainerStatsRequest) (*runtimev1.ListContainerStatsResponse, error) {
+	reply := &runtimev1.ListContainerStatsResponse{}
+	now := time.Now()
+	for _, pod := range s.pods() {
+		for _, c := range pod.Containers {
+			stats := c.stats(pod, now)
+			stats.Cpu.UsageNanoCores = s.rates.of(c.ID, stats.Cpu.UsageCoreNanoSeconds.Value, now)
+			reply.Stats = append(reply.Stats, stats)
+		}
+	}
+	return reply, nil
+}
+
+func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPodSandboxStatsRequest) (*runtimev1.ListPodSandboxStatsResponse, error) {
+	reply := &runtimev1.ListPodSandboxStatsResponse{}
+	now := time.Now()
+	for _, pod := range s.pods() {
+		reply.Stats = append(reply.Stats, pod.stats(now))
+	}
+	return reply, nil
+}
+
+// GetContainerEvents sends a start event for every container, and then nothing until the caller disconnects.
+func (s *runtimeService) GetContainerEvents(_ *runtimev1.GetEventsRequest, stream grpc.ServerStreamingServer[runtimev1.ContainerEventResponse]) error {
+	for _, pod := range s.pods() {
+		for _, c := range pod.Containers {
+			event := &runtimev1.ContainerEventResponse{
+				ContainerId: c.ID, ContainerEventType: runtimev1.ContainerEventType_CONTAINER_STARTED_EVENT,
+				CreatedAt: pod.Created.UnixNano(),
+			}
+			if err := stream.Send(event); err != nil {
+				return err
+			}
+		}
+	}
+	<-stream.Context().Done()
+	return status.FromContextError(stream.Context().Err()).Err()
+}

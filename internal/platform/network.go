@@ -1,0 +1,55 @@
+package platform
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// Network examines the network from the machine.
+type Network interface {
+	// HTTPGet performs one GET without following redirects and returns the
+	// status code and at most the first 64 KiB of the body.
+	HTTPGet(ctx context.Context, url string) (status int, body []byte, err error)
+	// DialPipe connects to a named pipe such as \\.\pipe\containerd-containerd.
+	// If no process serves the pipe, the error is fault.ErrNotExist.
+	DialPipe(ctx context.Context, path string) (net.Conn, error)
+	// Reach connects to host:port by TCP, closes the connection at once and
+	// reports the outcome. A failed connection is an outcome; err is for an
+	// invalid address, and for ctx.
+	Reach(ctx context.Context, address string, timeout time.Duration) (Reach, error)
+	// Resolve returns the addresses of a name, as programs on the machine get
+	// them, which includes the hosts file. A name that is not found is
+	// fault.ErrNotExist.
+	Resolve(ctx context.Context, name string) ([]string, error)
+	// Listeners returns every TCP port that a process listens on, sorted by
+	// port; fault.ErrNotSupported if the machine cannot list them.
+	Listeners(ctx context.Context) ([]Listener, error)
+}
+
+// ReachOutcome is how an attempt to connect ended.
+type ReachOutcome string
+
+const (
+	Reached      ReachOutcome = "reached"
+	Refused      ReachOutcome = "refused"      // the host responds, but no process listens on the port
+	TimedOut     ReachOutcome = "timedOut"     // no response: a firewall, or no host has the address
+	NoRoute      ReachOutcome = "noRoute"      // the machine has no route to that network or host
+	NameNotFound ReachOutcome = "nameNotFound" // no such name
+	ReachFailed  ReachOutcome = "failed"       // see Detail
+)
+
+// Reach is the result of an attempt to connect.
+type Reach struct {
+	Outcome ReachOutcome
+	Address string        // address:port of the connection's other end, if there was one
+	Took    time.Duration // until the outcome was known
+	Detail  string        // the operating system's error text, after a failure
+}
+
+// Listener is a TCP port that a process listens on.
+type Listener struct {
+	Address string // 0.0.0.0:10250, [::]:10250
+	Port    uint16
+	PID     uint32 // 4: the kernel, for http.sys; 0: unknown
+}

@@ -1,0 +1,167 @@
+// Package platformtest is the contract of package platform as tests: it checks the promises of the package's
+// comments, against the real Windows (under Wine) and the simulated one. If the two disagree, Windows is right.
+//
+// An implementation's test calls Run with a function that makes a Fixture. Capabilities declare what a machine cannot
+// do; only those tests are skipped.
+package platformtest
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// Fixture is a machine to test. The tests use their own names and files; a test removes what it makes.
+type Fixture struct {
+	Platform *platform.Platform
+	Folder   string // an empty, writable folder
+
+	// Program is an executable that performs its arguments, after ProgramArgs. They are words, performed one after
+	// the other:
+	//
+	//	args A…          prints every argument that follows as a JSON string on a line; exit 0
+	//	stderr TEXT      prints a line on stderr
+	//	stdin            copies stdin to stdout
+	//	env NAME         prints the variable and a newline
+	//	folder           prints the working folder and a newline
+	//	exit N           ends with that code
+	//	child WORDS…     starts itself with WORDS, prints its PID and a newline; exit 0
+	//	childandwait …   the same, but waits for the child
+	//	lock PATH TEXT   takes host's lock on the file, prints "locked" and a newline,
+	//	                 and holds it until stdin ends
+	//	forever          waits to be killed
+	Program     string
+	ProgramArgs []string
+
+	// InstallService registers a service with a program of this behaviour and config's other fields, and removes it
+	// after the test.
+	InstallService func(t *testing.T, config platform.ServiceConfig, b Behaviour)
+
+	// ServeHTTP serves HTTP on a loopback port of the machine and returns the URL of its root. ServePipe serves a
+	// named pipe that echoes its input. Either may be nil.
+	ServeHTTP func(t *testing.T, handler http.Handler) (url string)
+	ServePipe func(t *testing.T) (path string)
+
+	// Feature is an optional feature that tests may enable and disable.
+	Feature string
+
+	Has Capabilities
+}
+
+// Behaviour is the behaviour of a service program; the zero value runs until it is stopped.
+type Behaviour struct {
+	CrashAtStart bool          // ends before it has reported to the SCM
+	HangOnStop   bool          // stays stop pending until it is killed
+	ExitAfter    time.Duration // ends on its own, without reporting to the SCM
+	ExitCode     uint32        // the service-specific code that a clean stop reports
+	SlowStart    time.Duration // how long it is start pending
+	Record       string        // a file that gets a line for each start: the arguments, service name first, as a JSON list
+}
+
+// Capabilities are abilities that only some machines have.
+type Capabilities struct {
+	ACL               bool // access lists are kept
+	Inheritance       bool // … and inherited
+	Recovery          bool // recovery actions can be read back
+	Restarts          bool // … and are performed
+	StartDependencies bool // the SCM starts a service's dependencies
+	DeletePending     bool // a running service that is deleted is marked, and still exists
+	Features          bool
+	Firewall          bool
+	ParentPID         bool
+	RunningReplace    bool // replacing a running executable by a rename is refused
+	SpecificExit      bool // 1066 and the service's own code are kept
+	Respelling        bool // a rename may change only a name's case
+	PortOwner         bool // the process that listens on a port is known
+	PlantedHNS        bool // HNS and HCS take their objects from the files of a folder: not on real Windows
+}
+
+// Run runs the whole suite; every test gets its own fixture.
+func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
+	t.Run("Files", func(t *testing.T) { testFiles(t, fixture) })
+	t.Run("Rename", func(t *testing.T) { testRename(t, fixture) })
+	t.Run("Sharing", func(t *testing.T) { testSharing(t, fixture) })
+	t.Run("RunningExecutable", func(t *testing.T) { testRunningExecutable(t, fixture(t)) })
+	t.Run("Lock", func(t *testing.T) { testLock(t, fixture) })
+	t.Run("ACL", func(t *testing.T) { testACL(t, fixture) })
+	t.Run("Registry", func(t *testing.T) { testRegistry(t, fixture) })
+	t.Run("Processes", func(t *testing.T) { testProcesses(t, fixture) })
+	t.Run("Services", func(t *testing.T) { testServices(t, fixture) })
+	t.Run("Machine", func(t *testing.T) { testMachine(t, fixture(t)) })
+	t.Run("Network", func(t *testing.T) { testNetwork(t, fixture) })
+	t.Run("Compute", func(t *testing.T) { testCompute(t, fixture) })
+	t.Run("Features", func(t *testing.T) { testFeatures(t, fixture(t)) })
+	t.Run("Firewall", func(t *testing.T) { testFirewall(t, fixture(t)) })
+}
+
+// waitLimit limits every wait for another process.
+const waitLimit = 30 * time.Second
+
+// need skips a test if the machine has declared that it lacks the ability.
+func need(t *testing.T, has bool, what string) {
+	t.Helper()
+	if !has {
+		t.Skip("this machine does not have: " + what)
+	}
+}
+
+// check ends the test on an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition that another process fulfils.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// path returns a path below the fixture's folder.
+func (f Fixture) path(parts ...string) string {
+	return f.Folder + `\` + strings.Join(parts, `\`)
+}
+
+func (f Fixture) write(t *testing.T, path, text string) {
+	t.Helper()
+	w, err := f.Platform.Files.Create(path, platform.CreateTruncate)
+	check(t, err)
+	_, err = w.Write([]byte(text))
+	check(t, err)
+	check(t, w.Sync())
+	check(t, w.Close())
+}
+
+func (f Fixture) read(t *testing.T, path string) string {
+	t.Helper()
+	r, err := f.Platform.Files.Open(path)
+	check(t, err)
+	defer r.Close()
+	var b bytes.Buffer
+	_, err = b.ReadFrom(r)
+	check(t, err)
+	return b.String()
+}
+
+// command returns a command that runs the fixture's program.
+func (f Fixture) command(words ...string) platform.Command {
+	return platform.Command{Path: f.Program, Args: slices.Concat(f.ProgramArgs, words)}
+}

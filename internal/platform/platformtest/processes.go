@@ -1,0 +1,284 @@
+package platformtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// running is a command that runs in the background.
+type running struct {
+	cancel context.CancelFunc // kills it
+	stdin  *io.PipeWriter
+	stdout *bufio.Reader
+	done   chan struct{}
+	code   int
+	err    error
+}
+
+// begin starts the fixture's program; start starts any command.
+func (f Fixture) begin(t *testing.T, words ...string) *running {
+	t.Helper()
+	return f.start(t, f.command(words...))
+}
+
+func (f Fixture) start(t *testing.T, c platform.Command) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	r := &running{cancel: cancel, stdin: stdin, stdout: bufio.NewReader(stdout), done: make(chan struct{})}
+	c.Stdin, c.Stdout = in, out
+	go func() {
+		defer close(r.done)
+		r.code, r.err = f.Platform.Processes.Run(ctx, c)
+		_ = out.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		_ = stdin.Close()
+		_ = stdout.Close()
+		r.wait(t)
+	})
+	return r
+}
+
+// line returns the next line of the command's output.
+func (r *running) line(t *testing.T) string {
+	t.Helper()
+	line, err := r.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the command's output has ended: %q, %v", line, err)
+	}
+	return strings.TrimRight(line, "\r\n")
+}
+
+func (r *running) wait(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		t.Error("never: the command has ended")
+	}
+}
+
+// run runs the fixture's program to its end.
+func (f Fixture) run(t *testing.T, c platform.Command) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errOut
+	code, err := f.Platform.Processes.Run(ctx, c)
+	check(t, err)
+	return lines(out.String()), lines(errOut.String()), code
+}
+
+// lines converts every line end to \n.
+func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
+	t.Run("StreamsAndExitCode", func(t *testing.T) {
+		f := fixture(t)
+		c := f.command("stderr", "to stderr", "stdin", "exit", "7")
+		c.Stdin = strings.NewReader("to stdout\nbinary: \x00\xff")
+		stdout, stderr, code := f.run(t, c)
+		if stdout != "to stdout\nbinary: \x00\xff" || stderr != "to stderr\n" || code != 7 {
+			t.Errorf("%q, %q, %d", stdout, stderr, code)
+		}
+	})
+	t.Run("WithoutStdinThereIsNone", func(t *testing.T) {
+		f := fixture(t)
+		if stdout, _, code := f.run(t, f.command("stdin", "exit", "0")); stdout != "" || code != 0 {
+			t.Errorf("%q, %d", stdout, code)
+		}
+	})
+	t.Run("MuchOutput", func(t *testing.T) {
+		f := fixture(t)
+		c := f.command("stdin", "exit", "0")
+		much := strings.Repeat("0123456789abcde\n", 1<<16)
+		c.Stdin = strings.NewReader(much)
+		if stdout, _, _ := f.run(t, c); stdout != much {
+			t.Errorf("%d bytes of %d", len(stdout), len(much))
+		}
+	})
+	t.Run("ArgumentsArriveAsTheyAre", func(t *testing.T) {
+		f := fixture(t)
+		want := []string{
+			`plain`, `two words`, ``, `"quoted"`, `a "b" c`, `back\slash`, `ends\`, `two ends\\`, `\"`, `a\\"b`,
+			`C:\Program Files\`, `--name=va lue`, `%PATH%`, `&|<>^!`, `ümläut`, "tab\there", `'single'`, `;`,
+		}
+		stdout, stderr, code := f.run(t, f.command(append([]string{"args"}, want...)...))
+		if code != 0 {
+			t.Fatalf("%d: %s", code, stderr)
+		}
+		got := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+		if len(got) != len(want) {
+			t.Fatalf("%d arguments of %d: %q", len(got), len(want), got)
+		}
+		for i := range want {
+			var text string
+			check(t, json.Unmarshal([]byte(got[i]), &text))
+			if text != want[i] {
+				t.Errorf("gave %q, arrived %q", want[i], text)
+			}
+		}
+	})
+	t.Run("EnvironmentAndFolder", func(t *testing.T) {
+		f := fixture(t)
+		c := f.command("env", "SWDT_HOSTTEST", "folder", "exit", "0")
+		c.Environment, c.Folder = []string{"SWDT_HOSTTEST=a value"}, f.Folder
+		stdout, _, _ := f.run(t, c)
+		if !strings.EqualFold(stdout, "a value\n"+f.Folder+"\n") {
+			t.Errorf("%q", stdout)
+		}
+	})
+	t.Run("CannotBeStarted", func(t *testing.T) {
+		f := fixture(t)
+		f.write(t, f.path("text.exe"), "this is no program, but long enough to be looked at closely")
+		for _, path := range []string{f.path("missing.exe"), "swdt-no-such-program"} {
+			_, err := f.Platform.Processes.Run(t.Context(), platform.Command{Path: path})
+			if !errors.Is(err, fault.ErrNotExist) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if _, err := f.Platform.Processes.Run(t.Context(), platform.Command{Path: f.path("text.exe")}); err == nil {
+			t.Error("a text file was run")
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := f.Platform.Processes.Run(canceled, f.command("exit", "0")); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a context that has ended: %v", err)
+		}
+	})
+	t.Run("NamesAreFoundOnThePath", func(t *testing.T) {
+		f := fixture(t)
+		for _, name := range []string{"cmd", "CMD.exe"} {
+			stdout, _, code := f.run(t, platform.Command{Path: name, Args: []string{"/c", "echo found"}})
+			if strings.TrimSpace(stdout) != "found" || code != 0 {
+				t.Errorf("%s: %q, %d", name, stdout, code)
+			}
+		}
+	})
+	t.Run("CmdGetsItsOwnSyntax", func(t *testing.T) {
+		f := fixture(t)
+		stdout, _, code := f.run(t, platform.Command{Path: "cmd", Args: []string{"/c", "echo one&&exit", "3"}})
+		if strings.TrimSpace(stdout) != "one" || code != 3 {
+			t.Errorf("%q, %d", stdout, code)
+		}
+	})
+	t.Run("TheEndOfTheContextKillsTheTree", func(t *testing.T) {
+		f := fixture(t)
+		r := f.begin(t, "childandwait", "forever")
+		child := pid(t, r.line(t))
+		handle, err := f.Platform.Processes.Open(child)
+		check(t, err)
+		defer handle.Close()
+		r.cancel()
+		r.wait(t)
+		if !errors.Is(r.err, context.Canceled) {
+			t.Errorf("the command: %d, %v", r.code, r.err)
+		}
+		gone(t, handle)
+	})
+	t.Run("WhatACommandLeavesRunningEndsWithIt", func(t *testing.T) {
+		f := fixture(t)
+		r := f.begin(t, "child", "forever")
+		child := pid(t, r.line(t))
+		r.wait(t)
+		if r.err != nil || r.code != 0 {
+			t.Errorf("the command: %d, %v", r.code, r.err)
+		}
+		eventually(t, "the grandchild has gone", func() bool { return !f.lists(t, child) })
+	})
+	t.Run("ListOpenKill", func(t *testing.T) {
+		f := fixture(t)
+		r := f.begin(t, "childandwait", "forever")
+		child := pid(t, r.line(t))
+		var found *platform.Process
+		list, err := f.Platform.Processes.List(t.Context())
+		check(t, err)
+		for i := range list {
+			if list[i].PID == child {
+				found = &list[i]
+			}
+		}
+		if found == nil {
+			t.Fatalf("process %d is not listed", child)
+		}
+		if !strings.EqualFold(found.Name, base(f.Program)) || !strings.EqualFold(found.Image, f.Program) || found.Started.IsZero() {
+			t.Errorf("got %+v", found)
+		}
+		if f.Has.ParentPID && found.ParentPID == 0 {
+			t.Error("no parent")
+		}
+		if found.Handles == 0 || found.Threads == 0 {
+			t.Errorf("%d handles, %d threads", found.Handles, found.Threads)
+		}
+		if words := commandline.Split(found.CommandLine); len(words) < 2 || base(words[0]) != base(f.Program) || words[len(words)-1] != "forever" {
+			t.Errorf("started with %q", found.CommandLine)
+		}
+		handle, err := f.Platform.Processes.Open(child)
+		check(t, err)
+		waiting, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := handle.Wait(waiting); !errors.Is(err, context.Canceled) {
+			t.Errorf("wait for a process that lives: %v", err)
+		}
+		check(t, handle.Kill())
+		gone(t, handle)
+		check(t, handle.Kill()) // it has ended already
+		check(t, handle.Close())
+		r.wait(t) // its parent waited for it
+		eventually(t, "it is no longer listed", func() bool { return !f.lists(t, child) })
+	})
+	t.Run("OpenOfNobody", func(t *testing.T) {
+		f := fixture(t)
+		if _, err := f.Platform.Processes.Open(0x7ffffff0); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func pid(t *testing.T, line string) uint32 {
+	t.Helper()
+	n, err := strconv.ParseUint(line, 10, 32)
+	check(t, err)
+	return uint32(n)
+}
+
+func gone(t *testing.T, handle platform.ProcessHandle) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	if err := handle.Wait(ctx); err != nil {
+		t.Errorf("the process lives on: %v", err)
+	}
+}
+
+func (f Fixture) lists(t *testing.T, pid uint32) bool {
+	t.Helper()
+	list, err := f.Platform.Processes.List(t.Context())
+	check(t, err)
+	for _, p := range list {
+		if p.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
+// base returns the last part of a path or of a test's name.
+func base(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }

@@ -1,0 +1,267 @@
+package platformtest
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
+	t.Run("IsExclusive", func(t *testing.T) {
+		f := fixture(t)
+		lock, err := f.Platform.Files.Lock(f.path("lock"), []byte("me"))
+		check(t, err)
+		_, err = f.Platform.Files.Lock(f.path("lock"), []byte("you"))
+		var locked *fault.LockedError
+		if !errors.As(err, &locked) || string(locked.Holder) != "me" || locked.Path != f.path("lock") {
+			t.Fatalf("got %#v", err)
+		}
+		if err := f.Platform.Files.Remove(f.path("lock")); err == nil {
+			t.Error("the file of a lock that is held was removed: two could hold it")
+		}
+		check(t, lock.Unlock())
+		again, err := f.Platform.Files.Lock(f.path("lock"), []byte("again"))
+		check(t, err)
+		check(t, again.Unlock())
+	})
+	t.Run("NeedsItsFolder", func(t *testing.T) {
+		f := fixture(t)
+		if _, err := f.Platform.Files.Lock(f.path("no", "lock"), nil); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("HoldsAcrossProcessesAndEndsWithThem", func(t *testing.T) {
+		f := fixture(t)
+		other := f.begin(t, "lock", f.path("lock"), "the other")
+		if line := other.line(t); line != "locked" {
+			t.Fatalf("the other process says %q", line)
+		}
+		_, err := f.Platform.Files.Lock(f.path("lock"), []byte("me"))
+		var locked *fault.LockedError
+		if !errors.As(err, &locked) || string(locked.Holder) != "the other" {
+			t.Fatalf("got %#v", err)
+		}
+		other.cancel() // killed: it has no chance to unlock
+		other.wait(t)
+		var lock platform.Unlocker
+		eventually(t, "the lock ends with its process", func() bool {
+			lock, err = f.Platform.Files.Lock(f.path("lock"), []byte("me"))
+			return err == nil
+		})
+		check(t, lock.Unlock())
+	})
+}
+
+func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
+	const sddl = "O:BAD:P(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
+	t.Run("RoundTrip", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		check(t, f.Platform.Files.MakeFolder(f.path("safe")))
+		check(t, f.Platform.Files.SetACL(f.path("safe"), sddl))
+		got, err := f.Platform.Files.ACL(f.path("safe"))
+		check(t, err)
+		for _, part := range []string{"O:BA", "D:P", "(A;OICI;FA;;;BA)", "(A;OICI;FA;;;SY)"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s lacks %s", got, part)
+			}
+		}
+		if n := strings.Count(got, "("); n != 2 {
+			t.Errorf("%s has %d entries", got, n)
+		}
+		check(t, f.Platform.Files.SetACL(f.path("safe"), got))
+		if again, err := f.Platform.Files.ACL(f.path("safe")); again != got || err != nil {
+			t.Errorf("set to what it was, it changed from %s to %s, %v", got, again, err)
+		}
+	})
+	t.Run("OnlyWhatIsNamed", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		f.write(t, f.path("file"), "x")
+		check(t, f.Platform.Files.SetACL(f.path("file"), "D:P(A;;FA;;;BA)"))
+		check(t, f.Platform.Files.SetACL(f.path("file"), "O:BA"))
+		if got, err := f.Platform.Files.ACL(f.path("file")); err != nil || !strings.Contains(got, "(A;;FA;;;BA)") || !strings.Contains(got, "O:BA") {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+	t.Run("IsInherited", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.Inheritance, "inherited access lists")
+		check(t, f.Platform.Files.MakeFolder(f.path("safe")))
+		check(t, f.Platform.Files.SetACL(f.path("safe"), sddl))
+		check(t, f.Platform.Files.MakeFolder(f.path("safe", "below")))
+		f.write(t, f.path("safe", "below", "file"), "x")
+		got, err := f.Platform.Files.ACL(f.path("safe", "below", "file"))
+		check(t, err)
+		if strings.Contains(got, "D:P") || strings.Count(got, "(A;ID;FA;;;BA)") != 1 || strings.Count(got, "(A;ID;FA;;;SY)") != 1 {
+			t.Errorf("got %s", got)
+		}
+	})
+	testBornWithAccess(t, fixture)
+	t.Run("Nonsense", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		if err := f.Platform.Files.SetACL(f.Folder, "nonsense"); err == nil {
+			t.Error("taken")
+		}
+		if _, err := f.Platform.Files.ACL(f.path("missing")); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("missing: %v", err)
+		}
+	})
+}
+
+// testBornWithAccess: a file that is created with an access list never has
+// another one.
+func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
+	t.Run("NewNeverTakesOver", func(t *testing.T) {
+		f := fixture(t)
+		files := f.Platform.Files
+		f.write(t, f.path("file"), "theirs")
+		check(t, files.MakeFolder(f.path("folder")))
+		for _, name := range []string{"file", "folder"} {
+			if err := files.NewFolder(f.path(name), access.SafeFolder); !errors.Is(err, fault.ErrExist) {
+				t.Errorf("a new folder over the %s: %v", name, err)
+			}
+			if _, err := files.NewFile(f.path(name), access.SafeFile); !errors.Is(err, fault.ErrExist) {
+				t.Errorf("a new file over the %s: %v", name, err)
+			}
+		}
+		if got := f.read(t, f.path("file")); got != "theirs" {
+			t.Errorf("the file: %q", got)
+		}
+		if err := files.NewFolder(f.path("no", "folder"), ""); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("without its parent: %v", err)
+		}
+		if _, err := files.NewFile(f.path("no", "file"), ""); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("without its parent: %v", err)
+		}
+	})
+	t.Run("NewFileIsWritten", func(t *testing.T) {
+		f := fixture(t)
+		w, err := f.Platform.Files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		_, err = io.WriteString(w, "text")
+		check(t, err)
+		check(t, w.Sync())
+		check(t, w.Close())
+		if got := f.read(t, f.path("file")); got != "text" {
+			t.Errorf("read back %q", got)
+		}
+	})
+	t.Run("BornRestricted", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		files := f.Platform.Files
+		check(t, files.NewFolder(f.path("safe"), access.SafeFolder))
+		w, err := files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		defer w.Close()
+		for _, name := range []string{"safe", "file"} {
+			sddl, err := files.ACL(f.path(name))
+			check(t, err)
+			l, err := access.Parse(sddl)
+			check(t, err)
+			if l.Owner != access.System || !l.Protected || !l.Exclusive() || len(l.Entries) != 2 {
+				t.Errorf("%s: %s", name, sddl)
+			}
+		}
+		if !files.KeepsACL() {
+			t.Error("access lists are kept, but KeepsACL returns false")
+		}
+	})
+	t.Run("AnOpenFileKnowsItsOwn", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.ACL, "access lists")
+		w, err := f.Platform.Files.NewFile(f.path("file"), access.SafeFile)
+		check(t, err)
+		check(t, w.Close())
+		r, err := f.Platform.Files.Open(f.path("file"))
+		check(t, err)
+		defer r.Close()
+		check(t, f.Platform.Files.Rename(f.path("file"), f.path("moved"), false))
+		f.write(t, f.path("file"), "another, which inherits")
+		sddl, err := platform.ACLOf(r)
+		check(t, err)
+		if moved, err := f.Platform.Files.ACL(f.path("moved")); err != nil || sddl != moved || !strings.Contains(sddl, "O:SY") {
+			t.Errorf("open: %s; by its new name: %s, %v", sddl, moved, err)
+		}
+	})
+	t.Run("ARenameKeepsIt", func(t *testing.T) {
+		f := fixture(t)
+		need(t, f.Has.Inheritance, "inherited access lists")
+		check(t, f.Platform.Files.NewFolder(f.path("one"), "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FR;;;BU)"))
+		check(t, f.Platform.Files.NewFolder(f.path("two"), access.SafeFolder))
+		f.write(t, f.path("one", "file"), "x")
+		before, err := f.Platform.Files.ACL(f.path("one", "file"))
+		check(t, err)
+		check(t, f.Platform.Files.Rename(f.path("one", "file"), f.path("two", "file"), false))
+		if after, err := f.Platform.Files.ACL(f.path("two", "file")); err != nil || after != before || !strings.Contains(after, "BU") {
+			t.Errorf("it was %s and is %s, %v", before, after, err)
+		}
+	})
+}
+
+func testRunningExecutable(t *testing.T, f Fixture) {
+	program := f.path("running.exe")
+	f.copy(t, f.Program, program)
+	command := f.command("folder", "forever")
+	command.Path = program
+	running := f.start(t, command)
+	running.line(t)
+	before, err := f.Platform.Files.Stat(program)
+	check(t, err)
+
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, fault.ErrPermission) && !errors.Is(err, fault.ErrInUse) {
+			t.Errorf("%s a running executable: %v", what, err)
+		}
+	}
+	_, err = f.Platform.Files.Create(program, platform.CreateTruncate)
+	refused("open for writing", err)
+	_, err = f.Platform.Files.Create(program, platform.CreateAppend)
+	refused("append to", err)
+	refused("remove", f.Platform.Files.Remove(program))
+	f.write(t, f.path("new"), "new")
+	if f.Has.RunningReplace {
+		refused("replace", f.Platform.Files.Rename(f.path("new"), program, true))
+	}
+	if info, err := f.Platform.Files.Stat(program); err != nil || info.ID != before.ID || info.Size != before.Size {
+		t.Fatalf("refused, but changed: %+v, %v", info, err)
+	}
+
+	moved := f.path("moved.exe")
+	check(t, f.Platform.Files.Rename(program, moved, false))
+	check(t, f.Platform.Files.Rename(f.path("new"), program, false))
+	if got := f.read(t, program); got != "new" {
+		t.Errorf("the new file: %q", got)
+	}
+	if info, err := f.Platform.Files.Stat(moved); err != nil || info.ID != before.ID {
+		t.Errorf("the running file: %+v, %v", info, err)
+	}
+	refused("remove the renamed file of", f.Platform.Files.Remove(moved))
+
+	running.cancel()
+	running.wait(t)
+	eventually(t, "the executable can be removed once it has ended", func() bool {
+		return f.Platform.Files.Remove(moved) == nil
+	})
+}
+
+// copy copies a file on the machine.
+func (f Fixture) copy(t *testing.T, from, to string) {
+	t.Helper()
+	r, err := f.Platform.Files.Open(from)
+	check(t, err)
+	defer r.Close()
+	w, err := f.Platform.Files.Create(to, platform.CreateNew)
+	check(t, err)
+	_, err = io.Copy(w, r)
+	check(t, err)
+	check(t, w.Close())
+}

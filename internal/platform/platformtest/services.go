@@ -1,0 +1,352 @@
+package platformtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// serviceName returns the name of a service that no machine has.
+func serviceName(t *testing.T, suffix string) string {
+	return "swdt-" + strings.ToLower(base(t.Name())) + suffix
+}
+
+func (f Fixture) install(t *testing.T, suffix string, b Behaviour, dependencies ...string) string {
+	t.Helper()
+	name := serviceName(t, suffix)
+	f.InstallService(t, platform.ServiceConfig{Name: name, Dependencies: dependencies}, b)
+	return name
+}
+
+func (f Fixture) status(t *testing.T, name string) platform.ServiceStatus {
+	t.Helper()
+	status, err := f.Platform.Services.Status(t.Context(), name)
+	check(t, err)
+	return status
+}
+
+func (f Fixture) await(t *testing.T, name string, state platform.ServiceState) platform.ServiceStatus {
+	t.Helper()
+	eventually(t, name+" is "+string(state), func() bool { return f.status(t, name).State == state })
+	return f.status(t, name)
+}
+
+func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
+	tests := map[string]func(*testing.T, Fixture){
+		"Unknown": serviceUnknown, "Lifecycle": serviceLifecycle, "SlowStart": serviceSlowStart, "CreateAndConfigure": serviceConfigure,
+		"Arguments": serviceArguments, "Disabled": serviceDisabled, "CrashAtStart": serviceCrashAtStart,
+		"MissingExecutable": serviceMissingExecutable, "Crash": serviceCrash, "HangOnStop": serviceHangOnStop,
+		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
+		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
+		"ExecutableIsLocked": serviceExecutableIsLocked,
+	}
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		t.Run(name, func(t *testing.T) { tests[name](t, fixture(t)) })
+	}
+}
+
+func serviceUnknown(t *testing.T, f Fixture) {
+	ctx, s, name := t.Context(), f.Platform.Services, serviceName(t, "")
+	_, status := s.Status(ctx, name)
+	_, config := s.Config(ctx, name)
+	_, dependents := s.Dependents(ctx, name)
+	for what, err := range map[string]error{
+		"status": status, "config": config, "dependents": dependents, "start": s.Start(ctx, name), "stop": s.Stop(ctx, name),
+		"delete": s.Delete(ctx, name), "configure": s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}),
+	} {
+		if !errors.Is(err, fault.ErrNoService) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func serviceLifecycle(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Platform.Services
+	name := f.install(t, "", Behaviour{})
+	if status := f.status(t, name); status.State != platform.Stopped || status.PID != 0 || !strings.EqualFold(status.Name, name) {
+		t.Errorf("before: %+v", status)
+	}
+	if err := s.Stop(ctx, name); !errors.Is(err, fault.ErrServiceStopped) {
+		t.Errorf("stop of a stopped service: %v", err)
+	}
+	check(t, s.Start(ctx, strings.ToUpper(name)))
+	status := f.await(t, name, platform.Running)
+	if status.PID == 0 || status.SharedProcess {
+		t.Errorf("running: %+v", status)
+	}
+	if err := s.Start(ctx, name); !errors.Is(err, fault.ErrServiceRunning) {
+		t.Errorf("start of a running service: %v", err)
+	}
+	handle, err := f.Platform.Processes.Open(status.PID)
+	check(t, err)
+	defer handle.Close()
+	list, err := s.List(ctx)
+	check(t, err)
+	if !slices.ContainsFunc(list, func(l platform.ServiceStatus) bool {
+		return strings.EqualFold(l.Name, name) && l.State == platform.Running && l.PID == status.PID
+	}) {
+		t.Error("it is not listed as running")
+	}
+	if !slices.IsSortedFunc(list, func(a, b platform.ServiceStatus) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	}) {
+		t.Error("the list is not sorted")
+	}
+	check(t, s.Stop(ctx, name))
+	if status := f.await(t, name, platform.Stopped); status.PID != 0 || status.ExitCode != 0 {
+		t.Errorf("after: %+v", status)
+	}
+	gone(t, handle)
+	check(t, s.Start(ctx, name))
+	f.await(t, name, platform.Running)
+}
+
+// serviceSlowStart: Start sends the request and does not wait until the service
+// runs.
+func serviceSlowStart(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{SlowStart: 2 * time.Second})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	status := f.status(t, name)
+	if status.State != platform.StartPending || status.PID == 0 {
+		t.Errorf("just asked for: %+v", status)
+	}
+	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrServiceRunning) {
+		t.Errorf("start again: %v", err)
+	}
+	if err := f.Platform.Services.Stop(t.Context(), name); err == nil {
+		t.Error("a starting service took a stop")
+	}
+	f.await(t, name, platform.Running)
+}
+
+func serviceConfigure(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Platform.Services
+	other := f.install(t, "-other", Behaviour{})
+	name := serviceName(t, "")
+	f.InstallService(t, platform.ServiceConfig{
+		Name: name, DisplayName: "Shown Name", StartType: platform.StartManual, Dependencies: []string{other},
+	}, Behaviour{})
+	before, err := s.Config(ctx, name)
+	check(t, err)
+	if before.DisplayName != "Shown Name" || before.StartType != platform.StartManual || before.CommandLine == "" ||
+		!slices.EqualFunc(before.Dependencies, []string{other}, strings.EqualFold) {
+		t.Errorf("created: %+v", before)
+	}
+	if err := s.Create(ctx, platform.ServiceConfig{Name: strings.ToUpper(name), CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
+		t.Errorf("created twice: %v", err)
+	}
+	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}))
+	after, err := s.Config(ctx, name)
+	check(t, err)
+	want := before
+	want.StartType = platform.StartAuto
+	if !reflect.DeepEqual(after, want) {
+		t.Errorf("only the start type was to change:\nwant %+v\ngot  %+v", want, after)
+	}
+	line := before.CommandLine + ` "more args"`
+	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, CommandLine: line, DisplayName: "Other"}))
+	if after, err := s.Config(ctx, name); err != nil || after.CommandLine != line || after.DisplayName != "Other" || after.StartType != platform.StartAuto {
+		t.Errorf("got %+v, %v", after, err)
+	}
+}
+
+func serviceArguments(t *testing.T, f Fixture) {
+	record := f.path("starts")
+	name := f.install(t, "", Behaviour{Record: record})
+	check(t, f.Platform.Services.Start(t.Context(), name, "one", "two words"))
+	f.await(t, name, platform.Running)
+	var args []string
+	check(t, json.Unmarshal([]byte(f.read(t, record)), &args))
+	if len(args) != 3 || !slices.Equal(args[1:], []string{"one", "two words"}) {
+		t.Errorf("got %q", args)
+	}
+}
+
+func serviceDisabled(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{})
+	check(t, f.Platform.Services.Configure(t.Context(), platform.ServiceConfig{Name: name, StartType: platform.StartDisabled}))
+	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrServiceDisabled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func serviceCrashAtStart(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{CrashAtStart: true})
+	err := f.Platform.Services.Start(t.Context(), name)
+	if !errors.Is(err, fault.ErrStartFailed) {
+		t.Errorf("got %v", err)
+	}
+	if status := f.await(t, name, platform.Stopped); status.PID != 0 {
+		t.Errorf("after: %+v", status)
+	}
+}
+
+func serviceMissingExecutable(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{})
+	check(t, f.Platform.Services.Configure(t.Context(), platform.ServiceConfig{Name: name, CommandLine: f.path("missing.exe")}))
+	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrStartFailed) {
+		t.Errorf("got %v", err)
+	}
+	f.await(t, name, platform.Stopped)
+}
+
+// serviceCrash: a process that ends without reporting it is 1067.
+func serviceCrash(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{ExitAfter: 50 * time.Millisecond})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	if status := f.await(t, name, platform.Stopped); status.PID != 0 || status.ExitCode != 1067 {
+		t.Errorf("got %+v", status)
+	}
+}
+
+func serviceHangOnStop(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{HangOnStop: true})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	pid := f.await(t, name, platform.Running).PID
+	handle, err := f.Platform.Processes.Open(pid)
+	check(t, err)
+	defer handle.Close()
+	check(t, f.Platform.Services.Stop(t.Context(), name))
+	if status := f.await(t, name, platform.StopPending); status.PID != pid {
+		t.Errorf("stopping: %+v", status)
+	}
+	check(t, f.Platform.Services.Stop(t.Context(), name)) // it is stopping already
+	check(t, handle.Kill())
+	gone(t, handle)
+	if status := f.await(t, name, platform.Stopped); status.PID != 0 {
+		t.Errorf("killed: %+v", status)
+	}
+}
+
+func serviceSpecificExit(t *testing.T, f Fixture) {
+	need(t, f.Has.SpecificExit, "service-specific exit codes")
+	name := f.install(t, "", Behaviour{ExitCode: 42})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	f.await(t, name, platform.Running)
+	check(t, f.Platform.Services.Stop(t.Context(), name))
+	if status := f.await(t, name, platform.Stopped); status.ExitCode != 1066 || status.SpecificExitCode != 42 {
+		t.Errorf("got %+v", status)
+	}
+}
+
+func serviceDependents(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Platform.Services
+	below := f.install(t, "-below", Behaviour{})
+	middle := f.install(t, "-middle", Behaviour{}, below)
+	above := f.install(t, "-above", Behaviour{}, middle)
+	for _, name := range []string{below, middle, above} {
+		check(t, s.Start(ctx, name))
+		f.await(t, name, platform.Running)
+	}
+	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle}, strings.EqualFold) {
+		t.Errorf("%s needs %s directly, got %v, %v", middle, below, names, err)
+	}
+	if err := s.Stop(ctx, below); !errors.Is(err, fault.ErrDependents) {
+		t.Errorf("stopped under a running dependent: %v", err)
+	}
+	for _, name := range []string{above, middle, below} {
+		check(t, s.Stop(ctx, name))
+		f.await(t, name, platform.Stopped)
+	}
+	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle}, strings.EqualFold) {
+		t.Errorf("dependents in any state: %v, %v", names, err)
+	}
+	if names, err := s.Dependents(ctx, above); err != nil || len(names) != 0 {
+		t.Errorf("%s has no dependents, got %v, %v", above, names, err)
+	}
+}
+
+func serviceDependencies(t *testing.T, f Fixture) {
+	need(t, f.Has.StartDependencies, "an SCM that starts dependencies")
+	below := f.install(t, "-below", Behaviour{SlowStart: 100 * time.Millisecond})
+	above := f.install(t, "-above", Behaviour{}, below)
+	check(t, f.Platform.Services.Start(t.Context(), above))
+	f.await(t, above, platform.Running)
+	if status := f.status(t, below); status.State != platform.Running {
+		t.Errorf("what it needs: %+v", status)
+	}
+	broken := f.install(t, "-broken", Behaviour{CrashAtStart: true})
+	needy := f.install(t, "-needy", Behaviour{}, broken)
+	if err := f.Platform.Services.Start(t.Context(), needy); !errors.Is(err, fault.ErrStartFailed) {
+		t.Errorf("with a broken dependency: %v", err)
+	}
+	f.await(t, needy, platform.Stopped)
+}
+
+func serviceDeleteRunning(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Platform.Services
+	name := f.install(t, "", Behaviour{})
+	check(t, s.Start(ctx, name))
+	f.await(t, name, platform.Running)
+	config, err := s.Config(ctx, name)
+	check(t, err)
+	check(t, s.Delete(ctx, name))
+	if f.Has.DeletePending {
+		if status := f.status(t, name); status.State != platform.Running {
+			t.Errorf("marked for deletion: %+v", status)
+		}
+		err := s.Create(ctx, platform.ServiceConfig{Name: name, CommandLine: config.CommandLine})
+		if !errors.Is(err, fault.ErrServiceDeleting) {
+			t.Errorf("create meanwhile: %v", err)
+		}
+		check(t, s.Stop(ctx, name))
+	}
+	eventually(t, "the service is gone", func() bool {
+		_, err := s.Status(context.Background(), name)
+		return errors.Is(err, fault.ErrNoService)
+	})
+}
+
+func serviceRecovery(t *testing.T, f Fixture) {
+	need(t, f.Has.Recovery, "recovery actions that can be read back")
+	want := &platform.Recovery{Restarts: []time.Duration{time.Second, 5 * time.Second}, Reset: time.Hour}
+	name := serviceName(t, "")
+	f.InstallService(t, platform.ServiceConfig{Name: name, Recovery: want}, Behaviour{})
+	config, err := f.Platform.Services.Config(t.Context(), name)
+	if err != nil || !reflect.DeepEqual(config.Recovery, want) {
+		t.Errorf("got %+v, %v", config.Recovery, err)
+	}
+}
+
+func serviceRestart(t *testing.T, f Fixture) {
+	need(t, f.Has.Restarts, "recovery actions that are acted on")
+	name, record := serviceName(t, ""), f.path("starts")
+	delay := 20 * time.Millisecond
+	f.InstallService(t, platform.ServiceConfig{
+		Name: name, Recovery: &platform.Recovery{Restarts: []time.Duration{delay, delay}, Reset: time.Hour},
+	}, Behaviour{ExitAfter: 30 * time.Millisecond, Record: record})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	starts := func() int {
+		if _, err := f.Platform.Files.Stat(record); err != nil {
+			return 0
+		}
+		return strings.Count(f.read(t, record), "\n")
+	}
+	eventually(t, "it has been started three times", func() bool { return starts() == 3 })
+	f.await(t, name, platform.Stopped)
+}
+
+func serviceExecutableIsLocked(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	pid := f.await(t, name, platform.Running).PID
+	list, err := f.Platform.Processes.List(t.Context())
+	check(t, err)
+	i := slices.IndexFunc(list, func(p platform.Process) bool { return p.PID == pid })
+	if i < 0 {
+		t.Fatalf("process %d is not listed", pid)
+	}
+	err = f.Platform.Files.Remove(list[i].Image)
+	if !errors.Is(err, fault.ErrPermission) && !errors.Is(err, fault.ErrInUse) {
+		t.Errorf("remove of a running service's executable %s: %v", list[i].Image, err)
+	}
+}

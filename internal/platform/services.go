@@ -1,0 +1,91 @@
+package platform
+
+import (
+	"context"
+	"time"
+)
+
+// ServiceState is the state of a service.
+type ServiceState string
+
+const (
+	Stopped         ServiceState = "stopped"
+	StartPending    ServiceState = "startPending"
+	Running         ServiceState = "running"
+	StopPending     ServiceState = "stopPending"
+	ContinuePending ServiceState = "continuePending"
+	PausePending    ServiceState = "pausePending"
+	Paused          ServiceState = "paused"
+)
+
+// StartType is when the Service Control Manager starts a service.
+type StartType string
+
+const (
+	StartAuto     StartType = "auto"
+	StartManual   StartType = "manual"
+	StartDisabled StartType = "disabled"
+)
+
+// ServiceStatus is the SCM's present status of a service.
+type ServiceStatus struct {
+	Name        string
+	DisplayName string
+	State       ServiceState
+	PID         uint32 // 0 when no process runs
+	// ExitCode is the Win32 error of the last stop or failed start. If it is 1066
+	// (ERROR_SERVICE_SPECIFIC_ERROR), SpecificExitCode is the service's own code.
+	ExitCode         uint32
+	SpecificExitCode uint32
+	// SharedProcess is set if the service runs in a process with others
+	// (svchost), which does not end with the service.
+	SharedProcess bool
+}
+
+// ServiceConfig is the configuration of a service. A zero field in Configure
+// leaves that setting unchanged.
+type ServiceConfig struct {
+	Name        string
+	DisplayName string
+	Description string
+	// CommandLine is the executable and its arguments, quoted for Windows.
+	CommandLine  string
+	StartType    StartType
+	Account      string // empty: LocalSystem
+	Dependencies []string
+	Recovery     *Recovery
+}
+
+// Recovery is the SCM's reaction when the service's process dies.
+type Recovery struct {
+	// Restarts are the delays before the first, second, … restart; after the
+	// last one the SCM does nothing more.
+	Restarts []time.Duration
+	// Reset is the time without a failure after which the count starts anew.
+	Reset time.Duration
+}
+
+// Services is the Service Control Manager. Start and Stop only send the
+// request: package scm waits. Names compare without case.
+type Services interface {
+	// List returns every Win32 service, sorted by name.
+	List(ctx context.Context) ([]ServiceStatus, error)
+	Status(ctx context.Context, name string) (ServiceStatus, error)
+	// Config returns the readable part of the configuration; a part that this
+	// machine cannot report (Wine: recovery) is zero.
+	Config(ctx context.Context, name string) (ServiceConfig, error)
+	// Dependents returns the services that need this one directly, in any
+	// state.
+	Dependents(ctx context.Context, name string) ([]string, error)
+	Create(ctx context.Context, config ServiceConfig) error
+	Configure(ctx context.Context, config ServiceConfig) error
+	// Delete marks the service for deletion; it disappears once it has stopped
+	// and all handles to it are closed.
+	Delete(ctx context.Context, name string) error
+	// Start requests the SCM to start the service with extra arguments. The SCM
+	// also starts the services that it depends on; its dependents stay as they
+	// are.
+	Start(ctx context.Context, name string, args ...string) error
+	// Stop sends the stop control and returns at once.
+	Stop(ctx context.Context, name string) error
+}

@@ -1,0 +1,214 @@
+package simulated
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// account is the account that a process runs as.
+type account struct {
+	sid    string   // owner of the files that it creates
+	groups []string // all SIDs of the account, sid included
+	// privileged accounts can read and set every access list, take ownership and assign it (SeBackup, SeRestore,
+	// SeTakeOwnership).
+	privileged bool
+}
+
+// User is the SID of the machine's ordinary user; OtherUser is a second one.
+const (
+	User      = "S-1-5-21-1004336348-1177238915-682003330-1001"
+	OtherUser = "S-1-5-21-1004336348-1177238915-682003330-1002"
+)
+
+// system returns the account of swdt and of services: SYSTEM and the administrators in one.
+func system() *account {
+	return &account{sid: access.Administrators, groups: []string{access.Administrators, access.System, "BU", "AU", "WD"}, privileged: true}
+}
+
+func ordinary(sid string) *account {
+	return &account{sid: sid, groups: []string{sid, "BU", "AU", "WD"}}
+}
+
+// nodeFolder holds kubelet on a node; a fresh machine does not have it.
+const nodeFolder = `C:\k`
+
+// The access lists of a fresh Windows Server, by folder. Files and folders below inherit.
+func presetAccess() map[string]string {
+	const (
+		installer = "O:S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+		readOnly  = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;OICIIO;FA;;;CO)"
+		private   = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+	)
+	return map[string]string{
+		`C:\Program Files`:       installer + readOnly,
+		`C:\Program Files (x86)`: installer + readOnly,
+		`C:\Windows`:             installer + readOnly,
+		`C:\Windows\Temp`:        "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;CI;CCDCLCSWRPWPDTLOCRRC;;;BU)",
+		`C:\ProgramData`:         "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;DCLCRPCR;;;BU)",
+		`C:\ProgramData\ssh`:     "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
+		profileFolder:            private,
+		nodeFolder:               access.Programs, // as a join leaves it
+	}
+}
+
+// driveAccess is the access list of C:\ itself: all accounts may make folders in it, and files in those.
+const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
+
+// granted returns the rights that an account has to a file.
+func (f *file) granted(a *account) access.Rights {
+	if f.security.NoLimits {
+		return access.All
+	}
+	var allowed, denied access.Rights
+	if slices.Contains(a.groups, f.security.Owner) {
+		allowed = access.ReadControl | access.WriteDAC
+	}
+	for _, e := range f.security.Entries {
+		switch {
+		case e.Only || !slices.Contains(a.groups, e.Account):
+		case e.Deny:
+			denied |= e.Rights &^ allowed
+		default:
+			allowed |= e.Rights &^ denied
+		}
+	}
+	return allowed
+}
+
+// allow returns nil if an account has all of these rights to a file.
+func (f *file) allow(a *account, want access.Rights) error {
+	if f.granted(a)&want != want {
+		return fmt.Errorf("%s: access is denied: %w", f.path(), fault.ErrPermission)
+	}
+	return nil
+}
+
+// allowAdding returns nil if an account may create a file or folder in a folder.
+func (f *file) allowAdding(a *account, folder bool) error {
+	if folder {
+		return f.allow(a, access.AppendData)
+	}
+	return f.allow(a, access.WriteData)
+}
+
+// allowTaking returns nil if an account may remove or rename a file.
+func (f *file) allowTaking(a *account) error {
+	if f.parent != nil && f.parent.granted(a)&access.DeleteChild != 0 {
+		return nil
+	}
+	return f.allow(a, access.Delete)
+}
+
+// born sets the owner and access list of a new file that is already in its folder: those of sddl,
+// or else the ones that it inherits from the folder.
+func (f *file) born(by *account, sddl string) error {
+	f.security = access.List{Owner: by.sid, HasList: true}
+	if sddl == "" {
+		f.security.Entries = f.inherited()
+		if len(f.security.Entries) == 0 { // from the process's token
+			f.security.Entries = []access.Entry{{Rights: access.All, Account: access.System}, {Rights: access.All, Account: by.sid}}
+		}
+		return nil
+	}
+	return f.setSecurity(by, sddl)
+}
+
+// mayChange returns nil if an account may set the parts of a file's security that sddl names.
+func (f *file) mayChange(by *account, sddl string) error {
+	if by.privileged {
+		return nil
+	}
+	l, err := access.Parse(sddl)
+	if err != nil {
+		return err
+	}
+	var want access.Rights
+	if l.HasList {
+		want |= access.WriteDAC
+	}
+	if l.Owner != "" {
+		want |= access.WriteOwner
+	}
+	return f.allow(by, want)
+}
+
+// setSecurity sets the parts of a file's security that an SDDL text names. If the file is a folder,
+// its contents inherit the new list.
+func (f *file) setSecurity(by *account, sddl string) error {
+	l, err := access.Parse(sddl)
+	if err != nil {
+		return err
+	}
+	if l.Owner != "" && !by.privileged && !slices.Contains(by.groups, l.Owner) {
+		return fmt.Errorf("this account cannot make %s the owner: %w", l.Owner, fault.ErrPermission)
+	}
+	if l.Owner != "" {
+		f.security.Owner = l.Owner
+	}
+	if !l.HasList {
+		return nil
+	}
+	f.security.HasList, f.security.Protected, f.security.NoLimits = true, l.Protected, l.NoLimits
+	f.security.Entries = slices.DeleteFunc(l.Entries, func(e access.Entry) bool { return e.Inherited })
+	f.inherit()
+	return nil
+}
+
+// inherit replaces the inherited entries of a file and everything below it.
+func (f *file) inherit() {
+	if !f.security.Protected {
+		own := slices.DeleteFunc(slices.Clone(f.security.Entries), func(e access.Entry) bool { return e.Inherited })
+		f.security.Entries = append(own, f.inherited()...)
+	}
+	if f.link != "" {
+		return
+	}
+	for _, child := range f.children {
+		child.inherit()
+	}
+}
+
+// inherited returns the entries that a file inherits from its folder.
+func (f *file) inherited() (all []access.Entry) {
+	if f.parent == nil {
+		return nil
+	}
+	for _, e := range f.parent.security.Entries {
+		all = append(all, passOn(e, f.folder, f.security.Owner)...)
+	}
+	return all
+}
+
+// passOn returns the entries that a child with that owner inherits from an entry of its folder.
+func passOn(e access.Entry, folder bool, owner string) []access.Entry {
+	child := e
+	child.Inherited, child.Only = true, false
+	switch {
+	case !folder && !e.Files, folder && !e.Folders && (!e.Files || e.Once):
+		return nil
+	case !folder || e.Once:
+		child.Files, child.Folders, child.Once = false, false, false
+	case !e.Folders: // it applies only to the files below
+		child.Only = true
+	}
+	if e.Account != creatorOwner {
+		return []access.Entry{child}
+	}
+	effective := child
+	effective.Account, effective.Files, effective.Folders = owner, false, false
+	further := child
+	further.Only = true
+	switch {
+	case child.Only:
+		return []access.Entry{further}
+	case !child.Files && !child.Folders:
+		return []access.Entry{effective}
+	}
+	return []access.Entry{effective, further}
+}
+
+// creatorOwner represents, in a folder's list, the account that creates something in it.
+const creatorOwner = "CO"

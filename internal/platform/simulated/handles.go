@@ -1,0 +1,458 @@
+package simulated
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// filesView implements platform.Files for one process.
+type filesView struct{ p *process }
+
+// look calls Interleave's function, and then runs f, which only reads the disk, under the machine's
+// lock.
+func (v filesView) look(kind Kind, path string, f func(d *disk) error) error {
+	v.p.interleave(Operation{Kind: kind, Target: path})
+	return v.locked(f)
+}
+
+func (v filesView) locked(f func(d *disk) error) error {
+	v.p.m.mu.Lock()
+	defer v.p.m.mu.Unlock()
+	if v.p.gone {
+		return ErrKilled
+	}
+	return f(v.p.m.disk)
+}
+
+func (v filesView) Stat(path string) (info platform.FileInfo, err error) {
+	err = v.look(opStat, path, func(d *disk) error {
+		f, err := d.find(path, false)
+		if err != nil {
+			return fmt.Errorf("stat: %w", err)
+		}
+		if f.parent == nil || f.parent.granted(v.p.account)&access.ReadData == 0 {
+			if err := f.allow(v.p.account, access.ReadAttributes); err != nil {
+				return fmt.Errorf("stat: %w", err)
+			}
+		}
+		_, clean, _ := splitPath(path)
+		info = f.info(clean)
+		return nil
+	})
+	return info, err
+}
+
+func (v filesView) List(path string) (list []platform.FileInfo, err error) {
+	err = v.look(opList, path, func(d *disk) error {
+		f, err := d.find(path, true)
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if !f.folder {
+			return fmt.Errorf("list %s: not a folder: %w", path, fault.ErrNotExist)
+		}
+		if err := f.allow(v.p.account, access.ReadData); err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		_, clean, _ := splitPath(path)
+		if clean[len(clean)-1] != '\\' {
+			clean += `\`
+		}
+		for _, name := range sortedKeys(f.children) {
+			child := f.children[name]
+			list = append(list, child.info(clean+child.name))
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
+	var h *handle
+	err := v.look(opOpen, path, func(d *disk) error {
+		f, err := d.find(path, true)
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		if f.folder {
+			return fmt.Errorf("open %s: %w", path, fault.ErrIsDirectory)
+		}
+		if f.kept() {
+			return fmt.Errorf("open %s: %w", path, fault.ErrInUse)
+		}
+		if err := f.allow(v.p.account, access.ReadData); err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		h = v.p.open(f, path, false)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (*readHandle)(h), nil
+}
+
+func (v filesView) Create(path string, mode platform.CreateMode) (platform.WriteFile, error) {
+	return v.create(path, func(d *disk) (*file, error) { return d.openForWriting(v.p.account, path, mode) })
+}
+
+func (v filesView) NewFile(path, sddl string) (platform.WriteFile, error) {
+	return v.create(path, func(d *disk) (*file, error) {
+		folder, name, err := d.slot(path)
+		if err != nil {
+			return nil, err
+		}
+		if folder.children[fold(name)] != nil {
+			return nil, fault.ErrExist
+		}
+		return d.create(v.p.account, folder, name, false, sddl)
+	})
+}
+
+func (v filesView) create(path string, open func(*disk) (*file, error)) (platform.WriteFile, error) {
+	var h *handle
+	err := v.p.do(OpCreate, path, func() error {
+		f, err := open(v.p.m.disk)
+		if err != nil {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+		h = v.p.open(f, path, true)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (*writeHandle)(h), nil
+}
+
+// openForWriting finds or makes a file for writing.
+func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode) (*file, error) {
+	folder, name, err := d.slot(path)
+	if err != nil {
+		return nil, err
+	}
+	f := folder.children[fold(name)]
+	if f != nil && f.link != "" {
+		if f, err = d.walk(f.link, true, 1); err != nil {
+			return nil, err
+		}
+	}
+	if f == nil {
+		return d.create(by, folder, name, false, "")
+	}
+	switch {
+	case f.folder:
+		return nil, fault.ErrIsDirectory
+	case mode == platform.CreateNew:
+		return nil, fault.ErrExist
+	}
+	if err := f.allow(by, access.WriteData|access.AppendData); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.readOnly:
+		return nil, fault.ErrPermission
+	case f.running > 0:
+		return nil, fmt.Errorf("it is running: %w", fault.ErrInUse)
+	case f.writers() > 0 || f.kept():
+		return nil, fault.ErrInUse
+	}
+	if err := d.writable(); err != nil {
+		return nil, err
+	}
+	if mode == platform.CreateTruncate {
+		d.truncate(f, 0)
+	}
+	return f, nil
+}
+
+func (v filesView) Rename(from, to string, replace bool) error {
+	op := Operation{Kind: OpRename, Target: to, From: from}
+	return v.p.operate(op, func(Verdict) error {
+		return v.locked(func(d *disk) error {
+			if err := d.rename(v.p.account, from, to, replace); err != nil {
+				return fmt.Errorf("rename %s to %s: %w", from, to, err)
+			}
+			return nil
+		})
+	})
+}
+
+func (v filesView) Remove(path string) error {
+	return v.p.do(OpRemove, path, func() error {
+		if err := v.p.m.disk.remove(v.p.account, path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) MakeFolder(path string) error {
+	return v.p.do(OpFolder, path, func() error {
+		if err := v.p.m.disk.makeFolder(v.p.account, path); err != nil {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) NewFolder(path, sddl string) error {
+	return v.p.do(OpFolder, path, func() error {
+		if err := v.p.m.disk.newFolder(v.p.account, path, sddl); err != nil {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) KeepsACL() bool { return true }
+
+func (v filesView) SetModified(path string, t time.Time) error {
+	return v.p.do(OpModified, path, func() error {
+		f, err := v.p.m.disk.find(path, false)
+		if err == nil {
+			err = v.p.m.disk.writable()
+		}
+		if err == nil {
+			err = f.allow(v.p.account, access.WriteAttributes)
+		}
+		if err != nil {
+			return fmt.Errorf("set the time of %s: %w", path, err)
+		}
+		f.modified = fileTime(t)
+		return nil
+	})
+}
+
+func (v filesView) ACL(path string) (sddl string, err error) {
+	err = v.look(opReadACL, path, func(d *disk) error {
+		f, err := d.find(path, false)
+		if err == nil && !v.p.account.privileged {
+			err = f.allow(v.p.account, access.ReadControl)
+		}
+		if err != nil {
+			return fmt.Errorf("read the access list: %w", err)
+		}
+		sddl = f.security.String()
+		return nil
+	})
+	return sddl, err
+}
+
+func (v filesView) SetACL(path, sddl string) error {
+	return v.p.do(OpACL, path, func() error {
+		f, err := v.p.m.disk.find(path, false)
+		if err == nil {
+			err = v.p.m.disk.writable()
+		}
+		if err == nil {
+			err = f.mayChange(v.p.account, sddl)
+		}
+		if err == nil {
+			err = f.setSecurity(v.p.account, sddl)
+		}
+		if err != nil {
+			return fmt.Errorf("set the access list of %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+func (v filesView) FreeBytes(path string) (free int64, err error) {
+	err = v.look(opStat, path, func(d *disk) error {
+		if _, _, err := splitPath(path); err != nil { // the future file need not exist
+			return fmt.Errorf("free space: %w", err)
+		}
+		free = max(0, d.capacity-d.used)
+		return nil
+	})
+	return free, err
+}
+
+// handle is an open file. Other processes may read, rename and delete it
+// meanwhile, but only one can have it open for writing.
+type handle struct {
+	p        *process
+	file     *file
+	path     string
+	write    bool
+	position int64
+	closed   bool
+}
+
+func (p *process) open(f *file, path string, write bool) *handle {
+	h := &handle{p: p, file: f, path: path, write: write}
+	f.handles[h] = struct{}{}
+	p.handles[h] = struct{}{}
+	return h
+}
+
+func (h *handle) release() {
+	h.closed = true
+	delete(h.file.handles, h)
+	delete(h.p.handles, h)
+}
+
+func (h *handle) close() error {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if h.closed {
+		return fmt.Errorf("close %s: %w", h.path, fs.ErrClosed)
+	}
+	h.release()
+	return nil
+}
+
+// usable returns an error for a closed handle; the caller holds the lock.
+func (h *handle) usable() error {
+	if h.p.gone {
+		return ErrKilled
+	}
+	if h.closed {
+		return fmt.Errorf("%s: %w", h.path, fs.ErrClosed)
+	}
+	return nil
+}
+
+// acl returns the open file's own list, even if another file has its name by
+// now.
+func (h *handle) acl() (string, error) {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return "", err
+	}
+	return h.file.security.String(), nil
+}
+
+func (r *readHandle) ACL() (string, error)  { return (*handle)(r).acl() }
+func (w *writeHandle) ACL() (string, error) { return (*handle)(w).acl() }
+
+type readHandle handle
+
+func (r *readHandle) Read(b []byte) (int, error) {
+	h := (*handle)(r)
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return 0, err
+	}
+	n, err := contentReader{h.file.content.chunks, h.file.content.size}.ReadAt(b, h.position)
+	h.position += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (r *readHandle) Seek(offset int64, whence int) (int64, error) {
+	h := (*handle)(r)
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return 0, err
+	}
+	switch whence {
+	case io.SeekCurrent:
+		offset += h.position
+	case io.SeekEnd:
+		offset += h.file.content.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek %s: %w", h.path, fs.ErrInvalid)
+	}
+	h.position = offset
+	return offset, nil
+}
+
+func (r *readHandle) Close() error { return (*handle)(r).close() }
+
+type writeHandle handle
+
+func (w *writeHandle) Write(b []byte) (int, error) {
+	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.write(f, b) })
+}
+
+// WriteAt and Truncate write at any position. SFTP needs them; platform.WriteFile does not have
+// them.
+func (w *writeHandle) WriteAt(b []byte, offset int64) (int, error) {
+	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.writeAt(f, b, offset) })
+}
+
+// Truncate shortens the file, or extends it with zeros.
+func (w *writeHandle) Truncate(size int64) error {
+	_, err := w.put(nil, func(d *disk, f *file, _ []byte) (int, error) {
+		if size >= f.content.size {
+			return d.writeAt(f, nil, size)
+		}
+		d.truncate(f, size)
+		return 0, nil
+	})
+	return err
+}
+
+// put calls change with b, or with only half of b if the hook's verdict is an error.
+func (w *writeHandle) put(b []byte, change func(*disk, *file, []byte) (int, error)) (n int, err error) {
+	h := (*handle)(w)
+	op := Operation{Kind: OpWrite, Target: h.path}
+	err = h.p.operate(op, func(v Verdict) error {
+		h.p.m.mu.Lock()
+		defer h.p.m.mu.Unlock()
+		if err := h.usable(); err != nil {
+			return err
+		}
+		wanted := b
+		if v.Err != nil {
+			wanted = b[:len(b)/2]
+		}
+		var err error
+		if n, err = change(h.p.m.disk, h.file, wanted); err == nil {
+			err = v.Err
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", h.path, err)
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (w *writeHandle) Sync() error {
+	h := (*handle)(w)
+	return h.p.do(OpSync, h.path, func() error {
+		if err := h.usable(); err != nil {
+			return err
+		}
+		h.file.synced = h.file.content.size
+		return nil
+	})
+}
+
+func (w *writeHandle) SetModified(t time.Time) error {
+	h := (*handle)(w)
+	return h.p.do(OpModified, h.path, func() error {
+		if err := h.usable(); err != nil {
+			return err
+		}
+		if err := h.p.m.disk.writable(); err != nil {
+			return fmt.Errorf("set the time of %s: %w", h.path, err)
+		}
+		h.file.modified = fileTime(t)
+		return nil
+	})
+}
+
+func (w *writeHandle) Close() error { return (*handle)(w).close() }
+
+// bytes returns a copy of a small file.
+func (f *file) bytes() []byte {
+	b := make([]byte, f.content.size)
+	_, _ = f.content.reader().ReadAt(b, 0)
+	return b
+}

@@ -1,0 +1,177 @@
+package simulated
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// SpawnAs is Spawn for a process of an ordinary user (User, OtherUser). Of its Platform, only Files and Processes.Run
+// respect the user's rights; the rest is not modelled, and left out.
+func (m *Machine) SpawnAs(name, sid string) *Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.newProcess(name, nil)
+	p.account = ordinary(sid)
+	return &Process{Platform: &platform.Platform{Files: filesView{p}, Processes: processesView{p}}, Executable: name, p: p}
+}
+
+// Hold is a handle that keeps the rights which its process had to a file or folder when it was opened, even if the
+// access list changes later.
+type Hold struct {
+	p         *process
+	file      *file
+	rights    access.Rights
+	exclusive bool
+}
+
+// Hold opens a file or folder itself, never the target of a link, with these rights. An exclusive handle shares
+// nothing: meanwhile no other process can open, rename or remove it.
+func (p *Process) Hold(path string, rights access.Rights, exclusive bool) (*Hold, error) {
+	p.p.m.mu.Lock()
+	defer p.p.m.mu.Unlock()
+	if p.p.gone {
+		return nil, ErrKilled
+	}
+	f, err := p.p.m.disk.find(path, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.allow(p.p.account, rights); err != nil {
+		return nil, err
+	}
+	if f.kept() || exclusive && (len(f.handles) > 0 || len(f.holds) > 0) {
+		return nil, fmt.Errorf("%s: %w", path, fault.ErrInUse)
+	}
+	h := &Hold{p: p.p, file: f, rights: rights, exclusive: exclusive}
+	f.holds[h] = struct{}{}
+	if p.p.holds == nil {
+		p.p.holds = map[*Hold]struct{}{}
+	}
+	p.p.holds[h] = struct{}{}
+	return h, nil
+}
+
+// kept reports whether an exclusive handle denies the file to every other process.
+func (f *file) kept() bool {
+	for h := range f.holds {
+		if h.exclusive {
+			return true
+		}
+	}
+	return false
+}
+
+// use performs an action that needs rights, which were checked when h was opened.
+func (h *Hold) use(rights access.Rights, do func(d *disk) error) error {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	switch _, open := h.file.holds[h]; {
+	case !open:
+		return fs.ErrClosed
+	case h.rights&rights != rights:
+		return fault.ErrPermission
+	}
+	return do(h.p.m.disk)
+}
+
+// SetACL sets the access list of the open file or folder.
+func (h *Hold) SetACL(sddl string) error {
+	return h.use(access.WriteDAC, func(*disk) error { return h.file.setSecurity(h.p.account, sddl) })
+}
+
+// Add makes a file with that content in the open folder.
+func (h *Hold) Add(name, content string) error {
+	return h.use(access.WriteData, func(d *disk) error {
+		if !h.file.folder || h.file.children[fold(name)] != nil {
+			return fault.ErrExist
+		}
+		f := d.newFile(name, false)
+		f.parent = h.file
+		if err := f.born(h.p.account, ""); err != nil {
+			return err
+		}
+		d.add(h.file, f, name)
+		_, err := d.write(f, []byte(content))
+		return err
+	})
+}
+
+// Write replaces the content of the open file.
+func (h *Hold) Write(content string) error {
+	return h.use(access.WriteData, func(d *disk) error {
+		if h.file.folder || h.file.running > 0 {
+			return fault.ErrPermission
+		}
+		d.truncate(h.file, 0)
+		_, err := d.write(h.file, []byte(content))
+		return err
+	})
+}
+
+// Rename moves the open file or folder to another name in the same folder or in another one that its user may add to.
+func (h *Hold) Rename(to string) error {
+	return h.use(access.Delete, func(d *disk) error {
+		folder, name, err := d.slot(to)
+		if err != nil {
+			return err
+		}
+		if folder.children[fold(name)] != nil || h.file.parent == nil {
+			return fault.ErrExist
+		}
+		if err := folder.allowAdding(h.p.account, h.file.folder); err != nil {
+			return err
+		}
+		if h.file.busy() {
+			return fault.ErrPermission
+		}
+		d.detach(h.file)
+		d.add(folder, h.file, name)
+		return nil
+	})
+}
+
+// Path returns the present path of the open file or folder.
+func (h *Hold) Path() string {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	return h.file.path()
+}
+
+// Close releases the handle.
+func (h *Hold) Close() error {
+	h.p.m.mu.Lock()
+	defer h.p.m.mu.Unlock()
+	h.release()
+	return nil
+}
+
+func (h *Hold) release() {
+	delete(h.file.holds, h)
+	delete(h.p.holds, h)
+}
+
+// Junction creates a folder that redirects to another one. Every user that may create folders in
+// its parent can do that.
+func (p *Process) Junction(path, target string) error {
+	p.p.m.mu.Lock()
+	defer p.p.m.mu.Unlock()
+	d := p.p.m.disk
+	folder, name, err := d.slot(path)
+	if err != nil {
+		return err
+	}
+	if folder.children[fold(name)] != nil {
+		return fmt.Errorf("%s: %w", path, fault.ErrExist)
+	}
+	f, err := d.create(p.p.account, folder, name, true, "")
+	if err != nil {
+		return err
+	}
+	f.link = strings.TrimRight(target, `\`)
+	return nil
+}

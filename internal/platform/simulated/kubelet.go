@@ -1,0 +1,187 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// kubeletAddress is the address at which a kubelet serves the API server.
+const kubeletAddress = "0.0.0.0:10250"
+
+// checkKubelet returns the errors that end a kubelet before it has reported to
+// the SCM: flags that its version does not support, and a missing
+// configuration.
+func (c component) checkKubelet() error {
+	_, minor := versionNumbers(c.version)
+	for flag, until := range map[string]int{
+		"network-plugin": 23, "image-pull-progress-deadline": 23, "log-dir": 25, "logtostderr": 25, "pod-infra-container-image": 33,
+	} {
+		if c.version != unknownVersion && minor > until && c.hasFlag("--"+flag) {
+			return fmt.Errorf("failed to parse kubelet flag: unknown flag: --%s", flag)
+		}
+	}
+	if bad := foreignLabels(c.flag("--node-labels")); len(bad) > 0 {
+		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %v", bad)
+	}
+	return c.checkKubeletConfig()
+}
+
+// checkKubeletConfig parses the configuration and the drop-ins that are merged
+// over it.
+func (c component) checkKubeletConfig() error {
+	file := c.flag("--config")
+	if file == "" {
+		return nil
+	}
+	text, err := c.p.p.m.ReadFile(windowsPath(file))
+	if errors.Is(err, fault.ErrNotExist) {
+		//lint:ignore ST1005 as the real one says it
+		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file %s, error failed to read kubelet config file %q, error: "+
+			"open %s: The system cannot find the file specified.", file, file, windowsPath(file), windowsPath(file))
+	}
+	if err == nil {
+		err = checkKubeletYAML(text)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to load kubelet config file, path: %s, error: %w", file, err)
+	}
+	folder := c.flag("--config-dir")
+	if folder == "" {
+		return nil
+	}
+	list, err := filesView{c.p.p}.List(windowsPath(folder))
+	if err != nil {
+		return fmt.Errorf("failed to merge kubelet configs: failed to walk through kubelet dropin directory %q: %w", folder, err)
+	}
+	for _, dropIn := range list {
+		if !strings.HasSuffix(dropIn.Path, ".conf") {
+			continue
+		}
+		if text, err = c.p.p.m.ReadFile(dropIn.Path); err == nil {
+			err = checkKubeletYAML(text)
+		}
+		if err != nil {
+			return fmt.Errorf("failed to merge kubelet configs: failed to load kubelet dropin file, path: %s, error: %w", dropIn.Path, err)
+		}
+	}
+	return nil
+}
+
+func checkKubeletYAML(text []byte) error {
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	if config["kind"] != "KubeletConfiguration" || config["apiVersion"] != "kubelet.config.k8s.io/v1beta1" {
+		//lint:ignore ST1005 as the real one says it
+		return errors.New("Object 'Kind' is missing, or it is no KubeletConfiguration of kubelet.config.k8s.io/v1beta1")
+	}
+	return nil
+}
+
+func (c component) hasFlag(name string) bool {
+	return slices.ContainsFunc(c.p.Args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+}
+
+// foreignLabels returns the labels that a kubelet may not set on its own node.
+func foreignLabels(flag string) (bad []string) {
+	for label := range parseLabels(flag) {
+		domain, _, qualified := strings.Cut(label, "/")
+		in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
+		known := in("kubelet.kubernetes.io") || in("node.kubernetes.io") ||
+			slices.Contains([]string{"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"}, label)
+		if qualified && (in("kubernetes.io") || in("k8s.io")) && !known {
+			bad = append(bad, label)
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+func parseLabels(flag string) map[string]any {
+	labels := map[string]any{}
+	for pair := range strings.SplitSeq(flag, ",") {
+		if name, value, _ := strings.Cut(pair, "="); name != "" {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// parseTaints parses key=value:Effect, key:Effect.
+func parseTaints(flag string) []any {
+	var taints []any
+	for one := range strings.SplitSeq(flag, ",") {
+		name, effect, ok := strings.Cut(one, ":")
+		if !ok {
+			continue
+		}
+		key, value, _ := strings.Cut(name, "=")
+		taint := map[string]any{"key": key, "effect": effect}
+		if value != "" {
+			taint["value"] = value
+		}
+		taints = append(taints, taint)
+	}
+	return taints
+}
+
+// serveKubelet serves /healthz, and takes part in a cluster if its flags have a
+// kubeconfig.
+func (c component) serveKubelet() (func(), error) {
+	stop, err := c.serveHealth()
+	if err != nil {
+		return stop, err
+	}
+	if c.flag("--kubeconfig") == "" { // it serves its API nevertheless
+		return stop, c.p.HandleHTTP(kubeletAddress, http.NotFoundHandler())
+	}
+	k := &kubeletNode{c: c, m: c.p.p.m, kubeconfig: windowsPath(c.flag("--kubeconfig"))}
+	k.name = cmp.Or(c.flag("--hostname-override"), strings.ToLower(k.m.options.Hostname))
+	credentials, err := k.credentials()
+	if err == nil {
+		err = c.p.HandleHTTP(kubeletAddress, http.NotFoundHandler())
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(c.p.Context())
+	done := make(chan struct{})
+	k.m.spawn(func() {
+		defer close(done)
+		k.run(ctx, credentials)
+	})
+	return func() {
+		cancel()
+		<-done
+		c.p.p.stopListening(kubeletAddress)
+		stop()
+	}, nil
+}
+
+// credentials returns the credentials of an earlier bootstrap, or else those that kubeadm wrote for
+// the bootstrap.
+func (k *kubeletNode) credentials() (kubeconfig, error) {
+	text, err := k.m.ReadFile(k.kubeconfig)
+	if errors.Is(err, fault.ErrNotExist) {
+		bootstrap := k.c.flag("--bootstrap-kubeconfig")
+		if text, err = k.m.ReadFile(windowsPath(bootstrap)); errors.Is(err, fault.ErrNotExist) {
+			//lint:ignore ST1005 as the real one says it
+			return kubeconfig{}, fmt.Errorf("failed to run Kubelet: unable to load bootstrap kubeconfig: stat %s: The system cannot find the file specified.", windowsPath(bootstrap))
+		}
+	}
+	if err != nil {
+		return kubeconfig{}, err
+	}
+	return parseKubeconfig(text)
+}

@@ -1,0 +1,58 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// logRunnerMain imitates kube-log-runner: it runs another program and writes its
+// output to a log file. In a service, the child reports to the SCM.
+func logRunnerMain(ctx context.Context, p *Process) int {
+	logFile, args := "", p.Args
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		name, value, ok := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
+		args = args[1:]
+		if !ok && name != "also-stdout" && name != "redirect-stderr" && len(args) > 0 {
+			value, args = args[0], args[1:]
+		}
+		if name == "log-file" {
+			logFile = windowsPath(value)
+		}
+	}
+	if len(args) == 0 {
+		fmt.Fprintln(p.Stderr, "not enough arguments to run")
+		return 1
+	}
+	out := p.Stdout
+	if logFile != "" {
+		out = logWriter{p.p.m, logFile}
+	}
+	child, err := p.p.m.execute(p.p.ctx, execution{
+		path: args[0], args: args[1:], folder: p.Folder, environment: p.Environment, parent: p.p,
+		inherited: p.Service, stdin: p.Stdin, stdout: out, stderr: out,
+	})
+	if err != nil {
+		fmt.Fprintf(out, "exec: %v\n", err)
+		return 1
+	}
+	select {
+	case <-child.ctx.Done():
+	case <-ctx.Done():
+		return 1
+	}
+	p.p.m.mu.Lock()
+	defer p.p.m.mu.Unlock()
+	return int(child.exitCode)
+}
+
+// logWriter appends to a file of the machine.
+type logWriter struct {
+	m    *Machine
+	path string
+}
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.m.appendLog(w.path, string(b))
+	return len(b), nil
+}

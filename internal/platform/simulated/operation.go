@@ -1,0 +1,255 @@
+package simulated
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Kind is the action of an operation.
+type Kind string
+
+const (
+	OpCreate   Kind = "create" // Files.Create; also the file that Lock creates
+	OpWrite    Kind = "write"
+	OpSync     Kind = "sync"
+	OpRename   Kind = "rename" // Target is the new path, From the old one
+	OpRemove   Kind = "remove"
+	OpFolder   Kind = "makeFolder"
+	OpModified Kind = "setModified"
+	OpACL      Kind = "setACL"
+	OpLock     Kind = "lock"
+	OpUnlock   Kind = "unlock"
+
+	OpServiceCreate    Kind = "service.create"
+	OpServiceConfigure Kind = "service.configure"
+	OpServiceDelete    Kind = "service.delete"
+	OpServiceStart     Kind = "service.start"
+	OpServiceStop      Kind = "service.stop"
+
+	OpRegistrySet       Kind = "registry.set"
+	OpRegistryDelete    Kind = "registry.delete"
+	OpRegistryDeleteKey Kind = "registry.deleteKey"
+
+	OpProcessRun  Kind = "process.run"
+	OpProcessKill Kind = "process.kill"
+
+	OpFeatureEnable  Kind = "feature.enable"
+	OpFeatureDisable Kind = "feature.disable"
+
+	OpTerminate Kind = "system.terminate"
+
+	OpFirewallAdd    Kind = "firewall.add"
+	OpFirewallRemove Kind = "firewall.remove"
+	OpFirewallGroup  Kind = "firewall.group"
+
+	OpReboot    Kind = "reboot"
+	OpBroadcast Kind = "broadcast"
+
+	// These change nothing: Seq is 0, and Operations leaves them out. The hook
+	// receives them so that a health check can be made to fail.
+	OpHTTPGet   Kind = "http.get"
+	OpPipeDial  Kind = "pipe.dial"
+	OpReach     Kind = "reach"
+	OpResolve   Kind = "resolve"
+	OpListeners Kind = "listeners"
+
+	// Operations that only read the disk are passed only to Interleave.
+	opStat    Kind = "stat"
+	opList    Kind = "list"
+	opOpen    Kind = "open"
+	opReadACL Kind = "readACL"
+)
+
+func (k Kind) changes() bool {
+	switch k {
+	case OpHTTPGet, OpPipeDial, OpReach, OpResolve, OpListeners:
+		return false
+	}
+	return true
+}
+
+// Phase is the time of the hook's call.
+type Phase string
+
+const (
+	Before Phase = "before" // the operation has had no effect yet
+	After  Phase = "after"  // it has succeeded or failed; the caller does not know yet
+)
+
+// Operation is one change that a process requests of the machine.
+type Operation struct {
+	Seq     int // 1, 2, … over the machine's life
+	Phase   Phase
+	Process string // name of the requesting process
+	PID     uint32
+	Service string // the service of the process, if any
+	Kind    Kind
+	Target  string // path, service, key…
+	From    string // of a rename
+	// Occurrence counts the operations of this Process with this Kind and Target. Together the four
+	// identify an operation even if several processes take turns.
+	Occurrence int
+	Err        error // in phase After: the result
+}
+
+func (o Operation) String() string {
+	return fmt.Sprintf("%s %s %s (%d, #%d)", o.Process, o.Kind, o.Target, o.Seq, o.Occurrence)
+}
+
+// Verdict is the hook's decision. The zero Verdict does not interfere. The
+// parts can be combined.
+type Verdict struct {
+	// Err is the error that the caller gets. In phase Before the operation then
+	// has no effect; in phase After it has already had it.
+	Err error
+	// Partial, for a write that fails in phase Before: half of it is written.
+	Partial bool
+	// KillCaller ends the requesting process, Kill every process or service of
+	// these names.
+	KillCaller bool
+	Kill       []string
+	// PowerCut resets the machine at once: bytes that were not synced are lost.
+	PowerCut bool
+}
+
+// Continue does not interfere.
+func Continue() Verdict { return Verdict{} }
+
+// Fail makes the operation fail.
+func Fail(err error) Verdict { return Verdict{Err: err} }
+
+// DiskFull makes a write end half-way, and any other operation fail, with
+// ErrDiskFull.
+func DiskFull() Verdict { return Verdict{Err: fault.ErrDiskFull, Partial: true} }
+
+// KillCaller ends the requesting process.
+func KillCaller() Verdict { return Verdict{KillCaller: true} }
+
+// KillNamed ends all processes and services of these names.
+func KillNamed(names ...string) Verdict { return Verdict{Kill: names} }
+
+// PowerCut resets the machine.
+func PowerCut() Verdict { return Verdict{PowerCut: true} }
+
+// OnOperation sets the hook that is called before and after every operation;
+// nil removes it. The hook runs in the caller's goroutine and may use the
+// machine.
+func (m *Machine) OnOperation(hook func(Operation) Verdict) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hook = hook
+}
+
+// Interleave calls act before every operation of processes of SYSTEM and the administrators,
+// including those that only read files, as another user's process might act. Operations of act
+// itself are not interleaved. If act is nil, no function is called any more.
+func (m *Machine) Interleave(act func(Operation)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.intruder = act
+}
+
+func (p *process) interleave(op Operation) {
+	p.m.mu.Lock()
+	act := p.m.intruder
+	p.m.mu.Unlock()
+	if act != nil && p.account.privileged {
+		op.Process, op.PID = p.name, p.pid
+		act(op)
+	}
+}
+
+// Operations returns the changes that processes have requested so far, in
+// order.
+func (m *Machine) Operations() []Operation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.operations)
+}
+
+// ForgetOperations clears the record and restarts the count.
+func (m *Machine) ForgetOperations() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.operations, m.seq, m.seen = nil, 0, map[string]int{}
+}
+
+// do performs an operation for p: hook, effect (called with the lock held),
+// hook.
+func (p *process) do(kind Kind, target string, effect func() error) error {
+	return p.operate(Operation{Kind: kind, Target: target}, func(Verdict) error {
+		p.m.mu.Lock()
+		defer p.m.mu.Unlock()
+		if p.gone {
+			return ErrKilled
+		}
+		return effect()
+	})
+}
+
+// operate is like do, for an effect that acquires the lock itself. The effect is also
+// called for a failing write: Verdict.Err and Verdict.Partial are then set.
+func (p *process) operate(op Operation, effect func(Verdict) error) error {
+	m := p.m
+	if err := p.check(); err != nil {
+		return err
+	}
+	op = m.record(p, op)
+	p.interleave(op)
+	verdict := m.ask(op)
+	if m.carryOut(p, verdict); p.check() != nil {
+		return ErrKilled
+	}
+	if verdict.Err != nil && !(verdict.Partial && op.Kind == OpWrite) {
+		return fmt.Errorf("%s %s: %w", op.Kind, op.Target, verdict.Err)
+	}
+	op.Err = effect(verdict)
+	op.Phase = After
+	verdict = m.ask(op)
+	if m.carryOut(p, verdict); p.check() != nil {
+		return ErrKilled
+	}
+	if op.Err == nil && verdict.Err != nil {
+		return fmt.Errorf("%s %s: %w", op.Kind, op.Target, verdict.Err)
+	}
+	return op.Err
+}
+
+func (m *Machine) record(p *process, op Operation) Operation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.Phase, op.Process, op.PID, op.Service = Before, p.name, p.pid, p.serviceName()
+	key := p.name + "\x00" + op.Service + "\x00" + string(op.Kind) + "\x00" + op.Target
+	m.seen[key]++
+	op.Occurrence = m.seen[key]
+	if op.Kind.changes() {
+		m.seq++
+		op.Seq = m.seq
+		m.operations = keepLast(append(m.operations, op))
+	}
+	return op
+}
+
+func (m *Machine) ask(op Operation) Verdict {
+	m.mu.Lock()
+	hook := m.hook
+	m.mu.Unlock()
+	if hook == nil {
+		return Verdict{}
+	}
+	return hook(op)
+}
+
+func (m *Machine) carryOut(p *process, v Verdict) {
+	if v.PowerCut {
+		m.PowerCut()
+	}
+	for _, name := range v.Kill {
+		m.Kill(name)
+	}
+	if v.KillCaller {
+		p.kill(exitKilled)
+	}
+}

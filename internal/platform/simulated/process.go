@@ -1,0 +1,328 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// ErrKilled is returned by every call of a killed process: its code may still run, but its calls
+// have no effect any more.
+var ErrKilled = errors.New("the process was killed")
+
+// Exit codes that Windows gives to processes that did not exit on their own.
+const (
+	exitKilled = 1          // TerminateProcess as taskkill calls it
+	exitCrash  = 0xC0000005 // access violation
+)
+
+// Process is one process of the machine, as seen by its own program.
+type Process struct {
+	Platform    *platform.Platform
+	Executable  string // full path
+	Args        []string
+	Folder      string
+	Environment []string // added to the machine's environment: NAME=value
+	Stdin       io.Reader
+	Stdout      io.Writer
+	Stderr      io.Writer
+	// Service is the process's connection to the SCM; nil in a process that the SCM has not
+	// started.
+	Service *ServiceControl
+
+	p     *process
+	image *Image
+}
+
+// PID returns the ID of the process.
+func (p *Process) PID() uint32 { return p.p.pid }
+
+// Context ends with the process.
+func (p *Process) Context() context.Context { return p.p.ctx }
+
+// Kill ends the process at once, as kill -9 does: its files are closed, its
+// locks released, its children end too, and its calls return ErrKilled.
+func (p *Process) Kill() { p.p.kill(exitKilled) }
+
+// Exit ends the process in an orderly way.
+func (p *Process) Exit() { p.p.kill(0) }
+
+// process is the machine's side of a process. m.mu guards its fields; the fields above gone never
+// change.
+type process struct {
+	m       *Machine
+	pid     uint32
+	parent  uint32
+	name    string // kubelet.exe
+	image   string // path of the executable when it started
+	file    *file  // the executable, locked while the process lives; nil: none
+	started time.Time
+	session uint32
+	cores   float64 // number of cores that it uses
+	memory  uint64  // bytes
+	// commandLine is the command line with which the process was started.
+	commandLine string
+	ctx         context.Context
+	cancel      context.CancelFunc
+
+	account  *account
+	gone     bool
+	exitCode uint32
+	service  *service // the service of this process
+	children map[*process]struct{}
+	handles  map[*handle]struct{}
+	locks    map[*fileLock]struct{}
+	holds    map[*Hold]struct{}
+	closers  []func() // end with the process: listeners, pipes
+}
+
+// Spawn adds a process that runs no program: the caller is its code.
+func (m *Machine) Spawn(name string) *Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.newProcess(name, nil)
+	return &Process{Platform: p.platform(), Executable: name, p: p}
+}
+
+// newProcess adds a process; the caller holds the lock. On a machine that is
+// down the process is dead from the start.
+func (m *Machine) newProcess(name string, parent *process) *process {
+	m.lastPID += 4
+	p := &process{
+		m: m, pid: m.lastPID, name: name, started: now(), cores: idleCores, memory: usualMemory,
+		children: map[*process]struct{}{},
+		handles:  map[*handle]struct{}{},
+		locks:    map[*fileLock]struct{}{},
+		account:  system(),
+	}
+	if parent != nil {
+		p.account = parent.account
+	}
+	if m.boot == nil || (parent != nil && parent.gone) {
+		p.ctx, p.cancel = context.WithCancel(context.Background())
+		p.cancel()
+		p.gone = true
+		return p
+	}
+	p.ctx, p.cancel = context.WithCancel(m.boot.ctx)
+	if parent != nil {
+		p.parent = parent.pid
+		parent.children[p] = struct{}{}
+	}
+	m.processes[p.pid] = p
+	m.notify()
+	return p
+}
+
+func (p *process) platform() *platform.Platform {
+	return &platform.Platform{
+		Machine:   machineView{p},
+		Services:  servicesView{p},
+		Registry:  registryView{p},
+		Files:     filesView{p},
+		Processes: processesView{p},
+		Features:  featuresView{p},
+		Firewall:  firewallView{p},
+		Network:   networkView{p},
+		Compute:   computeView{p},
+	}
+}
+
+// check returns ErrKilled after the process has ended.
+func (p *process) check() error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if p.gone {
+		return ErrKilled
+	}
+	return nil
+}
+
+// checkContext is like check, for calls that have a context.
+func (p *process) checkContext(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (p *process) serviceName() string {
+	if p.service == nil {
+		return ""
+	}
+	return p.service.config.Name
+}
+
+func (p *process) kill(code uint32) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.end(code)
+}
+
+// end ends the process and its children; the caller holds the lock.
+func (p *process) end(code uint32) {
+	if p.gone {
+		return
+	}
+	p.gone, p.exitCode = true, code
+	p.cancel()
+	delete(p.m.processes, p.pid)
+	if parent := p.m.processes[p.parent]; parent != nil {
+		delete(parent.children, p)
+	}
+	for child := range p.children {
+		child.end(code)
+	}
+	for h := range p.handles {
+		h.release()
+	}
+	for l := range p.locks {
+		l.release()
+	}
+	for h := range p.holds {
+		h.release()
+	}
+	for _, closer := range p.closers {
+		closer()
+	}
+	if p.file != nil {
+		p.file.running--
+	}
+	p.m.processEnded(p)
+	p.m.notify()
+}
+
+// Kill ends every process of that name (kubelet.exe, ignoring case) and the
+// process of the service of that name, and returns their number.
+func (m *Machine) Kill(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, p := range m.processes {
+		if strings.EqualFold(p.name, name) || strings.EqualFold(p.serviceName(), name) {
+			p.end(exitKilled)
+			n++
+		}
+	}
+	return n
+}
+
+// Default properties of a process.
+const (
+	idleCores    = 0.01
+	usualMemory  = 32 << 20
+	usualHandles = 180
+	usualThreads = 9
+)
+
+// ProcessSpec is a process without a running program: for tests and for the
+// processes of containers.
+type ProcessSpec struct {
+	Image       string // full path
+	CommandLine string
+	ParentPID   uint32 // its process may have ended
+	Session     uint32
+	Started     time.Time // zero: now
+	Cores       float64   // number of cores that it uses; 0: nearly none
+	Memory      uint64    // 0: 32 MiB
+}
+
+// AddProcess adds a process; Kill and a reboot end it.
+func (m *Machine) AddProcess(spec ProcessSpec) (pid uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.addProcess(spec).pid
+}
+
+// addProcess is like AddProcess; the caller holds the lock.
+func (m *Machine) addProcess(spec ProcessSpec) *process {
+	p := m.newProcess(baseName(spec.Image), nil)
+	p.image, p.parent, p.session = spec.Image, spec.ParentPID, spec.Session
+	p.commandLine = cmp.Or(spec.CommandLine, commandline.Quote(spec.Image))
+	if !spec.Started.IsZero() {
+		p.started = spec.Started
+	}
+	p.cores, p.memory = cmp.Or(spec.Cores, p.cores), cmp.Or(spec.Memory, p.memory)
+	return p
+}
+
+// processesView implements platform.Processes for one process.
+type processesView struct{ p *process }
+
+func (v processesView) List(ctx context.Context) ([]platform.Process, error) {
+	if err := v.p.checkContext(ctx); err != nil {
+		return nil, err
+	}
+	m := v.p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []platform.Process
+	for _, pid := range sortedKeys(m.processes) {
+		p := m.processes[pid]
+		list = append(list, platform.Process{
+			PID: p.pid, ParentPID: p.parent, Name: p.name, Image: p.imagePath(),
+			Started: p.started, CPU: time.Duration(p.cores * float64(time.Since(p.started))), Memory: p.memory,
+			Handles: usualHandles + p.pid%32, Threads: usualThreads, Session: p.session, CommandLine: p.commandLine,
+		})
+	}
+	return list, nil
+}
+
+// imagePath returns the present path of the executable: like Windows, it
+// follows renames.
+func (p *process) imagePath() string {
+	if p.file == nil || p.file.removed {
+		return p.image
+	}
+	return p.file.path()
+}
+
+func (v processesView) Open(pid uint32) (platform.ProcessHandle, error) {
+	if err := v.p.check(); err != nil {
+		return nil, err
+	}
+	m := v.p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.processes[pid]
+	if p == nil {
+		return nil, fmt.Errorf("open process %d: %w", pid, fault.ErrNotExist)
+	}
+	return &processHandle{by: v.p, of: p}, nil
+}
+
+type processHandle struct{ by, of *process }
+
+func (h *processHandle) Wait(ctx context.Context) error {
+	select {
+	case <-h.of.ctx.Done():
+	case <-h.by.ctx.Done():
+		return ErrKilled
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return h.by.check()
+}
+
+func (h *processHandle) Kill() error {
+	return h.by.do(OpProcessKill, h.of.name, func() error {
+		h.of.end(exitKilled)
+		return nil
+	})
+}
+
+func (h *processHandle) Close() error { return nil }
+
+// baseName returns the last part of a Windows path.
+func baseName(p string) string {
+	return path.Base(strings.ReplaceAll(p, `\`, `/`))
+}

@@ -1,0 +1,206 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// errBadFormat is ERROR_BAD_EXE_FORMAT (193).
+var errBadFormat = errors.New("not a valid Win32 application for this machine")
+
+// Program is the code that runs when an executable with some content is
+// started, as a service or by Processes.Run.
+type Program struct {
+	Name string
+	// Match reports whether an executable is this program.
+	Match func(*Image) bool
+	// Main is its main function; it returns the exit code. It must end soon
+	// after ctx does, which happens when the process is killed or the machine
+	// goes down. In a service (p.Service is set) it reports its own state; a
+	// return without Stopped is a crash.
+	Main func(ctx context.Context, p *Process) int
+}
+
+// AgentProgram returns the agent as a program. As a service it runs until it returns
+// or is asked to stop, as cmd/swdt-agent does.
+func AgentProgram(a Agent) Program {
+	return Program{
+		Name:  "swdt-agent",
+		Match: func(image *Image) bool { return strings.EqualFold(image.SHA256(), a.Hash) },
+		Main: func(ctx context.Context, p *Process) int {
+			if p.Service == nil {
+				return a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
+			}
+			p.Service.Running()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			p.p.m.spawn(func() {
+				select {
+				case <-p.Service.StopRequested():
+					cancel()
+				case <-ctx.Done():
+				}
+			})
+			code := a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
+			if code != 0 {
+				p.Service.Stopped(errorServiceSpecific, uint32(code))
+			} else {
+				p.Service.Stopped(0, 0)
+			}
+			return code
+		},
+	}
+}
+
+// RunService is the frame of a service program: it reports running after the
+// machine's start delay, calls work, and when asked to stop, or when work
+// returns, reports the end after the stop delay. It returns the exit code.
+func (p *Process) RunService(ctx context.Context, work func(ctx context.Context) int) int {
+	p.Service.Connect()
+	m := p.p.m
+	m.mu.Lock()
+	delay := m.startDelay()
+	m.mu.Unlock()
+	if wait.For(ctx, delay) != nil {
+		return exitKilled
+	}
+	p.Service.Running()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.spawn(func() {
+		select {
+		case <-p.Service.StopRequested():
+			cancel()
+		case <-inner.Done():
+		}
+	})
+	if code := work(inner); code != 0 {
+		return code
+	}
+	_ = wait.For(ctx, m.options.StopDelay)
+	p.Service.Stopped(0, 0)
+	return 0
+}
+
+// execution is a request to start an executable.
+type execution struct {
+	path        string
+	args        []string
+	folder      string
+	environment []string
+	parent      *process
+	control     *ServiceControl // of a service
+	inherited   *ServiceControl // of the service that the parent process belongs to
+	stdin       io.Reader
+	stdout      io.Writer
+	stderr      io.Writer
+}
+
+// execute starts a process; ctx is the boot's. The program runs in its own
+// goroutine and the process ends with it.
+func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil || (e.parent != nil && e.parent.gone) {
+		return nil, ErrKilled
+	}
+	f, err := m.executable(e.path)
+	if err != nil {
+		return nil, err
+	}
+	image := f.inspect()
+	program, err := m.program(image)
+	if err != nil {
+		return nil, err
+	}
+	p := m.newProcess(f.name, e.parent)
+	p.image, p.file, p.commandLine = f.path(), f, commandline.Join(append([]string{f.path()}, e.args...)...)
+	f.running++
+	run := &Process{
+		Platform: p.platform(), Executable: p.image, Args: slices.Clone(e.args), Folder: e.folder,
+		Environment: slices.Clone(e.environment), Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr,
+		Service: e.control, p: p, image: image,
+	}
+	run.fillStreams()
+	if c := e.inherited; c != nil {
+		run.Service, p.service = c, c.s
+	}
+	if c := e.control; c != nil {
+		c.p, p.service = p, c.s
+		c.s.process, c.s.run = p, c
+	}
+	m.options.Log.Debug("process", "image", p.image, "args", e.args, "pid", p.pid)
+	m.spawn(func() {
+		code := program.Main(p.ctx, run)
+		if e.control != nil {
+			_ = wait.For(p.ctx, m.options.ExitDelay)
+		}
+		p.kill(uint32(code))
+	})
+	return p, nil
+}
+
+func (p *Process) fillStreams() {
+	if p.Stdin == nil {
+		p.Stdin = strings.NewReader("")
+	}
+	if p.Stdout == nil {
+		p.Stdout = io.Discard
+	}
+	if p.Stderr == nil {
+		p.Stderr = io.Discard
+	}
+	p.Stdout, p.Stderr = mortal{p.Stdout, p.p}, mortal{p.Stderr, p.p}
+}
+
+// mortal is a process's output stream that accepts bytes only while the process lives: a killed
+// process writes nothing more.
+type mortal struct {
+	io.Writer
+	p *process
+}
+
+func (m mortal) Write(data []byte) (int, error) {
+	if m.p.ctx.Err() != nil {
+		return 0, ErrKilled
+	}
+	return m.Writer.Write(data)
+}
+
+// executable returns the file that a path starts; .exe may be omitted.
+func (m *Machine) executable(path string) (*file, error) {
+	f, err := m.disk.find(path, true)
+	if errors.Is(err, fault.ErrNotExist) && !strings.Contains(baseName(path), ".") {
+		f, err = m.disk.find(path+".exe", true)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case f.folder:
+		return nil, fmt.Errorf("%s is a folder: %w", path, fault.ErrPermission)
+	case f.writers() > 0 || f.kept():
+		return nil, fmt.Errorf("%s is open for writing: %w", path, fault.ErrInUse)
+	}
+	return f, nil
+}
+
+// program returns the program that runs for an image: the latest registered one that matches.
+func (m *Machine) program(image *Image) (Program, error) {
+	for _, p := range slices.Backward(m.programs) {
+		if p.Match(image) {
+			return p, nil
+		}
+	}
+	if !image.PE {
+		return Program{}, fmt.Errorf("%s: %w", image.Path, errBadFormat)
+	}
+	return Program{}, fmt.Errorf("%s is for %s: %w", image.Path, image.Architecture, errBadFormat)
+}

@@ -1,0 +1,193 @@
+package simulated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// surroundings is the network of the machine.
+type surroundings struct {
+	names    map[string][]string              // DNS entries, by lower-case name
+	outcomes map[string]platform.ReachOutcome // by address:port, or by address for all its ports
+}
+
+// SetName adds a name to DNS, or removes it if there are no addresses. The
+// machine's hosts file takes precedence, as on Windows.
+func (m *Machine) SetName(name string, addresses ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.around.names[fold(name)] = addresses
+}
+
+// SetReach sets the outcome of connections to an address (10.0.0.1:6443, or 10.0.0.1 for all its
+// ports). Without an outcome, loopback addresses reach the machine's own processes and the
+// listeners of the computer that runs the simulation, since the two share their loopback; any other
+// address has no route.
+func (m *Machine) SetReach(address string, outcome platform.ReachOutcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.around.outcomes[address] = outcome
+}
+
+// SetFacts changes the facts that the machine reports from now on: f receives
+// its facts and may alter them, and must not use the machine. nil: the real
+// facts.
+func (m *Machine) SetFacts(f func(*platform.Facts)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.alterFacts = f
+}
+
+func (v networkView) Reach(ctx context.Context, address string, timeout time.Duration) (reach platform.Reach, err error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return platform.Reach{}, fmt.Errorf("connect to %q: not an address with a port: %w", address, err)
+	}
+	err = v.p.operate(Operation{Kind: OpReach, Target: address}, func(Verdict) error {
+		reach, err = v.reach(ctx, name, port, timeout)
+		return err
+	})
+	return reach, err
+}
+
+func (v networkView) reach(ctx context.Context, name, port string, timeout time.Duration) (platform.Reach, error) {
+	if err := ctx.Err(); err != nil {
+		return platform.Reach{}, err
+	}
+	addresses, err := v.p.m.lookup(name)
+	if err != nil {
+		return platform.Reach{Outcome: platform.NameNotFound, Detail: err.Error()}, nil
+	}
+	at := net.JoinHostPort(addresses[0], port)
+	outcome := v.p.m.outcome(addresses[0], port)
+	if ip, err := netip.ParseAddr(addresses[0]); outcome == "" && err == nil && ip.IsLoopback() {
+		return dialLoopback(ctx, at, timeout)
+	}
+	reach := platform.Reach{Outcome: cmp.Or(outcome, platform.NoRoute), Address: at, Took: time.Millisecond}
+	switch reach.Outcome {
+	case platform.Reached:
+	case platform.TimedOut:
+		reach.Took, reach.Detail = timeout, "connect: i/o timeout"
+	default:
+		reach.Detail = "connect: " + string(reach.Outcome)
+	}
+	return reach, nil
+}
+
+// outcome returns the outcome that was set for an address, or else Reached if the address is on
+// loopback and a process of the machine listens there; otherwise it is empty.
+func (m *Machine) outcome(address, port string) platform.ReachOutcome {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := net.JoinHostPort(address, port)
+	if outcome := cmp.Or(m.around.outcomes[at], m.around.outcomes[address]); outcome != "" {
+		return outcome
+	}
+	for _, listening := range []string{at, "0.0.0.0:" + port, "[::]:" + port} {
+		if ip, err := netip.ParseAddr(address); m.listeners[listening] != nil && err == nil && ip.IsLoopback() {
+			return platform.Reached
+		}
+	}
+	return ""
+}
+
+func dialLoopback(ctx context.Context, address string, timeout time.Duration) (platform.Reach, error) {
+	begun := time.Now()
+	conn, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, "tcp", address)
+	reach := platform.Reach{Outcome: platform.Reached, Address: address, Took: time.Since(begun)}
+	if err == nil {
+		return reach, conn.Close()
+	}
+	if ctx.Err() != nil {
+		return platform.Reach{}, ctx.Err()
+	}
+	reach.Outcome, reach.Detail = platform.ReachFailed, err.Error()
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		reach.Outcome = platform.Refused
+	}
+	return reach, nil
+}
+
+func (v networkView) Resolve(ctx context.Context, name string) (addresses []string, err error) {
+	err = v.p.operate(Operation{Kind: OpResolve, Target: name}, func(Verdict) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		addresses, err = v.p.m.lookup(name)
+		return err
+	})
+	return addresses, err
+}
+
+// lookup resolves a name as the machine does: addresses, its own names, the hosts
+// file, DNS.
+func (m *Machine) lookup(name string) ([]string, error) {
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return []string{ip.String()}, nil
+	}
+	m.mu.Lock()
+	own, known := m.options.Hostname, m.around.names[fold(name)]
+	m.mu.Unlock()
+	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, own) {
+		return []string{"127.0.0.1"}, nil
+	}
+	if hosts := m.hostsFile(name); len(hosts) > 0 {
+		return hosts, nil
+	}
+	if len(known) > 0 {
+		return slices.Clone(known), nil
+	}
+	return nil, fmt.Errorf("resolve %s: no such host: %w", name, fault.ErrNotExist)
+}
+
+// hostsFile returns the addresses of a name in the hosts file.
+func (m *Machine) hostsFile(name string) (addresses []string) {
+	content, err := m.ReadFile(HostsFile)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(content)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) > 1 && slices.ContainsFunc(fields[1:], func(n string) bool { return strings.EqualFold(n, name) }) {
+			addresses = append(addresses, fields[0])
+		}
+	}
+	return addresses
+}
+
+func (v networkView) Listeners(ctx context.Context) (all []platform.Listener, err error) {
+	err = v.p.operate(Operation{Kind: OpListeners}, func(Verdict) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		all = v.p.m.listening()
+		return nil
+	})
+	return all, err
+}
+
+func (m *Machine) listening() (all []platform.Listener) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for address, l := range m.listeners {
+		if at, err := netip.ParseAddrPort(address); err == nil {
+			all = append(all, platform.Listener{Address: address, Port: at.Port(), PID: l.p.pid})
+		}
+	}
+	slices.SortFunc(all, func(a, b platform.Listener) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Address, b.Address))
+	})
+	return all
+}

@@ -1,0 +1,44 @@
+package simulated_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+)
+
+// run runs a command and returns its streams and exit code.
+func run(t *testing.T, p *platform.Platform, path string, args ...string) (stdout, stderr string, code int, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code, err = p.Processes.Run(t.Context(), platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &errOut})
+	return out.String(), errOut.String(), code, err
+}
+
+func TestExecutablesTellTheirVersion(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	p := m.Process("test")
+	m.WriteFile(`C:\k\kubelet.exe.swdt-0123`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.1"}))
+	for path, want := range map[string]string{
+		`c:/K/Kubelet.exe`:           "Kubernetes v1.28.4\n",
+		simulated.ContainerdPath:     "containerd github.com/containerd/containerd v1.6.27 64b8a811b07ba6288238eefc14d898ee0b5b99ba\n",
+		`C:\k\kubelet.exe.swdt-0123`: "Kubernetes v1.30.1\n",
+	} {
+		out, _, code, err := run(t, p, path, "--version")
+		if out != want || code != 0 || err != nil {
+			t.Errorf("%s: %q %d %v", path, out, code, err)
+		}
+	}
+}
+
+func TestOneBufferTakesBothStreams(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	var both bytes.Buffer
+	code, err := m.Process("test").Processes.Run(t.Context(), platform.Command{
+		Path: "cmd", Args: []string{"/c", "echo one & echo two 1>&2 & exit 7"}, Stdout: &both, Stderr: &both,
+	})
+	if both.String() != "one \r\ntwo \r\n" && both.String() != "one\r\ntwo\r\n" || code != 7 || err != nil {
+		t.Fatalf("%q %d %v", both.String(), code, err)
+	}
+}

@@ -1,0 +1,284 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Win32 error codes of ended services.
+const (
+	errorAccessDenied          = 5
+	errorBadExeFormat          = 193
+	errorFileNotFound          = 2
+	errorServiceRequestTimeout = 1053
+	errorServiceSpecific       = 1066
+	errorProcessAborted        = 1067
+	errorServiceDependencyFail = 1068
+	errorServiceNeverStarted   = 1077
+)
+
+// serviceConnectTimeout is how long the SCM waits for a process that it
+// started.
+const serviceConnectTimeout = 30 * time.Second
+
+// service is one registered service. The lifecycle is in lifecycle.go.
+type service struct {
+	m        *Machine
+	config   platform.ServiceConfig
+	state    platform.ServiceState
+	exit     uint32
+	specific uint32
+	shared   bool // runs in svchost
+	deleting bool
+
+	process     *process // while SCM's state is not Stopped
+	run         *ServiceControl
+	args        []string // of Start
+	autoPending bool     // the SCM has not begun to start it since boot
+	failures    int
+	failedAt    time.Time
+	restart     context.CancelFunc // of the pending recovery, if any
+}
+
+// reset sets the state of a service after a restart of the machine.
+func (s *service) reset() {
+	s.state, s.exit, s.specific = platform.Stopped, errorServiceNeverStarted, 0
+	s.process, s.run, s.args = nil, nil, nil
+	s.failures, s.autoPending = 0, false
+	s.cancelRestart()
+}
+
+func (s *service) status() platform.ServiceStatus {
+	st := platform.ServiceStatus{
+		Name: s.config.Name, DisplayName: s.config.DisplayName, State: s.state,
+		ExitCode: s.exit, SpecificExitCode: s.specific, SharedProcess: s.shared,
+	}
+	if s.process != nil && s.state != platform.Stopped {
+		st.PID = s.process.pid
+	}
+	return st
+}
+
+func cloneConfig(c platform.ServiceConfig) platform.ServiceConfig {
+	c.Dependencies = slices.Clone(c.Dependencies)
+	if c.Recovery != nil {
+		r := *c.Recovery
+		r.Restarts = slices.Clone(r.Restarts)
+		c.Recovery = &r
+	}
+	return c
+}
+
+// servicesView implements platform.Services for one process.
+type servicesView struct{ p *process }
+
+func (m *Machine) service(name string) (*service, error) {
+	s := m.services[fold(name)]
+	if s == nil {
+		return nil, fmt.Errorf("service %s: %w", name, fault.ErrNoService)
+	}
+	return s, nil
+}
+
+// look runs a read-only function for one service under the lock.
+func (v servicesView) look(ctx context.Context, name string, f func(s *service)) error {
+	if err := v.p.checkContext(ctx); err != nil {
+		return err
+	}
+	v.p.m.mu.Lock()
+	defer v.p.m.mu.Unlock()
+	s, err := v.p.m.service(name)
+	if err == nil {
+		f(s)
+	}
+	return err
+}
+
+func (v servicesView) List(ctx context.Context) ([]platform.ServiceStatus, error) {
+	if err := v.p.checkContext(ctx); err != nil {
+		return nil, err
+	}
+	v.p.m.mu.Lock()
+	defer v.p.m.mu.Unlock()
+	var list []platform.ServiceStatus
+	for _, name := range sortedKeys(v.p.m.services) {
+		list = append(list, v.p.m.services[name].status())
+	}
+	return list, nil
+}
+
+func (v servicesView) Status(ctx context.Context, name string) (status platform.ServiceStatus, err error) {
+	err = v.look(ctx, name, func(s *service) { status = s.status() })
+	return status, err
+}
+
+func (v servicesView) Config(ctx context.Context, name string) (config platform.ServiceConfig, err error) {
+	err = v.look(ctx, name, func(s *service) { config = cloneConfig(s.config) })
+	return config, err
+}
+
+func (v servicesView) Dependents(ctx context.Context, name string) (names []string, err error) {
+	err = v.look(ctx, name, func(s *service) {
+		for _, d := range s.dependents() {
+			names = append(names, d.config.Name)
+		}
+	})
+	return names, err
+}
+
+// dependents returns the services that need s directly, sorted by name.
+func (s *service) dependents() []*service {
+	var list []*service
+	for _, name := range sortedKeys(s.m.services) {
+		other := s.m.services[name]
+		if slices.ContainsFunc(other.config.Dependencies, func(d string) bool { return strings.EqualFold(d, s.config.Name) }) {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.do(OpServiceCreate, config.Name, func() error {
+		if s := v.p.m.services[fold(config.Name)]; s != nil {
+			if s.deleting {
+				return fmt.Errorf("create service %s: %w", config.Name, fault.ErrServiceDeleting)
+			}
+			return fmt.Errorf("create service %s: %w", config.Name, fault.ErrServiceExists)
+		}
+		if config.Name == "" || strings.ContainsAny(config.Name, `/\`) || config.CommandLine == "" {
+			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w", config.Name, fault.ErrNotSupported)
+		}
+		v.p.m.addService(config)
+		return nil
+	})
+}
+
+func (m *Machine) addService(config platform.ServiceConfig) *service {
+	config = cloneConfig(config)
+	if config.DisplayName == "" {
+		config.DisplayName = config.Name
+	}
+	if config.StartType == "" {
+		config.StartType = platform.StartManual
+	}
+	if config.Account == "" {
+		config.Account = "LocalSystem"
+	}
+	s := &service{m: m, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
+	m.services[fold(config.Name)] = s
+	m.notify()
+	return s
+}
+
+func (v servicesView) Configure(ctx context.Context, config platform.ServiceConfig) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.do(OpServiceConfigure, config.Name, func() error {
+		s, err := v.p.m.service(config.Name)
+		if err != nil {
+			return err
+		}
+		if s.deleting {
+			return fmt.Errorf("configure service %s: %w", config.Name, fault.ErrServiceDeleting)
+		}
+		s.configure(cloneConfig(config))
+		return nil
+	})
+}
+
+func (s *service) configure(c platform.ServiceConfig) {
+	set := func(to *string, value string) {
+		if value != "" {
+			*to = value
+		}
+	}
+	set(&s.config.DisplayName, c.DisplayName)
+	set(&s.config.Description, c.Description)
+	set(&s.config.CommandLine, c.CommandLine)
+	set((*string)(&s.config.StartType), string(c.StartType))
+	set(&s.config.Account, c.Account)
+	if c.Dependencies != nil {
+		s.config.Dependencies = c.Dependencies
+	}
+	if c.Recovery != nil {
+		s.config.Recovery = c.Recovery
+	}
+}
+
+func (v servicesView) Delete(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.do(OpServiceDelete, name, func() error {
+		s, err := v.p.m.service(name)
+		if err != nil {
+			return err
+		}
+		if s.deleting {
+			return fmt.Errorf("delete service %s: %w", name, fault.ErrServiceDeleting)
+		}
+		s.deleting = true
+		s.cancelRestart()
+		s.forgetIfDeleted()
+		return nil
+	})
+}
+
+func (s *service) forgetIfDeleted() {
+	if s.deleting && s.state == platform.Stopped && s.m.services[fold(s.config.Name)] == s {
+		delete(s.m.services, fold(s.config.Name))
+		s.m.notify()
+	}
+}
+
+// Start asks the SCM, which replies after the service's process has connected
+// to it: the service is then start pending, or further. The SCM continues even
+// if the caller ends.
+func (v servicesView) Start(ctx context.Context, name string, args ...string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.operate(Operation{Kind: OpServiceStart, Target: name}, func(Verdict) error {
+		m, answer := v.p.m, make(chan error, 1)
+		m.spawn(func() { answer <- m.startService(m.bootContext(), name, args, nil) })
+		var err error
+		select {
+		case err = <-answer:
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-v.p.ctx.Done():
+			return ErrKilled
+		}
+		if err != nil {
+			return fmt.Errorf("start service %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+func (v servicesView) Stop(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.do(OpServiceStop, name, func() error {
+		s, err := v.p.m.service(name)
+		if err != nil {
+			return err
+		}
+		if err := s.stop(); err != nil {
+			return fmt.Errorf("stop service %s: %w", name, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,279 @@
+// Package simulated is an in-memory Windows: one *Machine implements every
+// interface of package platform, on every OS, with faults on demand.
+//
+// A Machine has a C: drive with Windows' rules (names ignore case, a running
+// executable can be renamed but not deleted), a registry, a Service Control
+// Manager with services that are processes, optional features, a firewall,
+// named pipes and a network. The code that runs when an executable is started
+// depends on the file's content: a synthetic executable of Binary, a Go program
+// built for Windows, the agent, or anything that a test registers as a Program.
+//
+// Every change passes OnOperation's hook before and after it happens, so that a
+// test can record a run once and then repeat it with a failure, a killed
+// process or a power cut at each point.
+//
+// Files: processes in process.go, the disk in files.go and handles.go, the SCM
+// in services.go and lifecycle.go, programs in program.go, the contents of a
+// fresh machine in preset.go, faults in operation.go. Time is package time's,
+// so a Machine created inside a testing/synctest bubble uses its clock.
+package simulated
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+)
+
+// Preset is the contents of a fresh machine.
+type Preset string
+
+const (
+	// Node is a Kubernetes node: containerd, kubelet and kube-proxy installed
+	// and running. The default.
+	Node Preset = "node"
+	// Member is a Node that has joined a cluster and is well maintained: doctor
+	// has no findings about it.
+	Member Preset = "member"
+	// Minimal is a plain Windows without anything of Kubernetes.
+	Minimal Preset = "minimal"
+)
+
+// AgentMain is the agent's main function: the caller passes it, since nothing
+// under internal/platform imports the agent.
+type AgentMain func(ctx context.Context, p *platform.Platform, executable string, args []string,
+	stdin io.Reader, stdout, stderr io.Writer) int
+
+// Agent is the agent as a program of the machine: an executable with this
+// SHA-256 (hex) runs Main.
+type Agent struct {
+	Hash string
+	Main AgentMain
+}
+
+// Options configure a machine. The zero value is a realistic node.
+type Options struct {
+	Hostname string // default: win-node
+	Preset   Preset // default: Node
+	Agent    *Agent // more with Register(AgentProgram(…))
+	Programs []Program
+	// Architecture as GOARCH; default amd64.
+	Architecture string
+	// Disk is the capacity of C: in bytes; default 64 GiB. Only written bytes
+	// use memory.
+	Disk int64
+	// Images are pulled into containerd, in addition to the preset's.
+	Images []crisim.Image
+	// Pods that a node's containerd runs; default 1.
+	Pods int
+	// Internet lets Chocolatey's installer and packages be downloaded.
+	Internet bool
+	// StartDelay and StopDelay are how long a service is start or stop pending,
+	// ExitDelay how long its process outlives SCM's "stopped", RebootDelay how long
+	// a requested reboot waits (default 200 ms, so that the reply reaches the
+	// caller), BootDelay how long the machine is then down. Default 5 ms each;
+	// negative: none.
+	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
+	// Log receives the events of the machine; nil: none.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Hostname == "" {
+		o.Hostname = "win-node"
+	}
+	if o.Preset == "" {
+		o.Preset = Node
+	}
+	if o.Architecture == "" {
+		o.Architecture = "amd64"
+	}
+	if o.Disk == 0 {
+		o.Disk = 64 << 30
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.RebootDelay == 0 {
+		o.RebootDelay = 200 * time.Millisecond
+	}
+	for _, d := range []*time.Duration{&o.StartDelay, &o.StopDelay, &o.ExitDelay, &o.RebootDelay, &o.BootDelay} {
+		switch {
+		case *d == 0:
+			*d = 5 * time.Millisecond
+		case *d < 0:
+			*d = 0
+		}
+	}
+	return o
+}
+
+// Machine is one simulated Windows machine.
+type Machine struct {
+	options Options
+	running sync.WaitGroup // every goroutine that the machine started
+
+	// mu guards all fields below and everything that they refer to. It is never
+	// held while a hook, a program or a timer runs.
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced whenever a state changes
+	closed   bool
+	disk     *disk
+	registry *registryKey
+	features map[string]*feature
+	firewall []platform.FirewallRule
+	services map[string]*service
+	boot     *boot // nil while the machine is down
+	boots    int
+
+	processes map[uint32]*process
+	lastPID   uint32
+	listeners map[string]*listener             // by 127.0.0.1:10248
+	pipes     map[string]*pipe                 // by lower-case path
+	outcomes  map[string]platform.ReachOutcome // of SetReach
+	around    surroundings
+	ip        ipSettings
+	// alterFacts is the function of SetFacts; nil: none.
+	alterFacts func(*platform.Facts)
+
+	programs []Program
+	scripts  []ScriptFunc
+	commands []Ran
+	events   []LoggedEvent
+	choco    *chocoState
+	// ended has the IDs of the compute systems that were terminated.
+	ended map[string]bool
+	// removed records the pods and images that containerd was asked to remove.
+	removed crisim.Removed
+
+	hook       func(Operation) Verdict
+	intruder   func(Operation)
+	operations []Operation
+	seq        int
+	seen       map[string]int
+	broadcasts int
+}
+
+// A boot is the time from one start of the machine to its end.
+type boot struct {
+	id      string
+	started time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	first   bool // the boot within New: nothing is delayed
+	svchost *process
+	// pods are the runtime's pods, which outlive the runtime's process. Nil: the runtime has not
+	// run since this boot.
+	pods *crisim.Workload
+}
+
+// New returns a machine that has booted: its automatic services have started,
+// or failed to. End it with Close.
+func New(o Options) *Machine {
+	m := &Machine{
+		options:   o.withDefaults(),
+		changed:   make(chan struct{}),
+		registry:  newRegistryKey(""),
+		features:  map[string]*feature{},
+		services:  map[string]*service{},
+		processes: map[uint32]*process{},
+		listeners: map[string]*listener{},
+		pipes:     map[string]*pipe{},
+		around:    surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{}},
+		ip:        usualIPSettings(),
+		outcomes:  map[string]platform.ReachOutcome{},
+		choco:     newChocoState(),
+		ended:     map[string]bool{},
+		seen:      map[string]int{},
+		lastPID:   4,
+	}
+	m.disk = newDisk(m.options.Disk)
+	m.programs = append(m.programs, builtinProgram(m.options.Architecture))
+	if o.Agent != nil {
+		m.Register(AgentProgram(*o.Agent))
+	}
+	for _, p := range o.Programs {
+		m.Register(p)
+	}
+	m.install()
+	m.start(true)
+	m.awaitServices()
+	return m
+}
+
+// Close switches the machine off and waits until all its goroutines have ended.
+func (m *Machine) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.powerOff()
+	m.mu.Unlock()
+	m.running.Wait()
+}
+
+// Process returns the machine as seen by a new process of that name, which
+// lives until Kill, a reboot or Close.
+func (m *Machine) Process(name string) *platform.Platform { return m.Spawn(name).Platform }
+
+// Register adds a program; the latest that matches an executable is run.
+func (m *Machine) Register(p Program) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.programs = append(m.programs, p)
+	m.disk.forgetPrograms()
+}
+
+// Up returns a context that lasts while the machine stays up, and false while
+// it is down. By it, a server in front of the machine detects that its
+// connections are cut.
+func (m *Machine) Up() (context.Context, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.boot == nil {
+		return nil, false
+	}
+	return m.boot.ctx, true
+}
+
+// AwaitUp waits until the machine is up and its automatic services have started
+// or failed to.
+func (m *Machine) AwaitUp(ctx context.Context) error {
+	return m.await(ctx, func() bool { return m.boot != nil && m.settled() })
+}
+
+// await waits for a condition on the machine's state, which is evaluated under
+// the lock.
+func (m *Machine) await(ctx context.Context, condition func() bool) error {
+	for {
+		m.mu.Lock()
+		done, changed := condition(), m.changed
+		m.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// notify wakes all waiters for the machine's state. The caller holds the lock.
+func (m *Machine) notify() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// spawn runs a goroutine that Close waits for.
+func (m *Machine) spawn(f func()) { m.running.Go(f) }
+
+// HandleHTTP serves HTTPGet at address (127.0.0.1:10248) while the process
+// lives.
+func (p *Process) HandleHTTP(address string, handler http.Handler) error {
+	return p.p.listen(address, handler)
+}

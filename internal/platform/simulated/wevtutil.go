@@ -1,0 +1,224 @@
+package simulated
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// LoggedEvent is an entry of the machine's event log.
+type LoggedEvent struct {
+	Channel  string // System
+	Provider string
+	ID       int
+	Level    int       // Windows's: 1 critical, 2 error, 3 warning, 4 information
+	Time     time.Time // zero: now
+	Message  string    // empty: the provider has no text for it
+	Data     []string
+
+	record int
+}
+
+// eventChannels returns the names of a few of the hundreds of event channels that a Windows has.
+func eventChannels() []string {
+	return []string{
+		"Application", "Security", "Setup", "System",
+		"Microsoft-Windows-Host-Network-Service-Admin", "Microsoft-Windows-Host-Network-Service-Operational",
+		"Microsoft-Windows-Hyper-V-Compute-Admin", "Microsoft-Windows-Hyper-V-Compute-Analytic", "Microsoft-Windows-Hyper-V-Compute-Operational",
+		"Microsoft-Windows-Hyper-V-VmSwitch-Operational",
+	}
+}
+
+// LogEvent adds to the event log.
+func (m *Machine) LogEvent(e LoggedEvent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.logEvent(e)
+}
+
+func (m *Machine) logEvent(e LoggedEvent) {
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
+	for _, other := range m.events {
+		if other.Channel == e.Channel {
+			e.record = max(e.record, other.record)
+		}
+	}
+	e.record++
+	m.events = keepLast(append(m.events, e))
+}
+
+// logServiceCrash logs the Service Control Manager's event about a service with
+// a process that ended unexpectedly; the caller holds the lock.
+func (m *Machine) logServiceCrash(service string) {
+	m.logEvent(LoggedEvent{
+		Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2, Data: []string{service, "1"},
+		Message: "The " + service + " service terminated unexpectedly.  It has done this 1 time(s).",
+	})
+}
+
+// wevtutilMain imitates wevtutil.exe with el (list channels), qe (query events) and
+// epl (export events to a file).
+func wevtutilMain(_ context.Context, p *Process) int {
+	if len(p.Args) == 1 && p.Args[0] == "el" {
+		fmt.Fprint(p.Stdout, strings.Join(eventChannels(), "\r\n")+"\r\n")
+		return 0
+	}
+	if len(p.Args) < 2 || p.Args[0] != "qe" && p.Args[0] != "epl" {
+		fmt.Fprint(p.Stderr, "Windows Events Command Line Utility: invalid command.\r\n")
+		return 87
+	}
+	if !slices.Contains(eventChannels(), p.Args[1]) {
+		fmt.Fprint(p.Stderr, "Failed to read events. The specified channel could not be found.\r\n")
+		return 15007
+	}
+	flags := map[string]string{}
+	for _, arg := range p.Args[2:] {
+		name, value, _ := strings.Cut(arg, ":")
+		flags[name] = value
+	}
+	condition, ok := readCondition(flags["/q"])
+	if !ok {
+		fmt.Fprint(p.Stderr, "The specified query is invalid.\r\n")
+		return 15001
+	}
+	p.p.m.mu.Lock()
+	events := slices.Clone(p.p.m.events)
+	p.p.m.mu.Unlock()
+	events = slices.DeleteFunc(events, func(e LoggedEvent) bool { return e.Channel != p.Args[1] || !condition(e) })
+	if flags["/rd"] == "true" {
+		slices.Reverse(events)
+	}
+	if most, err := strconv.Atoi(flags["/c"]); err == nil {
+		events = events[:min(most, len(events))]
+	}
+	var out strings.Builder
+	for _, e := range events {
+		out.WriteString(e.xml(p.p.m.options.Hostname) + "\r\n")
+	}
+	if p.Args[0] == "epl" {
+		return exportEvents(p, out.String())
+	}
+	if flags["/uni"] != "true" {
+		fmt.Fprint(p.Stdout, out.String())
+		return 0
+	}
+	wide := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(out.String())) {
+		wide = append(wide, byte(unit), byte(unit>>8))
+	}
+	_, _ = p.Stdout.Write(wide)
+	return 0
+}
+
+// exportEvents writes a file that begins like an .evtx. The rest is not
+// Windows' binary form.
+func exportEvents(p *Process, records string) int {
+	if len(p.Args) < 3 {
+		fmt.Fprint(p.Stderr, "Too few arguments.\r\n")
+		return 87
+	}
+	file, err := p.Platform.Files.Create(p.Args[2], platform.CreateTruncate)
+	if err == nil {
+		_, err = file.Write([]byte("ElfFile\x00" + records))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "Failed to export log. %v\r\n", err)
+		return 1
+	}
+	return 0
+}
+
+// readCondition parses swdt's queries: numbers of events, levels, times and
+// records, all of which must hold.
+func readCondition(query string) (func(LoggedEvent) bool, bool) {
+	if query == "" {
+		return func(LoggedEvent) bool { return true }, true
+	}
+	inner, ok := strings.CutPrefix(query, "*[System[")
+	inner, closed := strings.CutSuffix(inner, "]]")
+	if !ok || !closed {
+		return nil, false
+	}
+	comparison := regexp.MustCompile(`^(EventID|Level|EventRecordID|@SystemTime)(=|>=|<=|>)'?([^' ]+?)'?$`)
+	inner = strings.NewReplacer("TimeCreated[", "", "]", "").Replace(inner)
+	var all [][][]string
+	for part := range strings.SplitSeq(inner, " and ") {
+		var any [][]string
+		for one := range strings.SplitSeq(strings.Trim(part, "()"), " or ") {
+			match := comparison.FindStringSubmatch(one)
+			if match == nil {
+				return nil, false
+			}
+			any = append(any, match[1:])
+		}
+		all = append(all, any)
+	}
+	return func(e LoggedEvent) bool {
+		for _, any := range all {
+			if !slices.ContainsFunc(any, func(c []string) bool { return e.holds(c[0], c[1], c[2]) }) {
+				return false
+			}
+		}
+		return true
+	}, true
+}
+
+func (e LoggedEvent) holds(field, operator, value string) bool {
+	var difference int
+	if field == "@SystemTime" {
+		then, err := time.Parse(time.RFC3339Nano, value)
+		if err != nil {
+			return false
+		}
+		difference = e.Time.Compare(then)
+	} else {
+		wanted, err := strconv.Atoi(value)
+		if err != nil {
+			return false
+		}
+		difference = map[string]int{"EventID": e.ID, "Level": e.Level, "EventRecordID": e.record}[field] - wanted
+	}
+	switch operator {
+	case "=":
+		return difference == 0
+	case ">=":
+		return difference >= 0
+	case "<=":
+		return difference <= 0
+	}
+	return difference > 0
+}
+
+func (e LoggedEvent) xml(computer string) string {
+	escape := func(text string) string {
+		var b strings.Builder
+		_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+		return b.String()
+	}
+	var data strings.Builder
+	for i, value := range e.Data {
+		fmt.Fprintf(&data, "<Data Name='param%d'>%s</Data>", i+1, escape(value))
+	}
+	message := ""
+	if e.Message != "" {
+		message = "<Message>" + escape(e.Message) + "</Message>"
+	}
+	return fmt.Sprintf("<Event xmlns='http://schemas.microsoft.com/win/2004/08/events/event'><System><Provider Name='%s'/>"+
+		"<EventID Qualifiers='49152'>%d</EventID><Version>0</Version><Level>%d</Level><TimeCreated SystemTime='%s'/>"+
+		"<EventRecordID>%d</EventRecordID><Execution ProcessID='716' ThreadID='4208'/><Channel>%s</Channel><Computer>%s</Computer></System>"+
+		"<EventData>%s</EventData><RenderingInfo Culture='en-US'>%s</RenderingInfo></Event>",
+		escape(e.Provider), e.ID, e.Level, e.Time.UTC().Format("2006-01-02T15:04:05.0000000Z"), e.record, escape(e.Channel), escape(computer),
+		data.String(), message)
+}

@@ -1,0 +1,77 @@
+package windows
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+func runProgram(t *testing.T, c platform.Command, words ...string) (string, int) {
+	t.Helper()
+	var stdout bytes.Buffer
+	c.Path, c.Args, c.Stdout = executable(t), append([]string{"program"}, words...), &stdout
+	code, err := processes{}.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(stdout.String(), "\r\n", "\n"), code
+}
+
+func TestListNamesThisProcess(t *testing.T) {
+	list, err := processes{}.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(list, func(p platform.Process) bool { return p.PID == uint32(os.Getpid()) })
+	if at < 0 {
+		t.Fatal("this process is not in the list")
+	}
+	me := list[at]
+	if !strings.EqualFold(me.Image, executable(t)) || !strings.EqualFold(me.Name, filepath.Base(executable(t))) ||
+		me.Memory == 0 || me.Started.IsZero() || time.Since(me.Started) < 0 || time.Since(me.Started) > time.Hour {
+		t.Errorf("%+v", me)
+	}
+}
+
+func TestRunKeepsArguments(t *testing.T) {
+	words := []string{"args", "", "a b", `q"q`, `c:\dir\`, `c:\d ir\`, `\\"`, "ü€𝄞", "*?%PATH%^&|<>"}
+	out, code := runProgram(t, platform.Command{}, words...)
+	var want []string
+	for _, word := range words[1:] {
+		var line bytes.Buffer
+		line.WriteString(jsonText(t, word))
+		want = append(want, line.String())
+	}
+	if code != 0 || strings.TrimSpace(out) != strings.Join(want, "\n") {
+		t.Errorf("code %d, got\n%swant\n%s", code, out, strings.Join(want, "\n"))
+	}
+}
+
+func TestRunEnvironmentAndFolder(t *testing.T) {
+	folder := tempFolder(t)
+	out, _ := runProgram(t, platform.Command{Folder: folder, Environment: []string{"SWDT_X=a b"}}, "env", "SWDT_X", "env", "systemroot", "folder")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 3 || lines[0] != "a b" || lines[1] == "" || !strings.EqualFold(lines[2], folder) {
+		t.Errorf("%q", lines)
+	}
+	out, _ = runProgram(t, platform.Command{}, "folder")
+	if home, _ := os.UserHomeDir(); !strings.EqualFold(strings.TrimSpace(out), home) {
+		t.Errorf("ran in %q, want %q", out, home)
+	}
+}
+
+// The command ends although stdin, like a terminal, never ends.
+func TestRunDoesNotWaitForStdin(t *testing.T) {
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	if _, code := runProgram(t, platform.Command{Stdin: reader}, "exit", "4"); code != 4 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,303 @@
+package windows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// services is the Service Control Manager. It calls advapi32 itself, since
+// package mgr fails for a whole configuration if one part of it cannot be read,
+// as under Wine. No handle outlives a call, since an open handle keeps a
+// deleted service alive.
+type services struct {
+	wine bool // see scm_wine_windows.go
+}
+
+func (s services) List(ctx context.Context) ([]platform.ServiceStatus, error) {
+	manager, err := openManager(windows.SC_MANAGER_CONNECT | windows.SC_MANAGER_ENUMERATE_SERVICE)
+	if err != nil {
+		return nil, err
+	}
+	defer windows.CloseServiceHandle(manager)
+	entries, err := enumerate(ctx, manager)
+	if err != nil {
+		return nil, failed(err, "list services")
+	}
+	if s.wine {
+		for i := range entries {
+			entries[i] = bury(entries[i])
+		}
+	}
+	sort.Slice(entries, func(i, j int) bool { // slices.SortFunc would add 12 KB to the agent for each type
+		return strings.ToLower(entries[i].Name) < strings.ToLower(entries[j].Name)
+	})
+	return entries, nil
+}
+
+func (s services) Status(_ context.Context, name string) (platform.ServiceStatus, error) {
+	open, err := openService(name, windows.SERVICE_QUERY_STATUS|windows.SERVICE_QUERY_CONFIG)
+	if err != nil {
+		return platform.ServiceStatus{}, err
+	}
+	defer open.close()
+	status, err := open.status()
+	if s.wine && err == nil {
+		status = bury(status)
+	}
+	return status, err
+}
+
+func (s services) Config(_ context.Context, name string) (platform.ServiceConfig, error) {
+	open, err := openService(name, windows.SERVICE_QUERY_CONFIG)
+	if err != nil {
+		return platform.ServiceConfig{}, err
+	}
+	defer open.close()
+	config, err := open.config()
+	if err != nil {
+		return platform.ServiceConfig{}, err
+	}
+	// Wine does not know all levels; unreadable parts are left out.
+	if config.Description, err = open.description(); err != nil && !unknownLevel(err) {
+		return config, failed(err, "read the description of service %s", name)
+	}
+	if config.Recovery, err = open.recovery(); err != nil && !unknownLevel(err) {
+		return config, failed(err, "read the recovery actions of service %s", name)
+	}
+	if s.wine {
+		config.Dependencies, err = wineDependencies(name)
+	}
+	return config, err
+}
+
+func (s services) Dependents(_ context.Context, name string) ([]string, error) {
+	open, err := openService(name, windows.SERVICE_ENUMERATE_DEPENDENTS)
+	if err != nil {
+		return nil, err
+	}
+	defer open.close()
+	if s.wine {
+		return wineDependents(name)
+	}
+	all, err := open.dependents(windows.SERVICE_STATE_ALL)
+	if err != nil {
+		return nil, err
+	}
+	return directDependents(name, all)
+}
+
+func (services) Create(_ context.Context, config platform.ServiceConfig) error {
+	manager, err := openManager(windows.SC_MANAGER_CONNECT | windows.SC_MANAGER_CREATE_SERVICE)
+	if err != nil {
+		return err
+	}
+	defer windows.CloseServiceHandle(manager)
+	texts, err := config16(config)
+	if err != nil {
+		return err
+	}
+	start := config.StartType
+	if start == "" {
+		start = platform.StartManual
+	}
+	handle, err := windows.CreateService(manager, texts.name, texts.displayName, windows.SERVICE_ALL_ACCESS,
+		windows.SERVICE_WIN32_OWN_PROCESS, startCode(start), windows.SERVICE_ERROR_NORMAL,
+		texts.commandLine, nil, nil, texts.dependencies, texts.account, nil)
+	if err != nil {
+		return failed(err, "create service %s", config.Name)
+	}
+	s := service{name: config.Name, handle: handle}
+	defer s.close()
+	if err := s.configureExtras(config); err != nil {
+		// A partly configured service is worse than none: creating it again
+		// would fail.
+		return errors.Join(err, failed(windows.DeleteService(handle), "remove service %s again", config.Name))
+	}
+	return nil
+}
+
+func (s services) Configure(_ context.Context, config platform.ServiceConfig) error {
+	access := uint32(windows.SERVICE_CHANGE_CONFIG)
+	if config.Recovery != nil {
+		access |= windows.SERVICE_START // a restart action needs the right to start
+	}
+	open, err := openService(config.Name, access)
+	if err != nil {
+		return err
+	}
+	defer open.close()
+	if s.wine {
+		return wineKeepingDependencies(config, open.configure)
+	}
+	return open.configure(config)
+}
+
+func (services) Delete(_ context.Context, name string) error {
+	s, err := openService(name, windows.DELETE)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return failed(windows.DeleteService(s.handle), "delete service %s", name)
+}
+
+func (s services) Start(ctx context.Context, name string, args ...string) error {
+	vectors := make([]*uint16, 0, len(args)+1)
+	for _, arg := range args {
+		text, err := windows.UTF16PtrFromString(arg)
+		if err != nil {
+			return fmt.Errorf("start service %s: argument %q: %w", name, arg, err)
+		}
+		vectors = append(vectors, text)
+	}
+	open, err := openService(name, windows.SERVICE_START)
+	if err != nil {
+		return err
+	}
+	if s.wine {
+		if err := s.wineStartNeeded(ctx, name); err != nil {
+			open.close()
+			return fmt.Errorf("start service %s: %w", name, err)
+		}
+	}
+	// The call returns when the process has reported to the SCM, after up to 30
+	// s.
+	return untilDone(ctx, "start service "+name, func() error {
+		defer open.close()
+		return startFailure(startUnlocked(ctx, func() error {
+			return windows.StartService(open.handle, uint32(len(args)), unsafe.SliceData(vectors))
+		}))
+	})
+}
+
+// startUnlocked calls start, and repeats it for up to 30 s while the SCM's database is locked. The
+// SCM locks it while it starts another service, above all at boot.
+func startUnlocked(ctx context.Context, start func() error) error {
+	return wait.Condition{
+		Name:     "the SCM to unlock its database",
+		Interval: 50 * time.Millisecond,
+		Limit:    30 * time.Second,
+		Look: func(context.Context) error {
+			err := start()
+			if err == nil {
+				return nil
+			}
+			return wait.StopIf(!errors.Is(err, windows.ERROR_SERVICE_DATABASE_LOCKED), err)
+		},
+	}.Wait(ctx)
+}
+
+// startFailure translates a failed StartService. The handle was opened with the
+// right to start, so "not found" and "access denied" refer to the service's
+// executable.
+func startFailure(err error) error {
+	switch code(err) {
+	case windows.ERROR_FILE_NOT_FOUND, windows.ERROR_PATH_NOT_FOUND, windows.ERROR_ACCESS_DENIED,
+		windows.ERROR_BAD_EXE_FORMAT, windows.ERROR_EXE_MACHINE_TYPE_MISMATCH,
+		windows.ERROR_SHARING_VIOLATION, windows.ERROR_INVALID_IMAGE_HASH:
+		return &Error{Code: code(err), kind: fault.ErrStartFailed}
+	}
+	return err
+}
+
+func (s services) Stop(ctx context.Context, name string) error {
+	if s.wine {
+		if err := s.wineStoppable(ctx, name); err != nil {
+			return fmt.Errorf("stop service %s: %w", name, err)
+		}
+	}
+	open, err := openService(name, windows.SERVICE_STOP|windows.SERVICE_QUERY_STATUS)
+	if err != nil {
+		return err
+	}
+	return untilDone(ctx, "stop service "+name, func() error {
+		defer open.close()
+		return open.stop()
+	})
+}
+
+func (s service) stop() error {
+	var ignored windows.SERVICE_STATUS
+	err := windows.ControlService(s.handle, windows.SERVICE_CONTROL_STOP, &ignored)
+	if !errors.Is(err, windows.ERROR_SERVICE_CANNOT_ACCEPT_CTRL) {
+		return err
+	}
+	// The service may be stopping already, or cannot be stopped now because it
+	// is starting.
+	now, statusErr := s.state()
+	switch {
+	case statusErr != nil:
+		return statusErr
+	case now.CurrentState == windows.SERVICE_STOP_PENDING:
+		return nil
+	case now.CurrentState == windows.SERVICE_STOPPED:
+		return windows.ERROR_SERVICE_NOT_ACTIVE
+	}
+	return fmt.Errorf("it is %s: %w", stateOf(now.CurrentState), err)
+}
+
+// untilDone waits for a call that takes no context. If ctx ends first, the call
+// continues on its own and its result is dropped.
+func untilDone(ctx context.Context, what string, call func() error) error {
+	outcome := make(chan error, 1)
+	go func() { outcome <- call() }()
+	select {
+	case err := <-outcome:
+		return failed(err, "%s", what)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+}
+
+func stateOf(state uint32) platform.ServiceState {
+	switch state {
+	case windows.SERVICE_STOPPED:
+		return platform.Stopped
+	case windows.SERVICE_START_PENDING:
+		return platform.StartPending
+	case windows.SERVICE_STOP_PENDING:
+		return platform.StopPending
+	case windows.SERVICE_RUNNING:
+		return platform.Running
+	case windows.SERVICE_CONTINUE_PENDING:
+		return platform.ContinuePending
+	case windows.SERVICE_PAUSE_PENDING:
+		return platform.PausePending
+	case windows.SERVICE_PAUSED:
+		return platform.Paused
+	}
+	return platform.ServiceState(fmt.Sprintf("state %d", state))
+}
+
+func startCode(start platform.StartType) uint32 {
+	switch start {
+	case platform.StartAuto:
+		return windows.SERVICE_AUTO_START
+	case platform.StartDisabled:
+		return windows.SERVICE_DISABLED
+	}
+	return windows.SERVICE_DEMAND_START
+}
+
+func startOf(code uint32) platform.StartType {
+	switch code {
+	case windows.SERVICE_AUTO_START, windows.SERVICE_BOOT_START, windows.SERVICE_SYSTEM_START:
+		return platform.StartAuto
+	case windows.SERVICE_DISABLED:
+		return platform.StartDisabled
+	}
+	return platform.StartManual
+}
+
+func milliseconds(d time.Duration) uint32 { return uint32(min(d.Milliseconds(), 1<<32-2)) }

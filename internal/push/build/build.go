@@ -1,0 +1,110 @@
+// Package build runs a provisioner's build command on your machine. Everything that
+// the command starts, including compilers and their linkers, ends with it when the
+// build is cancelled.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// Request is one build.
+type Request struct {
+	Name    string // printed
+	Dir     string
+	Command v1alpha1.Command
+	Env     []string // NAME=value, in addition to this process's; of two with the same name, the last one applies
+}
+
+// FailedError reports a command that could not be run or did not succeed.
+type FailedError struct {
+	Request  Request
+	ExitCode int    // -1: the command did not run, or was ended by a signal
+	Output   string // both streams interleaved; only the end if it is very long
+	Err      error
+}
+
+func (e *FailedError) Error() string {
+	if e.ExitCode < 0 {
+		return fmt.Sprintf("build %s: %v", e.Request.Name, e.Err)
+	}
+	return fmt.Sprintf("build %s: %s ended with exit code %d", e.Request.Name, e.Request.short(), e.ExitCode)
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// short returns the command in one line of readable length.
+func (r Request) short() string {
+	text := strings.Join(strings.Fields(r.Command.String()), " ")
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + "…"
+	}
+	return "`" + text + "`"
+}
+
+// maxOutput is how much of the output is kept, in bytes.
+const maxOutput = 1 << 20
+
+// Run runs the command to its end. Its output is kept for the error and not printed.
+// When ctx ends, Run returns ctx's error once no process of the command is running.
+func Run(ctx context.Context, r Request) error {
+	// A file, not a pipe: a process that the command leaves running, such as a
+	// compile server, may keep it open for as long as it likes.
+	output, err := os.CreateTemp("", "swdt-build-*.log")
+	if err != nil {
+		return fmt.Errorf("build %s: keep the output: %w", r.Name, err)
+	}
+	defer func() {
+		_ = output.Close()
+		_ = os.Remove(output.Name())
+	}()
+	cmd := command(r)
+	cmd.Dir = r.Dir
+	cmd.Env = append(os.Environ(), r.Env...)
+	cmd.Stdout, cmd.Stderr = output, output
+	err = runTree(ctx, cmd)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		failed := &FailedError{Request: r, ExitCode: -1, Output: tail(output), Err: err}
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			failed.ExitCode = exit.ExitCode()
+		}
+		return failed
+	}
+	return nil
+}
+
+// command reads no input: other readers use the terminal.
+func command(r Request) *exec.Cmd {
+	if r.Command.Args != nil {
+		return exec.Command(r.Command.Args[0], r.Command.Args[1:]...)
+	}
+	return shell(r.Command.Shell)
+}
+
+// tail returns the end of the output, with a note about the omitted part.
+func tail(output *os.File) string {
+	size, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	begin := max(0, size-maxOutput)
+	text, err := io.ReadAll(io.NewSectionReader(output, begin, size-begin))
+	if err != nil && len(text) == 0 {
+		return ""
+	}
+	if begin > 0 {
+		return fmt.Sprintf("(the first %d bytes are left out)\n%s", begin, text)
+	}
+	return string(text)
+}

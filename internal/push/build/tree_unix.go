@@ -1,0 +1,46 @@
+//go:build unix
+
+package build
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// grace is how long a cancelled command may take to end by itself.
+const grace = 300 * time.Millisecond
+
+func shell(line string) *exec.Cmd { return exec.Command("sh", "-c", line) }
+
+// runTree runs the command as a process group of its own. When ctx ends, it interrupts
+// the group, so that go build can clean up, and kills it a moment later.
+func runTree(ctx context.Context, cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	group := -cmd.Process.Pid
+	_ = syscall.Kill(group, syscall.SIGINT) // on failure, the group has just ended
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-ended:
+		ended <- err
+	case <-timer.C:
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	return <-ended
+}

@@ -1,0 +1,181 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Cluster is the part of the API server's client that a push uses. *cluster.Cluster
+// implements it.
+type Cluster interface {
+	Node(ctx context.Context, name string) (cluster.Node, error)
+	AwaitNode(ctx context.Context, name string, want cluster.Wanted, report func(state string)) (cluster.Node, error)
+	cluster.Drainer
+}
+
+// readyTimeout bounds the wait for a node to be Ready after its kubelet's health check has
+// succeeded: kubelet sends a status update and renews its lease, each every 10 s.
+const readyTimeout = 2 * time.Minute
+
+// swapInCluster swaps the binaries of a node that serves a cluster. If Drain is
+// set, the node's pods leave before the swap. Afterwards the node must be Ready.
+func (w *work) swapInCluster(ctx context.Context) error {
+	if w.options.Cluster == nil {
+		return w.swap(ctx)
+	}
+	before, err := w.object(ctx)
+	if err != nil {
+		w.unstage(ctx, err)
+		return err
+	}
+	if !before.Exists || w.options.Drain == nil {
+		return w.swapAndAwait(ctx, before)
+	}
+	options := *w.options.Drain
+	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
+	drained := false
+	err = cluster.WhileDrained(ctx, w.options.Cluster, before.Name, options, w.reporter, func(ctx context.Context) error {
+		drained = true
+		return w.swapAndAwait(ctx, before)
+	})
+	if !drained {
+		w.unstage(ctx, err)
+	}
+	return err
+}
+
+// takenBack reports whether err leaves the node unchanged: all its old binaries run
+// again.
+func takenBack(err error) bool {
+	var back *RolledBackError
+	return errors.As(err, &back) && back.Complete()
+}
+
+// swapAndAwait swaps and waits until the node is Ready, if the cluster has one.
+func (w *work) swapAndAwait(ctx context.Context, before cluster.Node) error {
+	if err := w.swap(ctx); err != nil || !before.Exists {
+		return err
+	}
+	return w.awaitReady(ctx, before)
+}
+
+// object returns the node's Node object. Its Exists is false if the cluster has no
+// such Node.
+func (w *work) object(ctx context.Context) (cluster.Node, error) {
+	name, err := w.node.ObjectName(ctx, w.doc.Node.Spec.Kubernetes.Join)
+	if err != nil {
+		return cluster.Node{}, err
+	}
+	found, err := w.options.Cluster.Node(ctx, name)
+	if err != nil {
+		return cluster.Node{}, err
+	}
+	if !found.Exists {
+		w.reporter.Info("the cluster has no node %s: not checking whether it is Ready", name)
+		return found, nil
+	}
+	// A Node of another cluster may have the same name. A machine that does not
+	// report its system UUID is taken for the node.
+	machine, err := w.node.SystemUUID(ctx)
+	if same, known := cluster.SameMachine(machine, found.SystemUUID); err != nil || same || !known {
+		return found, nil
+	}
+	if w.options.Drain != nil {
+		return cluster.Node{}, &OtherMachineError{Node: name, UUID: found.SystemUUID, Machine: machine}
+	}
+	w.reporter.Warn("the cluster's node %s is a different machine from this one: does the kubeconfig belong to another cluster? "+
+		"Not checking whether the node is Ready", name)
+	return cluster.Node{Name: name}, nil
+}
+
+// OtherMachineError reports that the cluster's Node of the machine's name is a
+// different machine.
+type OtherMachineError struct{ Node, UUID, Machine string }
+
+func (e *OtherMachineError) Error() string {
+	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained: "+
+		"pass the kubeconfig of this machine's cluster, or omit --drain",
+		e.Node, e.UUID, e.Machine)
+}
+
+// awaitReady is the last check of a push. A node that does not become Ready with the
+// new binaries gets the old ones back. If it was not Ready before the push either, the
+// new binaries need not be the cause: then it is enough that their kubelet renews the
+// node's lease.
+func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
+	started, err := w.kubeletStarted(ctx)
+	if err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	want := cluster.Wanted{Registered: true, Ready: before.Ready, LeaseAfter: started}
+	if !before.Ready {
+		w.reporter.Info("node %s was %s before the push: not checking whether it is Ready now", before.Name, before.State())
+	}
+	begun := time.Now()
+	_, err = w.options.Cluster.AwaitNode(bounded, before.Name, want, func(state string) {
+		w.reporter.Step("waiting for node %s: %s", before.Name, state)
+	})
+	var vain *cluster.NodeWaitError
+	switch {
+	case err == nil:
+		if want.Ready {
+			w.result.ReadySeconds = time.Since(begun).Seconds()
+		}
+		return nil
+	case errors.As(err, &vain) && ctx.Err() == nil:
+		return w.takeBack(ctx, err)
+	}
+	return fmt.Errorf("the new binaries run, but swdt cannot determine whether node %s is Ready: %w", before.Name, err)
+}
+
+// kubeletStarted returns the time at which kubelet started, by the node's clock;
+// zero if kubelet is not running or has no service.
+func (w *work) kubeletStarted(ctx context.Context) (time.Time, error) {
+	service, err := w.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"})
+	if errors.Is(err, fault.ErrNoService) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look at the service kubelet: %w", err)
+	}
+	if service.GetStatus().GetStarted() == nil {
+		return time.Time{}, nil
+	}
+	return service.GetStatus().GetStarted().AsTime(), nil
+}
+
+// takeBack puts the previous binaries back although the transaction itself
+// succeeded. A component that is new has no previous binary and stays.
+func (w *work) takeBack(ctx context.Context, why error) error {
+	var names []string
+	for _, c := range w.components {
+		if c.change == changeBinary {
+			names = append(names, c.spec.Name)
+		}
+	}
+	if len(names) == 0 {
+		return why
+	}
+	w.reporter.Warn("%v: putting the previous binaries back", why)
+	options := Options{Holder: w.options.Holder, Locked: w.locked || w.options.Locked}
+	result, err := Rollback(ctx, w.node, w.doc, names, options, w.reporter)
+	if err != nil {
+		return fmt.Errorf("%w; and the previous binaries could not be put back: %w", why, err)
+	}
+	for _, back := range result.Components {
+		for _, c := range w.components {
+			if c.spec.Name == back.Name {
+				c.result.Action, c.result.Service = ActionRolledBack, back.Service
+			}
+		}
+	}
+	return &RolledBackError{Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: why.Error()}}
+}

@@ -1,0 +1,73 @@
+package push
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// Companion is a small file, such as the configuration that a new binary needs. The
+// transaction replaces it together with the binaries, while their services are stopped, and
+// restores it if it restores the binaries.
+type Companion struct {
+	Destination string
+	// Before is the content that the file has now. The transaction does not begin if
+	// the file has another content by then.
+	Before []byte
+	After  []byte
+}
+
+// swap returns the companion's part of the transaction.
+func (c Companion) swap() *agentv1.SwapComponent {
+	sum := sumOf(c.After)
+	return &agentv1.SwapComponent{
+		Name:        c.Destination[strings.LastIndex(c.Destination, `\`)+1:],
+		Destination: c.Destination,
+		Staged:      layout.Staged(c.Destination, sum), Sha256: sum, PreviousSha256: sumOf(c.Before),
+	}
+}
+
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// stageCompanions asks the caller for the files that go with the staged binaries,
+// and puts them beside their destinations.
+func (w *work) stageCompanions(ctx context.Context) error {
+	if w.options.Companions == nil {
+		return nil
+	}
+	staged := map[string]string{}
+	for _, c := range w.components {
+		if c.change == changeBinary {
+			staged[c.spec.Name] = c.staged
+		}
+	}
+	companions, err := w.options.Companions(ctx, staged)
+	if err != nil {
+		return err
+	}
+	for _, c := range companions {
+		part := c.swap()
+		w.companions = append(w.companions, part) // before Replace, so that a half-written file is removed too
+		if err := smallfile.Replace(ctx, w.node, part.GetStaged(), c.After, smallfile.Administrators); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unstageCompanions removes the companions of a transaction that did not begin.
+func (w *work) unstageCompanions(ctx context.Context) {
+	for _, c := range w.companions {
+		if err := smallfile.Remove(ctx, w.node, c.GetStaged()); err != nil {
+			w.reporter.Warn("could not remove a file that was staged on the node: %v", err)
+		}
+	}
+}

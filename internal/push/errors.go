@@ -1,0 +1,117 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+)
+
+// UnknownComponentError reports a component that the node file does not have.
+type UnknownComponentError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownComponentError) Error() string {
+	return fmt.Sprintf("the node file has no component %q; it has %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// RolledBackError reports a transaction that failed and was undone: the old
+// binaries are in place again.
+type RolledBackError struct {
+	Outcome *agentv1.SwapOutcome
+}
+
+func (e *RolledBackError) Error() string {
+	var text strings.Builder
+	if name := e.Outcome.GetFailedComponent(); name != "" {
+		text.WriteString(name + ": ")
+	}
+	text.WriteString(e.Outcome.GetMessage() + "; " + e.aftermath())
+	return text.String()
+}
+
+// aftermath returns the state after the failure, without its reason.
+func (e *RolledBackError) aftermath() string {
+	var text strings.Builder
+	if e.Complete() {
+		text.WriteString("the node is back to the previous binaries")
+	} else {
+		text.WriteString("the previous binaries are back, but not everything runs that ran before: see `swdt status`")
+	}
+	for _, c := range e.Outcome.GetComponents() {
+		if c.GetName() == e.Outcome.GetFailedComponent() && len(c.GetLogLines()) > 0 {
+			text.WriteString("\nits last log lines:\n  " + strings.Join(c.GetLogLines(), "\n  "))
+		}
+	}
+	return text.String()
+}
+
+// ShownError is a failure whose reason is printed on a component's line of the
+// result. Its own text is only the aftermath.
+type ShownError struct {
+	Component string
+	Err       error
+}
+
+// Shown returns the error of a node whose result is printed as text: a *ShownError
+// if the printed result contains the whole reason.
+func Shown(n NodeResult, err error) error {
+	for _, c := range n.Components {
+		if err != nil && c.cause && c.Message != "" && !strings.Contains(c.Message, "\n") {
+			return &ShownError{Component: c.Name, Err: err}
+		}
+	}
+	return err
+}
+
+func (e *ShownError) Error() string {
+	var back *RolledBackError
+	if errors.As(e.Err, &back) {
+		return e.Component + " failed; " + back.aftermath()
+	}
+	return e.Component + " failed: see its line"
+}
+
+func (e *ShownError) Unwrap() error { return e.Err }
+
+// Complete reports whether everything that ran before runs again.
+func (e *RolledBackError) Complete() bool {
+	return e.Outcome.GetResult() == agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK
+}
+
+func (e *RolledBackError) result() Result {
+	if e.Complete() {
+		return RolledBack
+	}
+	return Failed
+}
+
+// InterruptedError reports that the command ended, or lost the node for good, while
+// the node was at work. The node finishes by itself.
+type InterruptedError struct{ Err error }
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("%v: the node finishes the transaction by itself; `swdt status` shows how it ended", e.Err)
+}
+
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// SupersededError reports a push that was abandoned before the node was changed,
+// because its binary is outdated.
+type SupersededError struct{}
+
+func (*SupersededError) Error() string { return "abandoned for a newer binary; nothing was changed" }
+
+// VersionError reports a binary that is not of the version in the node file.
+type VersionError struct{ Wanted, Got string }
+
+func (e *VersionError) Error() string {
+	got := "reports " + e.Got
+	if e.Got == "" {
+		got = "does not report its version"
+	}
+	return fmt.Sprintf("the binary %s, but the node file wants version %s: correct version or sourceURL", got, e.Wanted)
+}

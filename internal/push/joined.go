@@ -1,0 +1,68 @@
+package push
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// addJoined adds the usual components that no provisioner of the node file has: containerd
+// and kubelet, in the versions that the node file sets for a join, if any, and kube-proxy,
+// which a join does not install.
+func (w *work) addJoined() {
+	kubernetes := w.doc.Node.Spec.Kubernetes
+	for _, spec := range []v1alpha1.Provisioner{
+		{Name: "containerd", Version: kubernetes.Containerd.Version, Destination: v1alpha1.ContainerdFolder + `\bin\containerd.exe`},
+		{Name: "kubelet", Version: kubernetes.Version, Destination: v1alpha1.KubernetesFolder + `\kubelet.exe`},
+		{Name: kubeProxy, Destination: v1alpha1.KubernetesFolder + `\kube-proxy.exe`},
+	} {
+		if slices.ContainsFunc(w.components, func(c *component) bool { return strings.EqualFold(c.spec.Name, spec.Name) }) {
+			continue
+		}
+		c := newComponent(spec)
+		c.joined = true
+		w.components = append(w.components, c)
+	}
+}
+
+// kubeProxy is not a service on every node: often it runs in a pod.
+const kubeProxy = "kube-proxy"
+
+// runsOther reports whether a joined component's service names another program than the
+// one at its destination, as with a wrapper.
+func (c *component) runsOther() bool {
+	return c.joined && c.state.GetServiceExists() &&
+		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
+}
+
+// inspectWithJoined inspects the components, including those of addJoined, and drops those
+// that are neither in the node file nor on the node; kube-proxy counts as on the node only
+// as a service. If a service runs its program from another folder, the component is
+// inspected there.
+func (w *work) inspectWithJoined(ctx context.Context) (*agentv1.InspectReply, error) {
+	reply, err := w.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere := false
+	for _, c := range w.components {
+		if !c.joined || !c.state.GetServiceExists() {
+			continue
+		}
+		if runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination); runs != "" {
+			c.spec.Destination, elsewhere = runs, true
+		}
+	}
+	if elsewhere {
+		if reply, err = w.inspect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	w.components = slices.DeleteFunc(w.components, func(c *component) bool {
+		return c.joined && !c.state.GetServiceExists() && (c.spec.Name == kubeProxy || !c.state.GetExists())
+	})
+	return reply, nil
+}

@@ -1,0 +1,116 @@
+package push
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+)
+
+func (b *bench) components() []ComponentStatus {
+	b.t.Helper()
+	status, err := b.status()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return status.Components
+}
+
+// Without a provisioner, status reports on containerd and kubelet as a join left
+// them, compared with the versions that the node file has for a join.
+func TestStatusOfWhatIsJoined(t *testing.T) {
+	b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
+	b.doc.Node.Spec.Kubernetes.Provisioners = nil
+	b.doc.Node.Spec.Kubernetes.Version = "1.30.0"
+	components := b.components()
+	if len(components) != 3 {
+		t.Fatalf("got %+v", components)
+	}
+	containerd, kubelet := components[0], components[1]
+	if containerd.Name != "containerd" || containerd.Version != simulated.ContainerdVersion || containerd.Drift != DriftNone || containerd.Service.State != "running" {
+		t.Errorf("got %+v", containerd)
+	}
+	if kubelet.Name != "kubelet" || kubelet.Version != simulated.KubeletVersion || kubelet.Drift != DriftVersion || kubelet.Message != "" {
+		t.Errorf("got %+v", kubelet)
+	}
+}
+
+// A provisioner replaces the component of the same name. For a service, status examines the program
+// in the service's command line, in whatever folder it is.
+func TestStatusFindsTheServicesProgram(t *testing.T) {
+	b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
+	b.doc.Node.Spec.Kubernetes.Provisioners = b.doc.Node.Spec.Kubernetes.Provisioners[:1]
+	const elsewhere = `C:\elsewhere\kubelet.exe`
+	b.node.Put(elsewhere, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.31.0"}))
+	if _, err := b.node.Services.Configure(t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: elsewhere + " --windows-service"}); err != nil {
+		t.Fatal(err)
+	}
+	components := b.components()
+	if len(components) != 3 {
+		t.Fatalf("got %+v", components)
+	}
+	if kubelet := components[1]; kubelet.Destination != elsewhere || !strings.Contains(kubelet.Version, "1.31.0") {
+		t.Errorf("got %+v", kubelet)
+	}
+}
+
+// status lists kube-proxy if it is a service, also one behind a wrapper, but compares it with
+// nothing.
+func TestStatusOfKubeProxy(t *testing.T) {
+	type shown struct {
+		Drift         Drift
+		Message, Path string
+	}
+	const path, wrapper = `C:\k\kube-proxy.exe`, `C:\k\nssm.exe`
+	for name, c := range map[string]struct {
+		change func(*bench) error
+		want   []shown
+	}{
+		"a service": {func(*bench) error { return nil }, []shown{{DriftNone, "", path}}},
+		"another program": {func(b *bench) error {
+			b.node.Put(wrapper, simulated.Binary(simulated.BinarySpec{Name: "nssm"}))
+			_, err := b.node.Services.Configure(b.t.Context(), &agentv1.ServiceConfig{Name: "kube-proxy", CommandLine: wrapper})
+			return errors.Join(err, b.node.Files.Remove(path))
+		}, []shown{{DriftUnknown, "its service runs another program", path}}},
+		"its file is gone": {func(b *bench) error { return b.node.Files.Remove(path) }, []shown{{DriftMissing, "", path}}},
+		"no service": {func(b *bench) error {
+			_, err := b.node.Services.Delete(b.t.Context(), &agentv1.DeleteServiceRequest{Name: "kube-proxy"})
+			return err
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
+			b.doc.Node.Spec.Kubernetes.Provisioners = nil
+			if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kube-proxy"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.change(b); err != nil {
+				t.Fatal(err)
+			}
+			var got []shown
+			for _, component := range b.components() {
+				if component.Name == "kube-proxy" {
+					got = append(got, shown{component.Drift, component.Message, component.Destination})
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// On a machine without containerd and kubelet, status reports neither.
+func TestStatusOfABareMachine(t *testing.T) {
+	b := realBench(t, simulated.BinarySpec{})
+	b.node = nodetest.Start(t, "w1", simulated.Options{Preset: simulated.Minimal})
+	b.doc.Node.Spec.Kubernetes.Provisioners = nil
+	if components := b.components(); len(components) != 0 {
+		t.Errorf("got %+v", components)
+	}
+}

@@ -1,0 +1,45 @@
+package push
+
+import (
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Line returns the component's result in one line, for users that push repeatedly:
+//
+//	kubelet  a1b2c3 → d4e5f6  83.6 MB (sent 0.2 MB)  build 4.1s  push 0.4s  down 0.6s  healthy 1.8s
+//
+// built is how long its build took; 0 if it was not built.
+func (c *ComponentResult) Line(built time.Duration) string {
+	cells := []string{c.Name, c.hashes()}
+	switch c.Action {
+	case ActionReplaced, ActionCreated, ActionRestarted:
+		cells = append(cells, c.how())
+		if built > 0 {
+			cells = append(cells, "build "+ui.Seconds(built))
+		}
+		cells = append(cells, c.times())
+	default:
+		cells = append(cells, actionText(c.Action))
+	}
+	cells = append(cells, c.Message)
+	var line strings.Builder
+	for _, cell := range cells {
+		if cell != "" && line.Len() > 0 {
+			line.WriteString("  ")
+		}
+		line.WriteString(cell)
+	}
+	return line.String()
+}
+
+// how returns what was sent. If a binary replaced another without being sent, the
+// node had kept it, and how returns "rolled back".
+func (c *ComponentResult) how() string {
+	if !c.moved() && c.Action == ActionReplaced {
+		return actionText(ActionRolledBack)
+	}
+	return c.sent()
+}

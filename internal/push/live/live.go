@@ -1,0 +1,168 @@
+// Package live pushes to nodes whenever a binary changes: it connects the state
+// machine of package watch to real nodes, files and builds.
+//
+//   - live.go: from node files to the binaries and targets of a watch
+//   - remote.go: one node, its connection, and which failures are worth a retry
+//   - narrator.go, event.go: the events for people, and for programs
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/push/build"
+	"github.com/swdt-dev/swdt/internal/push/watch"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Options are the settings of a watch, in addition to the node files.
+type Options struct {
+	// Push has the options of each push. Its Only selects the components; its Force
+	// applies to the first push alone.
+	Push push.Options
+	// Builds are those of the node files.
+	Builds *build.Set
+	// Parallel is the number of nodes that are connected to, pushed to or rolled back
+	// at a time.
+	Parallel int
+	// Reporter returns the reporter of a node.
+	Reporter func(config.Document) ui.Reporter
+}
+
+// Watch is a watch that is ready to run.
+type Watch struct {
+	Remotes []*Remote
+
+	options  Options
+	plan     watch.Options
+	free     chan struct{} // a place for each node that is worked on at a time
+	binaries map[string]*watch.Binary
+	builds   map[*build.Shared]*watch.Build
+	requests map[*watch.Binary]source.Request
+}
+
+// ErrNothingToWatch means that no selected component comes from a file on this
+// machine.
+var ErrNothingToWatch = errors.New("there is nothing on this machine to watch; make a provisioner's sourceURL a path")
+
+// New finds the local binaries and builds to watch. It contacts no node.
+func New(documents []config.Document, o Options) (*Watch, error) {
+	w := &Watch{
+		options: o, free: make(chan struct{}, o.Parallel),
+		binaries: map[string]*watch.Binary{}, builds: map[*build.Shared]*watch.Build{}, requests: map[*watch.Binary]source.Request{},
+	}
+	w.plan = watch.Options{Examine: w.examine, Prepare: w.prepare, Force: o.Push.Force}
+	for _, document := range documents {
+		if err := w.add(document); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.plan.Binaries) == 0 {
+		return nil, ErrNothingToWatch
+	}
+	return w, nil
+}
+
+// add adds a node, unless it has none of the selected components.
+func (w *Watch) add(document config.Document) error {
+	remote := &Remote{watch: w, document: document, reporter: w.options.Reporter(document)}
+	for _, p := range document.Node.Spec.Kubernetes.Provisioners {
+		if !build.Selected(p.Name, w.options.Push.Only) {
+			continue
+		}
+		binary, err := w.binary(document, p)
+		if err != nil {
+			return err
+		}
+		if binary != nil && !slices.Contains(w.plan.Binaries, binary) {
+			w.plan.Binaries = append(w.plan.Binaries, binary)
+		}
+		remote.components = append(remote.components, watch.Component{Name: p.Name, Binary: binary})
+	}
+	if len(remote.components) > 0 {
+		w.Remotes = append(w.Remotes, remote)
+		w.plan.Targets = append(w.plan.Targets, &watch.Target{Name: remote.Name(), Remote: remote, Components: remote.components})
+	}
+	return nil
+}
+
+// binary returns the local file of a provisioner, or nil if it is downloaded. Nodes
+// that get the same file share it.
+func (w *Watch) binary(document config.Document, p v1alpha1.Provisioner) (*watch.Binary, error) {
+	request := push.SourceOf(document, p)
+	path, local, err := request.LocalPath()
+	if err != nil || !local {
+		return nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("find %s: %w", request.URL, err)
+	}
+	binary, ok := w.binaries[path]
+	if !ok {
+		binary = &watch.Binary{Name: p.Name, Path: path}
+		w.binaries[path], w.requests[binary] = binary, request
+	}
+	if p.Build != nil && binary.Build == nil {
+		shared, err := w.options.Builds.Add(document, p)
+		if err != nil {
+			return nil, err
+		}
+		binary.Build = w.buildOf(shared)
+	}
+	return binary, nil
+}
+
+func (w *Watch) buildOf(shared *build.Shared) *watch.Build {
+	if w.builds[shared] == nil {
+		w.builds[shared] = &watch.Build{
+			Name: shared.Request.Name, Dir: shared.Request.Dir, Patterns: shared.Patterns,
+			Run: func(ctx context.Context) error { return build.Run(ctx, shared.Request) },
+		}
+	}
+	return w.builds[shared]
+}
+
+// examine obtains a file that seems to be completely written, so that its hash is known
+// when it is pushed.
+func (w *Watch) examine(ctx context.Context, b *watch.Binary) error {
+	_, err := w.options.Push.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
+	return err
+}
+
+// prepare makes the patches that a push of the file is likely to send.
+func (w *Watch) prepare(ctx context.Context, b *watch.Binary) {
+	binary, err := w.options.Push.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
+	if err != nil {
+		return // the push reports it
+	}
+	for _, remote := range w.Remotes {
+		for _, component := range remote.components {
+			if component.Binary == b {
+				remote.prepare(ctx, component.Name, binary)
+			}
+		}
+	}
+}
+
+// Run connects to the nodes and pushes until ctx ends, whose cause it returns, or until the
+// command watch.Quit. commands may be nil.
+func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.Command, report func(watch.Event), r ui.Reporter) error {
+	for _, remote := range w.Remotes {
+		remote.nodeOptions = o
+	}
+	w.plan.Commands, w.plan.Report = commands, report
+	var err error
+	if w.plan.Notifier, err = watch.NewNotifier(); err != nil {
+		r.Debug("%v; looking now and then instead", err)
+		w.plan.Notifier = nil
+	}
+	return watch.Run(ctx, w.plan)
+}

@@ -1,0 +1,76 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+const (
+	// ownLock bounds the wait for a lock that a broken session of this swdt still
+	// holds: the node notices a lost connection only when its pings stay unanswered.
+	ownLock = time.Minute
+	// farewell bounds the work after Ctrl-C, so that the prompt returns within a
+	// second.
+	farewell = 400 * time.Millisecond
+)
+
+// lock takes the node's lock. Only the holder of the lock may change the node.
+func (w *work) lock(ctx context.Context) error {
+	if w.locked || w.options.Locked && !w.lost {
+		return nil
+	}
+	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
+		return plan.LockError(err)
+	}
+	w.locked = true
+	return nil
+}
+
+// connectAgain makes a new session, and takes the lock that the old one held.
+func (w *work) connectAgain(ctx context.Context) error {
+	if err := w.reconnect(ctx); err != nil {
+		return err
+	}
+	if !w.locked && !w.options.Locked {
+		return nil
+	}
+	w.locked, w.lost = false, true
+	return w.lockAgain(ctx)
+}
+
+// lockAgain takes the lock after a broken connection, whose session may still exist.
+func (w *work) lockAgain(ctx context.Context) error {
+	return wait.Condition{
+		Name:        "the node to release the lock of the session that broke",
+		Interval:    20 * time.Millisecond,
+		MaxInterval: time.Second,
+		Limit:       ownLock,
+		Look: func(context.Context) error { // the limit does not cut a call short
+			err := w.lock(ctx)
+			if err == nil {
+				return nil
+			}
+			var locked *fault.LockedError
+			return wait.StopIf(!errors.As(err, &locked) || string(locked.Holder) != w.options.Holder, err)
+		},
+	}.Wait(ctx)
+}
+
+// unlock releases the lock early: it ends with the session anyway.
+func (w *work) unlock(ctx context.Context) {
+	if !w.locked || w.options.Locked {
+		return
+	}
+	w.locked = false
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if _, err := w.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+		w.reporter.Debug("unlock the node: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/servicelog"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// logTail is how much of a log is read for its last lines, bytes.
+const logTail = 16 << 10
+
+// LogLines returns the last lines that a service logged, at most most, and the file
+// on the node that holds them. The error is fault.ErrNotExist if the service's log is
+// not known.
+func LogLines(ctx context.Context, n *node.Node, service string, most int) (file string, lines []string, err error) {
+	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
+	if err != nil {
+		return "", nil, fmt.Errorf("look at service %s: %w", service, err)
+	}
+	for _, path := range servicelog.Paths(service, reply.GetConfig().GetCommandLine()) {
+		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+		switch {
+		case errors.Is(err, fault.ErrNotExist) || err == nil && info.GetFolder():
+			continue
+		case err != nil:
+			return path, nil, fmt.Errorf("look at %s: %w", path, err)
+		}
+		lines, err := lastLines(ctx, n, path, info.GetSize(), most)
+		return path, lines, err
+	}
+	return "", nil, fmt.Errorf("find the log of service %s: %w: start it with --log-file", service, fault.ErrNotExist)
+}
+
+func lastLines(ctx context.Context, n *node.Node, path string, size int64, most int) ([]string, error) {
+	offset := max(0, size-logTail)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := n.Files.Read(ctx, &agentv1.ReadRequest{Path: path, Offset: offset})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	var text bytes.Buffer
+	for text.Len() < 2*logTail { // the log may grow while it is read
+		reply, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		text.Write(reply.GetData())
+	}
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(text.String(), "\r\n", "\n"), "\n"), "\n")
+	if offset > 0 && len(lines) > 1 {
+		lines = lines[1:] // the first line is cut
+	}
+	return lines[max(0, len(lines)-most):], nil
+}

@@ -1,0 +1,72 @@
+package push
+
+import (
+	"context"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// settlePending follows the transaction that an earlier, interrupted command left until it
+// has ended, and reports its outcome, before the push begins its own. It returns the state
+// of the node afterwards.
+func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (*agentv1.InspectReply, error) {
+	resumed := false
+	for _, t := range reply.GetTransactions() {
+		outcome := t.GetOutcome()
+		if outcome == nil && w.options.DryRun {
+			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(), t.GetHolder(), ui.Words(t.GetState()))
+			w.result.Recovered = append(w.result.Recovered, recoveredFrom(t, nil))
+			continue
+		}
+		if outcome == nil {
+			var err error
+			if outcome, err = w.finishPending(ctx, t); err != nil {
+				return nil, err
+			}
+			resumed = true
+		}
+		w.reportRecovered(recoveredFrom(t, outcome))
+		if !w.options.DryRun {
+			w.acknowledge(ctx, t.GetId())
+		}
+	}
+	if !resumed {
+		return reply, nil
+	}
+	return w.inspect(ctx)
+}
+
+func (w *work) reportRecovered(r Recovered) {
+	w.result.Recovered = append(w.result.Recovered, r)
+	text := fmt.Sprintf("an earlier push (%s, by %s, begun %s) ended as %s", r.ID, r.Holder, r.Begun.Local().Format("2006-01-02 15:04:05"), ui.Words(r.Result))
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	w.reporter.Warn("%s", text)
+}
+
+// finishPending follows an unfinished transaction. The swdt that began it may still
+// be connected: then the transaction belongs to that swdt, and the lock reports so.
+func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agentv1.SwapOutcome, error) {
+	if err := w.lock(ctx); err != nil {
+		return nil, err
+	}
+	w.reporter.Warn("transaction %s of %s is unfinished (%s); finishing it first", t.GetId(), t.GetHolder(), ui.Words(t.GetState()))
+	f := &following{work: w, id: t.GetId(), begun: true}
+	outcome, err := f.resumeUnfinished(ctx)
+	if lost(err) {
+		outcome, err = f.rejoin(ctx, err)
+		if err == nil {
+			err = w.lockAgain(ctx)
+		}
+	}
+	switch {
+	case cutShort(ctx, err):
+		return nil, &InterruptedError{Err: context.Cause(ctx)}
+	case err != nil:
+		return nil, fmt.Errorf("finish transaction %s of %s: %w", t.GetId(), t.GetHolder(), err)
+	}
+	return outcome, nil
+}

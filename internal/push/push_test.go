@@ -1,0 +1,255 @@
+package push
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+func TestTwoComponentsInOneTransaction(t *testing.T) {
+	b := twoPrograms(t)
+	result, err := b.push(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.swap.plans) != 1 || len(b.swap.plans[0].GetComponents()) != 2 {
+		t.Fatalf("plans: %v", b.swap.plans)
+	}
+	plan := b.swap.plans[0]
+	c := plan.GetComponents()[1]
+	newHash, oldHash := sum(program("kubelet", "v1.29.1")), sum(program("kubelet", "v1.29.0"))
+	if plan.GetHolder() != "tester" || c.GetService() != "kubelet" || c.GetDestination() != kubeletPath ||
+		c.GetStaged() != layout.Staged(kubeletPath, newHash) || c.GetSha256() != newHash || c.GetPreviousSha256() != oldHash ||
+		strings.Join(c.GetDependsOn(), ",") != "containerd" || c.GetHealth().GetHttpGet() != "http://127.0.0.1:10248/healthz" ||
+		c.GetHealth().GetTimeout().AsDuration() != time.Minute || c.GetSettle().AsDuration() != time.Second ||
+		c.GetStopTimeout().AsDuration() != 30*time.Second || c.GetCommandLine() != "" {
+		t.Errorf("kubelet's part of the plan: %v", c)
+	}
+	if pipe := plan.GetComponents()[0].GetHealth().GetCriPipe(); pipe != `\\.\pipe\containerd-containerd` {
+		t.Errorf("containerd's health: %s", pipe)
+	}
+	r := result.Components[1]
+	if result.Result != Changed || r.Action != ActionReplaced || r.SHA256 != newHash || r.PreviousSHA256 != oldHash ||
+		r.Version != (Version{"v1.29.1", "v1.29.0", "v1.29.1"}) || r.Service.PID != 201 || r.Service.State != "running" ||
+		r.Transfer.Method != "whole" || r.Transfer.SizeBytes != int64(len(program("kubelet", ""))) || r.Seconds.Down != 0.6 || r.Message != "" {
+		t.Errorf("kubelet's result: %+v %+v %+v", r, r.Service, r.Transfer)
+	}
+	if strings.Join(b.swap.acknowledged, ",") != "t1" || len(b.leftovers()) != 0 || len(b.story.warnings) != 0 {
+		t.Errorf("acknowledged %v, left %v, warned %v", b.swap.acknowledged, b.leftovers(), b.story.warnings)
+	}
+	b.unlocked()
+
+	// A second push makes one call and writes nothing.
+	b.node.Calls()
+	b.swap.inspections = 0
+	b.node.Machine.OnOperation(func(o simulated.Operation) simulated.Verdict {
+		t.Errorf("an unchanged push changes the node: %v", o)
+		return simulated.Continue()
+	})
+	result, err = b.push(t.Context(), Options{})
+	b.node.Machine.OnOperation(nil)
+	if err != nil || result.Result != Unchanged || result.Components[0].Action != ActionUnchanged || result.Components[0].Version.After != "1.7.12" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if calls := b.node.Calls(); len(calls) != 0 || b.swap.inspections != 1 {
+		t.Errorf("an unchanged push made %d inspections and %v", b.swap.inspections, calls)
+	}
+}
+
+// whole checks that a failed push has not changed the state of the node.
+func (b *bench) whole(t *testing.T, err error, wantRun bool) {
+	t.Helper()
+	if got := b.node.Get(kubeletPath); !bytes.Equal(got, program("kubelet", "v1.29.0")) {
+		t.Errorf("kubelet.exe is another one after: %v", err)
+	}
+	if left := b.leftovers(); len(left) != 0 {
+		t.Errorf("left %v after: %v", left, err)
+	}
+	if !wantRun && len(b.swap.plans) != 0 {
+		t.Errorf("a transaction ran before: %v", err)
+	}
+	b.unlocked()
+}
+
+// One missing binary does not hide the next: each is named with its field and path.
+func TestEveryMissingBinaryIsNamed(t *testing.T) {
+	b := twoPrograms(t)
+	for _, name := range []string{"containerd.exe", "kubelet.exe"} {
+		if err := os.Remove(filepath.Join(b.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Build = &v1alpha1.Build{}
+	result, err := b.push(t.Context(), Options{})
+	var missing *SourcesError
+	if !errors.As(err, &missing) || len(missing.Problems) != 2 || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("got %v", err)
+	}
+	for i, want := range []string{
+		"spec.kubernetes.provisioners[0].sourceURL: " + filepath.Join(b.folder, "containerd.exe") + " does not exist; build it first, or correct sourceURL",
+		"spec.kubernetes.provisioners[1].sourceURL: " + filepath.Join(b.folder, "kubelet.exe") + " does not exist; run its build with --build, or correct sourceURL",
+	} {
+		c := result.Components[i]
+		if !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want) || c.Action != ActionFailed || !strings.HasSuffix(c.Message, want) {
+			t.Errorf("%+v is not said to miss %q: %v", c, want, err)
+		}
+	}
+	if _, err := b.push(t.Context(), Options{Only: []string{"KUBELET"}}); !errors.As(err, &missing) || len(missing.Problems) != 1 {
+		t.Errorf("of kubelet alone: %v", err)
+	}
+}
+
+func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(b *bench)
+		want  string
+		check func(error) bool
+	}{
+		"text": {func(b *bench) { b.source("kubelet.exe", []byte("not a program")) }, "looks like text", is[*source.NotExecutableError]},
+		"32 bit": {func(b *bench) {
+			b.source("kubelet.exe", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Machine: "386"}))
+		}, "built for 386, but the node is amd64", is[*source.MachineError]},
+		"missing": {func(b *bench) { os.Remove(filepath.Join(b.folder, "kubelet.exe")) }, "build it first",
+			func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+		"another hash": {func(b *bench) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SHA256 = strings.Repeat("ab", 32)
+		}, "the node file wants abab", is[*source.HashMismatchError]},
+		"folder": {func(b *bench) {
+			b.swap.answer = func(s *agentv1.ComponentState) { s.Folder = s.GetName() == "kubelet" }
+		}, `is a folder on the node: destination must name the file, such as C:\k\kubelet.exe\kubelet.exe`, nil},
+		"unreadable": {func(b *bench) {
+			b.swap.answer = func(s *agentv1.ComponentState) { s.Error = "access denied" }
+		}, "access denied", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := twoPrograms(t)
+			c.spoil(b)
+			result, err := b.push(t.Context(), Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.check != nil && !c.check(err) {
+				t.Fatalf("got %v", err)
+			}
+			if result.Result != Failed || result.Error != err.Error() {
+				t.Errorf("result %+v", result)
+			}
+			if calls := b.node.Calls(); len(calls) != 0 {
+				t.Errorf("the node was asked for %v", calls)
+			}
+			b.whole(t, err, false)
+		})
+	}
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+func TestTheHolderOfTheLockIsNamed(t *testing.T) {
+	b := twoPrograms(t)
+	if err := b.node.Files.MakeFolder(layout.Root); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := b.node.Files.Lock(layout.LockFile, []byte("ann on laptop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.push(t.Context(), Options{})
+	var locked *fault.LockedError
+	if !errors.As(err, &locked) || !strings.Contains(err.Error(), "ann on laptop") {
+		t.Fatalf("got %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	b.whole(t, err, false)
+}
+
+func TestAFullDiskWhileStaging(t *testing.T) {
+	b := twoPrograms(t)
+	b.node.Machine.OnOperation(func(o simulated.Operation) simulated.Verdict {
+		if o.Kind == simulated.OpWrite && strings.HasSuffix(o.Target, ".part") && strings.Contains(o.Target, "kubelet") {
+			return simulated.DiskFull()
+		}
+		return simulated.Continue()
+	})
+	result, err := b.push(t.Context(), Options{})
+	b.node.Machine.OnOperation(nil)
+	if !errors.Is(err, fault.ErrDiskFull) || !strings.Contains(err.Error(), "free some space") {
+		t.Fatalf("got %v", err)
+	}
+	if result.Components[1].Action != ActionFailed || result.Components[0].Action != ActionUnchanged {
+		t.Errorf("%+v %+v", result.Components[0], result.Components[1])
+	}
+	b.whole(t, err, false)
+}
+
+func TestLeftoversOfOthersAreCleared(t *testing.T) {
+	b := twoPrograms(t)
+	b.node.Put(kubeletPath+".swdt-0123456789ab", []byte("older build"))
+	b.node.Put(kubeletPath+".swdt-0123456789ab.part", []byte("half"))
+	b.node.Put(kubeletPath+".swdt-old", []byte("previous"))
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.leftovers(); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestRolledBack(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.outcome = &agentv1.SwapOutcome{
+		Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, FailedComponent: "kubelet", Message: "it was not healthy after 60s",
+		Components: []*agentv1.ComponentOutcome{
+			{Name: "containerd", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK},
+			{Name: "kubelet", Action: agentv1.SwapAction_SWAP_ACTION_FAILED, Message: "exit code 1", LogLines: []string{"panic: bad flag"}},
+		},
+	}
+	result, err := b.push(t.Context(), Options{})
+	var back *RolledBackError
+	if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if text := err.Error(); !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back") || !strings.Contains(text, "panic: bad flag") {
+		t.Errorf("got %s", text)
+	}
+	if result.Components[0].Action != ActionRolledBack || result.Components[1].Action != ActionFailed ||
+		result.Components[1].LogLines[0] != "panic: bad flag" {
+		t.Errorf("%+v %+v", result.Components[0], result.Components[1])
+	}
+	if strings.Join(b.swap.acknowledged, ",") != "t1" {
+		t.Error("the outcome was not acknowledged")
+	}
+}
+
+func TestARollbackThatDidNotBringAllBackIsNoRolledBack(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_FAILED, Message: "kubelet does not start any more"}
+	result, err := b.push(t.Context(), Options{})
+	var back *RolledBackError
+	if !errors.As(err, &back) || back.Complete() || result.Result != Failed || !strings.Contains(err.Error(), "not everything runs") {
+		t.Fatalf("%+v, %v", result, err)
+	}
+}
+
+func TestARefusedPlanLeavesNothing(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.refuse = errors.New("the file at the destination has changed")
+	_, err := b.push(t.Context(), Options{})
+	if err == nil || is[*InterruptedError](err) {
+		t.Fatalf("got %v", err)
+	}
+	b.whole(t, err, false)
+}

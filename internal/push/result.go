@@ -1,0 +1,185 @@
+package push
+
+import (
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+)
+
+// Result is the outcome of a push to a node.
+type Result string
+
+const (
+	Changed    Result = "changed"
+	Unchanged  Result = "unchanged"
+	Failed     Result = "failed"
+	RolledBack Result = "rolledBack"
+)
+
+// Action is the change that was made to a component; in a dry run, the change that would be made.
+type Action string
+
+const (
+	ActionReplaced   Action = "replaced"
+	ActionCreated    Action = "created"
+	ActionRestarted  Action = "restarted" // the same binary: forced, or another command line
+	ActionUnchanged  Action = "unchanged"
+	ActionSkipped    Action = "skipped"
+	ActionFailed     Action = "failed"
+	ActionRolledBack Action = "rolledBack"
+)
+
+// actionOf returns the action of a transaction on the node, or "".
+func actionOf(a agentv1.SwapAction) Action {
+	return map[agentv1.SwapAction]Action{
+		agentv1.SwapAction_SWAP_ACTION_REPLACED:    ActionReplaced,
+		agentv1.SwapAction_SWAP_ACTION_CREATED:     ActionCreated,
+		agentv1.SwapAction_SWAP_ACTION_RESTARTED:   ActionRestarted,
+		agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK: ActionRolledBack,
+		agentv1.SwapAction_SWAP_ACTION_FAILED:      ActionFailed,
+	}[a]
+}
+
+// ResultWord returns how a transaction on the node ended, as reports write it, or "".
+func ResultWord(r agentv1.SwapResult) string {
+	return map[agentv1.SwapResult]string{
+		agentv1.SwapResult_SWAP_RESULT_COMMITTED:   "committed",
+		agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK: "rolledBack",
+		agentv1.SwapResult_SWAP_RESULT_FAILED:      "failed",
+	}[r]
+}
+
+// Report is the output of `swdt kubernetes` and `swdt rollback`.
+type Report struct {
+	Nodes   []NodeResult `json:"nodes"`
+	Summary Summary      `json:"summary"`
+}
+
+// Summary counts the nodes. A node that was rolled back counts as failed.
+type Summary struct {
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+}
+
+// NodeResult is the result of a push to one node.
+type NodeResult struct {
+	Name       string             `json:"name"`
+	Result     Result             `json:"result"`
+	Error      string             `json:"error"` // why it failed
+	DryRun     bool               `json:"dryRun"`
+	Components []*ComponentResult `json:"components"`
+	// ReadySeconds is how long the node took to be Ready for its cluster once all
+	// services were healthy; 0 if no cluster was asked.
+	ReadySeconds float64 `json:"readySeconds"`
+	// Recovered are transactions of earlier, interrupted pushes whose outcome this
+	// push reports.
+	Recovered []Recovered `json:"recovered"`
+}
+
+// ComponentResult is the result of a push for one binary.
+type ComponentResult struct {
+	Name           string           `json:"name"`
+	Action         Action           `json:"action"`
+	Destination    string           `json:"destination"`
+	SHA256         string           `json:"sha256"`
+	PreviousSHA256 string           `json:"previousSha256"`
+	Version        Version          `json:"version"`
+	Service        *Service         `json:"service"` // null: it has none
+	Transfer       *transfer.Result `json:"transfer"`
+	Seconds        Seconds          `json:"seconds"`
+	Message        string           `json:"message"`
+	LogLines       []string         `json:"logLines"`
+
+	cause bool // Message is the reason why the node failed
+}
+
+// Version has the version in the node file and those that the binaries report.
+type Version struct {
+	Wanted string `json:"wanted"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Service is the state of a Windows service.
+type Service struct {
+	Name    string     `json:"name"`
+	State   string     `json:"state"`
+	PID     uint32     `json:"pid"`
+	Started *time.Time `json:"started"` // null: it is not running
+}
+
+// Seconds are the durations of the parts of a push that the user waits for.
+type Seconds struct {
+	Obtain   float64 `json:"obtain"`
+	Transfer float64 `json:"transfer"`
+	Down     float64 `json:"down"`
+	Healthy  float64 `json:"healthy"`
+}
+
+// Recovered is an earlier transaction.
+type Recovered struct {
+	ID      string    `json:"id"`
+	Holder  string    `json:"holder"`
+	Begun   time.Time `json:"begun"`
+	State   string    `json:"state"`  // while it is unfinished
+	Result  string    `json:"result"` // committed, rolledBack, failed
+	Message string    `json:"message"`
+}
+
+// newNodeResult returns the result of a node about which nothing is known yet.
+func newNodeResult(name string) NodeResult {
+	return NodeResult{Name: name, Result: Unchanged, Components: []*ComponentResult{}, Recovered: []Recovered{}}
+}
+
+// NewReport joins the results of many nodes. A node that was never reached gets a
+// result with the error.
+func NewReport(results []fleet.Result[NodeResult]) Report {
+	report := Report{Nodes: make([]NodeResult, len(results))}
+	for i, r := range results {
+		n := r.Value
+		if n.Name == "" {
+			n = newNodeResult(r.Name())
+		}
+		if r.Err != nil && n.Result != RolledBack {
+			n.Result = Failed
+		}
+		if r.Err != nil && n.Error == "" {
+			n.Error = r.Err.Error()
+		}
+		report.Nodes[i] = n
+		switch n.Result {
+		case Changed:
+			report.Summary.Changed++
+		case Unchanged:
+			report.Summary.Unchanged++
+		default:
+			report.Summary.Failed++
+		}
+	}
+	return report
+}
+
+func serviceOf(status *agentv1.ServiceStatus) *Service {
+	if status == nil {
+		return nil
+	}
+	s := &Service{Name: status.GetName(), State: status.GetState(), PID: status.GetPid()}
+	if t := status.GetStarted(); t.IsValid() && t.AsTime().Unix() > 0 {
+		started := t.AsTime()
+		s.Started = &started
+	}
+	return s
+}
+
+func recoveredFrom(t *agentv1.Transaction, outcome *agentv1.SwapOutcome) Recovered {
+	r := Recovered{ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime()}
+	if outcome == nil {
+		r.State = t.GetState()
+		return r
+	}
+	r.Result, r.Message = ResultWord(outcome.GetResult()), outcome.GetMessage()
+	return r
+}

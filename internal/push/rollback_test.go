@@ -1,0 +1,195 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+func (b *bench) rollback(names ...string) (NodeResult, error) {
+	w := b.work(Options{})
+	return w.finish(w.rollback(b.t.Context(), names))
+}
+
+func TestRollbackGoesBackAndForth(t *testing.T) {
+	b := twoPrograms(t)
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := b.rollback("kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := result.Components[0]
+	oldHash, newHash := sum(program("kubelet", "v1.29.0")), sum(program("kubelet", "v1.29.1"))
+	if result.Result != Changed || len(result.Components) != 1 || r.Action != ActionReplaced || r.SHA256 != oldHash ||
+		r.PreviousSHA256 != newHash || r.Version != (Version{"", "v1.29.1", "v1.29.0"}) || r.moved() {
+		t.Errorf("%+v", r)
+	}
+	c := b.swap.plans[1].GetComponents()[0]
+	if c.GetStaged() != layout.Previous(kubeletPath) || c.GetSha256() != oldHash || c.GetPreviousSha256() != newHash || c.GetService() != "kubelet" {
+		t.Errorf("plan %v", c)
+	}
+	if _, err := b.rollback("kubelet"); err != nil || !bytes.Equal(b.node.Get(kubeletPath), program("kubelet", "v1.29.1")) {
+		t.Errorf("a second rollback does not undo the first: %v", err)
+	}
+	b.unlocked()
+}
+
+// A swdt that finds the node locked, or an interrupted transaction, reports which command caused
+// that.
+func TestARollbackNamesItself(t *testing.T) {
+	b := twoPrograms(t)
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rollback(t.Context(), b.node.Node, b.doc, []string{"kubelet"}, Options{}, b.story); err != nil {
+		t.Fatal(err)
+	}
+	if holder := b.swap.plans[1].GetHolder(); !strings.Contains(holder, "swdt rollback") {
+		t.Errorf("holder %q", holder)
+	}
+}
+
+func TestARefusedRollbackKeepsThePreviousBinary(t *testing.T) {
+	b := twoPrograms(t)
+	if _, err := b.push(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	b.swap.refuse = context.DeadlineExceeded
+	if _, err := b.rollback("kubelet"); err == nil {
+		t.Fatal("no error")
+	}
+	if !bytes.Equal(b.node.Get(layout.Previous(kubeletPath)), program("kubelet", "v1.29.0")) {
+		t.Fatal("the previous binary is gone")
+	}
+}
+
+func TestRollbackNeedsAPreviousBinary(t *testing.T) {
+	b := twoPrograms(t)
+	result, err := b.rollback("kubelet")
+	if err == nil || !strings.Contains(err.Error(), "kubelet: the node keeps no previous binary") || result.Components[0].Action != ActionFailed {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if _, err := b.rollback(); err == nil {
+		t.Fatal("rolled nothing back without an error")
+	}
+	if _, err := b.rollback("none"); !is[*UnknownComponentError](err) {
+		t.Fatalf("got %v", err)
+	}
+	b.whole(t, nil, false)
+}
+
+func TestRollbackToTheSame(t *testing.T) {
+	b := twoPrograms(t)
+	b.node.Put(layout.Previous(kubeletPath), program("kubelet", "v1.29.0"))
+	result, err := b.rollback("kubelet")
+	if err != nil || result.Result != Unchanged || !strings.Contains(result.Components[0].Message, "same") {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(b.swap.plans) != 0 {
+		t.Fatal("a transaction for nothing")
+	}
+}
+
+func (b *bench) status() (NodeStatus, error) {
+	return Status(b.t.Context(), b.node.Node, b.doc, StatusOptions{
+		Sources: source.NewSet(source.Options{Cache: filepath.Join(b.folder, "cache")}), AgentHash: "agent",
+	}, b.story)
+}
+
+func TestStatus(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.now = time.Unix(1000, 0) // the node's clock, which also dates the start
+	b.swap.answer = func(s *agentv1.ComponentState) {
+		if s.Service != nil {
+			s.Service.Started = timestamppb.New(time.Unix(400, 0))
+		}
+	}
+	b.source("containerd.exe", program("containerd", "1.7.11")) // as on the node
+	b.doc.Node.Spec.Kubernetes.Provisioners[0].Version = "v1.7.11"
+	s, err := b.status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Name != "w1" || s.OS.Build != "20348.2700" || s.Agent.Hash != "agent" || s.PendingJournal || s.UptimeSeconds != 10800 {
+		t.Errorf("%+v", s)
+	}
+	containerd, kubelet := s.Components[0], s.Components[1]
+	if containerd.Drift != DriftNone || containerd.UptimeSeconds != 600 || containerd.Service.PID != 100 ||
+		kubelet.Drift != DriftBinary || kubelet.Version != "v1.29.0" || kubelet.SHA256 != sum(program("kubelet", "v1.29.0")) {
+		t.Errorf("%+v\n%+v", containerd, kubelet)
+	}
+	if len(b.node.Calls()) != 0 || b.swap.inspections != 1 {
+		t.Error("status needs more than one call")
+	}
+}
+
+func TestDrift(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(b *bench)
+		want    Drift
+	}{
+		"an older process": {func(b *bench) {
+			b.source("kubelet.exe", program("kubelet", "v1.29.0"))
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = ""
+			b.swap.answer = func(s *agentv1.ComponentState) { s.Outdated = true }
+		}, DriftRestart},
+		"source not built": {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "none.exe" }, DriftUnknown},
+		"remote source":    {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x" }, DriftVersion},
+		"remote, version fits": {func(b *bench) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x"
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.29.0"
+		}, DriftUnknown},
+		"hash in the file": {func(b *bench) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x"
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SHA256 = strings.Repeat("ab", 32)
+		}, DriftBinary},
+		"missing": {func(b *bench) {
+			if err := b.node.Files.Remove(kubeletPath); err != nil {
+				b.t.Fatal(err)
+			}
+		}, DriftMissing},
+		"unreadable": {func(b *bench) {
+			b.swap.answer = func(s *agentv1.ComponentState) { s.Error = "access denied" }
+		}, DriftUnknown},
+	} {
+		b := twoPrograms(t)
+		c.prepare(b)
+		s, err := b.status()
+		if err != nil || s.Components[1].Drift != c.want {
+			t.Errorf("%s: %+v, %v", name, s.Components[1], err)
+		}
+	}
+}
+
+func TestStatusShowsTransactions(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.transactions = []*agentv1.Transaction{
+		{Id: "t0", Holder: "bob", Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED}},
+		{Id: "t1", Holder: "ann", State: "starting"},
+	}
+	s, err := b.status()
+	if err != nil || !s.PendingJournal || len(s.Transactions) != 2 || s.Transactions[1].State != "starting" || s.Transactions[0].Result != "committed" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if len(b.swap.acknowledged) != 0 || b.swap.resumed != 0 {
+		t.Error("status changed the node")
+	}
+}
+
+func TestStatusOfANodeWithoutComponents(t *testing.T) {
+	b := newBench(t)
+	if s, err := b.status(); err != nil || len(s.Components) != 0 || s.OS.Product == "" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}

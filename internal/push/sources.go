@@ -1,0 +1,93 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+)
+
+// SourceProblem is a component of a node file whose local binary cannot be read.
+type SourceProblem struct {
+	Component string
+	config.Problem
+	// Builds reports whether the file is missing and the component's build makes it.
+	Builds bool
+	err    error
+}
+
+func (p *SourceProblem) Error() string { return p.Component + ": " + p.String() }
+func (p *SourceProblem) Unwrap() error { return p.err }
+
+// LookAtSources looks for the local binaries of the components in only, or of all
+// components if only is empty, and returns the missing ones. It does not read the binaries,
+// and does not check those that are downloaded.
+func LookAtSources(doc config.Document, only []string) (problems []*SourceProblem) {
+	for i, p := range doc.Node.Spec.Kubernetes.Provisioners {
+		if len(only) > 0 && !named(only, p.Name) {
+			continue
+		}
+		err := SourceOf(doc, p).Look()
+		if err == nil {
+			continue
+		}
+		what, remedy := err.Error(), ""
+		var file *source.FileError
+		if errors.As(err, &file) {
+			what, remedy = file.Path+" "+file.What, file.Remedy
+		}
+		builds := p.Build != nil && errors.Is(err, fs.ErrNotExist)
+		if builds {
+			remedy = "run its build with --build, or correct sourceURL"
+		}
+		field := fmt.Sprintf("spec.kubernetes.provisioners[%d].sourceURL", i)
+		problems = append(problems, &SourceProblem{
+			Component: p.Name, Problem: doc.Problem(field, what, remedy), Builds: builds, err: err,
+		})
+	}
+	return problems
+}
+
+// SourcesError reports every component whose local binary cannot be read.
+type SourcesError struct{ Problems []*SourceProblem }
+
+func (e *SourcesError) Error() string {
+	if len(e.Problems) == 1 {
+		return e.Problems[0].Error()
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d components have no binary to push:", len(e.Problems))
+	for _, p := range e.Problems {
+		text.WriteString("\n  " + p.Error())
+	}
+	return text.String()
+}
+
+// Unwrap makes errors.Is and errors.As inspect every problem.
+func (e *SourcesError) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+// lookAtSources returns an error that lists all missing local binaries. It runs before the
+// first binary is obtained, since that may take a download.
+func (w *work) lookAtSources() error {
+	problems := LookAtSources(w.doc, w.options.Only)
+	if len(problems) == 0 {
+		return nil
+	}
+	for _, c := range w.components {
+		for _, p := range problems {
+			if p.Component == c.spec.Name {
+				c.err = errors.New(p.String())
+			}
+		}
+	}
+	return &SourcesError{problems}
+}

@@ -1,0 +1,223 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+// StatusOptions are the options of Status; one value serves many nodes.
+type StatusOptions struct {
+	// Sources hashes local sources, to determine whether the node has them. nil:
+	// Status makes one.
+	Sources *source.Set
+	// AgentHash is the hash of the agent that nodes run.
+	AgentHash string
+}
+
+// StatusReport is the output of `swdt status`.
+type StatusReport struct {
+	Nodes []NodeStatus `json:"nodes"`
+}
+
+// NodeStatus is the state of one node.
+type NodeStatus struct {
+	Name          string            `json:"name"`
+	Result        string            `json:"result"` // ok or failed
+	Error         string            `json:"error"`  // why nothing is known
+	OS            OS                `json:"os"`
+	Agent         Agent             `json:"agent"`
+	Architecture  string            `json:"architecture"`
+	UptimeSeconds float64           `json:"uptimeSeconds"`
+	PendingReboot []string          `json:"pendingReboot"`
+	Components    []ComponentStatus `json:"components"`
+	// PendingJournal reports whether a transaction is in flight or unfinished.
+	PendingJournal bool `json:"pendingJournal"`
+	// Transactions are the unfinished ones, and finished ones whose outcome has not
+	// been reported yet.
+	Transactions []Recovered `json:"transactions"`
+}
+
+func newNodeStatus(name, agent string) NodeStatus {
+	return NodeStatus{
+		Name: name, Agent: Agent{Hash: agent},
+		PendingReboot: []string{}, Components: []ComponentStatus{}, Transactions: []Recovered{},
+	}
+}
+
+// OS is the operating system of the node.
+type OS struct {
+	Product string `json:"product"`
+	Build   string `json:"build"`
+}
+
+// Agent is the swdt-agent that answered.
+type Agent struct {
+	Hash string `json:"hash"`
+}
+
+// Drift is how a component differs from the node file.
+type Drift string
+
+const (
+	DriftNone    Drift = "none"
+	DriftBinary  Drift = "binary"  // another binary than the source
+	DriftVersion Drift = "version" // another version than the one wanted
+	DriftRestart Drift = "restart" // the service's process is older than the file
+	DriftMissing Drift = "missing" // nothing at the destination
+	DriftUnknown Drift = "unknown" // the source is not available, or the service runs another program
+)
+
+// ComponentStatus is the state of one binary and its service.
+type ComponentStatus struct {
+	Name           string   `json:"name"`
+	Destination    string   `json:"destination"`
+	SHA256         string   `json:"sha256"`
+	Version        string   `json:"version"`
+	Service        *Service `json:"service"` // nil: it has none
+	UptimeSeconds  float64  `json:"uptimeSeconds"`
+	PreviousSHA256 string   `json:"previousSha256"` // of the binary that a rollback restores
+	Drift          Drift    `json:"drift"`
+	Message        string   `json:"message"`
+}
+
+// Status inspects the node and changes nothing. Besides the components of the node
+// file it reports on the node's containerd, kubelet and service kube-proxy if they have
+// no provisioner.
+func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
+	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
+	status := newNodeStatus(doc.Node.Metadata.Name, options.AgentHash)
+	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
+		if err := w.choose(nil); err != nil {
+			return status, err
+		}
+	}
+	w.addJoined()
+	reply, err := w.inspectWithJoined(ctx)
+	if err != nil {
+		return status, err
+	}
+	status.takeFacts(reply)
+	for _, c := range w.components {
+		status.Components = append(status.Components, w.componentStatus(ctx, c, reply.GetFacts().GetTime().AsTime()))
+	}
+	return status, nil
+}
+
+func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
+	facts := reply.GetFacts()
+	s.OS = OS{Product: facts.GetProduct(), Build: facts.GetBuild()}
+	s.Architecture = facts.GetArchitecture()
+	s.UptimeSeconds = facts.GetUptime().AsDuration().Seconds()
+	s.PendingReboot = append(s.PendingReboot, facts.GetPendingReboot()...)
+	for _, t := range reply.GetTransactions() {
+		s.Transactions = append(s.Transactions, recoveredFrom(t, t.GetOutcome()))
+		s.PendingJournal = s.PendingJournal || t.GetOutcome() == nil
+	}
+}
+
+// componentStatus compares a component with the node file. now is the time by the
+// node's clock, since the process's start is in that time too.
+func (w *work) componentStatus(ctx context.Context, c *component, now time.Time) ComponentStatus {
+	status := ComponentStatus{
+		Name: c.spec.Name, Destination: c.spec.Destination,
+		SHA256: c.state.GetSha256(), Version: c.state.GetVersion(),
+		Service: c.result.Service, PreviousSHA256: c.state.GetPreviousSha256(),
+		Message: c.state.GetError(),
+	}
+	if status.Service != nil && status.Service.Started != nil {
+		status.UptimeSeconds = max(now.Sub(*status.Service.Started), 0).Seconds()
+	}
+	switch {
+	case c.state.GetFolder():
+		status.Message = "the destination is a folder"
+		status.Drift = DriftUnknown
+	case status.Message != "":
+		status.Drift = DriftUnknown
+	default:
+		var err error
+		if status.Drift, err = w.drift(ctx, c); err != nil {
+			status.Message = err.Error()
+		} else {
+			status.Message = c.otherFile()
+		}
+		if status.Drift == DriftRestart {
+			status.Message = c.restartHint()
+		}
+	}
+	return status
+}
+
+func (c *component) restartHint() string {
+	if c.joined { // nothing in the node file for a push
+		return "its process is older than the file: " + remedy.Command("powershell", "--command", "Restart-Service -Force "+c.spec.Name) + " restarts it"
+	}
+	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
+}
+
+// drift compares the component with its source, if the source is a local file or the node
+// file has its hash. It downloads nothing.
+func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
+	switch {
+	case !c.state.GetExists() && c.runsOther():
+		return DriftUnknown, errors.New("its service runs another program")
+	case !c.state.GetExists():
+		return DriftMissing, nil
+	case c.joined && versionDrift(c) == DriftNone && c.state.GetOutdated():
+		return DriftRestart, nil
+	case c.joined:
+		return versionDrift(c), nil
+	}
+	wanted, err := c.spec.SHA256, error(nil)
+	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
+		binary, obtainErr := w.options.Sources.Obtain(ctx, request, ui.Discard{})
+		wanted, err = binary.SHA256, obtainErr
+	}
+	switch {
+	case err != nil:
+		return DriftUnknown, fmt.Errorf("compare with the source: %w", err)
+	case wanted != "" && wanted != c.state.GetSha256():
+		return DriftBinary, nil
+	case versionDrift(c) == DriftVersion:
+		return DriftVersion, nil
+	case c.state.GetOutdated():
+		return DriftRestart, nil
+	case wanted == "":
+		return DriftUnknown, nil
+	}
+	return DriftNone, nil
+}
+
+// versionDrift compares the versions only. There is no drift if the node file has no
+// version.
+func versionDrift(c *component) Drift {
+	if wanted, got := c.spec.Version, c.state.GetVersion(); wanted != "" && got != "" && !sameVersion(wanted, got) {
+		return DriftVersion
+	}
+	return DriftNone
+}
+
+// NewStatusReport joins the states of many nodes.
+func NewStatusReport(results []fleet.Result[NodeStatus]) StatusReport {
+	report := StatusReport{Nodes: make([]NodeStatus, len(results))}
+	for i, r := range results {
+		s := r.Value
+		if s.Name == "" {
+			s = newNodeStatus(r.Name(), "")
+		}
+		if s.Result = "ok"; r.Err != nil {
+			s.Result, s.Error = string(Failed), r.Err.Error()
+		}
+		report.Nodes[i] = s
+	}
+	return report
+}

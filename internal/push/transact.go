@@ -1,0 +1,53 @@
+package push
+
+import (
+	"context"
+	"fmt"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Settle follows the transaction that an earlier, interrupted command left until it has
+// ended, as a push does first. If there is such a transaction, Settle takes the node's
+// lock. With dryRun it only reports the transaction.
+func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
+	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)
+	reply, err := w.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.unlock(ctx)
+	_, err = w.settlePending(ctx, reply)
+	return err
+}
+
+// Transact has the node run a transaction whose files are staged, and follows it to
+// its end. The caller holds the node's lock, and still holds it afterwards.
+//
+// Errors are those of Push. began reports whether the node may have begun: then the
+// staged files belong to the transaction.
+func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Reporter) (outcome *agentv1.SwapOutcome, began bool, err error) {
+	w := newWork(n, config.Document{}, Options{Holder: plan.GetHolder()}, r)
+	w.locked = true
+	f := &following{work: w}
+	outcome, err = f.run(ctx, plan)
+	switch {
+	case cutShort(ctx, err) && f.begun:
+		return nil, true, &InterruptedError{Err: context.Cause(ctx)}
+	case err != nil:
+		return nil, f.begun, err
+	}
+	w.acknowledge(ctx, f.id)
+	if !w.locked { // the connection broke, which released the lock
+		if err := w.lockAgain(ctx); err != nil {
+			return outcome, true, fmt.Errorf("lock the node again: %w", err)
+		}
+	}
+	if outcome.GetResult() != agentv1.SwapResult_SWAP_RESULT_COMMITTED {
+		return outcome, true, &RolledBackError{Outcome: outcome}
+	}
+	return outcome, true, nil
+}

@@ -1,0 +1,198 @@
+package apiserver
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	groupMasters = "system:masters"
+	groupNodes   = "system:nodes"
+	// groupJoining is the group of joining nodes, to which kubeadm grants their rights.
+	groupJoining       = "system:bootstrappers:kubeadm:default-node-token"
+	groupBootstrappers = "system:bootstrappers"
+	groupAuthenticated = "system:authenticated"
+	nodeUser           = "system:node:"
+)
+
+// user is the sender of a request.
+type user struct {
+	name   string
+	groups []string
+}
+
+// authenticate returns the sender of a request, by its client certificate or bootstrap token.
+func (c *Cluster) authenticate(r *http.Request) (user, error) {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		subject := r.TLS.VerifiedChains[0][0].Subject
+		return user{subject.CommonName, append(slices.Clone(subject.Organization), groupAuthenticated)}, nil
+	}
+	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return user{"system:anonymous", []string{"system:unauthenticated"}}, nil
+	}
+	id, secret, _ := strings.Cut(bearer, ".")
+	token, ok := c.token(id)
+	if !ok || !token.authentication || subtle.ConstantTimeCompare([]byte(token.secret), []byte(secret)) != 1 {
+		return user{}, apierrors.NewUnauthorized("Unauthorized")
+	}
+	groups := append([]string{groupBootstrappers, groupAuthenticated}, token.groups...)
+	return user{"system:bootstrap:" + id, groups}, nil
+}
+
+// allowed reports whether the sender may send the request. It decides as the RBAC rules of
+// kubeadm's clusters and the node authorizer do.
+func (c *Cluster) allowed(r Request) bool {
+	in := func(group string) bool { return slices.Contains(r.groups, group) }
+	switch {
+	case in(groupMasters):
+		return true
+	case r.Resource == "":
+		return in(groupAuthenticated) || slices.Contains([]string{"/version", "/healthz", "/livez", "/readyz"}, r.Path)
+	case r.is("configmaps", "get") && r.Namespace == "kube-public" && r.Name == clusterInfoName:
+		return true
+	case in(groupAuthenticated) && strings.HasPrefix(r.Resource, "selfsubject"):
+		return true
+	case in(groupJoining) && joiningMay(r):
+		return true
+	case in(groupNodes):
+		return nodeMay(r)
+	}
+	return false
+}
+
+func (r Request) is(resource string, verbs ...string) bool {
+	return r.Resource == resource && slices.Contains(verbs, r.Verb)
+}
+
+func (r Request) readsKubeadmConfig() bool {
+	return r.is("configmaps", "get") && r.Namespace == "kube-system" && (r.Name == kubeletConfigName || r.Name == kubeadmConfigName)
+}
+
+func joiningMay(r Request) bool {
+	return r.is("certificatesigningrequests", "create", "get", "list", "watch") || r.is("nodes", "get") || r.readsKubeadmConfig()
+}
+
+// nodeMay reports whether a kubelet may send the request. Kubelets may change only their own
+// objects.
+func nodeMay(r Request) bool {
+	own := r.Name == strings.TrimPrefix(r.User, nodeUser)
+	switch {
+	case r.is("nodes", "create"), r.is("nodes", "get", "list", "watch"):
+		return true
+	case r.is("nodes", "update", "patch"):
+		return own
+	case r.Resource == "leases" && r.Namespace == "kube-node-lease":
+		return own || r.Verb == "create"
+	case r.is("csinodes", "create", "get", "update", "patch"), r.is("events", "create", "patch", "update"):
+		return true
+	case r.is("pods", "get", "list", "watch", "delete"), r.Resource == "pods" && r.Subresource == "status":
+		return true
+	case r.is("services", "list", "watch"), r.is("certificatesigningrequests", "create", "get", "list", "watch"):
+		return true
+	}
+	return r.readsKubeadmConfig()
+}
+
+func forbidden(r Request) error {
+	if r.Resource == "" {
+		//lint:ignore ST1005 as the real one says it
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
+	}
+	where := "at the cluster scope"
+	if r.Namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", r.Namespace)
+	}
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name,
+		//lint:ignore ST1005 as the real one says it
+		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", r.User, r.Verb, resource, r.Group, where))
+}
+
+// admit refuses, completes or accepts the object o that a request results in. before is the
+// stored object, or nil for a new object. admit must not call the store, since call.change
+// calls admit while the store is locked.
+func (c *Cluster) admit(r Request, before, o object) error {
+	if r.Group != "" || r.Resource != "nodes" {
+		return nil
+	}
+	if strings.HasPrefix(r.User, nodeUser) {
+		if err := restrictNode(r, before, o); err != nil {
+			return err
+		}
+	}
+	if before == nil {
+		taintNewNode(o)
+	}
+	return nil
+}
+
+// restrictNode does the work of the NodeRestriction admission plugin.
+func restrictNode(r Request, before, o object) error {
+	refused := func(format string, args ...any) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, r.Name, fmt.Errorf(format, args...))
+	}
+	if own := strings.TrimPrefix(r.User, nodeUser); r.Name != own {
+		return refused("node %q is not allowed to modify node %q", own, r.Name)
+	}
+	was, bad := texts(before, "metadata", "labels"), []string{}
+	for name, value := range texts(o, "metadata", "labels") {
+		if old, ok := was[name]; (!ok || old != value) && !kubeletLabel(name) {
+			bad = append(bad, name)
+		}
+	}
+	if slices.Sort(bad); len(bad) > 0 {
+		return refused("is not allowed to modify labels: %s", strings.Join(bad, ", "))
+	}
+	if before != nil && r.Subresource == "" && !equalJSON(field(before, "spec", "taints"), field(o, "spec", "taints")) {
+		return refused("node %q is not allowed to modify taints", r.Name)
+	}
+	return nil
+}
+
+// kubeletLabel reports whether a kubelet may set a label of its node.
+func kubeletLabel(name string) bool {
+	domain, _, qualified := strings.Cut(name, "/")
+	inDomain := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
+	switch {
+	case !qualified, inDomain("kubelet.kubernetes.io"), inDomain("node.kubernetes.io"):
+		return true
+	case slices.Contains([]string{
+		"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/instance-type",
+		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	}, name):
+		return true
+	}
+	return !inDomain("kubernetes.io") && !inDomain("k8s.io")
+}
+
+// review answers the requests of a sender about itself: it sets the status of o to the
+// sender's name and groups, or to whether the sender may send the request that o describes.
+func (c *Cluster) review(r Request, resource Resource, o object) object {
+	o["apiVersion"], o["kind"] = resource.apiVersion(), resource.Kind
+	if resource.Kind == "SelfSubjectReview" {
+		groups := []any{}
+		for _, group := range r.groups {
+			groups = append(groups, group)
+		}
+		o["status"] = object{"userInfo": object{"username": r.User, "groups": groups}}
+		return o
+	}
+	asked := func(name string) string { return text(o, "spec", "resourceAttributes", name) }
+	about := Request{
+		Verb: asked("verb"), Group: asked("group"), Resource: asked("resource"), Subresource: asked("subresource"),
+		Namespace: asked("namespace"), Name: asked("name"), User: r.User, groups: r.groups,
+	}
+	o["status"] = object{"allowed": c.allowed(about)}
+	return o
+}

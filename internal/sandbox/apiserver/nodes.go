@@ -1,0 +1,155 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	taintNotReady      = "node.kubernetes.io/not-ready"
+	taintUnreachable   = "node.kubernetes.io/unreachable"
+	taintUnschedulable = "node.kubernetes.io/unschedulable"
+	noSchedule         = "NoSchedule"
+	leaseResource      = "leases.coordination.k8s.io"
+)
+
+// taintNewNode adds the taint that admission adds to a node that registers.
+func taintNewNode(o object) {
+	setTaint(o, taintNotReady, true)
+}
+
+// setTaint adds or removes a taint.
+func setTaint(o object, name string, wanted bool) {
+	spec, ok := o["spec"].(object)
+	if !ok {
+		spec = object{}
+		o["spec"] = spec
+	}
+	taints, _ := spec["taints"].([]any)
+	i := slices.IndexFunc(taints, func(t any) bool {
+		fields, _ := t.(object)
+		return fields["key"] == name && fields["effect"] == noSchedule
+	})
+	switch {
+	case wanted && i < 0:
+		taints = append(slices.Clone(taints), object{"key": name, "effect": noSchedule})
+	case !wanted && i >= 0:
+		taints = slices.Delete(slices.Clone(taints), i, i+1)
+	}
+	if len(taints) == 0 {
+		delete(spec, "taints")
+		return
+	}
+	spec["taints"] = taints
+}
+
+// ready returns the status of a node's Ready condition; empty if the node has none.
+func ready(o object) string {
+	if condition := condition(o, "Ready"); condition != nil {
+		return text(condition, "status")
+	}
+	return ""
+}
+
+func condition(o object, kind string) object {
+	conditions, _ := field(o, "status", "conditions").([]any)
+	for _, one := range conditions {
+		if fields, ok := one.(object); ok && fields["type"] == kind {
+			return fields
+		}
+	}
+	return nil
+}
+
+// taintNode keeps a node's taints consistent with its conditions and spec.unschedulable.
+func (c *Cluster) taintNode(event change) {
+	if event.key.resource != "nodes" || event.kind == "DELETED" {
+		return
+	}
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, event.key, func(o object) (object, error) {
+		state := ready(o)
+		setTaint(o, taintNotReady, state == "False" || state == "")
+		setTaint(o, taintUnreachable, state == "Unknown")
+		setTaint(o, taintUnschedulable, field(o, "spec", "unschedulable") == true)
+		return o, nil
+	})
+}
+
+// watchNodes is the node lifecycle controller: it sets the Ready condition of a node that does not
+// renew its lease to Unknown.
+func (c *Cluster) watchNodes(ctx context.Context) {
+	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		nodes, _ := c.store.list("nodes", "")
+		for _, o := range nodes {
+			if state := ready(o); state != "Unknown" && state != "" && c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
+				c.lost(text(o, "metadata", "name"))
+			}
+		}
+	}
+}
+
+// lastSign returns the time at which a node last renewed its lease or its status, or was created.
+func (c *Cluster) lastSign(o object) time.Time {
+	parse := func(text string) time.Time {
+		when, _ := time.Parse(time.RFC3339, text)
+		return when
+	}
+	last := parse(text(condition(o, "Ready"), "lastHeartbeatTime"))
+	lease, _ := c.store.get(key{leaseResource, "kube-node-lease", text(o, "metadata", "name")})
+	if renewed := parse(text(lease, "spec", "renewTime")); renewed.After(last) {
+		last = renewed
+	}
+	created := parse(text(o, "metadata", "creationTimestamp"))
+	return slices.MaxFunc([]time.Time{last, created}, func(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) })
+}
+
+func (c *Cluster) lost(name string) {
+	c.options.Log.Info("a node has not renewed its lease", "node", name)
+	now := timestamp(c.now())
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name}, func(o object) (object, error) {
+		if fields := condition(o, "Ready"); fields != nil {
+			fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
+			fields["message"] = "Kubelet stopped posting node status."
+		}
+		return o, nil
+	})
+}
+
+const podNetworkName = "pod-network-windows"
+
+// bindNetwork does the work of the pod network's DaemonSet: it creates a pod for a Windows node.
+// The simulated kubelet runs the pod, and so the node has a network.
+func (c *Cluster) bindNetwork(event change) {
+	if event.key.resource != "nodes" || event.before != nil || text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {
+		return
+	}
+	set, ok := c.store.get(key{"daemonsets.apps", "kube-system", podNetworkName})
+	if !ok {
+		return
+	}
+	node := event.key.name
+	err := c.plant(object{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{
+			"name": podNetworkName + "-" + node, "namespace": "kube-system",
+			"labels": object{"simulated.swdt.dev/installs": "10-simulated.conflist"},
+			"ownerReferences": []any{
+				object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": podNetworkName, "uid": text(set, "metadata", "uid"), "controller": true},
+				object{"apiVersion": "v1", "kind": "Node", "name": node, "uid": text(event.object, "metadata", "uid")},
+			},
+		},
+		"spec": object{"nodeName": node, "hostNetwork": true}, "status": object{"phase": "Pending"},
+	})
+	if err != nil {
+		c.options.Log.Error("give a node its pod network", "node", node, "err", err)
+	}
+}

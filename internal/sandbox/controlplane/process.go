@@ -1,0 +1,56 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// process is a child process.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	log   string
+	ended context.Context // done when the process has ended
+}
+
+// startProcess starts a program and writes its output to a file. The process is killed when running
+// ends.
+func startProcess(running context.Context, name, path string, args []string, log string) (*process, error) {
+	output, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer output.Close()
+	cmd := exec.CommandContext(running, path, args...)
+	cmd.Stdout, cmd.Stderr = output, output
+	endWithParent(cmd)
+	ended, end := context.WithCancel(context.Background())
+	p := &process{name: name, cmd: cmd, log: log, ended: ended}
+	started := make(chan error)
+	go func() {
+		// The kernel kills the process when the thread that started it ends (see
+		// endWithParent), so that thread must live as long as the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer end()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its state is in cmd.ProcessState
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// death returns an error with the exit state and the last lines of a process that ended by itself.
+func (p *process) death() error {
+	return fmt.Errorf("%s ended (%s); its last words, from %s:\n%s", p.name, p.cmd.ProcessState, p.log, lastLines(p.log))
+}

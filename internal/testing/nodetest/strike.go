@@ -1,0 +1,175 @@
+package nodetest
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// Strikes interrupt a run on a node at each of the changes that it makes to the machine. Points
+// records the changes of an undisturbed run, Each runs a test per change, Node.Strike interrupts
+// the run at one of them, and Node.ComeBack connects again afterwards.
+type Strikes struct {
+	// Asker returns the name of the process that requests an operation, the same in
+	// every run; "" for a process that must not be interrupted.
+	Asker func(simulated.Operation) string
+	// Dying are the processes that die with the killed one.
+	Dying []string
+}
+
+// Session reports whether a session of the agent requests the operation.
+func Session(op simulated.Operation) bool { return strings.HasPrefix(op.Process, "session ") }
+
+// Point identifies one change that a run makes to the machine; it is the same in every run.
+type Point struct {
+	asker      string
+	kind       simulated.Kind
+	target     string // without its random parts
+	occurrence int
+}
+
+func (p Point) String() string {
+	return fmt.Sprintf("%s %s %s #%d", p.asker, p.kind, strings.ReplaceAll(p.target, `\`, "/"), p.occurrence)
+}
+
+// Strike is one interruption at one point.
+type Strike struct {
+	Point
+	blow
+	strikes Strikes
+}
+
+type blow struct {
+	name  string
+	phase simulated.Phase
+	cut   bool // the connection breaks, as it does when the agent dies
+	deals func(op simulated.Operation) simulated.Verdict
+}
+
+func (s Strikes) blows() []blow {
+	killed := func(op simulated.Operation) simulated.Verdict {
+		return simulated.Verdict{KillCaller: true, Kill: append([]string{op.Process}, s.Dying...)}
+	}
+	power := func(simulated.Operation) simulated.Verdict { return simulated.PowerCut() }
+	fails := func(simulated.Operation) simulated.Verdict { return simulated.Fail(fault.ErrPermission) }
+	return []blow{
+		{"killed before", simulated.Before, true, killed},
+		{"killed after", simulated.After, true, killed},
+		{"the power is cut after", simulated.After, true, power},
+		{"it fails", simulated.Before, false, fails},
+	}
+}
+
+// Points returns the changes of an undisturbed run, in order.
+func (s Strikes) Points(n *Node, run func()) []Point {
+	var all []Point
+	var mu sync.Mutex
+	count := s.counter()
+	n.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if p, ours := count.point(op); ours && op.Phase == simulated.Before {
+			mu.Lock()
+			all = append(all, p)
+			mu.Unlock()
+		}
+		return simulated.Continue()
+	})
+	run()
+	n.Machine.OnOperation(nil)
+	return all
+}
+
+// EveryPoint is the environment variable that makes Each strike at every point, which takes a
+// quarter of an hour.
+const EveryPoint = "SWDT_EVERY_POINT"
+
+// Each runs a test for every point and every kind of strike if EveryPoint is set. Otherwise it
+// chooses every oneIn-th combination, and fewer in a short run. oneIn should be a prime, so that
+// the strikes of each kind are spread over the whole run.
+func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
+	t.Helper()
+	switch {
+	case os.Getenv(EveryPoint) != "":
+		oneIn = 1
+	case testing.Short():
+		oneIn = 41
+	}
+	all := s.blows()
+	for i, p := range points {
+		for j, b := range all {
+			if (i*len(all)+j)%oneIn != 0 {
+				continue
+			}
+			t.Run(p.String()+"/"+b.name, func(t *testing.T) {
+				t.Parallel()
+				test(t, Strike{Point: p, blow: b, strikes: s})
+			})
+		}
+	}
+}
+
+// Strike strikes once, when the machine reaches the point. The result reports whether it has
+// struck.
+func (n *Node) Strike(s Strike) *atomic.Bool {
+	var struck atomic.Bool
+	count := s.strikes.counter()
+	n.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		at, ours := count.point(op)
+		if !ours || at != s.Point || op.Phase != s.phase || !struck.CompareAndSwap(false, true) {
+			return simulated.Continue()
+		}
+		if s.cut {
+			n.Cut()
+		}
+		return s.deals(op)
+	})
+	return &struck
+}
+
+// ComeBack ends all strikes and connects again, as the next swdt does.
+func (n *Node) ComeBack() {
+	n.t.Helper()
+	n.Machine.OnOperation(nil)
+	if err := n.Reconnect(n.t.Context()); err != nil {
+		n.t.Fatal(err)
+	}
+	n.Settle()
+}
+
+// counter assigns points to the operations of one run.
+type counter struct {
+	asker  func(simulated.Operation) string
+	random *regexp.Regexp
+
+	mu   sync.Mutex
+	seen map[Point]int
+}
+
+// counter returns a new counter. The random parts of a target are a transaction's name, a time and
+// a hash.
+func (s Strikes) counter() *counter {
+	random := regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}|\d{4}(-\d{2}){5}|swdt-[0-9a-f]{12}`)
+	return &counter{asker: s.Asker, random: random, seen: map[Point]int{}}
+}
+
+// point returns the point of the operation; false if Asker names no process for it or it changes
+// nothing.
+func (c *counter) point(op simulated.Operation) (Point, bool) {
+	p := Point{asker: c.asker(op), kind: op.Kind, target: c.random.ReplaceAllString(op.Target, "ID")}
+	if p.asker == "" {
+		return p, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if op.Phase == simulated.Before {
+		c.seen[p]++
+	}
+	p.occurrence = c.seen[p]
+	return p, op.Seq > 0
+}

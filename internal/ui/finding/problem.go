@@ -1,0 +1,21 @@
+package finding
+
+// Where names the side that has a problem: the node or the cluster.
+type Where string
+
+const (
+	OnNode    Where = "node"
+	OnCluster Where = "cluster"
+)
+
+// Problem is a finding of a check before a join.
+type Problem struct {
+	Check    string   `json:"check"`
+	Where    Where    `json:"where"`
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Remedy   string   `json:"remedy"`
+	Evidence string   `json:"evidence"` // the observed facts
+	// Ignored reports whether the node file has made the error a warning.
+	Ignored bool `json:"ignored"`
+}

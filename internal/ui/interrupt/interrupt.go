@@ -1,0 +1,118 @@
+// Package interrupt ends a command at Ctrl-C: its context first, and the process soon
+// after.
+package interrupt
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Error is the cause of a context that a signal ended.
+type Error struct{ Signal string }
+
+func (e *Error) Error() string { return "interrupted (" + e.Signal + ")" }
+
+// endWithin is the time that a command has to end after Ctrl-C. After it, or at a second
+// Ctrl-C, the process ends immediately. The node needs no more, since its guardian finishes
+// a transaction in flight.
+const endWithin = 900 * time.Millisecond
+
+// Context returns a context that ends with an *Error at the first Ctrl-C or termination
+// signal. If the process does not end by itself within endWithin, exit is called. stop
+// releases the signals.
+func Context(parent context.Context, exit func()) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	first := &firstSignal{}
+	go obeySignals(first.taken(signals, done), done, cancel, time.After, exit)
+	ctx = context.WithValue(ctx, firstSignalKey{}, first)
+	var once sync.Once
+	return ctx, func() {
+		once.Do(func() {
+			signal.Stop(signals)
+			close(done)
+			cancel(nil)
+		})
+	}
+}
+
+func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc,
+	after func(time.Duration) <-chan time.Time, exit func(),
+) {
+	select {
+	case s := <-signals:
+		cancel(&Error{Signal: s.String()})
+	case <-done:
+		return
+	}
+	select {
+	case <-signals:
+	case <-after(endWithin):
+	case <-done:
+		return
+	}
+	exit()
+}
+
+// firstSignal lets a command that called Gracefully take the first Ctrl-C: the command then
+// ends by itself, with a result. Context handles the second signal as if it were the first.
+type firstSignal struct {
+	mu   sync.Mutex
+	take chan struct{} // nil: no command takes it
+}
+
+type firstSignalKey struct{}
+
+// Gracefully returns a channel that the first Ctrl-C closes, instead of ending ctx. If ctx
+// does not derive from Context, the channel is nil, and so it never closes.
+func Gracefully(ctx context.Context) <-chan struct{} {
+	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
+	if !ok {
+		return nil
+	}
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	first.take = make(chan struct{})
+	return first.take
+}
+
+// taken returns a channel that receives the signals that no command takes, until done is
+// closed.
+func (f *firstSignal) taken(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
+	rest := make(chan os.Signal, cap(signals))
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if f.takes() {
+					continue
+				}
+				select {
+				case rest <- s:
+				case <-done:
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return rest
+}
+
+func (f *firstSignal) takes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.take == nil {
+		return false
+	}
+	close(f.take)
+	f.take = nil
+	return true
+}

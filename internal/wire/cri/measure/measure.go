@@ -1,0 +1,96 @@
+// Package measure measures how long a call of a container runtime takes and how
+// fast bytes pass over a connection. Node and your machine use the same code,
+// so that both results can be compared.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/swdt-dev/swdt/internal/wire/cri"
+)
+
+// MethodStats is the call whose reply grows with the node's containers.
+const MethodStats = "/runtime.v1.RuntimeService/ListContainerStats"
+
+// Median returns the median duration of that many consecutive calls with an
+// empty request. The reply's bytes are received and not decoded.
+func Median(ctx context.Context, conn grpc.ClientConnInterface, method string, calls int) (time.Duration, error) {
+	var took []time.Duration
+	for range calls {
+		var reply []byte
+		begun := time.Now()
+		if err := conn.Invoke(ctx, method, []byte{}, &reply, grpc.ForceCodec(cri.RawCodec{})); err != nil {
+			return 0, fmt.Errorf("%s: %w", method, err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	if len(took) == 0 {
+		return 0, nil
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// Direction in which bytes pass.
+type Direction byte
+
+const (
+	FromServer Direction = 'd'
+	ToServer   Direction = 'u'
+)
+
+// Block is how many bytes the server confirms at a time when it receives them.
+const Block = 4 << 20
+
+// ServeBulk is the server of Bulk; it runs until the connection ends.
+func ServeBulk(conn net.Conn) {
+	direction := make([]byte, 1)
+	if _, err := conn.Read(direction); err != nil {
+		return
+	}
+	chunk := make([]byte, 256<<10)
+	for {
+		var err error
+		if Direction(direction[0]) == FromServer {
+			_, err = conn.Write(chunk)
+		} else if _, err = io.CopyN(io.Discard, conn, Block); err == nil {
+			_, err = conn.Write(direction)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Bulk passes blocks in one direction and returns the rate in bytes a second.
+// The first block, during which windows open and buffers are allocated, does
+// not count.
+func Bulk(conn net.Conn, direction Direction, blocks int) (float64, error) {
+	if _, err := conn.Write([]byte{byte(direction)}); err != nil {
+		return 0, err
+	}
+	block, confirmed := make([]byte, Block), make([]byte, 1)
+	var begun time.Time
+	for i := range blocks + 1 {
+		if i == 1 {
+			begun = time.Now()
+		}
+		var err error
+		if direction == FromServer {
+			_, err = io.ReadFull(conn, block)
+		} else if _, err = conn.Write(block); err == nil {
+			_, err = io.ReadFull(conn, confirmed)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("pass bytes: %w", err)
+		}
+	}
+	return float64(blocks) * Block / time.Since(begun).Seconds(), nil
+}

@@ -1,0 +1,64 @@
+package delta
+
+import "math"
+
+// granule is how many addresses share an entry of the block map; functions
+// begin at multiples of it.
+const granule = 32
+
+// blockMap maps each granule of the old image to its place in the new one.
+type blockMap struct {
+	from, to image
+	moved    []int32 // new address less old
+}
+
+const unknown = math.MinInt32
+
+func newBlockMap(from, to image) *blockMap {
+	m := &blockMap{from: from, to: to, moved: make([]int32, from.span/granule+1)}
+	for i := range m.moved {
+		m.moved[i] = unknown
+	}
+	return m
+}
+
+// add records where a block's bytes moved, piece by piece of both images'
+// sections.
+func (m *blockMap) add(b span) {
+	for b.n > 0 {
+		from, n := m.from.at(b.old)
+		to, k := m.to.at(b.new)
+		n = min(n, k, b.n)
+		if from != nil && to != nil {
+			m.set(b.old-from.offset+from.address, b.new-to.offset+to.address, n)
+		}
+		b.old, b.new, b.n = b.old+n, b.new+n, b.n-n
+	}
+}
+
+// set records that n bytes moved. A granule moves as its first byte does; if that byte is in no
+// block, as the first of the granule's bytes that is in one.
+func (m *blockMap) set(from, to, n int64) {
+	moved := int32(to - from)
+	first, last := from/granule, (from+n-1)/granule
+	if from%granule != 0 {
+		if m.moved[first] == unknown {
+			m.moved[first] = moved
+		}
+		first++
+	}
+	for g := first; g <= last; g++ {
+		m.moved[g] = moved
+	}
+}
+
+// complete lets each granule that is in no block move as the granule before it.
+func (m *blockMap) complete() {
+	moved := int32(0)
+	for g, v := range m.moved {
+		if v == unknown {
+			m.moved[g] = moved
+		}
+		moved = m.moved[g]
+	}
+}

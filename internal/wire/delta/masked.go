@@ -1,0 +1,53 @@
+package delta
+
+// masked is a file in which some bytes count as zero for matching: the operands of its
+// instructions, which change whenever anything moves.
+type masked struct {
+	data []byte
+	mask bitmap
+}
+
+// word returns the eight bytes at a position, with the masked bytes as zero.
+func (m masked) word(at int) uint64 {
+	w := load64(m.data, at)
+	if m.mask != nil {
+		if b := m.mask.eight(at); b != 0 {
+			w &^= spread(b)
+		}
+	}
+	return w
+}
+
+// maskPiece is how much of a section is scanned at once; it is a multiple of
+// eight, so that no two workers share a byte of the mask.
+const maskPiece = 1 << 20
+
+// operandMask sets the bits of all bytes that are operands of code.
+func operandMask(file []byte, m image, each func(n int, work func(i int))) bitmap {
+	mask := newBitmap(len(file))
+	s := newScanner(m)
+	each(len(file)/maskPiece+1, func(i int) {
+		from := i * maskPiece
+		for end := min(from+maskPiece, len(file)); from < end; {
+			section, n := m.at(int64(from))
+			n = min(n, int64(end-from))
+			if section != nil && section.code {
+				s.mask(mask, file, from, int(n), int64(from)-section.offset+section.address)
+			}
+			from += int(n)
+		}
+	})
+	return mask
+}
+
+func (s *scanner) mask(mask bitmap, file []byte, from, n int, address int64) {
+	code := file[from : from+n]
+	for next := 0; ; {
+		at, _, ok := s.next(code, next, address)
+		if !ok {
+			return
+		}
+		mask.setFour(from + at)
+		next = at + operandSize
+	}
+}

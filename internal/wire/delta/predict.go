@@ -1,0 +1,150 @@
+package delta
+
+import "encoding/binary"
+
+const (
+	// laps is how many times the predictor forgets what it learned on the way
+	// through the new file, so that the laps can be processed in parallel.
+	laps = 8
+
+	learnedBits = 15
+)
+
+// predictor predicts the new values of words of data and operands of code that
+// depend on addresses, for each part of a block. Making and applying a patch
+// walk in the same way: the predictions depend only on the old file, the
+// blocks, the images and the corrections so far.
+type predictor struct {
+	old, new image
+	words    words
+	operands *operands // nil in Fast
+}
+
+// corrector turns a prediction into the right value; at is its place in the
+// part.
+type corrector func(at int, predicted uint32) (uint32, error)
+
+// newPredictor predicts operands if moved is not nil.
+func newPredictor(old, new image, moved *blockMap) *predictor {
+	p := &predictor{old: old, new: new, words: newWords()}
+	if moved != nil {
+		p.operands = newOperands(moved)
+	}
+	return p
+}
+
+// forget clears what the predictor learned, at the beginning of a lap.
+func (p *predictor) forget() {
+	clear(p.words)
+	if p.operands != nil {
+		clear(p.operands.learned)
+	}
+}
+
+// lap returns the lap that contains a block.
+func lap(b span, newSize int64) int64 { return b.new * laps / max(newSize, 1) }
+
+// part replaces the predictable values of a part of a block by their corrected
+// predictions.
+func (p *predictor) part(part []byte, old, new int64, word, operand corrector) error {
+	for done := int64(0); done < int64(len(part)); {
+		from, n := p.old.at(old + done)
+		to, k := p.new.at(new + done)
+		n = min(n, k, int64(len(part))-done)
+		piece := part[done : done+n]
+		switch {
+		case from == nil || to == nil || from.code != to.code:
+		case !from.code:
+			if err := p.words.correct(piece, old+done, int(done), word); err != nil {
+				return err
+			}
+		case p.operands != nil:
+			a, b := old+done-from.offset+from.address, new+done-to.offset+to.address
+			if err := p.operands.correct(piece, a, b, int(done), operand); err != nil {
+				return err
+			}
+		}
+		done += n
+	}
+	return nil
+}
+
+// words predicts aligned words of four bytes in data: addresses and their lower
+// halves, offsets into tables. Things that lie together move together, so a
+// word grows by as much as the previous word of nearly the same value; a word
+// that is not an address learns not to change.
+type words []grown
+
+type grown struct {
+	near uint32 // the value without its lowest bits, counted from 1
+	by   uint32
+}
+
+const (
+	wordBits = 16
+	nearBits = 10 // lowest bits of the value that are ignored
+)
+
+func newWords() words { return make(words, 1<<wordBits) }
+
+func (w words) correct(data []byte, old int64, base int, word corrector) error {
+	w = w[:1<<wordBits]
+	for at := int(-old & 3); at+4 <= len(data); at += 4 {
+		value := binary.LittleEndian.Uint32(data[at:])
+		near := value>>nearBits + 1
+		slot := &w[near*0x9e3779b1>>(32-wordBits)]
+		predicted := value
+		if slot.near == near {
+			predicted += slot.by
+		}
+		actual, err := word(base+at, predicted)
+		if err != nil {
+			return err
+		}
+		*slot = grown{near: near, by: actual - value}
+		binary.LittleEndian.PutUint32(data[at:], actual)
+	}
+	return nil
+}
+
+// operands predicts the new addresses in code from the block map. If an earlier prediction for the
+// same target was wrong, it predicts the place that the correction showed.
+type operands struct {
+	moved   *blockMap
+	scanner *scanner
+	learned []learned
+}
+
+type learned struct {
+	target int32 // counted from 1
+	moved  int32
+}
+
+func newOperands(moved *blockMap) *operands {
+	return &operands{moved: moved, scanner: newScanner(moved.from), learned: make([]learned, 1<<learnedBits)}
+}
+
+func (p *operands) correct(code []byte, old, new int64, base int, operand corrector) error {
+	for next := 0; ; {
+		at, target, ok := p.scanner.next(code, next, old)
+		if !ok {
+			return nil
+		}
+		slot := &p.learned[uint32(target)*0x9e3779b1>>(32-learnedBits)]
+		moved := p.moved.moved[target/granule]
+		if slot.target == int32(target)+1 {
+			moved = slot.moved
+		}
+		end := new + int64(at) + operandSize
+		predicted := uint32(target + int64(moved) - end)
+		actual, err := operand(base+at, predicted)
+		if err != nil {
+			return err
+		}
+		if actual != predicted {
+			*slot = learned{target: int32(target) + 1, moved: int32(end + int64(int32(actual)) - target)}
+		}
+		binary.LittleEndian.PutUint32(code[at:], actual)
+		next = at + operandSize
+	}
+}

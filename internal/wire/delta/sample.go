@@ -1,0 +1,73 @@
+package delta
+
+import (
+	"context"
+	"math/bits"
+)
+
+const (
+	// sampleStep is the distance between the positions of the old file that are sampled. Wherever
+	// the files agree, a window of that many positions of the new file contains one of them.
+	sampleStep = 4096
+	// samples is how many windows of the new file are tried, and sampleHits how many must agree. If
+	// the files share an eighth, the least for which a patch is worthwhile, 64 windows agree. Of
+	// relinked programs three windows in four agree, of programs in different languages one in
+	// forty.
+	samples    = 512
+	sampleHits = 24
+	// Of the first fewSamples windows, 16 are expected to agree if the files share an eighth. If
+	// fewer than fewHits agree, the other windows are not tried: of a million pairs of files that
+	// share an eighth, seven have so few.
+	fewSamples = samples / 4
+	fewHits    = 3
+	// smallestSample is the size below which files are not sampled.
+	smallestSample = 4 << 20
+)
+
+// resemble reports, at little cost, from a sample of windows, whether two files may have enough in
+// common to be worth matching.
+func resemble(ctx context.Context, old, new []byte) bool {
+	if len(new) < smallestSample || len(old) < smallestSample {
+		return true
+	}
+	size := bits.Len(uint(len(old)/sampleStep)) + 1
+	table, shift := make([]known, 1<<size), 64-size
+	for at := 0; at+anchor <= len(old); at += sampleStep {
+		if a, b := load64(old, at), load64(old, at+8); a != b {
+			h := hash16(a, b)
+			table[h>>shift] = known{step: uint32(at/sampleStep) + 1, tag: uint32(h)}
+		}
+	}
+	hits := 0
+	for i := range samples {
+		if ctx.Err() != nil || i == fewSamples && hits < fewHits {
+			return false
+		}
+		// The windows are spread evenly, without the regular distances that a file's structure may have.
+		from, _ := bits.Mul64(uint64(i)*0x9e3779b97f4a7c15, uint64(len(new)-sampleStep-anchor))
+		if hits += sample(old, new[from:][:sampleStep+anchor], table, shift); hits >= sampleHits {
+			return true
+		}
+	}
+	return false
+}
+
+// known is a position of the old file, in steps counted from 1, with bits of its hash: reading the file itself costs
+// more than everything else.
+type known struct{ step, tag uint32 }
+
+// sample returns 1 if the window contains the bytes at any position in the table, and otherwise 0.
+func sample(old, window []byte, table []known, shift int) int {
+	for k := range sampleStep {
+		a, b := load64(window, k), load64(window, k+8)
+		h := hash16(a, b)
+		entry := table[h>>shift]
+		if entry.step == 0 || entry.tag != uint32(h) {
+			continue
+		}
+		if at := int(entry.step-1) * sampleStep; load64(old, at) == a && load64(old, at+8) == b {
+			return 1
+		}
+	}
+	return 0
+}

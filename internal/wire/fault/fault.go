@@ -1,0 +1,39 @@
+// Package fault holds the errors of a node's Windows on which both sides of the connection base decisions. The
+// platform returns them, rpcerror carries them over gRPC, and the commands on your machine test for them with
+// errors.Is.
+package fault
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// These errors are returned wrapped with the operation that failed. Callers decide with errors.Is; the text is for
+// users.
+var (
+	ErrNotExist   = fs.ErrNotExist   // no such file, key, value or process
+	ErrExist      = fs.ErrExist      // it exists already
+	ErrPermission = fs.ErrPermission // access denied; also: deleting or replacing a running executable
+
+	ErrInUse           = errors.New("in use by another process")      // sharing violation
+	ErrDiskFull        = errors.New("not enough space on the disk")   //
+	ErrIsDirectory     = errors.New("is a folder")                    // a file was expected
+	ErrReadOnly        = errors.New("the disk is write-protected")    //
+	ErrNoService       = errors.New("no such service")                //
+	ErrServiceExists   = errors.New("the service exists already")     //
+	ErrServiceRunning  = errors.New("the service is running already") // Start
+	ErrServiceStopped  = errors.New("the service is not running")     // Stop
+	ErrServiceDisabled = errors.New("the service is disabled")        // Start
+	ErrServiceDeleting = errors.New("the service is marked for deletion")
+	ErrDependents      = errors.New("running services depend on it") // Stop
+	ErrStartFailed     = errors.New("the service did not start")     // Start: the process failed or did not answer the SCM
+	ErrNotSupported    = errors.New("not supported on this machine")
+)
+
+// LockedError is returned by platform.Files.Lock when another process holds the lock.
+type LockedError struct {
+	Path   string
+	Holder []byte // the holder's description of itself; may be empty
+}
+
+func (e *LockedError) Error() string { return e.Path + " is locked by another process" }

@@ -1,0 +1,79 @@
+package handshake
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// InstallArgument makes the agent install itself on the node and report the result in one line, which PrintInstalled
+// writes and FindInstalled finds.
+const InstallArgument = "install"
+
+// installedMark begins that line, which the output of a login shell may surround.
+const installedMark = "swdt-agent install: "
+
+// Installed is the report of an agent that was started with InstallArgument.
+type Installed struct {
+	Path string `json:"path,omitempty"` // where it is now
+	// Kept means that this very agent was installed already, in a safe place: nothing was changed.
+	Kept bool `json:"kept,omitempty"`
+	// MovedAside is the new path of a folder of swdt's that another account could change.
+	MovedAside string `json:"movedAside,omitempty"`
+
+	Failure FailureKind `json:"failure,omitempty"` // empty: it is installed
+	Message string      `json:"message,omitempty"` // of a failure
+}
+
+// FailureKind is why an agent could not install itself.
+type FailureKind string
+
+const (
+	NotAllowed FailureKind = "notAllowed" // the user is not an administrator
+	DiskFull   FailureKind = "diskFull"
+	Foreign    FailureKind = "foreign" // the file or folder with swdt's name could be another account's
+	Failed     FailureKind = "failed"  // any other failure
+)
+
+// PrintInstalled writes the line.
+func PrintInstalled(w io.Writer, i Installed) error {
+	text, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\r\n", installedMark, text)
+	return err
+}
+
+// FindInstalled finds the line in a node's output; ok is false if there is none.
+func FindInstalled(output string) (i Installed, ok bool) {
+	for line := range strings.Lines(output) {
+		for text, marked := afterMark(line); marked; text, marked = afterMark(text) {
+			if i, ok = parseInstalled(text); ok {
+				return i, true
+			}
+		}
+	}
+	return Installed{}, false
+}
+
+func afterMark(text string) (rest string, ok bool) {
+	_, rest, ok = strings.Cut(text, installedMark)
+	return rest, ok
+}
+
+// parseInstalled reads one line's JSON; ok is false if no agent has written it. It decodes each line into a new
+// value, since json.Unmarshal keeps the fields that it read before an error.
+func parseInstalled(text string) (i Installed, ok bool) {
+	if json.Unmarshal([]byte(text), &i) != nil {
+		return Installed{}, false
+	}
+	switch i.Failure {
+	case "":
+		return i, i.Path != ""
+	case NotAllowed, DiskFull, Foreign, Failed:
+		return i, true
+	}
+	return Installed{}, false
+}

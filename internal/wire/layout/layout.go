@@ -1,0 +1,73 @@
+// Package layout names the files that swdt keeps on a node.
+package layout
+
+import "strings"
+
+const (
+	// Root is the folder that holds all of swdt's files; only Administrators and SYSTEM may write
+	// there.
+	Root = `C:\ProgramData\swdt`
+
+	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for Kubernetes. Root has
+	// its own: see package custody.
+	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
+	// Agents has one folder for each agent, named by its hash.
+	Agents = Root + `\agent`
+	// AgentName is the executable in each agent's folder.
+	AgentName = "swdt-agent.exe"
+	// LockFile is locked by the one swdt that may change the node.
+	LockFile = Root + `\lock`
+	// Journals has the journal of the transaction in flight, and of those whose outcome no swdt has collected yet.
+	Journals = Root + `\journal`
+	// HashCache remembers the SHA-256 of files by size, time and file id.
+	HashCache = Root + `\hashes.json`
+	// JoinRecord lists what `swdt join` put on the machine, for `swdt reset` and for the next run to continue from.
+	JoinRecord = Root + `\join.json`
+	// JoinConfiguration contains a bootstrap token while kubeadm runs.
+	JoinConfiguration = Root + `\join.yaml`
+	// Trace has what `swdt trace` changed, and the state before.
+	Trace = Root + `\trace`
+	// TraceRecord is the list of these changes.
+	TraceRecord = Trace + `\record.json`
+	// GuardianService is the one-shot service that owns a transaction.
+	GuardianService = "swdt-guardian"
+	// Scratch has the output of Windows programs that `swdt diag` fetches.
+	Scratch = Root + `\diag`
+	// Captures has the packets of the latest capture, its lock and its journal.
+	Captures       = Root + `\capture`
+	CaptureLock    = Captures + `\lock`
+	CaptureJournal = Captures + `\journal.json`
+	// CaptureService is the one-shot service that owns a capture.
+	CaptureService = "swdt-capture"
+)
+
+// BinarySDDL is the owner and access list of a binary that a service runs, if it replaces no file from which it could
+// take them: every account may run it, and only administrators may change it.
+const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
+
+// Agent returns the path of the agent with this hash (64 hex digits, SHA-256).
+func Agent(hash string) string { return Agents + `\` + hash + `\` + AgentName }
+
+// Staged returns the path at which a new binary waits beside its destination.
+func Staged(destination, hash string) string { return destination + ".swdt-" + hash[:12] }
+
+// Previous returns the path at which the replaced binary is kept for a rollback.
+func Previous(destination string) string { return destination + ".swdt-old" }
+
+// Before returns the path at which the original configuration file is kept while swdt's takes its place.
+func Before(path string) string { return path + ".swdt-before" }
+
+// Undo returns the path of the old binary during a transaction.
+func Undo(destination string) string { return destination + ".swdt-undo" }
+
+// Aside returns the path to which a binary is moved that obstructs a transaction and still runs, so that Windows
+// neither deletes nor replaces it. name is unique: the transaction's ID, and the role of the binary in it.
+func Aside(destination, name string) string { return destination + ".swdt-stale-" + name }
+
+// IsLeftover reports whether path is a leftover beside destination: a staged or partially sent
+// binary, which only an interrupted push leaves, or a binary that was moved aside because it still
+// ran.
+func IsLeftover(destination, path string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
+	return ok && rest != "old" && rest != "undo" && rest != "before"
+}

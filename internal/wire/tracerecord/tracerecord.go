@@ -1,0 +1,171 @@
+// Package tracerecord is the record that `swdt trace` keeps on a node: which services log more than before, what was
+// changed for that, and the state before. It is written before each change, so that a later swdt can identify the
+// changes, and so that commands that compare a node with a wanted state (push, join) see the node without the trace.
+package tracerecord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// Record has an entry for each service that is changed, or was about to be.
+type Record struct {
+	Services map[string]Service `json:"services"`
+}
+
+// Service records the changes to one service.
+type Service struct {
+	// On is set once the change is complete; until then the node may have either state.
+	On    bool      `json:"on"`
+	Wish  Wish      `json:"wish"`
+	Since time.Time `json:"since"` // by the node's clock
+	By    string    `json:"by"`
+
+	CommandLine Change `json:"commandLine"`
+	// Config is the service's configuration file; nil: it is unchanged.
+	Config *File `json:"config,omitempty"`
+	// Earlier is the trace that this one is about to replace: until On is set, the node may still have it. Before is
+	// the same in both.
+	Earlier *Service `json:"earlier,omitempty"`
+}
+
+// Wish is the wanted log output of a service.
+type Wish struct {
+	// Level is containerd's log level, or kubelet's number.
+	Level string `json:"level"`
+	// OTLP is the URL to which containerd sends its spans; empty: it sends none.
+	OTLP string `json:"otlp,omitempty"`
+}
+
+// Change is a text and its replacement.
+type Change struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// File is a file that was replaced. Its contents are identified by their Sum.
+type File struct {
+	Path string `json:"path"`
+	// Kept is the path of an exact copy of the original file.
+	Kept string `json:"kept"`
+	Change
+}
+
+// Sum is the SHA-256 of a file's content, in hex. It is empty for a missing file, which differs from an empty file.
+func Sum(content []byte, exists bool) string {
+	if !exists {
+		return ""
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Read is a function that reads a file of the node; it returns fault.ErrNotExist if the file does not exist.
+type Read func(ctx context.Context, path string) ([]byte, error)
+
+// Load reads the node's record; it returns an empty record if there is none.
+func Load(ctx context.Context, read Read) (Record, error) {
+	r := Record{Services: map[string]Service{}}
+	content, err := read(ctx, layout.TraceRecord)
+	if errors.Is(err, fault.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("read what swdt trace changed: %w", err)
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, fmt.Errorf("read what swdt trace changed: %s is damaged: %w; what was there before is kept in %s: put it back by hand, and remove that folder",
+			layout.TraceRecord, err, layout.Trace)
+	}
+	if r.Services == nil {
+		r.Services = map[string]Service{}
+	}
+	return r, nil
+}
+
+// Encode returns the record as it is stored on the node.
+func (r Record) Encode() ([]byte, error) {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append(content, '\n'), nil
+}
+
+// CommandLine returns a service's command line without the trace's change. is is the present
+// command line; traced reports whether the two differ.
+func (r Record) CommandLine(service, is string) (plain string, traced bool) {
+	for _, s := range r.all() {
+		change := s.CommandLine
+		if strings.EqualFold(s.name, service) && is == change.After && change.Before != change.After {
+			return change.Before, true
+		}
+	}
+	return is, false
+}
+
+// Kept returns the path of a copy of a configuration file as it is without the trace. content is
+// the file's present content; traced reports whether the trace has changed it. If traced is true
+// and kept is empty, the file did not exist before the trace.
+func (r Record) Kept(path string, content []byte) (kept string, traced bool) {
+	for _, s := range r.all() {
+		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After || s.Config.After != Sum(content, true) {
+			continue
+		}
+		if s.Config.Before == "" {
+			return "", true
+		}
+		return s.Config.Kept, true
+	}
+	return "", false
+}
+
+type named struct {
+	name string
+	Service
+}
+
+// all returns the recorded services, and for a service whose trace was about to be replaced also
+// the earlier trace.
+func (r Record) all() (all []named) {
+	for name, s := range r.Services {
+		all = append(all, named{name, s})
+		if s.Earlier != nil {
+			all = append(all, named{name, *s.Earlier})
+		}
+	}
+	return all
+}
+
+func samePath(a, b string) bool {
+	slashed := func(p string) string { return strings.ReplaceAll(p, "/", `\`) }
+	return strings.EqualFold(slashed(a), slashed(b))
+}
+
+// OnError refuses a change that would lose what the trace must restore.
+type OnError struct {
+	Service string
+	What    string // the thing to be changed
+	By      string
+	Since   time.Time
+}
+
+func (e *OnError) Error() string {
+	return fmt.Sprintf("%s is to be changed while swdt trace is on for %s (since %s, by %s): run `swdt trace off %s` first, and switch it on again afterwards",
+		e.What, e.Service, e.Since.UTC().Format("2006-01-02 15:04 UTC"), e.By, e.Service)
+}
+
+// Refuse returns the error for a change of something that the trace has changed.
+func (r Record) Refuse(service, what string) error {
+	s := r.Services[strings.ToLower(service)]
+	return &OnError{Service: service, What: what, By: s.By, Since: s.Since}
+}
