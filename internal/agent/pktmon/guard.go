@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // stopTries limits how often the packet monitor is asked to stop.
 const stopTries = 5
+
+// cleanUpInterval is the longest pause between two tries of a guardian to clean up.
+const cleanUpInterval = 5 * time.Second
 
 // endingHolder is the holder that a guardian writes into a lock that it has taken over.
 const endingHolder = "swdt, which ends a capture"
@@ -64,11 +68,20 @@ func (g *guardian) run(ctx context.Context) error {
 		outcome = g.capture(ctx)
 	}
 	// The end of the capture, even by the machine's shutdown, must not end the clean-up.
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
-	defer cancel()
+	return wait.Condition{
+		Name:     "the clean-up after the capture",
+		Interval: pollInterval, MaxInterval: cleanUpInterval,
+		Limit: endLimit,
+		Look:  func(ctx context.Context) error { return g.finish(ctx, outcome) },
+	}.Wait(context.WithoutCancel(ctx))
+}
+
+// finish removes what the capture has set up and records its outcome. It may be called again after an error: a disk
+// that was full may have space again.
+func (g *guardian) finish(ctx context.Context, outcome captureplan.Outcome) error {
 	if g.State != captureplan.Prepared {
 		noted := g.enter(captureplan.Stopping, outcome.Reason)
-		kept, err := g.clear(clean)
+		kept, err := g.clear(ctx)
 		if err != nil {
 			return err
 		}
@@ -77,8 +90,12 @@ func (g *guardian) run(ctx context.Context) error {
 		}
 		outcome.Kept = kept
 	}
-	g.Event = captureplan.Event{State: captureplan.Done, Message: outcome.Reason, Outcome: &outcome, Rounds: g.Rounds}
-	return g.write(g.Platform.Files)
+	done := captureplan.Event{State: captureplan.Done, Message: outcome.Reason, Outcome: &outcome, Rounds: g.Rounds}
+	if err := (&journal{Plan: g.Plan, Event: done}).write(g.Platform.Files); err != nil {
+		return err
+	}
+	g.Event = done
+	return nil
 }
 
 // enter records a state before its actions begin.

@@ -348,3 +348,33 @@ func TestADamagedJournalIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+// TestAGuardianCleansUpOnceTheDiskHasSpaceAgain: without any contact, although its first tries to record the end of
+// the capture fail.
+func TestAGuardianCleansUpOnceTheDiskHasSpaceAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		failed := 0
+		m, p := n.session()
+		hold, err := pktmon.Begin(t.Context(), m, plan("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the node captures", func() bool { return n.captures(t) })
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Kind == simulated.OpCreate && op.Service == layout.CaptureService && failed < 3 {
+				failed++
+				return simulated.DiskFull()
+			}
+			return simulated.Continue()
+		})
+		if err := errors.Join(hold.Release(), hold.Forget()); err != nil {
+			t.Fatal(err)
+		}
+		p.Exit()
+		n.checkClean(t, "without any contact")
+		if failed != 3 {
+			t.Errorf("the disk was full %d times, not 3", failed)
+		}
+	})
+}
