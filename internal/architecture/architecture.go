@@ -57,6 +57,7 @@ func Floors() [][]Room {
 		{
 			{"setup", YourMachine, "a bare Windows becomes manageable"},
 			{"push", YourMachine, "binaries onto nodes, at every change"},
+			{"vm", YourMachine, "Windows VMs: install media, disks, QEMU"},
 		},
 		{
 			{"join", YourMachine, "into the cluster and out of it"},

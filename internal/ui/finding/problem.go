@@ -1,14 +1,15 @@
 package finding
 
-// Where names the side that has a problem: the node or the cluster.
+// Where names the side that has a problem: the node, the cluster or your machine.
 type Where string
 
 const (
 	OnNode    Where = "node"
 	OnCluster Where = "cluster"
+	OnMachine Where = "machine" // yours
 )
 
-// Problem is a finding of a check before a join.
+// Problem is a finding of a check before a join, or before a VM is made.
 type Problem struct {
 	Check    string   `json:"check"`
 	Where    Where    `json:"where"`

@@ -1,0 +1,137 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// Driver runs VMs by one virtualisation. All methods take the VM's record; the caller
+// holds the VM's lock. A method that changes something leaves the VM as it was if it
+// fails, or says in its error what remains. Contexts bound every method.
+type Driver interface {
+	// Name is the driver's name in node files and records.
+	Name() string
+	Capabilities() Capabilities
+	// Check reports what your machine lacks for this VM; m may be the zero Machine,
+	// which asks for any VM. It changes nothing.
+	Check(ctx context.Context, m Machine) []finding.Problem
+
+	// Create makes the VM's disk, firmware variables and TPM. Nothing runs yet.
+	Create(ctx context.Context, m Machine) error
+	// Delete removes everything that Create, Start and Save have made. The VM is
+	// stopped. A second call does nothing.
+	Delete(ctx context.Context, m Machine) error
+
+	// Start starts the VM and returns once it executes. ErrRunning: it runs already.
+	Start(ctx context.Context, m Machine) error
+	// Stop asks the guest to shut down and waits until the VM has ended; if ctx ends
+	// first, the VM continues, and Stop returns ErrIgnored. A stopped VM is no error.
+	Stop(ctx context.Context, m Machine) error
+	// Kill ends the VM at once, as a power cut does. A stopped VM is no error.
+	Kill(ctx context.Context, m Machine) error
+	// Restart resets the VM, as its reset button does. ErrStopped.
+	Restart(ctx context.Context, m Machine) error
+	// Status reports whether the VM runs. It is true at any moment, also after the
+	// death of swdt, of the VM's process, or of your machine.
+	Status(ctx context.Context, m Machine) (Status, error)
+
+	// Save records the VM's disk, firmware variables and TPM, and of a running VM also
+	// its memory, under a name. ErrSnapshotExists; ErrUnsupported for a running VM
+	// without the capability LiveSnapshots.
+	Save(ctx context.Context, m Machine, name string) error
+	// Restore brings a snapshot back. A snapshot with memory leaves the VM running, one
+	// without leaves it stopped; the VM's present state is lost. ErrNoSnapshot.
+	Restore(ctx context.Context, m Machine, name string) error
+	// Snapshots lists the snapshots, the oldest first.
+	Snapshots(ctx context.Context, m Machine) ([]Snapshot, error)
+	// RemoveSnapshot frees a snapshot's space. ErrNoSnapshot.
+	RemoveSnapshot(ctx context.Context, m Machine, name string) error
+
+	// Addresses returns the guest's addresses that are known now, each with its source;
+	// none is no error. ErrStopped.
+	Addresses(ctx context.Context, m Machine) ([]Address, error)
+	// Screenshot writes the VM's screen as PNG. ErrStopped.
+	Screenshot(ctx context.Context, m Machine, png io.Writer) error
+	// SendKeys presses keys one after the other; each is a combination in QEMU's names,
+	// such as "ret" or "ctrl-alt-delete". ErrStopped.
+	SendKeys(ctx context.Context, m Machine, keys []string) error
+	// Consoles returns where a person can look at the VM. ErrStopped.
+	Consoles(ctx context.Context, m Machine) ([]Console, error)
+}
+
+// Capabilities are the parts of Driver that a driver has.
+type Capabilities struct {
+	Create        bool          `json:"create"` // else it only adopts VMs that exist
+	LiveSnapshots bool          `json:"liveSnapshots"`
+	TPM           bool          `json:"tpm"`
+	SecureBoot    bool          `json:"secureBoot"`
+	Screenshots   bool          `json:"screenshots"`
+	Keys          bool          `json:"keys"`
+	Networks      []NetworkMode `json:"networks"`
+}
+
+// State is what a VM does.
+type State string
+
+const (
+	Absent  State = "absent" // Create was never called, or has failed
+	Stopped State = "stopped"
+	Running State = "running"
+	Paused  State = "paused"  // by a panic of the guest, a full disk, or a person
+	Crashed State = "crashed" // its process died without being asked
+)
+
+// Status is a VM's state with its circumstances.
+type Status struct {
+	State State `json:"state"`
+	// Reason explains Paused and Crashed in a sentence; else it is empty.
+	Reason string `json:"reason"`
+	// Since is when it started; zero unless it runs or is paused.
+	Since time.Time `json:"since"`
+	// PID is the process on your machine; 0 if there is none.
+	PID int `json:"pid"`
+	// Accelerator is the one in use: kvm, hvf, whpx or tcg; empty if it is not known.
+	Accelerator string `json:"accelerator"`
+}
+
+// Snapshot is a saved state of a VM.
+type Snapshot struct {
+	Name   string    `json:"name"`
+	Taken  time.Time `json:"taken"`
+	Memory bool      `json:"memory"` // the VM ran
+	Size   int64     `json:"size"`   // bytes beyond the image that it is laid over
+}
+
+// Address is an address of the guest.
+type Address struct {
+	IP     netip.Addr `json:"ip"`
+	Source string     `json:"source"` // configured, guest agent, neighbour table, DHCP lease, forward
+	// Port is the port to reach the guest's SSH server at; 22 unless it is forwarded.
+	Port int `json:"port"`
+}
+
+// Console is a way to look at a VM.
+type Console struct {
+	Kind    string `json:"kind"`    // vnc, serial, spice
+	Address string `json:"address"` // a Unix socket's path, or HOST:PORT
+}
+
+var (
+	ErrRunning        = errors.New("the VM is running")
+	ErrStopped        = errors.New("the VM is not running")
+	ErrIgnored        = errors.New("the guest has not shut down")
+	ErrNoSnapshot     = errors.New("there is no such snapshot")
+	ErrSnapshotExists = errors.New("there is a snapshot of that name")
+	ErrUnsupported    = errors.New("the driver cannot do that")
+)
+
+// Unsupported returns an ErrUnsupported that names the driver and the action.
+func Unsupported(driver, action string) error {
+	return fmt.Errorf("driver %s: %s: %w", driver, action, ErrUnsupported)
+}

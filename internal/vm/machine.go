@@ -1,0 +1,89 @@
+package vm
+
+// Machine is the record of one VM, which is written once, when the VM is created. Only
+// its network's forwarded ports may change later.
+type Machine struct {
+	Version int    `json:"version"` // of this record's form
+	Name    string `json:"name"`    // unique among your VMs
+	UUID    string `json:"uuid"`    // marks the VM's processes
+	Driver  string `json:"driver"`  // qemu, simulated, hyperv, libvirt
+	// Folder holds everything of this VM; an absolute path. It is not part of the
+	// file, which lies in it.
+	Folder string `json:"-"`
+
+	CPUs     int      `json:"cpus"`
+	Memory   int64    `json:"memory"` // bytes
+	Disk     int64    `json:"disk"`   // bytes that the guest sees
+	DiskBus  DiskBus  `json:"diskBus"`
+	Firmware Firmware `json:"firmware"`
+	Image    Image    `json:"image"`
+	Network  Network  `json:"network"`
+	// Discs are the files in the VM's CD drives, in the order of the drives. Only an
+	// installation has any.
+	Discs []string `json:"discs"`
+	// Accelerator is kvm, hvf, whpx, tcg, or empty: the best that works.
+	Accelerator string `json:"accelerator"`
+}
+
+// Image says what is on the disk of a new VM.
+type Image struct {
+	// Base is the disk image that the VM's own disk is laid over, which is never
+	// written; an absolute path. Empty: the disk is empty.
+	Base string `json:"base"`
+	// Key identifies a golden image by everything that went into it; empty for a disk
+	// image of the user's.
+	Key string `json:"key"`
+}
+
+// DiskBus is the controller that the guest sees its disk on.
+type DiskBus string
+
+const (
+	VirtIO DiskBus = "virtio" // fast; Windows needs a driver
+	SATA   DiskBus = "sata"   // Windows has the driver
+)
+
+// Firmware is what a VM boots with, beyond UEFI.
+type Firmware struct {
+	SecureBoot bool `json:"secureBoot"`
+	TPM        bool `json:"tpm"`
+}
+
+// Network is the one network adapter of a VM.
+type Network struct {
+	Mode    NetworkMode `json:"mode"`
+	Adapter Adapter     `json:"adapter"`
+	MAC     string      `json:"mac"`    // never changes: HNS binds its networks to it
+	Bridge  string      `json:"bridge"` // the bridge on your machine, in mode bridge
+	Tap     string      `json:"tap"`    // the tap device, in modes bridge and tap
+	// Address is the guest's own address if it is known before the guest runs; empty in
+	// mode user.
+	Address string `json:"address"`
+	// Forwards are the ports of your machine's loopback address that lead to the guest,
+	// in mode user.
+	Forwards []Forward `json:"forwards"`
+}
+
+// NetworkMode is how a VM's adapter reaches the world.
+type NetworkMode string
+
+const (
+	UserMode   NetworkMode = "user"   // no rights needed; only forwarded ports reach the guest
+	BridgeMode NetworkMode = "bridge" // a tap that swdt puts on a bridge
+	TapMode    NetworkMode = "tap"    // a tap that exists
+)
+
+// Adapter is the model of network card that the guest sees.
+type Adapter string
+
+const (
+	VirtIONet Adapter = "virtio" // fast; Windows needs a driver
+	E1000E    Adapter = "e1000e" // Windows has the driver
+)
+
+// Forward leads a TCP port of 127.0.0.1 to a port of the guest.
+type Forward struct {
+	Name      string `json:"name"` // ssh, rdp, or the user's
+	HostPort  int    `json:"hostPort"`
+	GuestPort int    `json:"guestPort"`
+}
