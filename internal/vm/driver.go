@@ -22,18 +22,21 @@ type Driver interface {
 	// which asks for any VM. It changes nothing.
 	Check(ctx context.Context, m Machine) []finding.Problem
 
-	// Create makes the VM's disk, firmware variables and TPM. Nothing runs yet.
+	// Create makes the VM's disk, firmware variables and TPM. Nothing runs yet. ErrExists.
 	Create(ctx context.Context, m Machine) error
-	// Delete removes everything that Create, Start and Save have made. The VM is
-	// stopped. A second call does nothing.
+	// Delete removes everything that Create, Start and Save have made. ErrRunning. A
+	// second call does nothing.
 	Delete(ctx context.Context, m Machine) error
 
-	// Start starts the VM and returns once it executes. ErrRunning: it runs already.
+	// Start starts the VM and returns once it executes. ErrAbsent; ErrRunning: it runs
+	// already; ErrPortTaken: another process has one of the forwarded ports.
 	Start(ctx context.Context, m Machine) error
 	// Stop asks the guest to shut down and waits until the VM has ended; if ctx ends
-	// first, the VM continues, and Stop returns ErrIgnored. A stopped VM is no error.
+	// first, the VM continues, and Stop returns ErrIgnored. A stopped VM is no error; a
+	// crashed one counts as stopped from then on.
 	Stop(ctx context.Context, m Machine) error
-	// Kill ends the VM at once, as a power cut does. A stopped VM is no error.
+	// Kill ends the VM at once, as a power cut does. A stopped VM is no error; a crashed
+	// one counts as stopped from then on.
 	Kill(ctx context.Context, m Machine) error
 	// Restart resets the VM, as its reset button does. ErrStopped.
 	Restart(ctx context.Context, m Machine) error
@@ -42,8 +45,8 @@ type Driver interface {
 	Status(ctx context.Context, m Machine) (Status, error)
 
 	// Save records the VM's disk, firmware variables and TPM, and of a running VM also
-	// its memory, under a name. ErrSnapshotExists; ErrUnsupported for a running VM
-	// without the capability LiveSnapshots.
+	// its memory, under a name. ErrAbsent; ErrSnapshotExists; ErrUnsupported for a
+	// running VM without the capability LiveSnapshots.
 	Save(ctx context.Context, m Machine, name string) error
 	// Restore brings a snapshot back. A snapshot with memory leaves the VM running, one
 	// without leaves it stopped; the VM's present state is lost. ErrNoSnapshot.
@@ -76,7 +79,7 @@ type Capabilities struct {
 	Networks      []NetworkMode `json:"networks"`
 }
 
-// State is what a VM does.
+// State is the activity of a VM.
 type State string
 
 const (
@@ -123,9 +126,12 @@ type Console struct {
 }
 
 var (
+	ErrAbsent         = errors.New("the VM does not exist")
+	ErrExists         = errors.New("the VM exists already")
 	ErrRunning        = errors.New("the VM is running")
 	ErrStopped        = errors.New("the VM is not running")
 	ErrIgnored        = errors.New("the guest has not shut down")
+	ErrPortTaken      = errors.New("another process has the port")
 	ErrNoSnapshot     = errors.New("there is no such snapshot")
 	ErrSnapshotExists = errors.New("there is a snapshot of that name")
 	ErrUnsupported    = errors.New("the driver cannot do that")

@@ -43,7 +43,7 @@ const (
 	SATA   DiskBus = "sata"   // Windows has the driver
 )
 
-// Firmware is what a VM boots with, beyond UEFI.
+// Firmware names the features of a VM's firmware, beyond UEFI.
 type Firmware struct {
 	SecureBoot bool `json:"secureBoot"`
 	TPM        bool `json:"tpm"`

@@ -1,0 +1,125 @@
+// Package vmtest is the contract of vm.Driver as tests: every driver passes the same
+// suite. If two drivers disagree, the one that runs real VMs is right.
+//
+// A driver's test calls [Run] with a function that makes a [Fixture]. The suite tests
+// the capabilities that the driver has, and that it refuses the others.
+//
+//   - vmtest.go: the fixture, and what the tests share
+//   - life.go: create, start, stop, kill, crash, delete
+//   - look.go: screenshots, keys, consoles, addresses
+//   - snapshots.go: snapshots of stopped and of running VMs
+package vmtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// Fixture is a driver to test, with the means to act as its guests.
+type Fixture struct {
+	Driver vm.Driver
+
+	// Machine returns the record of a small VM that does not exist yet, with a folder of
+	// its own. Its guest shuts down on request. The fixture ends and deletes the VM after
+	// the test.
+	Machine func(t *testing.T, name string) vm.Machine
+	// Ignore makes the guest of a VM, which has not been created, ignore all requests to
+	// shut down.
+	Ignore func(t *testing.T, m *vm.Machine)
+	// Crash kills the process of a running VM, as kill -9 does, and returns once it has
+	// ended.
+	Crash func(t *testing.T, m vm.Machine)
+	// Reboot makes a VM that runs or has crashed look as after a reboot of your machine.
+	Reboot func(t *testing.T, m vm.Machine)
+	// Write replaces a short text on the disk of a stopped VM, and Read returns it.
+	Write func(t *testing.T, m vm.Machine, text string)
+	Read  func(t *testing.T, m vm.Machine) string
+}
+
+// Run runs the whole suite. Every test has a fixture of its own.
+func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, Fixture)
+	}{
+		{"Capabilities", capabilities},
+		{"Absent", absent},
+		{"Created", created},
+		{"Life", life},
+		{"Ignored", ignored},
+		{"Crashed", crashed},
+		{"Rebooted", rebooted},
+		{"Canceled", canceled},
+		{"Odd names", oddNames},
+		{"Look", look},
+		{"Snapshots", snapshots},
+		{"Live snapshots", liveSnapshots},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, fixture(t)) })
+	}
+}
+
+// stopLimit bounds the wait for a guest that shuts down. A guest without hardware
+// virtualisation on a busy machine needs most of it.
+const stopLimit = 3 * time.Minute
+
+// created returns a VM that was created.
+func (f Fixture) created(t *testing.T, name string) vm.Machine {
+	t.Helper()
+	m := f.Machine(t, name)
+	check(t, f.Driver.Create(t.Context(), m))
+	return m
+}
+
+// running returns a VM that was started.
+func (f Fixture) running(t *testing.T, name string) vm.Machine {
+	t.Helper()
+	m := f.created(t, name)
+	check(t, f.Driver.Start(t.Context(), m))
+	return m
+}
+
+// stop asks the guest to shut down, and waits until it has.
+func (f Fixture) stop(t *testing.T, m vm.Machine) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), stopLimit)
+	defer cancel()
+	check(t, f.Driver.Stop(ctx, m))
+}
+
+// is checks a VM's state and returns its status.
+func (f Fixture) is(t *testing.T, m vm.Machine, state vm.State) vm.Status {
+	t.Helper()
+	status, err := f.Driver.Status(t.Context(), m)
+	check(t, err)
+	if status.State != state {
+		t.Fatalf("the VM is %s (%s), expected %s", status.State, status.Reason, state)
+	}
+	if explained := state == vm.Paused || state == vm.Crashed; explained != (status.Reason != "") {
+		t.Errorf("state %s has the reason %q", state, status.Reason)
+	}
+	if executes := state == vm.Running || state == vm.Paused; executes == status.Since.IsZero() {
+		t.Errorf("state %s has run since %v", state, status.Since)
+	}
+	return status
+}
+
+// check ends the test on an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fails checks that an action failed with a certain error.
+func fails(t *testing.T, action string, err, expected error) {
+	t.Helper()
+	if !errors.Is(err, expected) {
+		t.Errorf("%s: got error %v, expected %v", action, err, expected)
+	}
+}
