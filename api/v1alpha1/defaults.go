@@ -59,6 +59,7 @@ func SetDefaults(n *Node) {
 	for i := range n.Spec.Setup.Firewall {
 		defaultFirewallRule(&n.Spec.Setup.Firewall[i])
 	}
+	defaultMachine(n.Spec.Machine)
 	defaultKubernetes(&n.Spec.Kubernetes)
 	for i := range n.Spec.Kubernetes.Provisioners {
 		defaultProvisioner(&n.Spec.Kubernetes.Provisioners[i])

@@ -27,9 +27,12 @@ type Metadata struct {
 
 // NodeSpec is the wanted state of the node.
 type NodeSpec struct {
-	Credentials Credentials `yaml:"credentials"`
-	Setup       Setup       `yaml:"setup,omitempty"`
-	Kubernetes  Kubernetes  `yaml:"kubernetes,omitempty"`
+	Credentials Credentials `yaml:"credentials,omitempty"`
+	// Machine is the VM that swdt makes for this node, with `swdt vm create`.
+	// Unset: the node is a machine that swdt does not own.
+	Machine    *Machine   `yaml:"machine,omitempty"`
+	Setup      Setup      `yaml:"setup,omitempty"`
+	Kubernetes Kubernetes `yaml:"kubernetes,omitempty"`
 }
 
 // Credentials are how swdt logs in to the node by SSH. At most one of
@@ -40,8 +43,10 @@ type Credentials struct {
 	// Default: ~/.ssh/config's User for the host, else Administrator.
 	Username string `yaml:"username,omitempty"`
 	// Hostname is host or host:port ([::1]:22 for IPv6); a Host of
-	// ~/.ssh/config works. The default port is 22.
-	Hostname string `yaml:"hostname"`
+	// ~/.ssh/config works. The default port is 22. Required unless machine is set:
+	// then swdt fills in the VM's address, and, if no other way to log in is set, its
+	// key.
+	Hostname string `yaml:"hostname,omitempty"`
 	// PrivateKey is the path of a private key; ~ and $VARIABLES are expanded.
 	PrivateKey string `yaml:"privateKey,omitempty"`
 	// PassphraseFrom is the source of the private key's passphrase. Unset: swdt

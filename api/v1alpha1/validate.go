@@ -43,7 +43,8 @@ func Validate(n *Node) []Problem {
 		p.add("kind", fmt.Sprintf("%q is not understood", n.Kind), "write "+Kind)
 	}
 	validateMetadata(&p, n.Metadata)
-	validateCredentials(&p, "spec.credentials", n.Spec.Credentials)
+	validateCredentials(&p, "spec.credentials", n.Spec.Credentials, n.Spec.Machine != nil)
+	validateMachine(&p, "spec.machine", n.Spec.Machine)
 	validateSetup(&p, "spec.setup", n.Spec.Setup)
 	validateKubernetes(&p, "spec.kubernetes", n.Spec.Kubernetes)
 	validateProvisioners(&p, "spec.kubernetes.provisioners", n.Spec.Kubernetes.Provisioners)
@@ -60,6 +61,9 @@ func Warnings(n *Node) []Problem {
 	if n.Spec.Kubernetes.Join.Token != "" {
 		p.add("spec.kubernetes.join.token", "the token stands in the file in clear text",
 			"leave it out: swdt makes one and deletes it after use, or use tokenFrom")
+	}
+	if n.Spec.Machine != nil && n.Spec.Machine.Image.ProductKey != "" {
+		p.add("spec.machine.image.productKey", "the product key stands in the file in clear text", "keep the file to yourself, or leave the key out for evaluation media")
 	}
 	for i, provisioner := range n.Spec.Kubernetes.Provisioners {
 		if hasUserInfo(provisioner.SourceURL) {
@@ -92,8 +96,11 @@ func validateMetadata(p *problems, m Metadata) {
 	}
 }
 
-func validateCredentials(p *problems, field string, c Credentials) {
-	validateHostname(p, field+".hostname", c.Hostname)
+// validateCredentials checks how swdt logs in. A VM that swdt makes needs no hostname.
+func validateCredentials(p *problems, field string, c Credentials, isVM bool) {
+	if c.Hostname != "" || !isVM {
+		validateHostname(p, field+".hostname", c.Hostname)
+	}
 	if hasControl(c.Username) {
 		p.add(field+".username", "has a control character", "remove it")
 	}

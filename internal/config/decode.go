@@ -69,6 +69,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		d.anything(n, v, path)
 	case reflect.Bool:
 		d.boolean(n, v, path)
+	case reflect.Int:
+		d.integer(n, v, path)
 	case reflect.String:
 		if d.isScalar(n, path, "a text") && !d.hasStrayEscape(n, path) {
 			v.SetString(n.Value)
@@ -257,6 +259,15 @@ func (d *decoder) boolean(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.SetBool(b)
+}
+
+func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
+	var i int32
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&i) != nil {
+		d.wrongType(n, path, "a whole number (without quotes)")
+		return
+	}
+	v.SetInt(int64(i))
 }
 
 func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string) {

@@ -26,7 +26,7 @@ func TestLoadProblems(t *testing.T) {
 		"fields of another place": {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
 			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
-				"-:4: name: unknown field; name belongs under metadata or spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: check the indentation\n" +
+				"-:4: name: unknown field; name belongs under metadata or spec.machine.network.ports[] or spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: check the indentation\n" +
 				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
 		},
 		"a joined line": {

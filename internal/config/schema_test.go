@@ -57,6 +57,20 @@ func schemaCases() map[string]schemaCase {
 	bad(head, "    privateKey: k\n    password: p", "    password: p\n    passwordFrom: {env: A}", "    passwordFrom: {}", "    passwordFrom: {env: A, file: b}",
 		"    passwordFrom: {env: $A}", "    hostKey: MD5:aa", "    proxyJump: a, b", "    privatekey: k", "    username: [a]")
 
+	vm := node + "metadata: {name: a}\nspec:\n  machine: "
+	good(vm, "{}", "{}\n  credentials: {username: me}", "{cpus: 2, memory: 4Gi, disk: 100G, diskBus: virtio}", "{memory: 1.5Gi, accelerator: tcg, timeZone: W. Europe Standard Time}",
+		"{driver: qemu, image: {disk: '~/a,b.qcow2'}}", "{image: {iso: a.iso, edition: 2, sha256: "+strings.Repeat("aB", 32)+", openSSH: a.msi, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}",
+		"{firmware: {secureBoot: true, tpm: true}}", "{network: {mode: bridge, bridge: br-0, tap: tap0, address: 172.18.255.10, adapter: virtio}}", "{network: {mode: tap, tap: t}}",
+		"{network: {ports: [{name: rdp}, {name: ssh, host: 2222}, {name: web, guest: 80, host: 8080}]}}", "\n  credentials: {hostname: h}")
+	bad(vm, "", "\n  credentials: {username: me}", "{cpus: two}", "{cpus: -1}", "{memory: 8GB}", "{memory: [8Gi]}", "{diskBus: ide}", "{driver: vmware}", "{accelerator: fast}",
+		"{image: {disk: a, iso: b}}", "{image: {sha256: "+strings.Repeat("aB", 32)+"}}", "{image: {disk: a, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}", "{image: {iso: 'https://h/a.iso'}}",
+		"{network: {mode: nat}}", "{network: {mode: bridge, bridge: 'br0,id=x'}}", "{network: {tap: a/b}}", "{network: {mode: bridge, bridge: b, address: x}}",
+		"{network: {ports: [{name: 'a,b', guest: 1}]}}", "{network: {ports: [{guest: 1}]}}", "{network: {ports: [{name: rdp, host: 70000}]}}", "{timeZone: 'a,b'}", "{image: a}", "{firmware: {tpm: 'yes'}}")
+	for _, body := range []string{"{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}", "{network: {mode: tap}}", "{network: {bridge: b}}", "{network: {ports: [{name: web}]}}",
+		"{network: {address: 1.2.3.4}}", "{network: {ports: [{name: rdp}, {name: rdp}]}}", "{network: {ports: [{name: ssh, guest: 23}]}}"} {
+		cases[body] = schemaCase{text: vm + body + "\n", beyondSchema: true}
+	}
+
 	good(head, "  setup:", "  setup: {enableRDP: false}", "  setup: {chocoPackages: [vim, vim-x@1.0]}", "  setup: {hosts: [{address: '::1', names: [a]}]}",
 		"  setup: {environment: {A: 1, B: true, C: }}", "  setup: {path: ['c:\\k', '%SystemRoot%\\x']}",
 		"  setup: {firewall: [{name: a, ports: 80}, {name: b, direction: out, action: block, protocol: udp, ports: '1-2,5', profiles: 'domain,private', addresses: LocalSubnet}]}",

@@ -23,3 +23,24 @@ func TestStarterForJoining(t *testing.T) {
 		t.Errorf("the example lacks something: %+v", k)
 	}
 }
+
+// TestStarterForAVM uncomments the example of a VM and leaves the hostname out.
+func TestStarterForAVM(t *testing.T) {
+	_, rest, begins := strings.Cut(string(Starter()), "  # A VM that swdt makes")
+	example, _, ends := strings.Cut(rest, "  # What `swdt setup`")
+	if !begins || !ends {
+		t.Fatal("the starter has no example of a VM")
+	}
+	_, machine, _ := strings.Cut(example, "  # machine:")
+	uncommented := "  machine:" + strings.ReplaceAll(machine, "\n  # ", "\n  ")
+	text := strings.Replace(string(Starter()), machine, "\n"+uncommented, 1)
+	text = strings.Replace(text, "    hostname: ", "    # hostname: ", 1)
+	documents, err := Load([]string{Stdin}, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := documents[0].Node.Spec.Machine
+	if m == nil || m.Memory != 8<<30 || m.Image.Disk == "" || m.Network.Ports[0].Guest != 3389 {
+		t.Errorf("the example lacks something: %+v", m)
+	}
+}

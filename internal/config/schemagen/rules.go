@@ -6,8 +6,9 @@ import "github.com/swdt-dev/swdt/api/v1alpha1"
 // type and field. Go's regexp and JavaScript's must both understand the patterns.
 func rules() map[string]object {
 	const (
-		host    = `^[^\s@/]+$`
+		host    = `^[^\s@/]*$`
 		release = `^(v?[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?)?$`
+		device  = `^([A-Za-z0-9_][A-Za-z0-9_.-]{0,14})?$`
 		service = `^[^/\\:"\s]([^/\\:"]*[^/\\:"\s])?$`
 	)
 	return map[string]object{
@@ -15,6 +16,10 @@ func rules() map[string]object {
 		"Node.kind":       {"type": "string", "enum": []any{v1alpha1.Kind}},
 		"Metadata.name":   {"pattern": `^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`},
 
+		"NodeSpec": {"anyOf": []any{ // a VM fills in its own hostname
+			object{"required": []string{"machine"}, "properties": object{"machine": object{"type": "object"}}},
+			object{"required": []string{"credentials"}, "properties": object{"credentials": set("hostname")}},
+		}},
 		"Credentials": {"not": object{"anyOf": []any{
 			object{"allOf": []any{set("privateKey"), set("password")}},
 			object{"allOf": []any{set("privateKey"), set("passwordFrom")}},
@@ -25,6 +30,31 @@ func rules() map[string]object {
 		"Credentials.proxyJump": {"type": "string", "pattern": `^[^\s/]*$`},
 		"SecretSource":          {"oneOf": []any{set("env"), set("file"), object{"type": "null"}}},
 		"SecretSource.env":      {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
+
+		"Machine.driver":      choice("qemu", "simulated"),
+		"Machine.cpus":        {"minimum": 0, "maximum": 512},
+		"Machine.diskBus":     choice("sata", "virtio"),
+		"Machine.accelerator": choice("auto", "kvm", "hvf", "whpx", "tcg"),
+		"Machine.timeZone":    {"type": "string", "pattern": `^([A-Za-z0-9][A-Za-z0-9 ()+./_-]*)?$`},
+		"MachineImage": {"not": object{"anyOf": []any{
+			object{"allOf": []any{set("disk"), set("iso")}},
+			without("iso", "sha256"), without("iso", "edition"), without("iso", "openSSH"), without("iso", "productKey"),
+		}}},
+		"MachineImage.disk":       {"type": "string", "not": object{"pattern": `://`}},
+		"MachineImage.iso":        {"type": "string", "not": object{"pattern": `://`}},
+		"MachineImage.drivers":    {"type": "string", "not": object{"pattern": `://`}},
+		"MachineImage.openSSH":    {"type": "string", "not": object{"pattern": `://`}},
+		"MachineImage.sha256":     {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
+		"MachineImage.productKey": {"type": "string", "pattern": `^([A-Za-z0-9]{5}(-[A-Za-z0-9]{5}){4})?$`},
+		"MachineNetwork.mode":     choice("user", "bridge", "tap"),
+		"MachineNetwork.adapter":  choice("e1000e", "virtio"),
+		"MachineNetwork.bridge":   {"pattern": device},
+		"MachineNetwork.tap":      {"pattern": device},
+		"MachineNetwork.address":  {"type": "string", "pattern": `^(auto|[0-9A-Fa-f:.]*)$`},
+		"MachineNetwork.ports":    {"maxItems": 32},
+		"MachinePort.name":        {"type": []string{"string", "number"}, "pattern": `^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`},
+		"MachinePort.guest":       {"minimum": 0, "maximum": 65535},
+		"MachinePort.host":        {"minimum": 0, "maximum": 65535},
 
 		"Setup.chocoPackages": {"items": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._+-]*(@[A-Za-z0-9][A-Za-z0-9._+-]*)?$`}},
 		"Setup.features":      {"items": object{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._-]*$`}},
@@ -73,6 +103,11 @@ func set(property string) object {
 		"required":   []string{property},
 		"properties": object{property: object{"not": object{"enum": []any{nil, ""}}}},
 	}
+}
+
+// without matches an object that has a property, but not another one that it needs.
+func without(needed, property string) object {
+	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
 }
 
 func choice(words ...string) object {

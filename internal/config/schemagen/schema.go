@@ -89,6 +89,9 @@ func (g generator) value(t reflect.Type) object {
 		text["pattern"] = `\S`
 		return object{"anyOf": []any{text, object{"type": "array", "minItems": 1, "items": g.value(reflect.TypeFor[string]())}}}
 	}
+	if t == reflect.TypeFor[v1alpha1.Quantity]() {
+		return object{"type": []string{"string", "integer"}, "pattern": `^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$`}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.value(t.Elem())
@@ -104,6 +107,8 @@ func (g generator) value(t reflect.Type) object {
 		return object{}
 	case reflect.Bool:
 		return object{"type": "boolean"}
+	case reflect.Int:
+		return object{"type": "integer"}
 	case reflect.String:
 		// version: 1.29 is read as text, exactly as it is written.
 		return object{"type": []string{"string", "number", "boolean"}}

@@ -1,0 +1,146 @@
+package v1alpha1
+
+// The defaults of a VM: enough for kubelet, a pod network and a pod of servercore.
+const (
+	DefaultMachineDriver          = "qemu"
+	DefaultMachineCPUs            = 4
+	DefaultMachineMemory Quantity = 8 << 30
+	DefaultMachineDisk   Quantity = 64 << 30
+)
+
+// simulatedDriver is the driver of swdt's own tests, in which nothing runs.
+const simulatedDriver = "simulated"
+
+// Machine is a virtual machine that swdt makes on your machine for this node
+// (`swdt vm`). Unset: the node is a machine that swdt does not own.
+type Machine struct {
+	// Driver runs the VM. Default qemu.
+	Driver string `yaml:"driver,omitempty"`
+	// Image is the source of the VM's disk. Unset: the disk is empty.
+	Image MachineImage `yaml:"image,omitempty"`
+	// CPUs is the number of virtual processors. Default 4.
+	CPUs int `yaml:"cpus,omitempty"`
+	// Memory of the VM, such as 4Gi. Default 8Gi.
+	Memory Quantity `yaml:"memory,omitempty"`
+	// Disk is the size of the VM's disk as the guest sees it, such as 100Gi. The
+	// file on your machine grows as the guest writes. Default 64Gi.
+	Disk Quantity `yaml:"disk,omitempty"`
+	// DiskBus is the controller of the disk: sata, for which Windows has a driver,
+	// or virtio, which is faster. An existing image must have been installed
+	// with the same. Default: virtio if image.drivers is set, else sata.
+	DiskBus  string          `yaml:"diskBus,omitempty"`
+	Firmware MachineFirmware `yaml:"firmware,omitempty"`
+	Network  MachineNetwork  `yaml:"network,omitempty"`
+	// Accelerator is kvm, hvf, whpx, or tcg, which emulates and is about ten times
+	// slower. Default auto: the fastest that works on your machine.
+	Accelerator string `yaml:"accelerator,omitempty"`
+	// TimeZone is Windows' name of the time zone that an installation from an ISO
+	// sets, such as W. Europe Standard Time. Default UTC.
+	TimeZone string `yaml:"timeZone,omitempty"`
+}
+
+// MachineImage is the source of a new VM's disk: an existing disk image, or a
+// Windows ISO to install. Paths may begin with ~, contain $VARIABLES, and are
+// relative to this file.
+type MachineImage struct {
+	// Disk is the path of a qcow2 image with an installed Windows. swdt only reads
+	// it: the VM writes to a layer of its own.
+	Disk string `yaml:"disk,omitempty"`
+	// ISO is the path of Windows' installation medium.
+	ISO string `yaml:"iso,omitempty"`
+	// SHA256 of the ISO, 64 hexadecimal digits.
+	SHA256 string `yaml:"sha256,omitempty"`
+	// Drivers is the path of virtio-win's ISO.
+	Drivers string `yaml:"drivers,omitempty"`
+	// Edition to install: standard-core, standard, datacenter-core, datacenter, the
+	// number of an image of the ISO, or its name. Default standard-core.
+	Edition string `yaml:"edition,omitempty"`
+	// OpenSSH is the path of Win32-OpenSSH's MSI or zip, for Windows before 2025.
+	OpenSSH string `yaml:"openSSH,omitempty"`
+	// ProductKey of Windows. Leave it out for evaluation media.
+	ProductKey string `yaml:"productKey,omitempty"`
+}
+
+// MachineFirmware has the VM's firmware features beyond UEFI.
+type MachineFirmware struct {
+	// SecureBoot turns secure boot on, with Microsoft's keys. Windows 11 needs it.
+	SecureBoot bool `yaml:"secureBoot,omitempty"`
+	// TPM gives the VM a TPM 2.0. Windows 11 needs it.
+	TPM bool `yaml:"tpm,omitempty"`
+}
+
+// MachineNetwork is the VM's one network adapter.
+type MachineNetwork struct {
+	// Mode is user (default), which needs no rights but in which only forwarded
+	// ports reach the VM; bridge, in which swdt puts the VM on a bridge of your
+	// machine; or tap, for a tap device that exists. A node whose pods are to be
+	// reached needs bridge or tap.
+	Mode string `yaml:"mode,omitempty"`
+	// Bridge is the bridge's name on your machine, in mode bridge.
+	Bridge string `yaml:"bridge,omitempty"`
+	// Tap is the device's name on your machine, in modes bridge and tap. Default
+	// in mode bridge: swdt makes one.
+	Tap string `yaml:"tap,omitempty"`
+	// Address is the VM's own address, in modes bridge and tap. Default auto:
+	// swdt asks the guest and the network for it.
+	Address string `yaml:"address,omitempty"`
+	// Adapter is the model of the network card: e1000e, for which Windows has a
+	// driver, or virtio, which is faster. Default: virtio if image.drivers is
+	// set, else e1000e.
+	Adapter string `yaml:"adapter,omitempty"`
+	// Ports of your machine's 127.0.0.1 that lead to the VM, in mode user. There
+	// is always one for SSH.
+	Ports []MachinePort `yaml:"ports,omitempty"`
+}
+
+// MachinePort leads a port of 127.0.0.1 to a port of the VM.
+type MachinePort struct {
+	// Name of the port, such as rdp.
+	Name string `yaml:"name"`
+	// Guest is the VM's port. Default for ssh 22, rdp 3389, winrm 5985, kubelet
+	// 10250.
+	Guest int `yaml:"guest,omitempty"`
+	// Host is the port of 127.0.0.1. Default: a free one, which swdt chooses.
+	Host int `yaml:"host,omitempty"`
+}
+
+// guestPorts are the ports of services that a port's name can stand for.
+func guestPorts() map[string]int {
+	return map[string]int{"ssh": 22, "rdp": 3389, "winrm": 5985, "kubelet": 10250}
+}
+
+// defaultMachine fills in the defaults; m may be nil.
+func defaultMachine(m *Machine) {
+	if m == nil {
+		return
+	}
+	orElse(&m.Driver, DefaultMachineDriver)
+	if m.CPUs == 0 {
+		m.CPUs = DefaultMachineCPUs
+	}
+	if m.Memory == 0 {
+		m.Memory = DefaultMachineMemory
+	}
+	if m.Disk == 0 {
+		m.Disk = DefaultMachineDisk
+	}
+	bus, adapter := "sata", "e1000e"
+	if m.Image.Drivers != "" {
+		bus, adapter = "virtio", "virtio"
+	}
+	orElse(&m.DiskBus, bus)
+	orElse(&m.Network.Adapter, adapter)
+	orElse(&m.Network.Mode, "user")
+	orElse(&m.Network.Address, "auto")
+	orElse(&m.Accelerator, "auto")
+	orElse(&m.TimeZone, "UTC")
+	if m.Image.ISO != "" {
+		orElse(&m.Image.Edition, "standard-core")
+	}
+	for i := range m.Network.Ports {
+		port := &m.Network.Ports[i]
+		if port.Guest == 0 {
+			port.Guest = guestPorts()[port.Name]
+		}
+	}
+}
