@@ -1,0 +1,218 @@
+// Package install watches the unattended installation of Windows in a VM, from power on
+// to the first answer of its SSH server, and ends it with a reason if it goes wrong.
+//
+// Windows Setup reports nothing to the outside. The package concludes its progress from
+// signs that every virtualisation shows: resets, bytes read from the CDs and written to the disk,
+// changes of the screen, and the marks that the first-boot script writes to the serial port.
+//
+//   - install.go: the stages, and the loop
+//   - judge.go: which stage the signs mean, and when to give up
+//   - failure.go: why an installation ended without success
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// Stage is a part of an installation.
+type Stage string
+
+const (
+	Boot   Stage = "boot"   // the firmware starts the CD, which loads Windows Setup
+	Copy   Stage = "copy"   // Windows Setup prepares the disk and copies Windows to it
+	SetUp  Stage = "set-up" // Windows starts from the disk, and finds its devices
+	Script Stage = "script" // the first-boot script works
+	Reach  Stage = "reach"  // the SSH server is about to answer, or the VM to end
+)
+
+// Stages returns all stages in their order.
+func Stages() []Stage { return []Stage{Boot, Copy, SetUp, Script, Reach} }
+
+// title returns the stage for people.
+func (s Stage) title() string {
+	return map[Stage]string{
+		Boot:   "start Windows Setup from the CD",
+		Copy:   "copy Windows to the disk",
+		SetUp:  "set up devices and accounts",
+		Script: "run the first-boot script",
+		Reach:  "wait for the SSH server",
+	}[s]
+}
+
+// Guest is the VM that is installed. It runs.
+type Guest interface {
+	// Look returns what can be seen of the VM now.
+	Look(ctx context.Context) (Signs, error)
+	// PressKey presses and releases one key, named as vm.Driver names it.
+	PressKey(ctx context.Context, key string) error
+	// Reach returns nil if the guest's SSH server answers.
+	Reach(ctx context.Context) error
+}
+
+// Signs are what can be seen of a VM from the outside.
+type Signs struct {
+	State   vm.State
+	Reason  string // of Paused and Crashed
+	Resets  int    // since power on
+	Loaded  int64  // bytes, from the CDs, since power on
+	Written int64  // bytes, to the disk, since power on
+	Screen  string // changes if the screen does; empty if there is none
+	Marks   []Mark // all since power on
+}
+
+// Mark is a line that the first-boot script has written to the serial port.
+type Mark struct {
+	Stage   string // the script's own
+	Failed  bool
+	Message string
+	Last    bool // the script has ended
+}
+
+// Options bound an installation.
+type Options struct {
+	// EndsItself means that the VM shuts down when the script has ended, as it does for
+	// a golden image; else its SSH server answers in the end.
+	EndsItself bool
+	// Slowness multiplies all limits: 1 with an accelerator, about 10 without. 0 means 1.
+	Slowness int
+	// Earlier are the durations of an earlier installation of the same kind; nil: none
+	// is known.
+	Earlier map[Stage]time.Duration
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Report is the result of an installation.
+type Report struct {
+	// Durations are those of the stages that have ended.
+	Durations map[Stage]time.Duration
+	Resets    int
+	Marks     []Mark
+}
+
+// interval is the pause between two looks at the VM.
+const interval = time.Second
+
+// mostBlind limits how many looks in a row may fail.
+const mostBlind = 30
+
+// Watch follows the installation to its end. It returns a *Failure if the installation
+// goes wrong; the VM is then left as it is, for a look at its screen.
+func Watch(ctx context.Context, guest Guest, options Options, report ui.Reporter) (Report, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	w := &watcher{guest: guest, options: options, reporter: report, judge: newJudge(options, options.Now())}
+	err := w.run(ctx)
+	return Report{Durations: w.judge.durations, Resets: w.judge.seen.Resets, Marks: w.judge.seen.Marks}, err
+}
+
+type watcher struct {
+	guest    Guest
+	options  Options
+	reporter ui.Reporter
+	judge    *judge
+	blind    int // looks in a row that failed
+	marks    int // that were reported
+}
+
+func (w *watcher) run(ctx context.Context) error {
+	for stage := Stage(""); ; {
+		if w.judge.stage != stage {
+			stage = w.judge.stage
+			w.reporter.Step("%s%s", stage.title(), w.estimate(stage))
+		}
+		signs, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		if signs != nil {
+			end, err := w.consider(ctx, *signs)
+			if end || err != nil {
+				return err
+			}
+		}
+		if err := wait.For(ctx, interval); err != nil {
+			return w.judge.failure(Interrupted, context.Cause(ctx))
+		}
+	}
+}
+
+// look returns nil signs if the VM could not be seen this time.
+func (w *watcher) look(ctx context.Context) (*Signs, error) {
+	signs, err := w.guest.Look(ctx)
+	switch {
+	case err == nil:
+		w.blind = 0
+		return &signs, nil
+	case ctx.Err() != nil:
+		return nil, w.judge.failure(Interrupted, context.Cause(ctx))
+	}
+	if w.blind++; w.blind >= mostBlind {
+		return nil, w.judge.failure(Unseen, err)
+	}
+	return nil, nil
+}
+
+// consider acts on signs; end reports that the installation has succeeded.
+func (w *watcher) consider(ctx context.Context, signs Signs) (end bool, err error) {
+	now := w.options.Now()
+	end, failure := w.judge.look(signs, now)
+	w.reportMarks(signs.Marks)
+	if end || failure != nil {
+		return end, orNil(failure)
+	}
+	if w.judge.wantsKey(now) {
+		if err := w.guest.PressKey(ctx, "ret"); err != nil && ctx.Err() == nil {
+			w.reporter.Debug("press a key: %v", err)
+		}
+	}
+	if w.judge.stage == Reach && !w.options.EndsItself {
+		if err := w.guest.Reach(ctx); err == nil {
+			w.judge.enter("", now)
+			return true, nil
+		} else if ctx.Err() == nil {
+			w.judge.unreached = err
+		}
+	}
+	return false, nil
+}
+
+// reportMarks reports the script's progress.
+func (w *watcher) reportMarks(marks []Mark) {
+	for ; w.marks < len(marks); w.marks++ {
+		mark := marks[w.marks]
+		if mark.Message == "" {
+			w.reporter.Debug("first-boot script: %s", mark.Stage)
+			continue
+		}
+		w.reporter.Info("first-boot script: %s: %s", mark.Stage, mark.Message)
+	}
+}
+
+// estimate returns how long the rest took the last time, from a stage on.
+func (w *watcher) estimate(stage Stage) string {
+	var rest time.Duration
+	for _, s := range Stages()[slices.Index(Stages(), stage):] {
+		rest += w.options.Earlier[s]
+	}
+	if rest == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (about %s to the end, as last time)", rest.Round(time.Second))
+}
+
+// orNil keeps a nil *Failure from becoming an error that is not nil.
+func orNil(failure *Failure) error {
+	if failure == nil {
+		return nil
+	}
+	return failure
+}

@@ -1,0 +1,174 @@
+package install
+
+import (
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+const (
+	keyPresses = 8 // of Return, one a second, at the CD's prompt, which waits for five seconds
+	// loaded is how many bytes of the CD mean that Setup runs: it begins with the load of
+	// boot.wim, which has more on every medium. The boot loader alone reads a few.
+	loaded = 200 << 20
+	// prepared is how many bytes on the disk mean that Setup copies: partitions and empty
+	// file systems are less.
+	prepared = 256 << 20
+	// mostResets is how often Windows may start before its first logon. Three to five
+	// are usual.
+	mostResets = 10
+)
+
+// limit returns how long a stage may take with an accelerator. Others report five to
+// thirty minutes for the whole installation.
+func (s Stage) limit() time.Duration {
+	return map[Stage]time.Duration{
+		Boot: 5 * time.Minute, Copy: 40 * time.Minute, SetUp: 40 * time.Minute,
+		Script: 30 * time.Minute, Reach: 10 * time.Minute,
+	}[s]
+}
+
+// stall returns for how long the disk and the screen may both rest in a stage.
+func (s Stage) stall() time.Duration {
+	if s == Copy {
+		return 5 * time.Minute
+	}
+	return 15 * time.Minute // Windows prepares devices for minutes behind one picture
+}
+
+// judge concludes the stage from signs. It does nothing but think: its caller looks
+// and acts.
+type judge struct {
+	options   Options
+	stage     Stage
+	entered   time.Time // the stage
+	moved     time.Time // the disk or the screen, the last time
+	pressed   int
+	lastPress time.Time
+	seen      Signs
+	unreached error // of the last try to reach the SSH server
+	durations map[Stage]time.Duration
+}
+
+func newJudge(options Options, now time.Time) *judge {
+	options.Slowness = max(options.Slowness, 1)
+	return &judge{options: options, stage: Boot, entered: now, moved: now, durations: map[Stage]time.Duration{}}
+}
+
+// look takes signs in. end reports success.
+func (j *judge) look(signs Signs, now time.Time) (end bool, failure *Failure) {
+	if signs.Written != j.seen.Written || signs.Loaded != j.seen.Loaded || signs.Screen != j.seen.Screen ||
+		signs.Resets != j.seen.Resets || len(signs.Marks) != len(j.seen.Marks) {
+		j.moved = now
+	}
+	j.seen = signs
+	for next := j.next(); next != j.stage; next = j.next() {
+		j.enter(next, now)
+	}
+	if signs.State == vm.Stopped && j.stage == Reach && j.options.EndsItself {
+		j.enter("", now)
+		return true, nil
+	}
+	return false, j.complaint(now)
+}
+
+// next returns the stage that the signs mean, which never goes back.
+func (j *judge) next() Stage {
+	marks := j.seen.Marks
+	switch {
+	case len(marks) > 0 && marks[len(marks)-1].Last:
+		return Reach
+	case j.stage == Reach:
+		return Reach
+	case len(marks) > 0 || j.stage == Script:
+		return Script
+	case j.stage == Copy && j.seen.Resets > 0 && j.seen.Written >= prepared, j.stage == SetUp:
+		return SetUp
+	case j.seen.Written > 0 || j.stage == Copy:
+		return Copy
+	}
+	return Boot
+}
+
+func (j *judge) enter(stage Stage, now time.Time) {
+	if j.stage != "" {
+		j.durations[j.stage] = now.Sub(j.entered)
+	}
+	if stage == "" { // the end
+		return
+	}
+	j.stage, j.entered, j.moved = stage, now, now
+}
+
+// wantsKey reports whether it is time to press a key at the CD's prompt: only before
+// the first sign of Setup, since a key pressed later would answer a question of it.
+func (j *judge) wantsKey(now time.Time) bool {
+	if j.stage != Boot || j.seen.Resets > 0 || j.pressed >= keyPresses*j.options.Slowness {
+		return false
+	}
+	if now.Sub(j.lastPress) < time.Second {
+		return false
+	}
+	j.pressed++
+	j.lastPress = now
+	return true
+}
+
+// complaint returns why the installation must end, or nil.
+func (j *judge) complaint(now time.Time) *Failure {
+	slow := time.Duration(j.options.Slowness)
+	switch {
+	case j.seen.State == vm.Crashed, j.seen.State == vm.Stopped, j.seen.State == vm.Absent:
+		return j.failureAt(Ended, nil, now)
+	case j.seen.State == vm.Paused:
+		return j.failureAt(Halted, nil, now)
+	case j.scriptFailed():
+		return j.failureAt(ScriptFailed, nil, now)
+	case j.seen.Resets > mostResets && len(j.seen.Marks) == 0:
+		return j.failureAt(RebootLoop, nil, now)
+	case now.Sub(j.entered) > slow*j.stage.limit():
+		return j.failureAt(j.late(), j.unreached, now)
+	case j.stage != Reach && now.Sub(j.moved) > slow*j.stage.stall():
+		return j.failureAt(j.stalled(), nil, now)
+	}
+	return nil
+}
+
+func (j *judge) scriptFailed() bool {
+	for _, mark := range j.seen.Marks {
+		if mark.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// late returns what it means that a stage's time is over.
+func (j *judge) late() Cause {
+	switch j.stage {
+	case Boot:
+		if j.seen.Loaded >= loaded {
+			return SetupStopped
+		}
+		return NotBooted
+	case Reach:
+		return Unreachable
+	}
+	return TooSlow
+}
+
+// stalled returns what it means that nothing moves.
+func (j *judge) stalled() Cause {
+	if j.stage == Copy && j.seen.Written < prepared {
+		return SetupStopped
+	}
+	return Hung
+}
+
+func (j *judge) failure(cause Cause, err error) *Failure {
+	return j.failureAt(cause, err, j.options.Now())
+}
+
+func (j *judge) failureAt(cause Cause, err error, now time.Time) *Failure {
+	return &Failure{Cause: cause, Stage: j.stage, After: now.Sub(j.entered), Signs: j.seen, Err: err}
+}
