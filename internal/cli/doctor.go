@@ -18,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // never is the --fail-on value for a severity that no finding has.
@@ -67,7 +68,7 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 	o.cluster.addFlags(cmd)
 	flags.BoolVar(&o.list, "list-rules", false, "only list the rules; no node is contacted")
 	flags.StringSliceVar(&o.rules, "rule", nil, "only these `rules`, several times or with commas for several")
-	flags.StringVar(&o.failOn, "fail-on", string(doctor.Error), "end with 5 for a finding this bad: error, warning, info or never")
+	flags.StringVar(&o.failOn, "fail-on", string(finding.Error), "end with 5 for a finding this bad: error, warning, info or never")
 	flags.StringVar(&o.facts, "facts", "", "look at the facts in this `file` and contact no node")
 	flags.StringVar(&o.saveFacts, "save-facts", "", "write the facts to this `file`, to look at again with --facts")
 	must(cmd.MarkFlagFilename("facts"))
@@ -78,7 +79,7 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 
 func failOns() []string {
 	var all []string
-	for _, s := range doctor.Severities() {
+	for _, s := range finding.Severities() {
 		all = append(all, string(s))
 	}
 	return append(all, never)
@@ -184,7 +185,7 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctor.NodeReport) error {
 	if err := a.print(report, write); err != nil {
 		return err
 	}
-	if o.failOn != never && report.Has(doctor.Severity(o.failOn)) {
+	if o.failOn != never && report.Has(finding.Severity(o.failOn)) {
 		return &exitError{code: exitFinding}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Saved facts have no secrets, wherever the node has some, but keep what the node itself
@@ -78,7 +79,7 @@ n2 \(ltsc2022\): nothing wrong in 1 rule
 	var report struct {
 		Nodes []struct {
 			Name     string
-			Findings []doctor.Finding
+			Findings []finding.Fault
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || len(report.Nodes) != 3 {

@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // The kubeconfig is for another cluster, which has a node of the same name: that node is
@@ -50,7 +51,7 @@ func TestPreflightWithAnotherClustersKubeconfig(t *testing.T) {
 	if p, found := ours.problem(ours.cluster, "membership"); found {
 		t.Errorf("its own cluster: %+v", p)
 	}
-	if p, found := ours.problem(other.cluster, "membership"); !found || p.Severity != preflight.Error {
+	if p, found := ours.problem(other.cluster, "membership"); !found || p.Severity != finding.Error {
 		t.Errorf("another cluster: %+v", p)
 	}
 	if _, err := ours.resetWith(join.ResetOptions{Cluster: ours.cluster}); err != nil {
@@ -75,10 +76,10 @@ func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.isReady() // the cluster has not noticed that it left
-	if p, found := namesake.problem(l.cluster, "node-name"); !found || p.Severity != preflight.Error {
+	if p, found := namesake.problem(l.cluster, "node-name"); !found || p.Severity != finding.Error {
 		t.Errorf("another machine: %+v", p)
 	}
-	if p, found := l.problem(l.cluster, "node-name"); !found || p.Severity != preflight.Info {
+	if p, found := l.problem(l.cluster, "node-name"); !found || p.Severity != finding.Info {
 		t.Errorf("the same machine: %+v", p)
 	}
 }
@@ -94,7 +95,7 @@ func TestAMachineThatHasLeftJoinsAgain(t *testing.T) {
 }
 
 // problem returns the problem that a preflight check finds with the machine and a cluster.
-func (l *lab) problem(c *cluster.Cluster, check string) (preflight.Problem, bool) {
+func (l *lab) problem(c *cluster.Cluster, check string) (finding.Problem, bool) {
 	l.t.Helper()
 	own, err := join.Own(l.t.Context(), l.Node.Node)
 	if err != nil {
@@ -104,9 +105,9 @@ func (l *lab) problem(c *cluster.Cluster, check string) (preflight.Problem, bool
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	i := slices.IndexFunc(report.Problems, func(p preflight.Problem) bool { return p.Check == check })
+	i := slices.IndexFunc(report.Problems, func(p finding.Problem) bool { return p.Check == check })
 	if i < 0 {
-		return preflight.Problem{}, false
+		return finding.Problem{}, false
 	}
 	return report.Problems[i], true
 }

@@ -61,7 +61,7 @@ type RefusedError struct{ Report preflight.Report }
 
 func (e *RefusedError) Error() string {
 	var b strings.Builder
-	if count := e.Report.Count(finding.Error); count == 1 {
+	if count := finding.Count(e.Report.Problems, finding.Error); count == 1 {
 		b.WriteString("1 problem keeps this machine from joining; nothing was changed:")
 	} else {
 		fmt.Fprintf(&b, "%d problems keep this machine from joining; nothing was changed:", count)

@@ -61,8 +61,8 @@ func gathered(t *testing.T) (root string, m Manifest) {
 			record.Result, record.Error = Partial, "1 of 4 collectors failed; events: no answer within 1m0s"
 			record.Collectors = append(record.Collectors, CollectorRecord{Name: "events", About: "the last events", Result: Late, Error: "no answer within 1m0s"})
 			record.Findings = []Finding{
-				{Severity: "info", Title: "a reboot is pending", Evidence: "Windows Update"},
-				{Severity: "error", Title: "the disk is nearly full", Evidence: "1.2 GB free on C:", Remedy: "remove images: crictl rmi --prune"},
+				{Severity: "info", What: "a reboot is pending", Evidence: "Windows Update"},
+				{Severity: "error", What: "the disk is nearly full", Evidence: "1.2 GB free on C:", Remedy: "remove images: crictl rmi --prune"},
 			}
 		}
 		m.Nodes = append(m.Nodes, record)

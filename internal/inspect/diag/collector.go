@@ -17,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/format/redact"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -57,13 +58,14 @@ func (t *Task) Table(name string, document any, text func(io.Writer) error) erro
 }
 
 // Find records that the node was examined, and the findings, if there are any.
-func (t *Task) Find(found ...Finding) {
+func (t *Task) Find(found ...finding.Finding) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.record.Examined = true
 	clean := t.folder.redactor.String
 	for _, f := range found {
-		t.findings = append(t.findings, Finding{Severity: f.Severity, Title: clean(f.Title), Evidence: clean(f.Evidence), Remedy: clean(f.Remedy)})
+		f.What, f.Evidence, f.Remedy = clean(f.What), clean(f.Evidence), clean(f.Remedy)
+		t.findings = append(t.findings, Finding(f))
 	}
 }
 

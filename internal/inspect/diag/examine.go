@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	processowners "github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // examinations returns the collectors that store the results of `swdt ps` and `swdt doctor`.
@@ -43,11 +44,11 @@ func examine(ctx context.Context, t *Task) error {
 	if err != nil {
 		return err
 	}
-	var found []Finding
+	var found []finding.Finding
 	for i, f := range report.Findings {
 		f.Remedy = t.remedies(t.Node.Name, f.Remedy)
 		report.Findings[i] = f
-		found = append(found, Finding{Severity: string(f.Severity), Title: f.What, Evidence: f.Evidence, Remedy: f.Remedy})
+		found = append(found, f.Finding)
 	}
 	t.Find(found...)
 	if err := t.Table("doctor", report, func(w io.Writer) error { return findingsTable(w, report) }); err != nil {

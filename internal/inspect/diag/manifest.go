@@ -3,6 +3,8 @@ package diag
 import (
 	"slices"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Format is the first field of a manifest. A bundle with another format is rejected.
@@ -88,12 +90,12 @@ type FileRecord struct {
 	LinesOnly bool `json:"linesOnly"`
 }
 
-// Finding is a fault or a hint for the user.
+// Finding is a finding.Finding with the names of the bundle's format.
 type Finding struct {
-	Severity string `json:"severity"`
-	Title    string `json:"title"`
-	Evidence string `json:"evidence"`
-	Remedy   string `json:"remedy"`
+	Severity finding.Severity `json:"severity"`
+	What     string           `json:"title"`
+	Evidence string           `json:"evidence"`
+	Remedy   string           `json:"remedy"`
 }
 
 // table returns the path of a node's table of a kind.

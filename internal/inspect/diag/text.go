@@ -94,7 +94,7 @@ func (r NodeReport) WriteText(p *ui.Page) error {
 	}
 	rows = nil
 	for _, f := range n.Findings {
-		rows = append(rows, []string{f.Severity, f.Title, f.Evidence, f.Remedy})
+		rows = append(rows, []string{string(f.Severity), f.What, f.Evidence, f.Remedy})
 	}
 	return ui.Table(p, []string{"SEVERITY", "FINDING", "SEEN", "REMEDY"}, rows)
 }

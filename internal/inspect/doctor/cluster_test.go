@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // controlPlane returns a cluster with the given objects.
@@ -98,13 +99,13 @@ func TestTheClustersSide(t *testing.T) {
 		"node-versions": "v1.27.0", "version-skew": "newer than the API server", "runtime-handlers": "runhcs-wcow-unknown",
 		"pods-waiting": "ErrImagePull: no such image", "pod-os": "default/stuck",
 	} {
-		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
 			return f.Rule == rule && strings.Contains(f.What+"\n"+f.Evidence+"\n"+f.Remedy, words)
 		}) {
 			t.Errorf("%s does not find %q: %+v", rule, words, r.Findings)
 		}
 	}
-	if slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return strings.Contains(f.What, "elsewhere") }) {
+	if slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return strings.Contains(f.What, "elsewhere") }) {
 		t.Errorf("another node's pod is found: %+v", r.Findings)
 	}
 }
@@ -121,7 +122,7 @@ func TestAWellNodeOfACluster(t *testing.T) {
 		if !slices.Contains(r.Rules, rule) {
 			t.Errorf("%s was not looked at: %+v", rule, r.Skipped)
 		}
-		if slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && f.Severity != doctor.Info }) {
+		if slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && f.Severity != finding.Info }) {
 			t.Errorf("%s found something: %+v", rule, r.Findings)
 		}
 	}
@@ -137,7 +138,7 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := examine(t, facts)
-	if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
+	if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
 		return f.Rule == "api-server" && strings.Contains(f.What, "does not answer")
 	}) {
 		t.Errorf("nobody says that it does not answer: %+v", r.Findings)

@@ -22,28 +22,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Severity is the severity of a finding.
-type Severity = finding.Severity
-
-const (
-	Error   = finding.Error
-	Warning = finding.Warning
-	Info    = finding.Info
-)
-
-// Severities returns all severities, the worst first.
-func Severities() []Severity { return finding.Severities() }
-
-// Finding is one fault that a rule found.
-type Finding struct {
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
-	What     string   `json:"what"`
-	Evidence string   `json:"evidence"` // the observed facts
-	Remedy   string   `json:"remedy"`
-	Link     string   `json:"link"`
-}
-
 // Rule checks for one kind of fault.
 type Rule struct {
 	ID    string
@@ -51,14 +29,14 @@ type Rule struct {
 	// Means explains the consequences of the fault to a reader who does not know it yet.
 	Means string
 	// Severity is the severity of findings that set none of their own.
-	Severity Severity
+	Severity finding.Severity
 	// Needs lists the facts that the rule requires, by their names in JSON.
 	Needs []string
 	// Remedy is the remedy of findings that set none of their own.
 	Remedy string
 	Link   string
 
-	look func(*Facts) []Finding
+	look func(*Facts) []finding.Finding
 }
 
 // Skipped is a rule that did not run because a fact that it needs is unknown.
@@ -69,26 +47,11 @@ type Skipped struct {
 
 // Report is the result of all rules for one node.
 type Report struct {
-	Node     string    `json:"name"`
-	Windows  string    `json:"windows"` // ltsc2022
-	Rules    []string  `json:"rules"`   // the rules that ran
-	Skipped  []Skipped `json:"skipped"`
-	Findings []Finding `json:"findings"` // the worst first
-}
-
-// Count returns the number of findings of severity s.
-func (r Report) Count(s Severity) (n int) {
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
-}
-
-// Has reports whether there is a finding of severity s or worse.
-func (r Report) Has(s Severity) bool {
-	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity.AtLeast(s) })
+	Node     string          `json:"name"`
+	Windows  string          `json:"windows"` // ltsc2022
+	Rules    []string        `json:"rules"`   // the rules that ran
+	Skipped  []Skipped       `json:"skipped"`
+	Findings []finding.Fault `json:"findings"` // the worst first
 }
 
 // Examine runs the rules with the given ids on facts, or all rules if no id is given.
@@ -97,7 +60,7 @@ func Examine(f Facts, ids ...string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Node: f.Node, Rules: []string{}, Skipped: []Skipped{}, Findings: []Finding{}}
+	r := Report{Node: f.Node, Rules: []string{}, Skipped: []Skipped{}, Findings: []finding.Fault{}}
 	if f.Machine.Value != nil {
 		r.Windows = f.Machine.Value.Windows()
 	}
@@ -111,7 +74,7 @@ func Examine(f Facts, ids ...string) (Report, error) {
 			r.Findings = append(r.Findings, rule.complete(found))
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Severity.Compare(b.Severity) })
+	finding.Sort(r.Findings)
 	return r, nil
 }
 
@@ -153,25 +116,11 @@ func (r Rule) unknown(f *Facts) string {
 	return ""
 }
 
-func (r Rule) complete(f Finding) Finding {
-	f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
-	f.Remedy, f.Link = cmp.Or(f.Remedy, r.Remedy), cmp.Or(f.Link, r.Link)
-	return f
-}
-
-// found returns a finding with its evidence and text. Rule.complete sets its other fields.
-func found(evidence, what string, args ...any) Finding {
-	return Finding{What: fmt.Sprintf(what, args...), Evidence: evidence}
-}
-
-func (f Finding) as(s Severity) Finding {
-	f.Severity = s
-	return f
-}
-
-func (f Finding) remedied(format string, args ...any) Finding {
-	f.Remedy = fmt.Sprintf(format, args...)
-	return f
+// complete returns a finding of the rule, with the rule's severity and remedy unless the
+// finding has its own.
+func (r Rule) complete(f finding.Finding) finding.Fault {
+	f.Severity, f.Remedy = cmp.Or(f.Severity, r.Severity), cmp.Or(f.Remedy, r.Remedy)
+	return finding.Fault{Rule: r.ID, Finding: f, Link: r.Link}
 }
 
 // one returns a slice that contains only value.

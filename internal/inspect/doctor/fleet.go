@@ -7,6 +7,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // FleetReport is the result of `swdt doctor`.
@@ -16,11 +17,11 @@ type FleetReport struct {
 
 // NodeReport has the findings on one node.
 type NodeReport struct {
-	fleet.Outcome           // its result: ok, findings or failed
-	Windows       string    `json:"windows"` // ltsc2022
-	Rules         []string  `json:"rules"`   // the rules that ran
-	Skipped       []Skipped `json:"skipped"`
-	Findings      []Finding `json:"findings"` // the worst first
+	fleet.Outcome                 // its result: ok, findings or failed
+	Windows       string          `json:"windows"` // ltsc2022
+	Rules         []string        `json:"rules"`   // the rules that ran
+	Skipped       []Skipped       `json:"skipped"`
+	Findings      []finding.Fault `json:"findings"` // the worst first
 
 	report Report // its remedies name no node
 }
@@ -62,8 +63,8 @@ func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...s
 }
 
 // Has reports whether a node has a finding of this severity or a worse one.
-func (r FleetReport) Has(s Severity) bool {
-	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.report.Has(s) })
+func (r FleetReport) Has(s finding.Severity) bool {
+	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return finding.Has(n.report.Findings, s) })
 }
 
 // WriteText writes the reports of the nodes that were examined. The errors of the other

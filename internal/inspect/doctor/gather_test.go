@@ -21,6 +21,7 @@ import (
 	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -43,7 +44,7 @@ func TestAHealthyNode(t *testing.T) {
 	facts := gather(t, n)
 	r := examine(t, facts)
 	for _, f := range r.Findings {
-		if f.Severity != doctor.Info {
+		if f.Severity != finding.Info {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -97,14 +98,14 @@ func TestPlantedFaults(t *testing.T) {
 	facts := gather(t, n)
 	r := examine(t, facts)
 	for _, rule := range []string{"service-crashes", "disk-space", "kubelet-config", "containerd-config", "joined", "control-plane-reachable"} {
-		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && f.Severity == doctor.Error }) {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && f.Severity == finding.Error }) {
 			t.Errorf("%s found nothing: %+v", rule, r.Findings)
 		}
 	}
 	for rule, words := range map[string]string{
 		"excluded-ports": "10200-10299", "dynamic-ports": "20000-39999", "mtu": "vEthernet (Ethernet): 9000", "image-store": "9.6 GB in images",
 	} {
-		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
 			t.Errorf("%s did not see %q: %+v", rule, words, r.Findings)
 		}
 	}
@@ -148,7 +149,7 @@ func TestAWindowsOfAnotherLanguage(t *testing.T) {
 	facts := gather(t, n)
 	r := examine(t, facts, "dynamic-ports", "mtu", "excluded-ports")
 	for rule, words := range map[string]string{"dynamic-ports": "1024-65534", "mtu": "the machine's own adapter: 1400"} {
-		if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
 			t.Errorf("%s did not see %q: %+v", rule, words, r)
 		}
 	}
@@ -161,7 +162,7 @@ func TestABareMachine(t *testing.T) {
 	r := examine(t, gather(t, n))
 	var found []string
 	for _, f := range r.Findings {
-		if f.Severity == doctor.Error {
+		if f.Severity == finding.Error {
 			found = append(found, f.Rule)
 		}
 	}
@@ -247,7 +248,7 @@ func TestARuleThatBlocksAFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := examine(t, gather(t, n), "kubelet-firewall")
-		blocked := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return strings.Contains(f.What, "blocks") })
+		blocked := slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return strings.Contains(f.What, "blocks") })
 		if len(r.Rules) != 1 || blocked != c.found {
 			t.Errorf("%s: %+v", name, r)
 		}

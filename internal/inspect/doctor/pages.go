@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Listed is a rule in the form that `swdt doctor --list-rules` prints.
 type Listed struct {
-	ID       string   `json:"id"`
-	Title    string   `json:"title"`
-	Means    string   `json:"means"`
-	Severity Severity `json:"severity"`
-	Needs    []string `json:"needs"`
-	Remedy   string   `json:"remedy"`
-	Link     string   `json:"link"`
+	ID       string           `json:"id"`
+	Title    string           `json:"title"`
+	Means    string           `json:"means"`
+	Severity finding.Severity `json:"severity"`
+	Needs    []string         `json:"needs"`
+	Remedy   string           `json:"remedy"`
+	Link     string           `json:"link"`
 }
 
 // List returns rules in the form that `swdt doctor --list-rules -o json` prints.

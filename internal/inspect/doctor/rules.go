@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Rules returns all rules in the order in which they run. To add a rule, add it to
@@ -19,20 +21,17 @@ func Rules() []Rule {
 // remedy replaces the check's, which is about joining, and the rule's severity is an upper
 // bound of the check's.
 func fromPreflight(r Rule, see func(*Facts) preflight.Seen) Rule {
-	r.look = func(f *Facts) (all []Finding) {
+	r.look = func(f *Facts) (all []finding.Finding) {
 		problems, err := preflight.Judge(r.ID, see(f))
 		if err != nil {
-			return one(found("", "%v", err))
+			return one(finding.New("", "%v", err))
 		}
-		for _, p := range problems {
-			finding := Finding{Severity: r.Severity, What: p.What, Evidence: p.Evidence, Remedy: r.Remedy}
-			if r.Severity.AtLeast(p.Severity) {
-				finding.Severity = p.Severity
+		for _, found := range problems {
+			if !r.Severity.AtLeast(found.Severity) {
+				found.Severity = r.Severity
 			}
-			if r.Remedy == "" {
-				finding.Remedy = p.Remedy
-			}
-			all = append(all, finding)
+			found.Remedy = cmp.Or(r.Remedy, found.Remedy)
+			all = append(all, found)
 		}
 		return all
 	}

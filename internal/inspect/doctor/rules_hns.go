@@ -13,37 +13,37 @@ func hnsRules() []Rule {
 	state := []string{"hns"}
 	return []Rule{
 		{
-			ID: "hns-network", Title: "the pod network exists in Windows", Severity: Error, Needs: []string{"hns", "cni"}, Link: docsDebug,
+			ID: "hns-network", Title: "the pod network exists in Windows", Severity: finding.Error, Needs: []string{"hns", "cni"}, Link: docsDebug,
 			Means:  "The pod network's agent must create it at every boot: until it exists, no pod gets an endpoint, and kube-proxy waits.",
 			Remedy: "read the log of the pod network's agent: `swdt logs calico` (or flannel, antrea); `swdt events --channel hns`", look: lookAtHNSNetwork,
 		},
 		{
-			ID: "hns-orphan-endpoints", Title: "every endpoint belongs to a pod", Severity: Warning, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
+			ID: "hns-orphan-endpoints", Title: "every endpoint belongs to a pod", Severity: finding.Warning, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
 			Means:  "Pods were removed and their endpoints were not: their addresses stay in use, and traffic for the next pod with such an address may be lost.",
 			Remedy: "drain the node, stop kubelet and kube-proxy, and restart the service hns: `swdt exec -- net stop hns`, then `swdt exec -- net start hns`", look: lookAtOrphanEndpoints,
 		},
 		{
-			ID: "hns-missing-endpoints", Title: "every pod has its endpoint", Severity: Error, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
+			ID: "hns-missing-endpoints", Title: "every pod has its endpoint", Severity: finding.Error, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
 			Means:  "The pod runs without a network: it cannot be reached, and it reaches nothing.",
 			Remedy: "delete the pod, so that it is created again; `swdt events --channel hns` prints what happened to its endpoint", look: lookAtMissingEndpoints,
 		},
 		{
-			ID: "hns-loadbalancers", Title: "load balancers have endpoints that exist", Severity: Error, Needs: state, Link: docsDebug,
+			ID: "hns-loadbalancers", Title: "load balancers have endpoints that exist", Severity: finding.Error, Needs: state, Link: docsDebug,
 			Means:  "Traffic to the Service's address is lost: the Service has no pods, or kube-proxy did not follow a change of its pods.",
 			Remedy: "`kubectl get endpointslices` shows whether the Service has pods; if so, restart kube-proxy and see `swdt logs kube-proxy`", look: lookAtEmptyBalancers,
 		},
 		{
-			ID: "hns-source-vip", Title: "load balancers have this node's source address", Severity: Error, Needs: state, Link: docsDebug,
+			ID: "hns-source-vip", Title: "load balancers have this node's source address", Severity: finding.Error, Needs: state, Link: docsDebug,
 			Means:  "In an overlay, pods of other nodes answer to the source VIP: if it is missing or not on this node, Services time out although pods can be reached.",
 			Remedy: "set kube-proxy's --source-vip to the address of an endpoint of this node (Calico_ep for Calico), and restart kube-proxy", look: lookAtSourceVIP,
 		},
 		{
-			ID: "hns-duplicate-address", Title: "no two endpoints have the same address", Severity: Error, Needs: state, Link: docsDebug,
+			ID: "hns-duplicate-address", Title: "no two endpoints have the same address", Severity: finding.Error, Needs: state, Link: docsDebug,
 			Means:  "Connections to this address reach sometimes one endpoint, sometimes the other.",
 			Remedy: "delete both pods, so that they are created again; look for two nodes with the same pod CIDR", look: lookAtDuplicates,
 		},
 		{
-			ID: "orphan-shims", Title: "every shim belongs to a pod", Severity: Warning, Needs: []string{"orphans"},
+			ID: "orphan-shims", Title: "every shim belongs to a pod", Severity: finding.Warning, Needs: []string{"orphans"},
 			Means:  "The runtime has lost track of a container that still runs: it uses CPU, memory and files until it is killed.",
 			Remedy: "`swdt ps --orphans` lists them; `swdt exec -- taskkill /t /f /pid PID` kills one", look: lookAtOrphans,
 			Link: "https://github.com/microsoft/hcsshim",
@@ -71,7 +71,7 @@ func pluginsWithNetwork() []string {
 
 // lookAtHNSNetwork ignores the network "nat", which Windows itself creates as soon as
 // containers are enabled.
-func lookAtHNSNetwork(f *Facts) []Finding {
+func lookAtHNSNetwork(f *Facts) []finding.Finding {
 	files := f.CNI.Value.Files
 	if len(files) == 0 || !slices.ContainsFunc(files[0].Plugins, func(p string) bool { return containsFolded(pluginsWithNetwork(), p) }) {
 		return nil // no plugins, which another rule reports, or only unknown plugins
@@ -87,12 +87,12 @@ func lookAtHNSNetwork(f *Facts) []Finding {
 	if len(names) > 0 {
 		seen = "there is only " + some(names)
 	}
-	return one(found(seen, "the pod network %s is configured, and Windows has no network for it", f.CNI.Value.Files[0].Name))
+	return one(finding.New(seen, "the pod network %s is configured, and Windows has no network for it", f.CNI.Value.Files[0].Name))
 }
 
 func (f *Facts) knownPods() hns.Known { return hns.Known{Here: *f.PodNetworks.Value, Runtime: true} }
 
-func lookAtOrphanEndpoints(f *Facts) []Finding {
+func lookAtOrphanEndpoints(f *Facts) []finding.Finding {
 	known, state := f.knownPods(), f.HNS.Value
 	var orphans []string
 	for _, e := range state.Endpoints {
@@ -103,7 +103,7 @@ func lookAtOrphanEndpoints(f *Facts) []Finding {
 	if len(orphans) == 0 {
 		return nil
 	}
-	return one(found(some(orphans), "%s of pods that the container runtime does not list", finding.Several(len(orphans), "endpoint")))
+	return one(finding.New(some(orphans), "%s of pods that the container runtime does not list", finding.Several(len(orphans), "endpoint")))
 }
 
 // forPod reports whether an endpoint was created for a pod: it is in a namespace for
@@ -121,14 +121,14 @@ func startsWithID(name string) bool {
 	return len(name) >= digits && strings.Trim(name[:digits], "0123456789abcdef") == ""
 }
 
-func lookAtMissingEndpoints(f *Facts) (all []Finding) {
+func lookAtMissingEndpoints(f *Facts) (all []finding.Finding) {
 	known, state := f.knownPods(), f.HNS.Value
 	for _, p := range *f.PodNetworks.Value {
 		if len(p.IPs) == 0 { // the pod has ended or is on the host network
 			continue
 		}
 		if !slices.ContainsFunc(state.Endpoints, func(e hns.Endpoint) bool { return known.PodOf(e) == p.String() }) {
-			all = append(all, found("its address is "+strings.Join(p.IPs, ", "), "pod %s has no endpoint", p))
+			all = append(all, finding.New("its address is "+strings.Join(p.IPs, ", "), "pod %s has no endpoint", p))
 		}
 	}
 	return all
@@ -146,7 +146,7 @@ func address(l hns.LoadBalancer) string {
 	return text
 }
 
-func lookAtEmptyBalancers(f *Facts) (all []Finding) {
+func lookAtEmptyBalancers(f *Facts) (all []finding.Finding) {
 	var empty, stale []string
 	for _, l := range f.HNS.Value.LoadBalancers {
 		missing := slices.ContainsFunc(l.Endpoints, func(id string) bool {
@@ -161,10 +161,10 @@ func lookAtEmptyBalancers(f *Facts) (all []Finding) {
 		}
 	}
 	if len(empty) > 0 {
-		all = append(all, found(some(empty), "%d load %s no endpoints", len(empty), have("balancer", len(empty))).as(Warning))
+		all = append(all, finding.New(some(empty), "%d load %s no endpoints", len(empty), have("balancer", len(empty))).As(finding.Warning))
 	}
 	if len(stale) > 0 {
-		all = append(all, found(some(stale), "%d load %s endpoints that do not exist", len(stale), have("balancer", len(stale))))
+		all = append(all, finding.New(some(stale), "%d load %s endpoints that do not exist", len(stale), have("balancer", len(stale))))
 	}
 	return all
 }
@@ -176,7 +176,7 @@ func have(noun string, n int) string {
 	return noun + "s have"
 }
 
-func lookAtSourceVIP(f *Facts) (all []Finding) {
+func lookAtSourceVIP(f *Facts) (all []finding.Finding) {
 	state := f.HNS.Value
 	overlay := slices.ContainsFunc(state.Networks, func(n hns.Network) bool { return strings.EqualFold(n.Type, "Overlay") })
 	if !overlay {
@@ -193,16 +193,16 @@ func lookAtSourceVIP(f *Facts) (all []Finding) {
 		}
 	}
 	if len(without) > 0 {
-		all = append(all, found(some(without), "%d load %s no source VIP", len(without), have("balancer", len(without))))
+		all = append(all, finding.New(some(without), "%d load %s no source VIP", len(without), have("balancer", len(without))))
 	}
 	for vip, balancers := range foreign {
-		all = append(all, found(some(balancers), "%d load %s the source VIP %s, which no endpoint of this node has", len(balancers), have("balancer", len(balancers)), vip))
+		all = append(all, finding.New(some(balancers), "%d load %s the source VIP %s, which no endpoint of this node has", len(balancers), have("balancer", len(balancers)), vip))
 	}
-	slices.SortFunc(all, func(a, b Finding) int { return strings.Compare(a.What, b.What) })
+	slices.SortFunc(all, func(a, b finding.Finding) int { return strings.Compare(a.What, b.What) })
 	return all
 }
 
-func lookAtDuplicates(f *Facts) (all []Finding) {
+func lookAtDuplicates(f *Facts) (all []finding.Finding) {
 	type key struct{ network, ip string }
 	first := map[key]string{}
 	for _, e := range f.HNS.Value.Endpoints {
@@ -211,7 +211,7 @@ func lookAtDuplicates(f *Facts) (all []Finding) {
 			continue
 		}
 		if other, ok := first[at]; ok {
-			all = append(all, found(other+", "+e.Name, "two endpoints have the address %s", at.ip))
+			all = append(all, finding.New(other+", "+e.Name, "two endpoints have the address %s", at.ip))
 			continue
 		}
 		first[at] = e.Name
@@ -219,7 +219,7 @@ func lookAtDuplicates(f *Facts) (all []Finding) {
 	return all
 }
 
-func lookAtOrphans(f *Facts) []Finding {
+func lookAtOrphans(f *Facts) []finding.Finding {
 	var orphans []string
 	for _, o := range *f.Orphans.Value {
 		orphans = append(orphans, fmt.Sprintf("%s (process %d: %s)", o.Name, o.PID, o.Why))
@@ -227,7 +227,7 @@ func lookAtOrphans(f *Facts) []Finding {
 	if len(orphans) == 0 {
 		return nil
 	}
-	return one(found(some(orphans), "%d %s of the container runtime %s to no pod", len(orphans), processes(len(orphans)), belong(len(orphans))))
+	return one(finding.New(some(orphans), "%d %s of the container runtime %s to no pod", len(orphans), processes(len(orphans)), belong(len(orphans))))
 }
 
 func processes(n int) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 func onPod(i int, change func(*doctor.Pod)) func(*doctor.Facts) {
@@ -25,34 +26,34 @@ func runtimeFaults() []fault {
 		}
 	}
 	return []fault{
-		{"containerd-config", doctor.Error, func(f *doctor.Facts) { f.Containerd.Value.Refused = "expected version equal to or less than 2" }, "less than 2"},
-		{"containerd-config-version", doctor.Warning, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 1 }, "has version 1"},
-		{"containerd-config-version", doctor.Warning, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 4 }, "newer than containerd"},
-		{"containerd-config-version", doctor.Info, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 2 }, "which has version 3"},
-		{"containerd-version", doctor.Error, program("containerd", "1.5.9"), "CRI v1"},
-		{"containerd-version", doctor.Info, func(f *doctor.Facts) {
+		{"containerd-config", finding.Error, func(f *doctor.Facts) { f.Containerd.Value.Refused = "expected version equal to or less than 2" }, "less than 2"},
+		{"containerd-config-version", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 1 }, "has version 1"},
+		{"containerd-config-version", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 4 }, "newer than containerd"},
+		{"containerd-config-version", finding.Info, func(f *doctor.Facts) { f.Containerd.Value.FileVersion = 2 }, "which has version 3"},
+		{"containerd-version", finding.Error, program("containerd", "1.5.9"), "CRI v1"},
+		{"containerd-version", finding.Info, func(f *doctor.Facts) {
 			program("containerd", "v1.7.12")(f)
 			program("kubelet", "v1.36.3")(f)
 		}, "supports containerd 1"},
-		{"runtime-answers", doctor.Error, func(f *doctor.Facts) {
+		{"runtime-answers", finding.Error, func(f *doctor.Facts) {
 			f.Runtime.Value.Answers, f.Runtime.Value.Error = false, "nobody serves the pipe"
 		}, "nobody serves"},
-		{"runtime-ready", doctor.Error, condition(0), "NotReadyYet: something is missing"},
-		{"network-ready", doctor.Error, condition(1), "no pod network"},
-		{"runtime-handlers", doctor.Warning, func(f *doctor.Facts) { f.Containerd.Value.Handlers = []string{"runhcs-wcow-hypervisor"} }, "no runtime runhcs-wcow-process"},
-		{"stopped-sandboxes", doctor.Info, func(f *doctor.Facts) {
+		{"runtime-ready", finding.Error, condition(0), "NotReadyYet: something is missing"},
+		{"network-ready", finding.Error, condition(1), "no pod network"},
+		{"runtime-handlers", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.Handlers = []string{"runhcs-wcow-hypervisor"} }, "no runtime runhcs-wcow-process"},
+		{"stopped-sandboxes", finding.Info, func(f *doctor.Facts) {
 			add(f.Sandboxes.Value, make([]doctor.Sandbox, 150)...)
 		}, "151 of 152"},
-		{"pause-image", doctor.Error, func(f *doctor.Facts) { (*f.Images.Value)[0].OSVersion = "10.0.26100.1" }, "too new"},
-		{"pause-image", doctor.Error, func(f *doctor.Facts) { (*f.Images.Value)[0].OS = "linux" }, "not windows"},
-		{"image-mismatch", doctor.Error, func(f *doctor.Facts) {
+		{"pause-image", finding.Error, func(f *doctor.Facts) { (*f.Images.Value)[0].OSVersion = "10.0.26100.1" }, "too new"},
+		{"pause-image", finding.Error, func(f *doctor.Facts) { (*f.Images.Value)[0].OS = "linux" }, "not windows"},
+		{"image-mismatch", finding.Error, func(f *doctor.Facts) {
 			add(f.InUse.Value, doctor.Container{Sandbox: "s2", Name: "app", Image: "sha256:new", State: "created"})
 		}, "example.com/new:1 is for windows 10.0.26100.1"},
-		{"image-store", doctor.Warning, func(f *doctor.Facts) { f.Machine.Value.DiskFree, *f.ImageStore.Value = 20e9, 100e9 }, "100.0 GB in images"},
-		{"cni-config", doctor.Error, func(f *doctor.Facts) { f.CNI.Value.Files = nil }, "no pod network is configured"},
-		{"cni-config", doctor.Error, func(f *doctor.Facts) { f.CNI.Value.Files[0].Problem = "unexpected end of JSON input" }, "cannot be read"},
-		{"cni-several", doctor.Warning, func(f *doctor.Facts) { add(&f.CNI.Value.Files, doctor.CNIFile{Path: `C:\etc\cni\net.d\20-old.conf`}) }, "20-old.conf"},
-		{"cni-binaries", doctor.Error, func(f *doctor.Facts) { f.CNI.Value.Binaries = []string{"calico.exe"} }, "no calico-ipam.exe"},
+		{"image-store", finding.Warning, func(f *doctor.Facts) { f.Machine.Value.DiskFree, *f.ImageStore.Value = 20e9, 100e9 }, "100.0 GB in images"},
+		{"cni-config", finding.Error, func(f *doctor.Facts) { f.CNI.Value.Files = nil }, "no pod network is configured"},
+		{"cni-config", finding.Error, func(f *doctor.Facts) { f.CNI.Value.Files[0].Problem = "unexpected end of JSON input" }, "cannot be read"},
+		{"cni-several", finding.Warning, func(f *doctor.Facts) { add(&f.CNI.Value.Files, doctor.CNIFile{Path: `C:\etc\cni\net.d\20-old.conf`}) }, "20-old.conf"},
+		{"cni-binaries", finding.Error, func(f *doctor.Facts) { f.CNI.Value.Binaries = []string{"calico.exe"} }, "no calico-ipam.exe"},
 	}
 }
 
@@ -61,21 +62,21 @@ func hnsFaults() []fault {
 		return func(f *doctor.Facts) { change(f.HNS.Value) }
 	}
 	return []fault{
-		{"hns-network", doctor.Error, state(func(s *hns.State) { s.Networks = s.Networks[:1] }), "there is only nat"},
-		{"hns-orphan-endpoints", doctor.Warning, state(func(s *hns.State) {
+		{"hns-network", finding.Error, state(func(s *hns.State) { s.Networks = s.Networks[:1] }), "there is only nat"},
+		{"hns-orphan-endpoints", finding.Warning, state(func(s *hns.State) {
 			s.Namespaces = append(s.Namespaces, hns.Namespace{ID: "NS9", Type: "Guest"})
 			s.Endpoints = append(s.Endpoints, hns.Endpoint{Name: "gone", Namespace: "NS9", Addresses: []hns.Address{{IP: "192.168.15.140"}}})
 		}), "gone 192.168.15.140"},
-		{"hns-orphan-endpoints", doctor.Warning, state(func(s *hns.State) {
+		{"hns-orphan-endpoints", finding.Warning, state(func(s *hns.State) {
 			s.Endpoints = append(s.Endpoints, hns.Endpoint{Name: strings.Repeat("a1", 32) + "_Calico"})
 		}), "1 endpoint of pods"},
-		{"hns-missing-endpoints", doctor.Error, state(func(s *hns.State) { s.Endpoints = s.Endpoints[:1] }), "pod default/web has no endpoint"},
-		{"hns-loadbalancers", doctor.Warning, state(func(s *hns.State) { s.LoadBalancers[0].Endpoints = nil }), "10.96.0.10:53/udp"},
-		{"hns-loadbalancers", doctor.Error, state(func(s *hns.State) { s.LoadBalancers[0].Endpoints[0] = "E9" }), "endpoints that do not exist"},
-		{"hns-source-vip", doctor.Error, state(func(s *hns.State) { s.LoadBalancers[0].SourceVIP = "" }), "no source VIP"},
-		{"hns-source-vip", doctor.Error, state(func(s *hns.State) { s.LoadBalancers[0].SourceVIP = "192.168.99.1" }), "no endpoint of this node has"},
-		{"hns-duplicate-address", doctor.Error, state(func(s *hns.State) { s.Endpoints[0].Addresses[0].IP = "192.168.15.131" }), "Calico_ep, s1_Calico"},
-		{"orphan-shims", doctor.Warning, func(f *doctor.Facts) {
+		{"hns-missing-endpoints", finding.Error, state(func(s *hns.State) { s.Endpoints = s.Endpoints[:1] }), "pod default/web has no endpoint"},
+		{"hns-loadbalancers", finding.Warning, state(func(s *hns.State) { s.LoadBalancers[0].Endpoints = nil }), "10.96.0.10:53/udp"},
+		{"hns-loadbalancers", finding.Error, state(func(s *hns.State) { s.LoadBalancers[0].Endpoints[0] = "E9" }), "endpoints that do not exist"},
+		{"hns-source-vip", finding.Error, state(func(s *hns.State) { s.LoadBalancers[0].SourceVIP = "" }), "no source VIP"},
+		{"hns-source-vip", finding.Error, state(func(s *hns.State) { s.LoadBalancers[0].SourceVIP = "192.168.99.1" }), "no endpoint of this node has"},
+		{"hns-duplicate-address", finding.Error, state(func(s *hns.State) { s.Endpoints[0].Addresses[0].IP = "192.168.15.131" }), "Calico_ep, s1_Calico"},
+		{"orphan-shims", finding.Warning, func(f *doctor.Facts) {
 			add(f.Orphans.Value, owners.Orphan{Process: owners.Process{PID: 4711, Name: "containerd-shim-runhcs-v1.exe"}, Why: "the runtime does not know its pod"})
 		}, "process 4711"},
 	}
@@ -89,33 +90,33 @@ func clusterFaults() []fault {
 		return func(f *doctor.Facts) { change(f.Network.Value) }
 	}
 	return []fault{
-		{"api-server", doctor.Error, func(f *doctor.Facts) { f.Server.Value.Error = "connection refused" }, "connection refused"},
-		{"node-registered", doctor.Error, object(func(n *cluster.Node) { *n = cluster.Node{Name: "win-1"} }), "no Node win-1"},
-		{"node-ready", doctor.Error, object(func(n *cluster.Node) {
+		{"api-server", finding.Error, func(f *doctor.Facts) { f.Server.Value.Error = "connection refused" }, "connection refused"},
+		{"node-registered", finding.Error, object(func(n *cluster.Node) { *n = cluster.Node{Name: "win-1"} }), "no Node win-1"},
+		{"node-ready", finding.Error, object(func(n *cluster.Node) {
 			n.Ready, n.LeaseRenewed = false, taken
 			n.Conditions[0] = cluster.Condition{Type: "Ready", Status: "Unknown", Reason: "NodeStatusUnknown"}
 		}), "NodeStatusUnknown"},
-		{"node-pressure", doctor.Error, object(func(n *cluster.Node) { n.Conditions[1].Status = "True" }), "DiskPressure"},
-		{"node-cordoned", doctor.Info, object(func(n *cluster.Node) { n.Cordoned = true }), "kubectl uncordon win-1"},
-		{"node-versions", doctor.Warning, object(func(n *cluster.Node) { n.KubeletVersion = "v1.34.0" }), "v1.34.0"},
-		{"node-versions", doctor.Warning, object(func(n *cluster.Node) { n.KernelVersion = "10.0.17763.1" }), "another build"},
-		{"version-skew", doctor.Error, func(f *doctor.Facts) { f.Server.Value.Version = "v1.34.1" }, "newer than the API server"},
-		{"pods-waiting", doctor.Warning, onPod(1, func(p *doctor.Pod) { p.Created = taken.Add(-time.Hour) }), "ContainerCreating"},
-		{"pods-restarting", doctor.Warning, onPod(0, func(p *doctor.Pod) {
+		{"node-pressure", finding.Error, object(func(n *cluster.Node) { n.Conditions[1].Status = "True" }), "DiskPressure"},
+		{"node-cordoned", finding.Info, object(func(n *cluster.Node) { n.Cordoned = true }), "kubectl uncordon win-1"},
+		{"node-versions", finding.Warning, object(func(n *cluster.Node) { n.KubeletVersion = "v1.34.0" }), "v1.34.0"},
+		{"node-versions", finding.Warning, object(func(n *cluster.Node) { n.KernelVersion = "10.0.17763.1" }), "another build"},
+		{"version-skew", finding.Error, func(f *doctor.Facts) { f.Server.Value.Version = "v1.34.1" }, "newer than the API server"},
+		{"pods-waiting", finding.Warning, onPod(1, func(p *doctor.Pod) { p.Created = taken.Add(-time.Hour) }), "ContainerCreating"},
+		{"pods-restarting", finding.Warning, onPod(0, func(p *doctor.Pod) {
 			p.Waiting, p.Restarts = []string{"c: CrashLoopBackOff"}, 7
 		}), "7 times"},
-		{"pods-terminating", doctor.Warning, onPod(0, func(p *doctor.Pod) { p.Deleted = taken.Add(-time.Hour) }), "1h0m0s ago"},
-		{"pod-os", doctor.Warning, onPod(0, func(p *doctor.Pod) { p.OS = "linux" }), "linux"},
-		{"calico", doctor.Warning, network(func(c *cluster.CNI) { c.Calico.StrictAffinity = false }), "strictAffinity"},
-		{"flannel", doctor.Warning, network(func(c *cluster.CNI) {
+		{"pods-terminating", finding.Warning, onPod(0, func(p *doctor.Pod) { p.Deleted = taken.Add(-time.Hour) }), "1h0m0s ago"},
+		{"pod-os", finding.Warning, onPod(0, func(p *doctor.Pod) { p.OS = "linux" }), "linux"},
+		{"calico", finding.Warning, network(func(c *cluster.CNI) { c.Calico.StrictAffinity = false }), "strictAffinity"},
+		{"flannel", finding.Warning, network(func(c *cluster.CNI) {
 			c.Flannel = &cluster.Flannel{Backend: "vxlan", VNI: 1, Port: 4789, WindowsDaemonSets: []string{"flannel"}}
 		}), "VNI is 1"},
-		{"antrea", doctor.Warning, network(func(c *cluster.CNI) { c.Antrea = &cluster.Antrea{} }), "Antrea does not run"},
-		{"kube-proxy", doctor.Warning, func(f *doctor.Facts) {
+		{"antrea", finding.Warning, network(func(c *cluster.CNI) { c.Antrea = &cluster.Antrea{} }), "Antrea does not run"},
+		{"kube-proxy", finding.Warning, func(f *doctor.Facts) {
 			f.Network.Value.KubeProxyWindows = nil
 			delete(*f.Services.Value, "kube-proxy")
 		}, "kube-proxy does not run"},
-		{"kube-proxy", doctor.Info, func(f *doctor.Facts) {
+		{"kube-proxy", finding.Info, func(f *doctor.Facts) {
 			f.Network.Value.KubeProxyWindows, *f.Pods.Value = nil, nil
 			delete(*f.Services.Value, "kube-proxy")
 		}, "kube-proxy does not run"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -16,32 +17,32 @@ func portRules() []Rule {
 	ports := []string{"ports"}
 	return []Rule{
 		{
-			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: Error, Needs: ports, Link: docsPorts,
+			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: finding.Error, Needs: ports, Link: docsPorts,
 			Means:  "Windows lets no program listen on an excluded port: kubelet or kube-proxy exits with a forbidden access, although the port is free.",
 			Remedy: "list the excluded ranges: `swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp`; `swdt exec -- net stop winnat` and `swdt exec -- net start winnat`, or a reboot, release the ranges of Hyper-V", look: lookAtExcludedPorts,
 		},
 		{
-			ID: "dynamic-ports", Title: "the dynamic ports are apart from NodePorts", Severity: Warning, Needs: ports, Link: docsPorts,
+			ID: "dynamic-ports", Title: "the dynamic ports are apart from NodePorts", Severity: finding.Warning, Needs: ports, Link: docsPorts,
 			Means:  "Windows takes the ports of outgoing connections, and reserves ranges for load balancers, from the dynamic ports: if they overlap with NodePorts (30000-32767), Services may get no port.",
 			Remedy: "`swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`", look: lookAtDynamicPorts,
 		},
 		{
-			ID: "mtu", Title: "the virtual adapters' MTU fits the network", Severity: Warning, Needs: []string{"interfaces"}, Link: docsDebug,
+			ID: "mtu", Title: "the virtual adapters' MTU fits the network", Severity: finding.Warning, Needs: []string{"interfaces"}, Link: docsDebug,
 			Means:  "Small packets pass and large ones are lost: connections open and then hang, TLS handshakes time out.",
 			Remedy: "`swdt exec -- netsh int ipv4 set subinterface NAME mtu=N store=persistent`; if the pod network is an overlay, set its MTU to 50 less", look: lookAtMTU,
 		},
 		{
-			ID: "kubelet-port", Title: "kubelet listens on its port", Severity: Error, Needs: []string{"services", "listeners"}, Link: docsKubelet,
+			ID: "kubelet-port", Title: "kubelet listens on its port", Severity: finding.Error, Needs: []string{"services", "listeners"}, Link: docsKubelet,
 			Means:  "kubectl logs and exec, metrics and the API server's probes need kubelet's port.",
 			Remedy: "find the cause: `swdt logs kubelet`", look: lookAtKubeletPort,
 		},
 		{
-			ID: "kubelet-firewall", Title: "the firewall lets the API server reach kubelet", Severity: Warning, Needs: []string{"firewall"}, Link: docsWindows,
+			ID: "kubelet-firewall", Title: "the firewall lets the API server reach kubelet", Severity: finding.Warning, Needs: []string{"firewall"}, Link: docsWindows,
 			Means:  "The node is Ready, since kubelet connects to the API server itself; kubectl logs and exec, and metrics, time out.",
 			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow protocol=TCP localport=10250`", look: lookAtKubeletFirewall,
 		},
 		{
-			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: Warning, Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
+			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: finding.Warning, Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
 			Means:  "Pods of this node reach each other, but not the pods of other nodes.",
 			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow protocol=UDP localport=4789`", look: lookAtVXLANFirewall,
 		},
@@ -55,19 +56,19 @@ func fixedPorts() map[uint16]string {
 
 const firstNodePort, lastNodePort = 30000, 32767
 
-func lookAtExcludedPorts(f *Facts) (all []Finding) {
+func lookAtExcludedPorts(f *Facts) (all []finding.Finding) {
 	for _, r := range f.Ports.Value.Excluded {
 		if r.Administered { // reserved by an administrator, perhaps for this program
 			continue
 		}
 		for _, port := range []uint16{10248, 10249, 10250, 10256} {
 			if r.has(port) {
-				all = append(all, found("excluded: "+r.String(), "Windows lets no program listen on port %d, %s", port, fixedPorts()[port]))
+				all = append(all, finding.New("excluded: "+r.String(), "Windows lets no program listen on port %d, %s", port, fixedPorts()[port]))
 			}
 		}
 		if r.First <= lastNodePort && r.Last >= firstNodePort {
-			all = append(all, found("excluded: "+r.String(), "NodePorts are excluded").as(Warning).
-				remedied("move the dynamic ports, from which Hyper-V takes its ranges, and reboot: `swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`"))
+			all = append(all, finding.New("excluded: "+r.String(), "NodePorts are excluded").As(finding.Warning).
+				Remedied("move the dynamic ports, from which Hyper-V takes its ranges, and reboot: `swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`"))
 		}
 	}
 	return all
@@ -77,14 +78,14 @@ func lookAtExcludedPorts(f *Facts) (all []Finding) {
 // load balancer of a node takes 64 of them.
 const fewPorts = 8192
 
-func lookAtDynamicPorts(f *Facts) []Finding {
+func lookAtDynamicPorts(f *Facts) []finding.Finding {
 	first, count := int(f.Ports.Value.DynamicFirst), f.Ports.Value.DynamicCount
 	seen := fmt.Sprintf("dynamic ports: %d-%d", first, first+count-1)
 	switch {
 	case first <= lastNodePort && first+count > firstNodePort:
-		return one(found(seen, "the dynamic ports overlap with NodePorts"))
+		return one(finding.New(seen, "the dynamic ports overlap with NodePorts"))
 	case count < fewPorts:
-		return one(found(seen, "there are few dynamic ports: Services and outgoing connections may get none"))
+		return one(finding.New(seen, "there are few dynamic ports: Services and outgoing connections may get none"))
 	}
 	return nil
 }
@@ -92,11 +93,11 @@ func lookAtDynamicPorts(f *Facts) []Finding {
 // minMTU is the MTU that IPv6 and most tunnels require.
 const minMTU = 1280
 
-func lookAtMTU(f *Facts) (all []Finding) {
+func lookAtMTU(f *Facts) (all []finding.Finding) {
 	physical := 0
 	for _, i := range *f.Interfaces.Value {
 		if i.MTU < minMTU {
-			all = append(all, found(fmt.Sprintf("%s: %d", i.Name, i.MTU), "the MTU of %s is very small", i.Name))
+			all = append(all, finding.New(fmt.Sprintf("%s: %d", i.Name, i.MTU), "the MTU of %s is very small", i.Name))
 		}
 		if !i.virtual() && (physical == 0 || i.MTU < physical) {
 			physical = i.MTU
@@ -104,7 +105,7 @@ func lookAtMTU(f *Facts) (all []Finding) {
 	}
 	for _, i := range *f.Interfaces.Value {
 		if i.virtual() && physical > 0 && i.MTU > physical {
-			all = append(all, found(fmt.Sprintf("%s: %d, the machine's own adapter: %d", i.Name, i.MTU, physical), "%s sends larger packets than the network carries", i.Name))
+			all = append(all, finding.New(fmt.Sprintf("%s: %d, the machine's own adapter: %d", i.Name, i.MTU, physical), "%s sends larger packets than the network carries", i.Name))
 		}
 	}
 	return all
@@ -126,7 +127,7 @@ func (f *Facts) kubeletPort() uint16 {
 	return kubeletPort
 }
 
-func lookAtKubeletPort(f *Facts) []Finding {
+func lookAtKubeletPort(f *Facts) []finding.Finding {
 	kubelet, port := f.service("kubelet"), f.kubeletPort()
 	if !kubelet.Running() {
 		return nil // another rule reports that kubelet does not run
@@ -138,23 +139,23 @@ func lookAtKubeletPort(f *Facts) []Finding {
 		}
 		listens = true
 		if name := folded(l.Process); name != "" && name != "kubelet.exe" && name != folded(baseOf(programOf(kubelet, "kubelet.exe"))) {
-			return one(found(fmt.Sprintf("%s, process %d: %s", l.Address, l.PID, l.Image), "kubelet's port %d is in use by %s", port, l.Process).
-				remedied("stop that program, or give it another port, and restart kubelet"))
+			return one(finding.New(fmt.Sprintf("%s, process %d: %s", l.Address, l.PID, l.Image), "kubelet's port %d is in use by %s", port, l.Process).
+				Remedied("stop that program, or give it another port, and restart kubelet"))
 		}
 	}
 	if listens {
 		return nil
 	}
-	return one(found("the service kubelet is "+ui.Words(kubelet.State), "no process listens on kubelet's port %d", port))
+	return one(finding.New("the service kubelet is "+ui.Words(kubelet.State), "no process listens on kubelet's port %d", port))
 }
 
 func baseOf(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }
 
-func lookAtKubeletFirewall(f *Facts) []Finding {
+func lookAtKubeletFirewall(f *Facts) []finding.Finding {
 	return f.lookAtFirewall("tcp", f.kubeletPort(), "kubelet")
 }
 
-func lookAtVXLANFirewall(f *Facts) []Finding {
+func lookAtVXLANFirewall(f *Facts) []finding.Finding {
 	network := f.Network.Value
 	vxlan := network.Flannel != nil && strings.EqualFold(network.Flannel.Backend, "vxlan")
 	if network.Calico != nil {
@@ -168,22 +169,22 @@ func lookAtVXLANFirewall(f *Facts) []Finding {
 
 // lookAtFirewall applies Windows' order: a rule that blocks a port overrides all rules that
 // allow it, and a port that no rule allows is blocked.
-func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []Finding {
+func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []finding.Finding {
 	allowed := false
 	for _, r := range *f.Firewall.Value {
 		if !r.covers(protocol, port) {
 			continue
 		}
 		if !r.Allow {
-			return one(found("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol), port, what).
-				remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule", "name="+r.Name)))
+			return one(finding.New("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol), port, what).
+				Remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule", "name="+r.Name)))
 		}
 		allowed = true
 	}
 	if allowed {
 		return nil
 	}
-	return one(found("", "no firewall rule lets %s port %d in, %s", strings.ToUpper(protocol), port, what))
+	return one(finding.New("", "no firewall rule lets %s port %d in, %s", strings.ToUpper(protocol), port, what))
 }
 
 // covers reports whether a rule applies to a port.

@@ -34,9 +34,9 @@ func WriteText(p *ui.Page, reports []Report, o TextOptions) error {
 			return err
 		}
 	}
-	var all []finding.Told
+	var all []finding.Entry
 	for _, g := range groupFindings(reports) {
-		all = append(all, g.told(len(reports), o))
+		all = append(all, g.entry(len(reports), o))
 	}
 	if err := finding.WriteList(p, all); err != nil {
 		return err
@@ -94,22 +94,22 @@ func (r Report) reasons() (all []string) {
 
 // grouped is a finding with the nodes that share it.
 type grouped struct {
-	Finding  // its Evidence is not used: the field evidence has that of all nodes
-	nodes    []string
-	evidence grouping
+	finding.Fault // its Evidence is not used: the field evidence has that of all nodes
+	nodes         []string
+	evidence      grouping
 }
 
 // groupFindings merges the findings of several nodes that have the same text and
 // remedy. It sorts them by severity, the worst first, then in the order of the rules.
 func groupFindings(reports []Report) (all []*grouped) {
-	index := map[Finding]*grouped{}
+	index := map[finding.Fault]*grouped{}
 	for _, r := range reports {
 		for _, f := range r.Findings {
 			key := f
 			key.Evidence = ""
 			g := index[key]
 			if g == nil {
-				g = &grouped{Finding: key}
+				g = &grouped{Fault: key}
 				index[key] = g
 				all = append(all, g)
 			}
@@ -131,16 +131,16 @@ func groupFindings(reports []Report) (all []*grouped) {
 	return all
 }
 
-// told returns the finding in the form that is printed. reports is the number of nodes that
-// were examined.
-func (g *grouped) told(reports int, o TextOptions) finding.Told {
-	t := finding.Told{Severity: g.Severity, By: g.Rule, What: g.What}
+// entry returns the finding in the form that is printed. reports is the number of nodes
+// that were examined.
+func (g *grouped) entry(reports int, o TextOptions) finding.Entry {
+	e := g.Entry()
 	switch {
 	case reports == 1:
 	case len(g.nodes) == reports:
-		t.On = fmt.Sprintf("all %d nodes", reports)
+		e.On = fmt.Sprintf("all %d nodes", reports)
 	default:
-		t.On = o.list(g.nodes)
+		e.On = o.list(g.nodes)
 	}
 	for _, seen := range g.evidence.order {
 		of := g.evidence.names[seen]
@@ -150,15 +150,15 @@ func (g *grouped) told(reports int, o TextOptions) finding.Told {
 		case len(of) < len(g.nodes):
 			seen = o.list(of) + ": " + seen
 		}
-		t.Evidence = append(t.Evidence, seen)
+		e.Seen = append(e.Seen, seen)
 	}
-	if more := len(t.Evidence) - maxEvidence; more > 0 && !o.Wide {
-		t.Evidence = append(t.Evidence[:maxEvidence], fmt.Sprintf("and %d more; -o wide prints them", more))
+	if more := len(e.Seen) - maxEvidence; more > 0 && !o.Wide {
+		e.Seen = append(e.Seen[:maxEvidence], fmt.Sprintf("and %d more; -o wide prints them", more))
 	}
 	if g.Remedy != "" {
-		t.Remedy = o.Remedies(g.nodes, g.Remedy)
+		e.Remedy = o.Remedies(g.nodes, g.Remedy)
 	}
-	return t
+	return e
 }
 
 // list joins names of nodes, and shortens the list if there are many.
@@ -190,7 +190,7 @@ func (g *grouping) add(key, name string) {
 // Summary returns the report in a few words, such as "2 errors, 1 warning in 57 rules,
 // 12 skipped".
 func (r Report) Summary() string {
-	summary := cmp.Or(finding.Counts(r.Count), "nothing wrong") + " in " + finding.Several(len(r.Rules), "rule")
+	summary := cmp.Or(finding.Counts(r.Findings), "nothing wrong") + " in " + finding.Several(len(r.Rules), "rule")
 	if n := len(r.Skipped); n > 0 {
 		summary += fmt.Sprintf(", %d skipped", n)
 	}

@@ -8,10 +8,11 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // report returns the report of a node, with one skipped rule.
-func report(node string, findings ...doctor.Finding) doctor.Report {
+func report(node string, findings ...finding.Fault) doctor.Report {
 	return doctor.Report{
 		Node: node, Windows: "ltsc2022", Rules: []string{"disk-space", "joined"},
 		Skipped: []doctor.Skipped{{Rule: "mtu", Why: "no cluster to ask: set --kubeconfig"}}, Findings: findings,
@@ -31,12 +32,12 @@ func reportText(t *testing.T, wide bool, reports ...doctor.Report) string {
 	return out.String()
 }
 
-func notJoined(evidence string) doctor.Finding {
-	return doctor.Finding{Rule: "joined", Severity: doctor.Info, What: "kubelet was never joined", Evidence: evidence, Remedy: "join"}
+func notJoined(evidence string) finding.Fault {
+	return finding.Fault{Rule: "joined", Finding: finding.Finding{Severity: finding.Info, What: "kubelet was never joined", Evidence: evidence, Remedy: "join"}}
 }
 
-func fullDisk() doctor.Finding {
-	return doctor.Finding{Rule: "disk-space", Severity: doctor.Error, What: "the disk is full", Evidence: "0 B free"}
+func fullDisk() finding.Fault {
+	return finding.Fault{Rule: "disk-space", Finding: finding.Finding{Severity: finding.Error, What: "the disk is full", Evidence: "0 B free"}}
 }
 
 func TestSeveralNodesShareAFinding(t *testing.T) {
@@ -62,7 +63,7 @@ skipped: mtu: no cluster to ask: set --kubeconfig
 // Findings with another remedy or severity are not merged.
 func TestFindingsThatDifferAreNotJoined(t *testing.T) {
 	other, worse := notJoined("no file"), notJoined("no file")
-	other.Remedy, worse.Severity = "setup", doctor.Warning
+	other.Remedy, worse.Severity = "setup", finding.Warning
 	got := reportText(t, false, report("n1", notJoined("no file")), report("n2", other), report("n3", worse))
 	for _, want := range []string{"on n1\n", "on n2\n", "on n3\n", "→ join -n n1\n", "→ setup -n n2\n", "→ join -n n3\n"} {
 		if !strings.Contains(got, want) {

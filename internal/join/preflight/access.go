@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -22,12 +23,12 @@ func (f *facts) unlessUnreachable(err error) error {
 	return err
 }
 
-func lookAtAPIServer(f *facts) []Problem {
+func lookAtAPIServer(f *facts) []finding.Finding {
 	err := f.cluster.version.err
 	if err == nil {
 		return nil
 	}
-	p := Problem{Severity: Error, What: "the API server does not answer", Evidence: err.Error(), Remedy: "is the cluster running, and the kubeconfig its?"}
+	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(), Remedy: "is the cluster running, and the kubeconfig its?"}
 	var (
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
@@ -41,13 +42,13 @@ func lookAtAPIServer(f *facts) []Problem {
 	case errors.As(err, &forbidden):
 		p.What, p.Remedy = "the kubeconfig's user may do next to nothing", "use an administrator's kubeconfig"
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 func needPermissions(f *facts) error { return f.unlessUnreachable(f.cluster.missing.err) }
 
 // lookAtPermissions does not require access to Secrets if the node file has the token.
-func lookAtPermissions(f *facts) []Problem {
+func lookAtPermissions(f *facts) []finding.Finding {
 	var missing []string
 	for _, p := range f.cluster.missing.value {
 		if p.Resource != "secrets" || !f.hasToken() {
@@ -57,8 +58,8 @@ func lookAtPermissions(f *facts) []Problem {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []Problem{{
-		Severity: Error, What: "the kubeconfig's user may not do all that joining takes", Evidence: "may not " + strings.Join(missing, ", "),
+	return []finding.Finding{{
+		Severity: finding.Error, What: "the kubeconfig's user may not do all that joining takes", Evidence: "may not " + strings.Join(missing, ", "),
 		Remedy: "use an administrator's kubeconfig, or grant these",
 	}}
 }
@@ -69,35 +70,35 @@ func needClusterInfo(f *facts) error { return f.unlessUnreachable(f.cluster.info
 
 // lookAtClusterInfo finds causes that would make kubeadm's discovery fail. Discovery begins
 // with ConfigMap cluster-info, which kubeadm reads without credentials.
-func lookAtClusterInfo(f *facts) (problems []Problem) {
+func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 	const again = "run kubeadm init phase bootstrap-token on the control plane"
 	info := f.cluster.info.value
 	if !info.Exists {
-		return []Problem{{
-			Severity: Error, What: "there is no ConfigMap cluster-info in kube-public: nodes cannot join by a token", Remedy: again,
+		return []finding.Finding{{
+			Severity: finding.Error, What: "there is no ConfigMap cluster-info in kube-public: nodes cannot join by a token", Remedy: again,
 		}}
 	}
 	if !info.Anonymous {
-		problems = append(problems, Problem{
-			Severity: Error, What: "ConfigMap kube-public/cluster-info cannot be read without credentials, as kubeadm does",
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: "ConfigMap kube-public/cluster-info cannot be read without credentials, as kubeadm does",
 			Remedy: again + "; the API server must not have --anonymous-auth=false",
 		})
 	}
 	if len(info.CACertHashes) == 0 {
-		problems = append(problems, Problem{Severity: Error, What: "ConfigMap kube-public/cluster-info has no CA", Remedy: again})
+		problems = append(problems, finding.Finding{Severity: finding.Error, What: "ConfigMap kube-public/cluster-info has no CA", Remedy: again})
 	}
 	pin := f.spec.Join.DiscoveryTokenCACertHash
 	if pin != "" && len(info.CACertHashes) > 0 && !slices.ContainsFunc(info.CACertHashes, func(h string) bool { return strings.EqualFold(h, pin) }) {
-		problems = append(problems, Problem{
-			Severity: Error, What: "spec.kubernetes.join.discoveryTokenCACertHash is not that of this cluster's CA",
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: "spec.kubernetes.join.discoveryTokenCACertHash is not that of this cluster's CA",
 			Evidence: "the cluster has " + strings.Join(info.CACertHashes, ", "), Remedy: "remove it, or correct it",
 		})
 	}
 	// The id, before the dot, is no secret.
 	id, _, isToken := strings.Cut(f.spec.Join.Token, ".")
 	if isToken && !slices.Contains(info.SignedFor, id) {
-		problems = append(problems, Problem{
-			Severity: Error, What: fmt.Sprintf("the bootstrap token %s is not one that this cluster takes", id),
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: fmt.Sprintf("the bootstrap token %s is not one that this cluster takes", id),
 			Evidence: "cluster-info is not signed for it: it has expired, was never made, or the controller manager's bootstrap signer is off",
 			Remedy:   "remove spec.kubernetes.join.token, and swdt makes one",
 		})
@@ -107,19 +108,19 @@ func lookAtClusterInfo(f *facts) (problems []Problem) {
 
 func needKubeletConfig(f *facts) error { return f.unlessUnreachable(f.cluster.kubeletConfig.err) }
 
-func lookAtKubeletConfig(f *facts) []Problem {
+func lookAtKubeletConfig(f *facts) []finding.Finding {
 	const again = "run kubeadm init phase upload-config kubelet on the control plane"
 	config := f.cluster.kubeletConfig.value
 	if !config.Exists {
-		return []Problem{{Severity: Error, What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its kubelet's settings", Remedy: again}}
+		return []finding.Finding{{Severity: finding.Error, What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its kubelet's settings", Remedy: again}}
 	}
 	var content struct{ Kind string }
 	if err := yaml.Unmarshal([]byte(config.Content), &content); err != nil || content.Kind != "KubeletConfiguration" {
-		p := Problem{Severity: Error, What: "ConfigMap kube-system/kubelet-config has no KubeletConfiguration", Evidence: "its kind is " + content.Kind, Remedy: again}
+		p := finding.Finding{Severity: finding.Error, What: "ConfigMap kube-system/kubelet-config has no KubeletConfiguration", Evidence: "its kind is " + content.Kind, Remedy: again}
 		if err != nil {
 			p.Evidence = err.Error()
 		}
-		return []Problem{p}
+		return []finding.Finding{p}
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func needNamesake(f *facts) error {
 // lookAtNamesake finds a Node that already has the name. kubeadm refuses to join if that
 // Node is Ready; if it is not, the machine takes it over. If the machine has just left the
 // cluster, its Node is Ready for a while, and a join waits for that to end.
-func lookAtNamesake(f *facts) []Problem {
+func lookAtNamesake(f *facts) []finding.Finding {
 	n := f.cluster.namesake.value
 	if !n.Exists || f.own.Joined && !f.isOther(n) {
 		return nil
@@ -143,21 +144,21 @@ func lookAtNamesake(f *facts) []Problem {
 	if n.Ready {
 		state = "Ready"
 	}
-	p := Problem{
-		Severity: Warning, What: fmt.Sprintf("the cluster has a node %s already, which is %s", n.Name, state),
+	p := finding.Finding{
+		Severity: finding.Warning, What: fmt.Sprintf("the cluster has a node %s already, which is %s", n.Name, state),
 		Evidence: strings.Join(slices.DeleteFunc([]string{n.OSImage, n.KubeletVersion, addresses(n)}, func(s string) bool { return s == "" }), ", "),
 		Remedy:   fmt.Sprintf("if that is this machine, or gone, delete it (%s); else set spec.kubernetes.join.nodeName", remedy.KubectlCommand("delete", "node", n.Name)),
 	}
 	switch {
 	case f.isOther(n):
-		p.Severity, p.What = Error, p.What+" and another machine"
+		p.Severity, p.What = finding.Error, p.What+" and another machine"
 	case f.hasLeft(n):
-		p.Severity, p.What = Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s", n.Name, state)
+		p.Severity, p.What = finding.Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s", n.Name, state)
 		p.Remedy = "none needed: the join waits until the cluster has noticed that its kubelet stopped, and takes it over"
 	case n.Ready:
-		p.Severity = Error
+		p.Severity = finding.Error
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 // hasLeft reports whether the Node is known to be this machine, which no longer has a

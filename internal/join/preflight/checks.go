@@ -1,6 +1,10 @@
 package preflight
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
 
 // errSaid means that another check has reported the cause.
 var errSaid = errors.New("not looked at: see the other problems")
@@ -8,12 +12,12 @@ var errSaid = errors.New("not looked at: see the other problems")
 // Check is one condition of a successful join.
 type Check struct {
 	ID    string // for spec.kubernetes.join.ignorePreflightErrors
-	Where Where
+	Where finding.Where
 	Looks string // the subject, in words
 
 	// needs returns the error of a fact that look reads, or nil if all of them are known.
 	needs func(*facts) error
-	look  func(*facts) []Problem
+	look  func(*facts) []finding.Finding
 }
 
 // unknown returns why a fact that the check needs is unknown.
@@ -31,40 +35,40 @@ func Checks() []Check {
 
 func nodeChecks() []Check {
 	return []Check{
-		{"windows-version", OnNode, "the version of Windows", nil, lookAtWindows},
-		{"architecture", OnNode, "the processor", nil, lookAtArchitecture},
-		{"elevated", OnNode, "the user's rights", nil, lookAtRights},
-		{"disk-space", OnNode, "the free disk space", nil, lookAtDisk},
-		{"memory", OnNode, "the memory", nil, lookAtMemory},
-		{"pending-reboot", OnNode, "pending reboots", nil, lookAtPendingReboot},
-		{"containers-feature", OnNode, "the Windows feature Containers", needFeatures, lookAtContainers},
-		{"virtualization", OnNode, "Hyper-V, for isolated pods", needFeatures, lookAtVirtualization},
-		{"hostname", OnNode, "the node's name", needName, lookAtHostname},
-		{"clock", OnNode, "the clock", needClocks, lookAtClock},
-		{"ports", OnNode, "kubelet's ports", needListeners, lookAtPorts},
-		{"leftovers", OnNode, "what an earlier join has left", needFiles, lookAtLeftovers},
-		{"membership", OnNode, "which cluster it is a node of", needAuthorities, lookAtMembership},
-		{"kubelet-service", OnNode, "the service kubelet", needServices, lookAtKubeletService},
-		{"container-runtime", OnNode, "container runtimes", needServices, lookAtRuntimes},
-		{"control-plane-name", OnNode, "the control plane's name", nil, lookAtNames},
-		{"control-plane-reachable", OnNode, "the way to the API server", nil, lookAtReach},
-		{"program-folders", OnNode, "who may change programs", needChangeable, lookAtChangeable},
-		{"defender", OnNode, "Microsoft Defender", needDefender, lookAtDefender},
+		{"windows-version", finding.OnNode, "the version of Windows", nil, lookAtWindows},
+		{"architecture", finding.OnNode, "the processor", nil, lookAtArchitecture},
+		{"elevated", finding.OnNode, "the user's rights", nil, lookAtRights},
+		{"disk-space", finding.OnNode, "the free disk space", nil, lookAtDisk},
+		{"memory", finding.OnNode, "the memory", nil, lookAtMemory},
+		{"pending-reboot", finding.OnNode, "pending reboots", nil, lookAtPendingReboot},
+		{"containers-feature", finding.OnNode, "the Windows feature Containers", needFeatures, lookAtContainers},
+		{"virtualization", finding.OnNode, "Hyper-V, for isolated pods", needFeatures, lookAtVirtualization},
+		{"hostname", finding.OnNode, "the node's name", needName, lookAtHostname},
+		{"clock", finding.OnNode, "the clock", needClocks, lookAtClock},
+		{"ports", finding.OnNode, "kubelet's ports", needListeners, lookAtPorts},
+		{"leftovers", finding.OnNode, "what an earlier join has left", needFiles, lookAtLeftovers},
+		{"membership", finding.OnNode, "which cluster it is a node of", needAuthorities, lookAtMembership},
+		{"kubelet-service", finding.OnNode, "the service kubelet", needServices, lookAtKubeletService},
+		{"container-runtime", finding.OnNode, "container runtimes", needServices, lookAtRuntimes},
+		{"control-plane-name", finding.OnNode, "the control plane's name", nil, lookAtNames},
+		{"control-plane-reachable", finding.OnNode, "the way to the API server", nil, lookAtReach},
+		{"program-folders", finding.OnNode, "who may change programs", needChangeable, lookAtChangeable},
+		{"defender", finding.OnNode, "Microsoft Defender", needDefender, lookAtDefender},
 	}
 }
 
 func clusterChecks() []Check {
 	return []Check{
-		{"api-server", OnCluster, "the API server", nil, lookAtAPIServer},
-		{"permissions", OnCluster, "the kubeconfig's permissions", needPermissions, lookAtPermissions},
-		{"version-skew", OnCluster, "the versions", needVersion, lookAtVersions},
-		{"cluster-info", OnCluster, "cluster-info and bootstrap tokens", needClusterInfo, lookAtClusterInfo},
-		{"kubelet-config", OnCluster, "kubelet-config", needKubeletConfig, lookAtKubeletConfig},
-		{"node-name", OnCluster, "nodes of the same name", needNamesake, lookAtNamesake},
-		{"pod-network", OnCluster, "the pod network", needCNI, lookAtPodNetwork},
-		{"calico", OnCluster, "Calico", needCNI, lookAtCalico},
-		{"flannel", OnCluster, "flannel", needCNI, lookAtFlannel},
-		{"antrea", OnCluster, "Antrea", needCNI, lookAtAntrea},
-		{"kube-proxy", OnCluster, "kube-proxy for Windows", needCNI, lookAtKubeProxy},
+		{"api-server", finding.OnCluster, "the API server", nil, lookAtAPIServer},
+		{"permissions", finding.OnCluster, "the kubeconfig's permissions", needPermissions, lookAtPermissions},
+		{"version-skew", finding.OnCluster, "the versions", needVersion, lookAtVersions},
+		{"cluster-info", finding.OnCluster, "cluster-info and bootstrap tokens", needClusterInfo, lookAtClusterInfo},
+		{"kubelet-config", finding.OnCluster, "kubelet-config", needKubeletConfig, lookAtKubeletConfig},
+		{"node-name", finding.OnCluster, "nodes of the same name", needNamesake, lookAtNamesake},
+		{"pod-network", finding.OnCluster, "the pod network", needCNI, lookAtPodNetwork},
+		{"calico", finding.OnCluster, "Calico", needCNI, lookAtCalico},
+		{"flannel", finding.OnCluster, "flannel", needCNI, lookAtFlannel},
+		{"antrea", finding.OnCluster, "Antrea", needCNI, lookAtAntrea},
+		{"kube-proxy", finding.OnCluster, "kube-proxy for Windows", needCNI, lookAtKubeProxy},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -322,13 +323,13 @@ func TestChecks(t *testing.T) {
 					t.Fatalf("found %+v, want %q", problems, p.want)
 				}
 				for _, want := range p.want {
-					i := slices.IndexFunc(problems, func(found Problem) bool { return problemIs(found, want) })
+					i := slices.IndexFunc(problems, func(found finding.Problem) bool { return problemIs(found, want) })
 					if i < 0 {
 						t.Errorf("found %+v, want %q", problems, want)
 						continue
 					}
 					fired[problems[i].Check] = true
-					if problems[i].Remedy == "" && problems[i].Severity == Error {
+					if problems[i].Remedy == "" && problems[i].Severity == finding.Error {
 						t.Errorf("no remedy: %+v", problems[i])
 					}
 				}
@@ -342,7 +343,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func problemIs(p Problem, want string) bool {
+func problemIs(p finding.Problem, want string) bool {
 	head, words, _ := strings.Cut(want, ": ")
 	return head == p.Check+" "+string(p.Severity) && strings.Contains(p.What+" "+p.Evidence, words)
 }
@@ -352,7 +353,7 @@ func TestErrorsThatAreIgnored(t *testing.T) {
 		f := healthy()
 		f.node.machine.Elevated = false
 		r := f.report([]string{"Swap", ignore})
-		if r.Failed() || len(r.Problems) != 1 || r.Problems[0].Severity != Warning || !r.Problems[0].Ignored {
+		if r.Failed() || len(r.Problems) != 1 || r.Problems[0].Severity != finding.Warning || !r.Problems[0].Ignored {
 			t.Errorf("%s: %+v", ignore, r.Problems)
 		}
 	}

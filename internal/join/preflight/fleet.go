@@ -3,6 +3,7 @@ package preflight
 import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // FleetReport is the result of the checks on several nodes.
@@ -23,7 +24,7 @@ func NewFleetReport(results []fleet.Result[Report]) FleetReport {
 		n := NodeReport{Outcome: result.Outcome(), Report: result.Value}
 		switch {
 		case result.Err != nil:
-			n.Checks, n.Problems = []string{}, []Problem{}
+			n.Checks, n.Problems = []string{}, []finding.Problem{}
 		case result.Value.Failed():
 			n.Result = "problems"
 		}

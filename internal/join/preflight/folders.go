@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -108,7 +109,7 @@ func saysFolder(found []Changeable, file Changeable) bool {
 func needChangeable(f *facts) error { return f.node.changeable.err }
 
 // lookAtChangeable reports nothing on Wine, which keeps no access lists.
-func lookAtChangeable(f *facts) (all []Problem) {
+func lookAtChangeable(f *facts) (all []finding.Finding) {
 	if f.node.machine.Simulated == "wine" {
 		return nil
 	}
@@ -118,7 +119,7 @@ func lookAtChangeable(f *facts) (all []Problem) {
 	return all
 }
 
-func (c Changeable) problem() Problem {
+func (c Changeable) problem() finding.Finding {
 	use, inherited := "from which SYSTEM runs "+cmp.Or(strings.Join(c.Programs, ", "), "programs"), "(OI)(CI)"
 	if c.File {
 		use, inherited = "which SYSTEM runs", ""
@@ -127,8 +128,8 @@ func (c Changeable) problem() Problem {
 	for _, right := range []struct{ sid, may string }{{"S-1-5-18", "F"}, {"S-1-5-32-544", "F"}, {"S-1-5-32-545", "RX"}} {
 		args = append(args, "*"+right.sid+":"+inherited+right.may)
 	}
-	return Problem{
-		Severity: Warning,
+	return finding.Finding{
+		Severity: finding.Warning,
 		What:     fmt.Sprintf("ordinary accounts can change %s, %s", c.Path, use),
 		Evidence: "may change it: " + strings.Join(accountNames(c.By), ", "),
 		Remedy:   "let only administrators change it: `swdt join` does so for its own folders; for any other: " + remedy.Command(args...),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -37,7 +38,7 @@ type Reached struct {
 }
 
 // Judge runs one check on the facts that another command has gathered.
-func Judge(check string, s Seen) ([]Problem, error) {
+func Judge(check string, s Seen) ([]finding.Finding, error) {
 	f := facts{
 		kubelet: s.Kubelet,
 		own:     Own{Services: []string{containerdService}}, // regardless of the program that installed it

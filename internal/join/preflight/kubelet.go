@@ -7,6 +7,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 const kubeletService = "kubelet"
@@ -14,15 +15,15 @@ const kubeletService = "kubelet"
 func needListeners(f *facts) error { return f.node.listeners.err }
 
 // lookAtPorts finds the processes that use kubelet's ports, except an installed kubelet.
-func lookAtPorts(f *facts) (problems []Problem) {
+func lookAtPorts(f *facts) (problems []finding.Finding) {
 	for _, port := range f.kubeletPorts() {
 		i := slices.IndexFunc(f.node.listeners.value, func(l Listener) bool { return l.Port == port && !f.isKubelet(l) })
 		if i < 0 {
 			continue
 		}
 		l := f.node.listeners.value[i]
-		problems = append(problems, Problem{
-			Severity: Error, What: fmt.Sprintf("kubelet's port %d is in use by %s", port, l.owner()), Evidence: l.evidence(),
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: fmt.Sprintf("kubelet's port %d is in use by %s", port, l.owner()), Evidence: l.evidence(),
 			Remedy: "stop that program, or give it another port",
 		})
 	}
@@ -90,13 +91,13 @@ func needServices(f *facts) error { return f.node.services.err }
 
 // lookAtKubeletService finds a service kubelet that swdt did not create: swdt's join would
 // change it.
-func lookAtKubeletService(f *facts) []Problem {
+func lookAtKubeletService(f *facts) []finding.Finding {
 	s, ok := f.node.services.value[kubeletService]
 	if !ok || f.owns(s) {
 		return nil
 	}
-	p := Problem{
-		Severity: Error, Evidence: s.CommandLine,
+	p := finding.Finding{
+		Severity: finding.Error, Evidence: s.CommandLine,
 		Remedy: "take the earlier installation away (sc.exe delete kubelet) if the machine is no node of another cluster",
 	}
 	switch program := s.Program(); {
@@ -105,10 +106,10 @@ func lookAtKubeletService(f *facts) []Problem {
 	case !isBelow(program, v1alpha1.KubernetesFolder):
 		p.What = "the service kubelet runs a program outside of " + v1alpha1.KubernetesFolder + ", of an earlier installation"
 	default:
-		p.Severity, p.What = Warning, "there is a service kubelet that swdt has not made; it will be changed"
+		p.Severity, p.What = finding.Warning, "there is a service kubelet that swdt has not made; it will be changed"
 		p.Remedy = "see that no other tool goes on managing it"
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 // Program returns the executable of the service, in lower case. A path with spaces may be

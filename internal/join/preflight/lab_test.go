@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // A real control plane as kubeadm makes it, without any object of a pod network.
@@ -62,7 +62,7 @@ func TestARealControlPlane(t *testing.T) {
 	}
 	p.input.Spec.Version = "1.32.0"
 	expect("version-skew error", "cluster-info error", "node-name warning", "pod-network warning", "kube-proxy warning")
-	if r := p.run(t); r.Count(preflight.Error) != 2 {
+	if r := p.run(t); finding.Count(r.Problems, finding.Error) != 2 {
 		t.Errorf("%+v", r.Problems)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // clientCertificate is the certificate that kubelet got from a cluster.
@@ -40,7 +42,7 @@ func needAuthorities(f *facts) error {
 
 // lookAtMembership finds a machine that swdt has made a node of another cluster, such as an
 // earlier one at the same address.
-func lookAtMembership(f *facts) []Problem {
+func lookAtMembership(f *facts) []finding.Finding {
 	wanted := []string{f.spec.Join.DiscoveryTokenCACertHash}
 	if f.cluster != nil {
 		wanted = f.cluster.info.value.CACertHashes
@@ -49,8 +51,8 @@ func lookAtMembership(f *facts) []Problem {
 	if !known || SameAuthority(wanted, f.own.Authorities) {
 		return nil
 	}
-	return []Problem{{
-		Severity: Error, What: "swdt has made the machine a node of another cluster",
+	return []finding.Finding{{
+		Severity: finding.Error, What: "swdt has made the machine a node of another cluster",
 		Evidence: fmt.Sprintf("kubelet trusts the CA %s; this cluster's is %s", strings.Join(f.own.Authorities, ", "), strings.Join(wanted, ", ")),
 		Remedy:   OtherClusterRemedy,
 	}}
@@ -58,7 +60,7 @@ func lookAtMembership(f *facts) []Problem {
 
 func needFiles(f *facts) error { return f.node.files.err }
 
-func lookAtLeftovers(f *facts) []Problem {
+func lookAtLeftovers(f *facts) []finding.Finding {
 	if f.own.Joined {
 		return nil
 	}
@@ -68,12 +70,12 @@ func lookAtLeftovers(f *facts) []Problem {
 	if len(foreign) == 0 {
 		return nil
 	}
-	p := Problem{
-		Severity: Error, What: "the machine is, or was, a node of a cluster that swdt has not joined it to", Evidence: strings.Join(foreign, ", "),
+	p := finding.Finding{
+		Severity: finding.Error, What: "the machine is, or was, a node of a cluster that swdt has not joined it to", Evidence: strings.Join(foreign, ", "),
 		Remedy: "if it is not needed any more, run kubeadm reset on the machine and remove these files",
 	}
 	if slices.Equal(foreign, []string{clientCertificate}) {
-		p.Severity, p.What = Warning, "there is a client certificate of an earlier kubelet"
+		p.Severity, p.What = finding.Warning, "there is a client certificate of an earlier kubelet"
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -47,108 +48,108 @@ func WindowsName(build string) string {
 	return map[string]string{"17763": "ltsc2019", "20348": "ltsc2022", "25398": "23H2", "26100": "ltsc2025"}[build]
 }
 
-func lookAtWindows(f *facts) []Problem {
+func lookAtWindows(f *facts) []finding.Finding {
 	m := f.node.machine
 	seen := strings.TrimSpace(m.Product + " (build " + m.Build + ")")
 	switch {
 	case f.windowsName() == "":
-		return []Problem{{
-			Severity: Error, What: "Kubernetes does not support this Windows", Evidence: seen,
+		return []finding.Finding{{
+			Severity: finding.Error, What: "Kubernetes does not support this Windows", Evidence: seen,
 			Remedy: "use Windows Server 2019 (17763), 2022 (20348), 23H2 (25398) or 2025 (26100)",
 		}}
 	case m.Product != "" && !strings.Contains(m.Product, "Server"):
-		return []Problem{{
-			Severity: Warning, What: "this is no Windows Server: Kubernetes does not support it as a node", Evidence: seen,
+		return []finding.Finding{{
+			Severity: finding.Warning, What: "this is no Windows Server: Kubernetes does not support it as a node", Evidence: seen,
 			Remedy: "use Windows Server for more than a try",
 		}}
 	}
 	return nil
 }
 
-func lookAtArchitecture(f *facts) []Problem {
+func lookAtArchitecture(f *facts) []finding.Finding {
 	if f.node.machine.Architecture == "amd64" {
 		return nil
 	}
-	return []Problem{{
-		Severity: Error, What: "Kubernetes for Windows is published for amd64 only", Evidence: f.node.machine.Architecture,
+	return []finding.Finding{{
+		Severity: finding.Error, What: "Kubernetes for Windows is published for amd64 only", Evidence: f.node.machine.Architecture,
 		Remedy: "use a machine with an x86-64 processor",
 	}}
 }
 
-func lookAtRights(f *facts) []Problem {
+func lookAtRights(f *facts) []finding.Finding {
 	if f.node.machine.Elevated {
 		return nil
 	}
-	return []Problem{{
-		Severity: Error, What: "the user may not change the machine",
+	return []finding.Finding{{
+		Severity: finding.Error, What: "the user may not change the machine",
 		Remedy: "let spec.credentials.username be a member of Administrators; where it is one, set LocalAccountTokenFilterPolicy=1 or use the built-in Administrator",
 	}}
 }
 
-func lookAtDisk(f *facts) []Problem {
+func lookAtDisk(f *facts) []finding.Finding {
 	free := f.node.machine.DiskFree
 	if free >= enoughDisk {
 		return nil
 	}
-	p := Problem{
-		Severity: Warning, What: "little free space on " + f.node.machine.SystemDrive + " for Windows container images",
+	p := finding.Finding{
+		Severity: finding.Warning, What: "little free space on " + f.node.machine.SystemDrive + " for Windows container images",
 		Evidence: size(free) + " free", Remedy: fmt.Sprintf("make room: %s or more", size(enoughDisk)),
 	}
 	if free < minDisk {
-		p.Severity, p.What = Error, "too little free space on "+f.node.machine.SystemDrive
+		p.Severity, p.What = finding.Error, "too little free space on "+f.node.machine.SystemDrive
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
-func lookAtMemory(f *facts) []Problem {
+func lookAtMemory(f *facts) []finding.Finding {
 	m := f.node.machine
-	p := Problem{
+	p := finding.Finding{
 		Evidence: size(m.Memory) + ", " + size(m.MemoryFree) + " of it free",
 		Remedy:   fmt.Sprintf("give the machine %s or more", size(enoughMemory)),
 	}
 	switch {
 	case m.Memory < minMemory:
-		p.Severity, p.What = Error, "too little memory for Windows, kubelet and containerd"
+		p.Severity, p.What = finding.Error, "too little memory for Windows, kubelet and containerd"
 	case m.Memory < enoughMemory:
-		p.Severity, p.What = Warning, "little memory: hardly any is left for pods"
+		p.Severity, p.What = finding.Warning, "little memory: hardly any is left for pods"
 	case m.MemoryFree < enoughFreeMemory:
-		p.Severity, p.What, p.Remedy = Warning, "nearly all memory is in use", "end what needs it, or give the machine more"
+		p.Severity, p.What, p.Remedy = finding.Warning, "nearly all memory is in use", "end what needs it, or give the machine more"
 	default:
 		return nil
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 func size(bytes uint64) string { return ui.Size(int64(bytes)) }
 
-func lookAtPendingReboot(f *facts) []Problem {
+func lookAtPendingReboot(f *facts) []finding.Finding {
 	if len(f.node.machine.PendingReboot) == 0 {
 		return nil
 	}
-	p := Problem{
-		Severity: Error, What: "a reboot is pending", Evidence: strings.Join(f.node.machine.PendingReboot, "; "),
+	p := finding.Finding{
+		Severity: finding.Error, What: "a reboot is pending", Evidence: strings.Join(f.node.machine.PendingReboot, "; "),
 		Remedy: "reboot the machine, or let swdt do it with --allow-reboot",
 	}
 	if f.mayReboot {
-		p.Severity, p.Remedy = Info, "swdt reboots the machine where a step needs it"
+		p.Severity, p.Remedy = finding.Info, "swdt reboots the machine where a step needs it"
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 func needFeatures(f *facts) error { return f.node.features.err }
 
-func lookAtContainers(f *facts) []Problem {
+func lookAtContainers(f *facts) []finding.Finding {
 	state, ok := f.node.features.value[containersFeature]
 	switch {
 	case !ok:
-		return []Problem{{
-			Severity: Error, What: "this Windows does not have the feature Containers", Remedy: "use an edition of Windows Server that has it",
+		return []finding.Finding{{
+			Severity: finding.Error, What: "this Windows does not have the feature Containers", Remedy: "use an edition of Windows Server that has it",
 		}}
 	case state == platform.FeatureEnabled, f.mayReboot:
 		return nil
 	}
-	return []Problem{{
-		Severity: Warning, What: "the feature Containers is not enabled; enabling it takes a reboot", Evidence: string(state),
+	return []finding.Finding{{
+		Severity: finding.Warning, What: "the feature Containers is not enabled; enabling it takes a reboot", Evidence: string(state),
 		Remedy: "allow it with --allow-reboot",
 	}}
 }
@@ -158,7 +159,7 @@ func wantsHyperV(spec v1alpha1.Kubernetes) bool {
 	return strings.Contains(spec.Containerd.Config, "runhcs-wcow-hypervisor")
 }
 
-func lookAtVirtualization(f *facts) []Problem {
+func lookAtVirtualization(f *facts) []finding.Finding {
 	if !wantsHyperV(f.spec) {
 		return nil
 	}
@@ -166,15 +167,15 @@ func lookAtVirtualization(f *facts) []Problem {
 	state, ok := f.node.features.value[hyperVFeature]
 	switch hypervisor := f.node.services.value["hvhost"]; {
 	case !ok:
-		return []Problem{{Severity: Error, What: why + ", and this Windows does not have Hyper-V", Remedy: "use an edition with Hyper-V, or process isolation"}}
+		return []finding.Finding{{Severity: finding.Error, What: why + ", and this Windows does not have Hyper-V", Remedy: "use an edition with Hyper-V, or process isolation"}}
 	case !f.node.machine.Virtualization && !hypervisor.Running():
-		return []Problem{{
-			Severity: Error, What: why + ", and the processor's virtualization is off",
+		return []finding.Finding{{
+			Severity: finding.Error, What: why + ", and the processor's virtualization is off",
 			Remedy: "turn it on in the firmware; for a virtual machine, turn on nested virtualization",
 		}}
 	case state != platform.FeatureEnabled:
-		return []Problem{{
-			Severity: Warning, What: why + ", and Hyper-V is not enabled", Evidence: string(state),
+		return []finding.Finding{{
+			Severity: finding.Warning, What: why + ", and Hyper-V is not enabled", Evidence: string(state),
 			Remedy: "add Microsoft-Hyper-V to spec.setup.features and run `swdt setup`",
 		}}
 	}
@@ -185,7 +186,7 @@ var errNoName = errors.New("the node's name is not known without the node")
 
 func needName(f *facts) error { return f.node.name.err }
 
-func lookAtHostname(f *facts) []Problem {
+func lookAtHostname(f *facts) []finding.Finding {
 	name, what := f.nodeName(), "spec.kubernetes.join.nodeName"
 	remedy := "use lower-case letters, digits, - and ., at most 63"
 	if f.spec.Join.NodeName == "" {
@@ -194,8 +195,8 @@ func lookAtHostname(f *facts) []Problem {
 	if len(name) <= maxNodeName && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return []Problem{{
-		Severity: Error, What: fmt.Sprintf("%s is no name for a node: %q", what, name),
+	return []finding.Finding{{
+		Severity: finding.Error, What: fmt.Sprintf("%s is no name for a node: %q", what, name),
 		Evidence: fmt.Sprintf("%d characters", len(name)), Remedy: remedy,
 	}}
 }
@@ -213,7 +214,7 @@ func needClocks(f *facts) error {
 	return f.cluster.clock.err
 }
 
-func lookAtClock(f *facts) []Problem {
+func lookAtClock(f *facts) []finding.Finding {
 	node, server := f.node.clock, f.cluster.clock.value
 	ahead, giveOrTake := node.Ahead-server.Ahead, node.GiveOrTake+server.GiveOrTake
 	off := ahead.Abs() - giveOrTake // at least
@@ -224,14 +225,14 @@ func lookAtClock(f *facts) []Problem {
 	if ahead < 0 {
 		direction = "behind"
 	}
-	p := Problem{
-		Severity: Warning,
+	p := finding.Finding{
+		Severity: finding.Warning,
 		What:     fmt.Sprintf("the node's clock is %s %s the API server's", ahead.Abs().Round(time.Second), direction),
 		Evidence: "the node's time is " + f.node.machine.Time.UTC().Format(time.RFC3339),
 		Remedy:   "set it: w32tm /resync /force, or for a virtual machine its host's time service",
 	}
 	if off > clockError {
-		p.Severity, p.What = Error, p.What+": certificates count as not yet valid, or as expired"
+		p.Severity, p.What = finding.Error, p.What+": certificates count as not yet valid, or as expired"
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }

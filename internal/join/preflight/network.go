@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -12,7 +13,7 @@ func needCNI(f *facts) error { return f.unlessUnreachable(f.cluster.cni.err) }
 // The pod network is checked last and only causes warnings: a node joins without one, but
 // does not become Ready.
 
-func lookAtPodNetwork(f *facts) []Problem {
+func lookAtPodNetwork(f *facts) []finding.Finding {
 	cni := f.cluster.cni.value
 	if cni.Calico != nil || cni.Flannel != nil || cni.Antrea != nil {
 		return nil
@@ -20,21 +21,21 @@ func lookAtPodNetwork(f *facts) []Problem {
 	if is := f.cluster.namesake.value; f.own.Joined && is.Ready && !f.isOther(is) {
 		return nil // it may have one that swdt does not know
 	}
-	return []Problem{{
-		Severity: Warning, What: "no pod network that supports Windows was found: the node will not become Ready",
+	return []finding.Finding{{
+		Severity: finding.Warning, What: "no pod network that supports Windows was found: the node will not become Ready",
 		Remedy: "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
 	}}
 }
 
 // found collects warnings about the pod network.
-type found []Problem
+type found []finding.Finding
 
 func (f *found) warn(what, evidence, remedy string) {
-	*f = append(*f, Problem{Severity: Warning, What: what, Evidence: evidence, Remedy: remedy})
+	*f = append(*f, finding.Finding{Severity: finding.Warning, What: what, Evidence: evidence, Remedy: remedy})
 }
 
 // https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/
-func lookAtCalico(f *facts) []Problem {
+func lookAtCalico(f *facts) []finding.Finding {
 	c := f.cluster.cni.value.Calico
 	if c == nil {
 		return nil
@@ -79,7 +80,7 @@ func lookAtCalico(f *facts) []Problem {
 }
 
 // https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan
-func lookAtFlannel(f *facts) []Problem {
+func lookAtFlannel(f *facts) []finding.Finding {
 	const (
 		windowsVNI, windowsPort = 4096, 4789
 		config                  = "edit net-conf.json in ConfigMap kube-flannel-cfg"
@@ -110,25 +111,25 @@ func lookAtFlannel(f *facts) []Problem {
 	return problems
 }
 
-func lookAtAntrea(f *facts) []Problem {
+func lookAtAntrea(f *facts) []finding.Finding {
 	c := f.cluster.cni.value.Antrea
 	if c == nil || len(c.WindowsDaemonSets) > 0 {
 		return nil
 	}
-	return []Problem{{
-		Severity: Warning, What: "Antrea does not run on Windows nodes: pods there get no network", Evidence: "it has no DaemonSet for Windows",
+	return []finding.Finding{{
+		Severity: finding.Warning, What: "Antrea does not run on Windows nodes: pods there get no network", Evidence: "it has no DaemonSet for Windows",
 		Remedy: "apply antrea-windows.yml of the same release",
 	}}
 }
 
 // lookAtKubeProxy reports nothing with Antrea, which replaces kube-proxy.
-func lookAtKubeProxy(f *facts) []Problem {
+func lookAtKubeProxy(f *facts) []finding.Finding {
 	cni := f.cluster.cni.value
 	if len(cni.KubeProxyWindows) > 0 || cni.Antrea != nil {
 		return nil
 	}
-	return []Problem{{
-		Severity: Warning, What: "kube-proxy does not run on Windows nodes: services are not reached from pods there", Evidence: "there is no DaemonSet of it for Windows",
+	return []finding.Finding{{
+		Severity: finding.Warning, What: "kube-proxy does not run on Windows nodes: services are not reached from pods there", Evidence: "there is no DaemonSet of it for Windows",
 		Remedy: "apply kube-proxy's manifest of kubernetes-sigs/sig-windows-tools (hostprocess)",
 	}}
 }

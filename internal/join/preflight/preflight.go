@@ -23,26 +23,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Where is the side (node or cluster) that has a problem.
-type Where = finding.Where
-
-const (
-	OnNode    = finding.OnNode
-	OnCluster = finding.OnCluster
-)
-
-// Severity is the severity of a problem.
-type Severity = finding.Severity
-
-const (
-	Error   = finding.Error   // the join would fail
-	Warning = finding.Warning // the join may succeed; something else will not work
-	Info    = finding.Info    // worth knowing
-)
-
-// Problem is one finding of a check.
-type Problem = finding.Problem
-
 // Input selects what to check.
 type Input struct {
 	// Node is connected. nil: check the cluster only.
@@ -72,11 +52,11 @@ type Own struct {
 
 // Report is the result of the checks.
 type Report struct {
-	NodeName string    `json:"nodeName"` // the Node object's
-	Windows  string    `json:"windows"`  // ltsc2022; "" if it is not a known one
-	Checks   []string  `json:"checks"`   // the checks that were made
-	Skipped  []Skipped `json:"skipped"`
-	Problems []Problem `json:"problems"` // errors first
+	NodeName string            `json:"nodeName"` // the Node object's
+	Windows  string            `json:"windows"`  // ltsc2022; "" if it is not a known one
+	Checks   []string          `json:"checks"`   // the checks that were made
+	Skipped  []Skipped         `json:"skipped"`
+	Problems []finding.Problem `json:"problems"` // errors first
 }
 
 // Skipped is a check that could not be made.
@@ -86,19 +66,7 @@ type Skipped struct {
 }
 
 // Failed reports whether there is an error among the problems.
-func (r Report) Failed() bool {
-	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Severity == Error })
-}
-
-// Count returns the number of problems of a severity.
-func (r Report) Count(s Severity) (n int) {
-	for _, p := range r.Problems {
-		if p.Severity == s {
-			n++
-		}
-	}
-	return n
-}
+func (r Report) Failed() bool { return finding.Has(r.Problems, finding.Error) }
 
 // Run makes all checks that the input allows. Its error reports that the facts could not be
 // gathered at all: the node was lost, or ctx has ended.
@@ -132,10 +100,10 @@ func Run(ctx context.Context, in Input) (Report, error) {
 
 // report runs every applicable check on the facts.
 func (f *facts) report(ignore []string) Report {
-	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []Problem{}}
+	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []finding.Problem{}}
 	told := map[string]bool{}
 	for _, c := range Checks() {
-		if c.Where == OnNode && f.node == nil || c.Where == OnCluster && f.cluster == nil {
+		if c.Where == finding.OnNode && f.node == nil || c.Where == finding.OnCluster && f.cluster == nil {
 			continue
 		}
 		if err := c.unknown(f); err != nil {
@@ -148,35 +116,36 @@ func (f *facts) report(ignore []string) Report {
 			continue
 		}
 		r.Checks = append(r.Checks, c.ID)
-		for _, p := range c.look(f) {
-			p.Check, p.Where = c.ID, c.Where
-			r.Problems = append(r.Problems, unlessIgnored(p, ignore))
+		for _, found := range c.look(f) {
+			r.Problems = append(r.Problems, unlessIgnored(c.problem(found), ignore))
 		}
 	}
-	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Severity.Compare(b.Severity) })
+	finding.Sort(r.Problems)
 	return r
 }
 
 // untold returns the problem that a check could not be made. The result is false if the
 // machine cannot supply the fact at all, or if another check reports the cause.
-func (c Check) untold(err error) (Problem, bool) {
+func (c Check) untold(err error) (finding.Problem, bool) {
 	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, errSaid) {
-		return Problem{}, false
+		return finding.Problem{}, false
 	}
-	return Problem{
-		Check: c.ID, Where: c.Where, Severity: Warning,
-		What: "could not look at " + c.Looks, Evidence: err.Error(),
-	}, true
+	return c.problem(finding.New(err.Error(), "could not look at %s", c.Looks).As(finding.Warning)), true
+}
+
+// problem returns a finding of the check.
+func (c Check) problem(f finding.Finding) finding.Problem {
+	return finding.Problem{Check: c.ID, Where: c.Where, Finding: f}
 }
 
 // unlessIgnored makes an error a warning if the node file ignores the check. Names of checks
 // are compared without case, as in kubeadm.
-func unlessIgnored(p Problem, ignore []string) Problem {
+func unlessIgnored(p finding.Problem, ignore []string) finding.Problem {
 	wanted := slices.ContainsFunc(ignore, func(id string) bool {
 		return strings.EqualFold(id, "all") || strings.EqualFold(id, p.Check)
 	})
-	if wanted && p.Severity == Error {
-		p.Severity, p.Ignored = Warning, true
+	if wanted && p.Severity == finding.Error {
+		p.Severity, p.Ignored = finding.Warning, true
 	}
 	return p
 }

@@ -24,6 +24,7 @@ import (
 	fakecluster "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -178,12 +179,12 @@ func TestManyProblemsInOneRun(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("found %q\nwant  %q\n%+v", got, want, r.Problems)
 	}
-	if !r.Failed() || r.Count(preflight.Error) != 20 || r.Count(preflight.Warning) != 7 {
-		t.Errorf("%d errors, %d warnings", r.Count(preflight.Error), r.Count(preflight.Warning))
+	if !r.Failed() || finding.Count(r.Problems, finding.Error) != 20 || finding.Count(r.Problems, finding.Warning) != 7 {
+		t.Errorf("%d errors, %d warnings", finding.Count(r.Problems, finding.Error), finding.Count(r.Problems, finding.Warning))
 	}
 	p.input.Spec.Join.IgnorePreflightErrors = []string{"all"}
-	if r := p.run(t); r.Failed() || r.Count(preflight.Warning) != len(want) {
-		t.Errorf("all are ignored: %d warnings of %d problems", r.Count(preflight.Warning), len(want))
+	if r := p.run(t); r.Failed() || finding.Count(r.Problems, finding.Warning) != len(want) {
+		t.Errorf("all are ignored: %d warnings of %d problems", finding.Count(r.Problems, finding.Warning), len(want))
 	}
 }
 
@@ -288,7 +289,7 @@ func TestAnAliasThatIsGoingToBeThere(t *testing.T) {
 		t.Errorf("%+v", r.Problems)
 	}
 	p.input.Spec.Join.ControlPlaneAlias.IP = "10.9.9.9"
-	if r := p.run(t); r.Count(preflight.Error) != 1 || r.Problems[0].Check != "control-plane-reachable" {
+	if r := p.run(t); finding.Count(r.Problems, finding.Error) != 1 || r.Problems[0].Check != "control-plane-reachable" {
 		t.Errorf("%+v", r.Problems)
 	}
 }
@@ -316,7 +317,7 @@ func TestAUserWhoMayNotReadEverything(t *testing.T) {
 		return fakecluster.Verdict{}
 	})
 	r := p.run(t)
-	if len(r.Problems) != 1 || r.Problems[0].Check != "pod-network" || r.Problems[0].Severity != preflight.Warning || len(r.Skipped) != 5 {
+	if len(r.Problems) != 1 || r.Problems[0].Check != "pod-network" || r.Problems[0].Severity != finding.Warning || len(r.Skipped) != 5 {
 		t.Errorf("%+v", r)
 	}
 }

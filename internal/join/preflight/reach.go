@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // lookAtNames finds names of the control plane that the node does not resolve.
-func lookAtNames(f *facts) (problems []Problem) {
+func lookAtNames(f *facts) (problems []finding.Finding) {
 	seen := map[string]bool{}
 	for _, t := range f.node.targets {
 		name := t.host()
@@ -19,8 +20,8 @@ func lookAtNames(f *facts) (problems []Problem) {
 			continue
 		}
 		seen[name] = true
-		p := Problem{
-			Severity: Error, What: fmt.Sprintf("the node does not know the name %s, %s", name, t.what),
+		p := finding.Finding{
+			Severity: finding.Error, What: fmt.Sprintf("the node does not know the name %s, %s", name, t.what),
 			Remedy: fmt.Sprintf("set spec.kubernetes.join.controlPlaneAlias to {name: %s, ip: …} for the node's hosts file, or repair its DNS", name),
 		}
 		if !errors.Is(t.addresses.err, fault.ErrNotExist) {
@@ -32,13 +33,13 @@ func lookAtNames(f *facts) (problems []Problem) {
 }
 
 // lookAtReach finds addresses of the API server that the node cannot connect to.
-func lookAtReach(f *facts) (problems []Problem) {
+func lookAtReach(f *facts) (problems []finding.Finding) {
 	for _, t := range f.node.targets {
 		switch {
 		case t.addresses.err != nil: // reported by lookAtNames
 		case t.reach.err != nil:
-			problems = append(problems, Problem{
-				Severity: Warning, What: "could not see whether the node reaches " + t.address, Evidence: t.reach.err.Error(),
+			problems = append(problems, finding.Finding{
+				Severity: finding.Warning, What: "could not see whether the node reaches " + t.address, Evidence: t.reach.err.Error(),
 			})
 		case t.reach.value.Outcome != platform.Reached:
 			problems = append(problems, t.problem())
@@ -47,9 +48,9 @@ func lookAtReach(f *facts) (problems []Problem) {
 	return problems
 }
 
-func (t reached) problem() Problem {
+func (t reached) problem() finding.Finding {
 	r := t.reach.value
-	p := Problem{Severity: Error, Evidence: strings.TrimSpace(r.Address + " " + r.Detail)}
+	p := finding.Finding{Severity: finding.Error, Evidence: strings.TrimSpace(r.Address + " " + r.Detail)}
 	at := fmt.Sprintf("%s, %s", t.address, t.what)
 	if t.isLoopback() {
 		p.What = fmt.Sprintf("nothing answers at %s: on the node, that address is the node itself", at)

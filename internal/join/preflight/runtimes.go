@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 const containerdService = "containerd"
@@ -23,33 +24,33 @@ func servicesThatMatter() []string {
 func dockers() []string       { return []string{"docker", "com.docker.service", "cri-docker", "cri-dockerd"} }
 func distributions() []string { return []string{"rke2", "rancher-wins", "k0sworker"} }
 
-func lookAtRuntimes(f *facts) (problems []Problem) {
+func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 	services := f.node.services.value
 	containerd, there := services[containerdService]
 	switch {
 	case there && !f.owns(containerd) && !isBelow(containerd.Program(), v1alpha1.ContainerdFolder):
-		problems = append(problems, Problem{
-			Severity: Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.CommandLine,
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.CommandLine,
 			Remedy: "remove it (sc.exe stop containerd, sc.exe delete containerd), or move it to " + v1alpha1.ContainerdFolder,
 		})
 	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.Running()):
-		problems = append(problems, Problem{
-			Severity: Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
+		problems = append(problems, finding.Finding{
+			Severity: finding.Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
 			Remedy: "end it: see `swdt exec -- tasklist`",
 		})
 	}
 	for _, name := range dockers() {
 		if s, ok := services[name]; ok {
-			problems = append(problems, Problem{
-				Severity: Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
+			problems = append(problems, finding.Finding{
+				Severity: finding.Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
 				Remedy: "remove it: kubelet uses containerd, and two runtimes share networks and disk badly",
 			})
 		}
 	}
 	for _, name := range distributions() {
 		if s, ok := services[name]; ok {
-			problems = append(problems, Problem{
-				Severity: Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.Name, Evidence: s.CommandLine,
+			problems = append(problems, finding.Finding{
+				Severity: finding.Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.Name, Evidence: s.CommandLine,
 				Remedy: "uninstall that first",
 			})
 		}
@@ -68,14 +69,14 @@ func needDefender(f *facts) error {
 
 // lookAtDefender reports that every file of every layer is scanned, which makes pulling
 // images and starting pods several times slower.
-func lookAtDefender(f *facts) []Problem {
+func lookAtDefender(f *facts) []finding.Finding {
 	d := f.node.defender.value
 	if !d.Protects || slices.ContainsFunc(d.Exclusions, coversContainerd) {
 		return nil
 	}
 	const program = v1alpha1.ContainerdFolder + `\bin\containerd.exe`
-	return []Problem{{
-		Severity: Warning, What: "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
+	return []finding.Finding{{
+		Severity: finding.Warning, What: "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
 		Evidence: "real-time protection is on, containerd is not excluded",
 		Remedy:   fmt.Sprintf(`in PowerShell on the node: Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
 	}}

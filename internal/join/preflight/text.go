@@ -11,24 +11,16 @@ import (
 // WriteText writes the report for people: a summary line, then each problem with its
 // evidence and remedy.
 func (r Report) WriteText(page *ui.Page, name string) error {
-	var all []finding.Told
+	var all []finding.Entry
 	for _, p := range r.Problems {
-		what := p.What
-		if p.Ignored {
-			what += " (ignored)"
-		}
-		told := finding.Told{Severity: p.Severity, By: p.Check, What: what, Remedy: p.Remedy}
-		if p.Evidence != "" {
-			told.Evidence = []string{p.Evidence}
-		}
-		all = append(all, told)
+		all = append(all, p.Entry())
 	}
 	return finding.Write(page, name, r.Windows, r.Summary(), all)
 }
 
 // Summary returns the report in a few words: 2 errors, 1 warning in 27 checks.
 func (r Report) Summary() string {
-	summary := cmp.Or(finding.Counts(r.Count), "nothing stands in the way") + fmt.Sprintf(" in %d checks", len(r.Checks))
+	summary := cmp.Or(finding.Counts(r.Problems), "nothing stands in the way") + fmt.Sprintf(" in %d checks", len(r.Checks))
 	if n := len(r.Skipped); n > 0 {
 		summary += fmt.Sprintf(", %d not made", n)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // maxSkew is how many minor versions a kubelet may be behind the API server.
@@ -13,12 +15,12 @@ func needVersion(f *facts) error { return f.unlessUnreachable(nil) }
 
 // lookAtVersions compares kubelet and kubeadm with each other and with the API
 // server. https://kubernetes.io/releases/version-skew-policy/
-func lookAtVersions(f *facts) []Problem {
+func lookAtVersions(f *facts) []finding.Finding {
 	server, err := version.ParseGeneric(f.cluster.version.value)
 	if err != nil {
-		return []Problem{{Severity: Warning, What: "the API server's version cannot be understood", Evidence: err.Error()}}
+		return []finding.Finding{{Severity: finding.Warning, What: "the API server's version cannot be understood", Evidence: err.Error()}}
 	}
-	var problems []Problem
+	var problems []finding.Finding
 	kubelet, err := parse(f.kubelet)
 	if err != nil {
 		return append(problems, noVersion(err))
@@ -44,12 +46,12 @@ func parse(text string) (*version.Version, error) {
 	return version.ParseGeneric(text)
 }
 
-func noVersion(err error) Problem {
-	return Problem{Severity: Error, What: "spec.kubernetes.version is no version", Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
+func noVersion(err error) finding.Finding {
+	return finding.Finding{Severity: finding.Error, What: "spec.kubernetes.version is no version", Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
 }
 
-func skewOfKubelet(kubelet, server *version.Version) []Problem {
-	p := Problem{Severity: Error, Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
+func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
+	p := finding.Finding{Severity: finding.Error, Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
 	switch behind := int(server.Minor()) - int(kubelet.Minor()); {
 	case kubelet.Major() != server.Major():
 		p.What, p.Remedy = "kubelet is of another major version than the API server", fmt.Sprintf("set spec.kubernetes.version to %s", server)
@@ -62,24 +64,24 @@ func skewOfKubelet(kubelet, server *version.Version) []Problem {
 	default:
 		return nil
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }
 
 // skewOfKubeadm compares kubeadm's version with kubelet's and the API server's: kubeadm
 // writes the configuration of a kubelet of its own minor version, and reads the
 // configuration of the cluster.
-func skewOfKubeadm(kubeadm, kubelet, server *version.Version) []Problem {
-	p := Problem{Evidence: fmt.Sprintf("kubeadm %s, API server %s", kubeadm, server)}
+func skewOfKubeadm(kubeadm, kubelet, server *version.Version) []finding.Finding {
+	p := finding.Finding{Evidence: fmt.Sprintf("kubeadm %s, API server %s", kubeadm, server)}
 	switch {
 	case kubelet != nil && kubelet.Minor() != kubeadm.Minor():
-		p.Severity, p.What = Error, "kubeadm and kubelet are of different minor versions"
+		p.Severity, p.What = finding.Error, "kubeadm and kubelet are of different minor versions"
 		p.Evidence = fmt.Sprintf("kubeadm %s, kubelet %s", kubeadm, kubelet)
 		p.Remedy = "let spec.kubernetes.kubelet.source and kubeadmSource be of one release"
 	case kubeadm.Minor() < server.Minor():
-		p.Severity, p.What = Warning, "kubeadm is older than the cluster, and may not understand its configuration"
+		p.Severity, p.What = finding.Warning, "kubeadm is older than the cluster, and may not understand its configuration"
 		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s", server)
 	default:
 		return nil
 	}
-	return []Problem{p}
+	return []finding.Finding{p}
 }

@@ -1,14 +1,43 @@
-// Package finding prints findings for people: ordered by severity, with the evidence and
-// the remedy. The checks before a join and the rules of the doctor both use it.
+// Package finding has the type of all findings, and prints them: ordered by severity, with
+// the evidence and the remedy. The checks before a join, the rules of the doctor and the
+// collectors of a bundle all return a Finding; the report that lists it adds its origin.
+//
+//   - finding.go: a finding and its severity
+//   - origin.go: findings with the check or rule that made them, as in -o json
+//   - text.go: findings for people
 package finding
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/swdt-dev/swdt/internal/ui"
 )
+
+// Finding is a fault that was found, or a hint.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Evidence string   `json:"evidence"` // the observed facts
+	Remedy   string   `json:"remedy"`
+}
+
+// New returns a finding with its evidence and text, and neither severity nor remedy.
+func New(evidence, what string, args ...any) Finding {
+	return Finding{What: fmt.Sprintf(what, args...), Evidence: evidence}
+}
+
+// As returns f with severity s.
+func (f Finding) As(s Severity) Finding {
+	f.Severity = s
+	return f
+}
+
+// Remedied returns f with a remedy.
+func (f Finding) Remedied(format string, args ...any) Finding {
+	f.Remedy = fmt.Sprintf(format, args...)
+	return f
+}
 
 // Severity is the severity of a finding.
 type Severity string
@@ -57,64 +86,4 @@ func (s Severity) coloured(text string) string {
 		return ui.Warn(text)
 	}
 	return text
-}
-
-// Told is a finding in the form that Write prints.
-type Told struct {
-	Severity Severity
-	By       string // the name of the check or rule that made the finding
-	What     string
-	On       string   // the nodes that have the finding, if several were examined
-	Evidence []string // the observed facts
-	Remedy   string
-}
-
-// Write writes a summary line for a node, then each finding with its evidence and remedy.
-// windows is the node's Windows version, such as ltsc2022; if it is "", the line omits it.
-func Write(p *ui.Page, node, windows, summary string, all []Told) error {
-	if windows != "" {
-		node += " (" + windows + ")"
-	}
-	if _, err := fmt.Fprintf(p, "%s: %s\n", node, summary); err != nil {
-		return err
-	}
-	return WriteList(p, all)
-}
-
-// WriteList writes each finding with its nodes, evidence and remedy.
-func WriteList(p *ui.Page, all []Told) error {
-	var rows [][]string
-	for _, t := range all {
-		rows = append(rows, []string{t.Severity.coloured(t.Severity.mark() + " " + t.By), t.What})
-		if t.On != "" {
-			rows = append(rows, []string{"", "on " + t.On})
-		}
-		for _, seen := range t.Evidence {
-			rows = append(rows, []string{"", "seen: " + seen})
-		}
-		if t.Remedy != "" {
-			rows = append(rows, []string{"", "→ " + t.Remedy})
-		}
-	}
-	return ui.Lines(p, rows)
-}
-
-// Counts returns the numbers of findings in words, such as "2 errors, 1 warning, 3 notes";
-// "" if there are none.
-func Counts(count func(Severity) int) string {
-	var counts []string
-	for _, s := range Severities() {
-		if n := count(s); n > 0 {
-			counts = append(counts, Several(n, s.noun()))
-		}
-	}
-	return strings.Join(counts, ", ")
-}
-
-// Several returns a number with its noun: 1 rule, 2 rules.
-func Several(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

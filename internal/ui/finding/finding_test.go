@@ -10,10 +10,10 @@ import (
 
 func TestWrite(t *testing.T) {
 	var out bytes.Buffer
-	err := finding.Write(ui.NewPage(&out, false), "win-1", "ltsc2022", "1 error", []finding.Told{
-		{Severity: finding.Error, By: "rule", What: "it is broken", On: "n1, n2", Evidence: []string{"pieces", "n2: shards"}, Remedy: "mend it"},
-		{Severity: finding.Warning, By: "another", What: "it will break"},
-		{Severity: finding.Info, By: "third", What: "it is there"},
+	err := finding.Write(ui.NewPage(&out, false), "win-1", "ltsc2022", "1 error", []finding.Entry{
+		{By: "rule", Finding: finding.Finding{Severity: finding.Error, What: "it is broken", Remedy: "mend it"}, On: "n1, n2", Seen: []string{"pieces", "n2: shards"}},
+		{By: "another", Finding: finding.Finding{Severity: finding.Warning, What: "it will break"}},
+		{By: "third", Finding: finding.Finding{Severity: finding.Info, What: "it is there"}},
 	})
 	const want = `win-1 (ltsc2022): 1 error
 ✗ rule     it is broken
@@ -31,10 +31,10 @@ func TestWrite(t *testing.T) {
 
 func TestSeveritiesHaveColours(t *testing.T) {
 	var out bytes.Buffer
-	err := finding.Write(ui.NewPage(&out, true), "win-1", "", "1 error", []finding.Told{
-		{Severity: finding.Error, By: "rule", What: "it is broken \x1b[31m"},
-		{Severity: finding.Warning, By: "another", What: "it will break"},
-		{Severity: finding.Info, By: "third", What: "it is there"},
+	err := finding.Write(ui.NewPage(&out, true), "win-1", "", "1 error", []finding.Entry{
+		{By: "rule", Finding: finding.Finding{Severity: finding.Error, What: "it is broken \x1b[31m"}},
+		{By: "another", Finding: finding.Finding{Severity: finding.Warning, What: "it will break"}},
+		{By: "third", Finding: finding.Finding{Severity: finding.Info, What: "it is there"}},
 	})
 	const want = "win-1: 1 error\n" +
 		"\x1b[31m✗ rule\x1b[0m     it is broken \\x1b[31m\n" +
@@ -47,10 +47,13 @@ func TestSeveritiesHaveColours(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	for want, counts := range map[string][3]int{"": {}, "1 error": {1}, "2 errors, 1 warning": {2, 1}, "3 warnings": {0, 3}, "1 note": {0, 0, 1}, "1 error, 9 notes": {1, 0, 9}} {
-		count := func(s finding.Severity) int {
-			return map[finding.Severity]int{finding.Error: counts[0], finding.Warning: counts[1], finding.Info: counts[2]}[s]
+		var all []finding.Problem
+		for i, s := range finding.Severities() {
+			for range counts[i] {
+				all = append(all, finding.Problem{Finding: finding.Finding{Severity: s}})
+			}
 		}
-		if got := finding.Counts(count); got != want {
+		if got := finding.Counts(all); got != want {
 			t.Errorf("%v: %q, want %q", counts, got, want)
 		}
 	}
