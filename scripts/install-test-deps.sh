@@ -22,6 +22,11 @@ need sshpass command -v sshpass
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 need shellcheck command -v shellcheck
+# Tests read the CDs that swdt vm writes, and validate its answer files.
+need xorriso command -v xorriso
+need genisoimage command -v isoinfo
+need p7zip-full command -v 7z
+need libxml2-utils command -v xmllint
 # Tests open the report of statistics in a browser.
 need chromium command -v chromium
 # The race detector needs a C compiler.

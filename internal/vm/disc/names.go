@@ -1,0 +1,124 @@
+package disc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// levelOne holds the characters of names of ISO 9660 level 1.
+	levelOne = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	// maxName is the length of the longest name that Joliet has, in UCS-2 characters.
+	maxName = 64
+	// joliet lists the characters that Joliet refuses, beside controls.
+	joliet = `*?:\;/`
+	// windows lists those that Windows refuses too.
+	windows = `<>|"`
+)
+
+// checkPath returns an error if Joliet or Windows has no such path.
+func checkPath(file string) error {
+	names := strings.Split(file, "/")
+	switch {
+	case !utf8.ValidString(file):
+		return refuse(file, "the name is not UTF-8; rename it")
+	case utf8.RuneCountInString(file) > MaxPath:
+		return refuse(file, "the path has more than %d characters; shorten its folders", MaxPath)
+	}
+	for _, name := range names {
+		if reason := checkName(name); reason != "" {
+			return refuse(file, "%s; rename it", reason)
+		}
+	}
+	return nil
+}
+
+// checkName returns the reason why no file can have a name, or "".
+func checkName(name string) string {
+	length := 0
+	for _, r := range name {
+		switch {
+		case r < ' ' || r == 0x7f:
+			return "the name has a control character"
+		case strings.ContainsRune(joliet, r), strings.ContainsRune(windows, r):
+			return fmt.Sprintf("the name has the character %q, which Windows refuses", r)
+		case r > 0xffff:
+			return fmt.Sprintf("the name has the character %q, which UCS-2 lacks", r)
+		}
+		length++
+	}
+	switch {
+	case name == "" || name == "." || name == "..":
+		return fmt.Sprintf("%q is no name of a file", name)
+	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
+		return "the name ends in a dot or a space, which Windows removes"
+	case length > maxName:
+		return fmt.Sprintf("the name has %d characters, and Joliet allows %d", length, maxName)
+	}
+	return ""
+}
+
+// fold returns a name as Windows compares it.
+func fold(name string) string { return strings.ToUpper(name) }
+
+// split returns a name's parts before and behind its last dot.
+func split(name string) (base, extension string) {
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		return name[:dot], name[dot+1:]
+	}
+	return name, ""
+}
+
+// byParts orders names as both standards do: by the part before the dot, then by the one
+// behind it.
+func byParts(a, b string) int {
+	aBase, aExtension := split(a)
+	bBase, bExtension := split(b)
+	return cmp.Or(strings.Compare(aBase, bBase), strings.Compare(aExtension, bExtension))
+}
+
+// shorten gives every child of a folder its name of level 1: eight characters, a dot and
+// three for files, eight for folders. Of names that became the same, the later ones get a
+// number at their end.
+func (e *entry) shorten() {
+	slices.SortFunc(e.children, func(a, b *entry) int { return byParts(a.name, b.name) })
+	taken, next := map[string]bool{}, map[string]int{}
+	for _, child := range e.children {
+		base, extension := split(child.name)
+		if child.folder {
+			base, extension = child.name, ""
+		}
+		base, extension = d(base, 8), d(extension, 3)
+		base = cmp.Or(base, "_")
+		first := base
+		for taken[base+"."+extension] {
+			number := strconv.Itoa(next[first+"."+extension])
+			next[first+"."+extension]++
+			base = first[:min(len(first), 8-len(number))] + number
+		}
+		taken[base+"."+extension] = true
+		child.short = base
+		if !child.folder {
+			child.short += "." + extension
+		}
+	}
+}
+
+// d returns the first characters of text, in the characters of level 1.
+func d(text string, length int) string {
+	var out strings.Builder
+	for _, r := range strings.ToUpper(text) {
+		if out.Len() == length {
+			break
+		}
+		if !strings.ContainsRune(levelOne, r) {
+			r = '_'
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

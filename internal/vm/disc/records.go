@@ -1,0 +1,180 @@
+package disc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// systemArea is the number of sectors at the beginning that belong to other standards.
+const systemArea = 16
+
+// descriptors are the types of the volume descriptors, in their order.
+var descriptors = [...]byte{1, 2, 255}
+
+// jolietEscape announces UCS-2 level 3 with the high byte first.
+const jolietEscape = "%/E"
+
+// descriptor returns the volume descriptor of a view.
+func (i *Image) descriptor(l *layout, view int) []byte {
+	out := make([]byte, sector)
+	out[0] = descriptors[view]
+	copy(out[1:], "CD001\x01")
+	text := func(at, length int, value string) { copy(out[at:at+length], padded(value, length, view)) }
+	text(8, 32, "")
+	text(40, 32, i.label)
+	bothEndian32(out[80:], l.sectors)
+	if view == supplementary {
+		copy(out[88:], jolietEscape)
+	}
+	bothEndian16(out[120:], 1) // volumes of the set
+	bothEndian16(out[124:], 1) // number of this one
+	bothEndian16(out[128:], sector)
+	bothEndian32(out[132:], l.tables[view].size)
+	binary.LittleEndian.PutUint32(out[140:], l.tables[view].little)
+	binary.BigEndian.PutUint32(out[148:], l.tables[view].big)
+	copy(out[156:], i.record(i.root, view, []byte{0}))
+	text(190, 128, "") // set
+	text(318, 128, "") // publisher
+	text(446, 128, "") // preparer
+	text(574, 128, "") // application
+	text(702, 37, "")  // files about copyright, content, bibliography
+	text(739, 37, "")
+	text(776, 37, "")
+	copy(out[813:], longTime(i.stamp)) // made
+	copy(out[830:], longTime(i.stamp)) // changed
+	copy(out[847:], longTime(time.Time{}))
+	copy(out[864:], longTime(time.Time{}))
+	out[881] = 1 // version of this structure
+	return out
+}
+
+// terminator returns the descriptor behind the last one.
+func terminator() []byte {
+	out := make([]byte, sector)
+	out[0] = descriptors[len(descriptors)-1]
+	copy(out[1:], "CD001\x01")
+	return out
+}
+
+// pathTable returns the list of folders of a view.
+func pathTable(l *layout, view int, order binary.AppendByteOrder) []byte {
+	var out []byte
+	for _, folder := range l.folders[view] {
+		name := folderIdentifier(folder, view)
+		out = append(out, byte(len(name)), 0)
+		out = order.AppendUint32(out, folder.at[view].sector)
+		out = order.AppendUint16(out, folder.parent.at[view].number)
+		out = append(out, name...)
+		if len(name)%2 == 1 {
+			out = append(out, 0)
+		}
+	}
+	return out
+}
+
+func tableRecordLength(folder *entry, view int) int {
+	length := len(folderIdentifier(folder, view))
+	return 8 + length + length%2
+}
+
+// directory returns the records of a folder.
+func (i *Image) directory(folder *entry, view int) []byte {
+	out := i.record(folder, view, []byte{0})
+	out = append(out, i.record(folder.parent, view, []byte{1})...)
+	for _, child := range ordered(folder, view) {
+		next := i.record(child, view, identifier(child, view))
+		if room := sector - len(out)%sector; len(next) > room {
+			out = append(out, make([]byte, room)...)
+		}
+		out = append(out, next...)
+	}
+	return out
+}
+
+// record returns an entry's directory record under an identifier.
+func (i *Image) record(e *entry, view int, id []byte) []byte {
+	out := make([]byte, recordLength(len(id)))
+	out[0] = byte(len(out))
+	bothEndian32(out[2:], e.at[view].sector)
+	if e.folder {
+		bothEndian32(out[10:], e.at[view].length)
+		out[25] = 2
+	} else {
+		bothEndian32(out[10:], uint32(e.size))
+	}
+	copy(out[18:], shortTime(i.stamp))
+	bothEndian16(out[28:], 1)
+	out[32] = byte(len(id))
+	copy(out[33:], id)
+	return out
+}
+
+// recordLength returns the length of a directory record, which is even.
+func recordLength(identifier int) int { return (33 + identifier + 1) / 2 * 2 }
+
+// identifier returns an entry's name in a view. Level 1 demands a version behind those of
+// files; Joliet's have none, as on the discs that other programs make.
+func identifier(e *entry, view int) []byte {
+	switch {
+	case view == supplementary:
+		return ucs2(e.name)
+	case e.folder:
+		return []byte(e.short)
+	}
+	return []byte(e.short + ";1")
+}
+
+func folderIdentifier(folder *entry, view int) []byte {
+	if folder.parent == folder {
+		return []byte{0}
+	}
+	return identifier(folder, view)
+}
+
+// padded returns text with spaces behind it, in the characters of a view.
+func padded(text string, length, view int) []byte {
+	if view == primary {
+		return []byte(text + strings.Repeat(" ", length-len(text)))
+	}
+	out := ucs2(text + strings.Repeat(" ", length/2-len(text)))
+	return slices.Concat(out, make([]byte, length%2))
+}
+
+func ucs2(text string) []byte {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = binary.BigEndian.AppendUint16(out, unit)
+	}
+	return out
+}
+
+// shortTime returns the seven bytes of a time in a directory.
+func shortTime(t time.Time) []byte {
+	return []byte{
+		byte(t.Year() - 1900), byte(t.Month()), byte(t.Day()),
+		byte(t.Hour()), byte(t.Minute()), byte(t.Second()), 0,
+	}
+}
+
+// longTime returns the seventeen bytes of a time in a descriptor; the zero time means
+// none.
+func longTime(t time.Time) []byte {
+	if t.IsZero() {
+		return append([]byte(strings.Repeat("0", 16)), 0)
+	}
+	return append([]byte(fmt.Sprintf("%s00", t.Format("20060102150405"))), 0)
+}
+
+func bothEndian16(out []byte, value uint16) {
+	binary.LittleEndian.PutUint16(out, value)
+	binary.BigEndian.PutUint16(out[2:], value)
+}
+
+func bothEndian32(out []byte, value uint32) {
+	binary.LittleEndian.PutUint32(out, value)
+	binary.BigEndian.PutUint32(out[4:], value)
+}
