@@ -46,7 +46,7 @@ exit 0
 // Args returns the arguments to Program that run a script; ok is false for a script
 // that is too long for a command line.
 func Args(script string) (args []string, ok bool) {
-	args = encoded(prologue + "$swdtScript = " + quote(normalize(script)) + epilogue)
+	args = encoded(prologue + "$swdtScript = " + Quote(normalize(script)) + epilogue)
 	length := len(Program)
 	for _, arg := range args {
 		length += len(arg) + len(` ""`)
@@ -58,10 +58,15 @@ func Args(script string) (args []string, ok bool) {
 // and run its content.
 func FileArgs(path string) []string {
 	return encoded(prologue +
-		"$swdtFile = " + quote(path) + "\n" +
+		"$swdtFile = " + Quote(path) + "\n" +
 		"$swdtScript = [System.IO.File]::ReadAllText($swdtFile)\n" +
 		"Remove-Item -LiteralPath $swdtFile -Force" + epilogue)
 }
+
+// ShortArgs returns the arguments to Program that run a script as it is. They are a third
+// as long as those of Args for a short script, for callers whose command line is limited;
+// such a script sets its own preferences and exit code.
+func ShortArgs(script string) []string { return encoded(normalize(script)) }
 
 // encoded builds the arguments.
 //
@@ -101,9 +106,9 @@ func Decode(argument string) (string, error) {
 	return string(utf16.Decode(units)), nil
 }
 
-// quote returns a single-quoted string, in which PowerShell expands nothing. It also
+// Quote returns a single-quoted string, in which PowerShell expands nothing. It also
 // doubles typographic quotes, which PowerShell treats as quotes.
-func quote(s string) string {
+func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('\'')
 	for _, r := range s {

@@ -1,0 +1,99 @@
+// Package answer writes the answer files of Windows Setup: the one that installs Windows
+// from its media without a question, and those around a generalised image.
+//
+// The files are typed values that encoding/xml marshals, so that no value can become
+// markup. Every value that a user writes is checked before, by a rule of its own; what
+// passes no rule is refused by an error that names the field.
+//
+//   - answer.go: the options, and the three files
+//   - release.go: the releases of Windows, and how their answers differ
+//   - validate.go, timezones.go: what Setup accepts
+//   - password.go: passwords, and their form in a file
+//   - document.go: the grammar: passes, components, attributes
+//   - windowspe.go, specialize.go, oobe.go, generalize.go: the settings of the passes
+//
+// The settings are Microsoft's: "Unattended Windows Setup Reference",
+// https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/. No file of
+// this package has been read by a real Windows Setup yet.
+package answer
+
+// Names of the answer files in the root of a CD. Setup looks for the first while it
+// installs, and for the second when a generalised image starts; sysprep is given the
+// third by its path.
+const (
+	SetupFile       = "Autounattend.xml"
+	GeneralizedFile = "Unattend.xml"
+	SysprepFile     = "sysprep.xml"
+)
+
+// Options are the answers. A file that needs one of them refuses its zero value, unless
+// the field's comment gives a default.
+type Options struct {
+	Release Release
+	// Core reports whether the edition is a Server Core, which has no Server Manager.
+	Core bool
+	// Index is the image of install.wim, from 1.
+	Index int
+	// Language is the one of the media, such as en-US; another makes Setup ask.
+	Language string
+	// Keyboard is the input locale, such as de-DE or 0407:00000407; "": the language's.
+	Keyboard string
+	// UserLocale formats dates and numbers, such as de-DE; "": the language's.
+	UserLocale string
+	// ComputerName is the NetBIOS name: 1 to 15 of A–Z, a–z, 0–9 and -.
+	ComputerName string
+	// TimeZone is Windows' name of it, such as W. Europe Standard Time; "": UTC.
+	TimeZone string
+	// Password is the one of the built-in Administrator.
+	Password Password
+	// ProductKey is five groups of five characters; "" for evaluation media.
+	ProductKey string
+	// DriverFolder is a folder in the root of the CD with the answer file; Setup searches
+	// it and those below for drivers. "": no drivers.
+	DriverFolder string
+	// FirstLogon runs once, when the Administrator logs on for the first time, which he
+	// does by himself.
+	FirstLogon []Command
+	// RemoteDesktop allows Remote Desktop, in the firewall too.
+	RemoteDesktop bool
+}
+
+// Command is a command line of the first logon.
+type Command struct {
+	Line        string // at most 1024 characters
+	Description string
+}
+
+// Setup returns Autounattend.xml: it wipes disk 0, installs the image of an index for
+// UEFI, and answers everything until the first logon. It holds the password.
+func Setup(o Options) ([]byte, error) {
+	o = o.withDefaults()
+	if err := o.check(forSetup); err != nil {
+		return nil, err
+	}
+	return document(
+		settings{Pass: windowsPE, Components: o.windowsPE()},
+		settings{Pass: specialize, Components: o.specialize()},
+		settings{Pass: oobeSystem, Components: o.oobeSystem()},
+	)
+}
+
+// Generalized returns Unattend.xml for a machine made of a generalised image: it answers
+// the first start. It needs neither an index nor drivers. It holds the password.
+func Generalized(o Options) ([]byte, error) {
+	o = o.withDefaults()
+	if err := o.check(forImage); err != nil {
+		return nil, err
+	}
+	return document(
+		settings{Pass: specialize, Components: o.specialize()},
+		settings{Pass: oobeSystem, Components: o.oobeSystem()},
+	)
+}
+
+// Sysprep returns the file for sysprep /unattend, which makes an image general. It has
+// settings of that pass alone and no secret, because sysprep keeps a copy of it in the
+// image. Setup ignores this copy later, since it has no settings for the later passes.
+func Sysprep() ([]byte, error) {
+	return document(settings{Pass: generalize, Components: generalizing()})
+}
