@@ -87,7 +87,7 @@ func standIns() []string {
 	return []string{
 		"internal/platform/simulated", "internal/platform/imitation", "internal/platform/platformtest",
 		"internal/node/ssh/sshtest", "internal/inspect/hns/hnstest",
-		"internal/wire/cri/measure", "internal/vm/vmtest",
+		"internal/wire/cri/measure", "internal/vm/simulatedvm", "internal/vm/vmtest",
 	}
 }
 
