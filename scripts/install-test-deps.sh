@@ -22,9 +22,11 @@ need sshpass command -v sshpass
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 need shellcheck command -v shellcheck
-# Tests read the CDs that swdt vm writes, and validate its answer files.
+# Tests read the CDs that swdt vm writes, and validate its answer files; they make discs
+# like Windows installation media.
 need xorriso command -v xorriso
-need genisoimage command -v isoinfo
+need genisoimage command -v genisoimage
+need wimtools command -v wimcapture
 need p7zip-full command -v 7z
 need libxml2-utils command -v xmllint
 # Tests open the report of statistics in a browser.

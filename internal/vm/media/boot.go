@@ -1,0 +1,86 @@
+package media
+
+import (
+	"encoding/binary"
+	"io"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm/media/discfs"
+	"github.com/swdt-dev/swdt/internal/vm/media/iso9660"
+)
+
+// Boot states how firmware can start an ISO.
+type Boot struct {
+	BIOS  bool       `json:"bios"`  // by the boot catalog (El Torito)
+	UEFI  bool       `json:"uefi"`  // by the boot catalog (El Torito)
+	Files []BootFile `json:"files"` // that Windows Setup starts from
+}
+
+// BootFile is a file that Windows Setup starts from.
+type BootFile struct {
+	Path    string `json:"path"`
+	Present bool   `json:"present"`
+}
+
+// readBoot looks for the boot catalog and for the files that Windows Setup starts from.
+func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
+	loader := "efi/boot/bootx64.efi"
+	if m.Architecture == "arm64" {
+		loader = "efi/boot/bootaa64.efi"
+	}
+	for _, path := range []string{"sources/boot.wim", loader} {
+		_, _, ok, err := readerAt(d, path)
+		if err != nil {
+			return err
+		}
+		m.Boot.Files = append(m.Boot.Files, BootFile{Path: path, Present: ok})
+		if !ok {
+			m.find(finding.Error, "the ISO has no "+path+", which starts Windows Setup", "use an ISO as Microsoft publishes it")
+		}
+	}
+	m.Boot.BIOS, m.Boot.UEFI = bootCatalog(discfs.NewImage(r, m.SizeBytes))
+	if !m.Boot.UEFI {
+		m.find(finding.Error, "the ISO has no boot entry for UEFI, which swdt's VMs start with", "use an ISO as Microsoft publishes it")
+	}
+	return nil
+}
+
+// bootCatalog reads the boot catalog of El Torito. It reports which firmware has a bootable
+// entry, none if there is no valid catalog.
+func bootCatalog(image *discfs.Image) (bios, uefi bool) {
+	const entrySize, bootable = 32, 0x88
+	catalog := bootSector(image)
+	if catalog == nil || catalog[0] != 1 || catalog[30] != 0x55 || catalog[31] != 0xaa {
+		return false, false
+	}
+	platform := catalog[1]
+	for at := entrySize; at < len(catalog); at += entrySize {
+		switch catalog[at] {
+		case 0x90, 0x91: // the header of a section
+			platform = catalog[at+1]
+		case bootable:
+			bios = bios || platform == 0
+			uefi = uefi || platform == 0xef
+		}
+	}
+	return bios, uefi
+}
+
+// bootSector returns the sector of the boot catalog, or nil.
+func bootSector(image *discfs.Image) []byte {
+	descriptors, err := iso9660.Descriptors(image)
+	if err != nil {
+		return nil // without ISO 9660 there is no catalog
+	}
+	for _, descriptor := range descriptors {
+		if descriptor[0] == 0 && strings.HasPrefix(string(descriptor[7:39]), "EL TORITO SPECIFICATION") {
+			catalog, err := image.Sector(int64(binary.LittleEndian.Uint32(descriptor[71:])))
+			if err != nil {
+				return nil
+			}
+			return catalog
+		}
+	}
+	return nil
+}
