@@ -55,11 +55,11 @@ func Validate(n *Node) []Problem {
 func Warnings(n *Node) []Problem {
 	var p problems
 	if n.Spec.Credentials.Password != "" {
-		p.add("spec.credentials.password", "the password stands in the file in clear text",
+		p.add("spec.credentials.password", "the password is in the file in clear text",
 			"use passwordFrom with env or file, or a key")
 	}
 	if n.Spec.Kubernetes.Join.Token != "" {
-		p.add("spec.kubernetes.join.token", "the token stands in the file in clear text",
+		p.add("spec.kubernetes.join.token", "the token is in the file in clear text",
 			"leave it out: swdt makes one and deletes it after use, or use tokenFrom")
 	}
 	if n.Spec.Machine != nil && n.Spec.Machine.Image.ProductKey != "" {

@@ -81,7 +81,7 @@ func Floors() [][]Room {
 	}
 }
 
-// standIns lists the packages that imitate something and stand in a room of the
+// standIns lists the packages that imitate something and are part of a room of the
 // product. The product never imports them.
 func standIns() []string {
 	return []string{

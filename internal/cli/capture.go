@@ -99,7 +99,7 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags.StringVar(&o.maxSize, "max-size", "512MB", "how much a node keeps with -w: beyond it, the oldest packets go")
 	flags.StringVarP(&o.file, "out", "w", "", "`file` to write packets to as pcapng, or - for stdout as they come")
 	flags.DurationVar(&o.round, "round", capture.DefaultRound, "with -w -, `time` between two lots of packets")
-	flags.BoolVar(&o.force, "force", false, "end what somebody else captures on the node, and remove their filters")
+	flags.BoolVar(&o.force, "force", false, "end a capture that swdt did not start, and remove its filters")
 	o.cluster.addFlags(cmd)
 	must(cmd.MarkFlagFilename("out"))
 	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))

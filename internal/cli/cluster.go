@@ -33,19 +33,19 @@ func (o *clusterOptions) open() (*cluster.Cluster, error) {
 // named reports whether the command line names the cluster.
 func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
 
-// nobodyAsked describes, in a warning, what a command does without if no cluster is
+// readinessUnchecked describes, in a warning, what a command does without if no cluster is
 // available that knows its nodes.
-const nobodyAsked = "nobody is asked whether the node is Ready"
+const readinessUnchecked = "whether the node is Ready is not checked"
 
-// atHandTimeout limits the wait for a cluster that the command line does not name.
-const atHandTimeout = 3 * time.Second
+// impliedClusterTimeout limits the wait for a cluster that the command line does not name.
+const impliedClusterTimeout = 3 * time.Second
 
-// atHand returns the cluster for a command that also works without a cluster. It returns nil
+// optionalCluster returns the cluster for a command that also works without a cluster. It returns nil
 // if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
 // names cannot be used. In the second case it prints a warning, in which without describes
 // what the command does not do.
-func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster, error) {
-	return a.askAtHand(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
+func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster, error) {
+	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
 		if o.named() { // no check: the command itself reports what is wrong with it
 			return nil
 		}
@@ -54,15 +54,15 @@ func (a *app) atHand(ctx context.Context, o *clusterOptions, r ui.Reporter, with
 	})
 }
 
-// askAtHand is atHand for a command that needs nothing more from the cluster after ask has
+// optionalClusterOnce is optionalCluster for a command that needs nothing more from the cluster after ask has
 // returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
 // it gets little time, and if it fails, swdt warns and goes on without it.
-func (a *app) askAtHand(ctx context.Context, o *clusterOptions, r ui.Reporter, without string, ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
+func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string, ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
 	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
 		return nil, nil
 	}
 	if !o.named() {
-		bounded, cancel := context.WithTimeout(ctx, atHandTimeout)
+		bounded, cancel := context.WithTimeout(ctx, impliedClusterTimeout)
 		defer cancel()
 		ctx = bounded
 	}

@@ -16,25 +16,25 @@ import (
 )
 
 func (a *app) criCommand() *cobra.Command {
-	cmd := group("cri", "Ask the container runtime, or relay it to your machine",
+	cmd := group("cri", "Query the container runtime, or relay it to your machine",
 		a.criProxyCommand(), a.criEnvCommand(),
-		a.criAskCommand("version", "What the runtime is", "", fixed(criclient.Version)),
-		a.criAskCommand("status", "Whether the runtime and its pod network are ready",
+		a.criAskCommand("version", "Print the name and version of the runtime", "", fixed(criclient.Version)),
+		a.criAskCommand("status", "Print whether the runtime and its pod network are ready",
 			"JSON and YAML have the runtime's own configuration too.", fixed(criclient.Status)),
-		a.criAskCommand("pods", "All pod sandboxes", "", fixed(criclient.Pods)),
-		a.criAskCommand("containers", "All containers, those that have ended too", "", fixed(criclient.Containers)),
-		a.criAskCommand("images", "All images, and which of them this Windows can run",
-			`The table shows which Windows each image was made for, where the image and the
-runtime say so (containerd does), and whether this node runs it:
+		a.criAskCommand("pods", "List all pod sandboxes", "", fixed(criclient.Pods)),
+		a.criAskCommand("containers", "List all containers, including those that have ended", "", fixed(criclient.Containers)),
+		a.criAskCommand("images", "List all images, and which of them the node can run",
+			`The table shows the Windows that each image was made for, if the image and the
+runtime report it (containerd does), and whether this node can run it:
 
   yes           with process isolation
   hyper-v only  it is older than process isolation allows
-  no, too new   it is newer than the node's Windows: however it is isolated
-  unknown       the runtime or the image does not say
+  no, too new   it is newer than the node's Windows, with either isolation
+  unknown       the runtime or the image does not report it
 
 HostProcess containers use nothing of their image's Windows: they run anyway.`, forBuild(criclient.Images)),
-		a.criAskCommand("stats", "What containers use, as the runtime reports it", `CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
-them. What it does not give is -, which is not 0.`, fixed(criclient.Stats)),
+		a.criAskCommand("stats", "Print the CPU and memory usage of containers", `CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
+them. A value that it does not give is printed as -, which is not 0.`, fixed(criclient.Stats)),
 	)
 	cmd.Long = `Asks the node's containerd over its Container Runtime Interface, which listens
 on a named pipe of the node. The SSH connection carries the requests: no port is

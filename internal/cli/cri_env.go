@@ -53,7 +53,7 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
-	if err := somebodyListens(ctx, address); err != nil {
+	if err := checkListening(ctx, address); err != nil {
 		text := fmt.Sprintf("no process listens there yet (%v); start one with `swdt cri proxy`", err)
 		fmt.Fprintln(a.streams.Err, "swdt: warning: "+a.remedies("", text))
 	}
@@ -96,7 +96,7 @@ func (a *app) proxyAddress(documents []config.Document, listen string) (string, 
 // knock limits the attempt to connect to a proxy that may listen.
 const knock = time.Second
 
-func somebodyListens(ctx context.Context, address string) error {
+func checkListening(ctx context.Context, address string) error {
 	network, place, _ := strings.Cut(address, "://")
 	conn, err := (&net.Dialer{Timeout: knock}).DialContext(ctx, network, place)
 	if err != nil {

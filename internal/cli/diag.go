@@ -101,7 +101,7 @@ func (a *app) runDiag(ctx context.Context, o *diagOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""), "nothing of it is in the bundle")
+	found, err := a.optionalCluster(ctx, &o.cluster, s.story.Node(""), "nothing of it is in the bundle")
 	if err != nil {
 		return err
 	}

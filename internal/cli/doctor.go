@@ -102,7 +102,7 @@ func (o *doctorOptions) validate() error {
 		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
 	}
 	if o.facts != "" && (o.saveFacts != "" || o.cluster.named()) {
-		return usagef("--facts looks at a file, and contacts nobody: leave --save-facts, --kubeconfig and --context out")
+		return usagef("--facts reads a file and contacts no node and no cluster: leave --save-facts, --kubeconfig and --context out")
 	}
 	if o.saveFacts != "" {
 		if err := checkOutFile("--save-facts", o.saveFacts); err != nil {
@@ -130,7 +130,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""), nobodyAsked)
+	found, err := a.optionalCluster(ctx, &o.cluster, s.story.Node(""), readinessUnchecked)
 	if err != nil {
 		return err
 	}

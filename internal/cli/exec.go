@@ -57,7 +57,7 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 
 func (o *execOptions) validate(args []string) error {
 	if strings.HasPrefix(args[0], "-") {
-		return usagef("%s stands after --, where the program to run begins: write swdt's flags before --", args[0])
+		return usagef("%s follows --, after which the program to run begins: write swdt's flags before --", args[0])
 	}
 	for _, variable := range o.environment {
 		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {

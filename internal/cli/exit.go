@@ -35,20 +35,20 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
        question (reset, hcs kill, sandbox down --all) was no: nothing was changed
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login)
-  4    failed, and the binaries that stood on the node before were put back
+  4    failed, and the previous binaries were put back on the node
   5    a check found what it looks for
   6    swdt ended while the node was still at work, since --timeout passed or the
        connection was lost for good: the node finishes or undoes the push by
        itself, and swdt status shows how it ended
   130  interrupted (Ctrl-C)
 
-With several nodes it is 0 when all went well, the failed nodes' code when they
-failed alike, and 1 when they failed in different ways; the summary tells them
-apart. The other nodes are done in any case.
+With several nodes it is 0 if all succeeded, the failed nodes' code if they all
+failed with the same one, and 1 if they failed with different ones; the summary
+lists them. A failed node does not keep swdt from working on the others.
 
-exec and powershell end with the exit code of what they ran, where it did run:
-0 to 255 as it is, and 1 for a code that this machine has no room for (Windows
-has 32 bits). What keeps it from running gives the codes above.
+exec and powershell end with the exit code of the program that they ran: 0 to 255
+as it is, and 1 for a code that this machine has no room for (Windows has 32
+bits). If the program could not be run, they end with one of the codes above.
 `
 
 // usageError is a command line that makes no sense.

@@ -155,7 +155,7 @@ func optionsCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Root().PersistentFlags().FlagUsagesWrapped(helpWidth)
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags may stand before or after any command:\n%s\n", strings.TrimRight(flags, "\n "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags may be written before or after any command:\n%s\n", strings.TrimRight(flags, "\n "))
 			return err
 		},
 	}

@@ -85,7 +85,7 @@ type lookAtNetwork func(context.Context, *node.Node, config.Document, ui.Reporte
 // askCluster asks the cluster that the flags or KUBECONFIG name, if any, for its pods
 // and Services.
 func (a *app) askCluster(ctx context.Context, o *clusterOptions, r ui.Reporter) (known hns.Known, err error) {
-	_, err = a.askAtHand(ctx, o, r, "Services stay unknown", func(ctx context.Context, found *cluster.Cluster) error {
+	_, err = a.optionalClusterOnce(ctx, o, r, "Services stay unknown", func(ctx context.Context, found *cluster.Cluster) error {
 		return known.AskCluster(ctx, found.Clientset())
 	})
 	return known, err

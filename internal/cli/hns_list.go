@@ -28,8 +28,8 @@ func hnsEndpoints() hnsKind {
 	return hnsKind{
 		name: "endpoints", short: "List endpoints, with their pods",
 		long: `NAMESPACE is the number of the network compartment; WHERE is remote for endpoints
-that stand for pods on other nodes. An endpoint of this node that is nobody's and
-is not the network's own may be left over from a pod that is gone.`,
+that stand for pods on other nodes. An endpoint of this node that has no owner and is
+not the network's own may be left over from a pod that is gone.`,
 		Kind: hns.Endpoints(),
 	}
 }
@@ -55,8 +55,8 @@ func hnsNamespaces() hnsKind {
 func hnsPolicies() hnsKind {
 	return hnsKind{
 		name: "policies", short: "List the policies of networks and endpoints",
-		long: `What a policy does is told in words; of one that swdt does not know, the service's
-own settings are shown. JSON and YAML have both.`,
+		long: `Words describe each policy that swdt knows. For any other, the service's own
+settings are printed. JSON and YAML have both.`,
 		Kind: hns.Policies(),
 	}
 }

@@ -97,7 +97,7 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 		if err := join.Validate(doc, options); err != nil && (!o.preflight || found != nil) {
 			return err
 		} else if err != nil { // the machine can be examined without a cluster
-			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is at hand, and none is looked at; to join, there is missing: %v", err)
+			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is given, so only the machine is examined; a join also needs: %v", err)
 		}
 	}
 	if o.preflight {

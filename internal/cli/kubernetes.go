@@ -121,7 +121,7 @@ func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, o
 	if o.drainTimeout <= 0 {
 		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
 	}
-	found, err := a.atHand(ctx, &o.cluster, s.story.Node(""), nobodyAsked)
+	found, err := a.optionalCluster(ctx, &o.cluster, s.story.Node(""), readinessUnchecked)
 	switch {
 	case err != nil:
 		return err

@@ -142,14 +142,14 @@ func explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &timeout) || errors.As(err, &timeout) {
 		return err
 	}
-	return &overdueError{timeout, err}
+	return &timeoutCutError{timeout, err}
 }
 
-// overdueError reports work that --timeout cut off, with its last step.
-type overdueError struct {
+// timeoutCutError reports work that --timeout cut off, with its last step.
+type timeoutCutError struct {
 	timeout *timeoutError
 	at      error
 }
 
-func (e *overdueError) Error() string   { return e.timeout.Error() + ": " + e.at.Error() }
-func (e *overdueError) Unwrap() []error { return []error{e.timeout, e.at} }
+func (e *timeoutCutError) Error() string   { return e.timeout.Error() + ": " + e.at.Error() }
+func (e *timeoutCutError) Unwrap() []error { return []error{e.timeout, e.at} }

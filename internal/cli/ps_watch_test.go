@@ -74,7 +74,7 @@ func TestPsWatchOnATerminal(t *testing.T) {
 	p.interrupt(t)
 
 	if !strings.Contains(p.story.String(), "reconnecting") {
-		t.Errorf("that the connection was lost is not told: %s", p.story)
+		t.Errorf("the lost connection is not reported: %s", p.story)
 	}
 	for _, table := range drawings(screen.hangUp()) {
 		if n := strings.Count(table, "\n"); n >= rows {

@@ -59,7 +59,7 @@ both are switched, if the node has them.`,
 	cmd.Flags().StringVar(&o.level, "level", "debug", "containerd's log `level`: debug or trace")
 	cmd.Flags().IntVar(&o.v, "v", 4, "kubelet's verbosity, 0 to 10")
 	cmd.Flags().StringVar(&o.otlp, "otlp", "", "`URL` of the collector that containerd sends spans to")
-	cmd.Flags().BoolVar(&o.force, "force", false, "somebody changed what trace had changed: take that for what comes back")
+	cmd.Flags().BoolVar(&o.force, "force", false, "a setting that trace had changed was changed again: restore the present value later")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ back those of before, and keeps the changed file beside it as *.swdt-old.`,
 		Args:    tracedServices, ValidArgs: trace.Services(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
 	}))
-	cmd.Flags().BoolVar(&o.force, "force", false, "somebody changed what trace had changed: put back what was there before all the same")
+	cmd.Flags().BoolVar(&o.force, "force", false, "a setting that trace had changed was changed again: restore the value from before trace all the same")
 	return cmd
 }
 

@@ -73,7 +73,7 @@ func wrongArguments(cmd *cobra.Command, args []string, check cobra.PositionalArg
 	}
 	switch {
 	case dash >= 0 && cmd.ArgsLenAtDash() >= 0:
-		return fmt.Sprintf("%s stands after --, where %s takes no flags: write it before --", args[dash], cmd.CommandPath())
+		return fmt.Sprintf("%s follows --, after which %s takes no flags: write it before --", args[dash], cmd.CommandPath())
 	case len(args) < least:
 		return placeholder(cmd, len(args)) + " is missing"
 	case accepts(len(args)):
@@ -149,7 +149,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		value, _ := pflag.UnquoteUsage(missing.GetFlag())
 		return usagef("--%s needs a value: --%[1]s %s", missing.GetFlag().Name, strings.ToUpper(value))
 	case errors.As(err, &invalid):
-		if is := whatIsWrong(invalid.GetFlag().Value.Type()); is != "" {
+		if is := typeHint(invalid.GetFlag().Value.Type()); is != "" {
 			return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), is)
 		}
 	}
@@ -204,9 +204,9 @@ func (a *app) longWithOneDash(cmd *cobra.Command) string {
 	return ""
 }
 
-// whatIsWrong returns the hint for a value that does not fit a flag's type, or "" if
+// typeHint returns the hint for a value that does not fit a flag's type, or "" if
 // the type's own error is clear.
-func whatIsWrong(flagType string) string {
+func typeHint(flagType string) string {
 	switch flagType {
 	case "duration":
 		return "write a time with its unit, as in 30s or 5m"

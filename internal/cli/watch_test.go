@@ -115,7 +115,7 @@ func TestWatch(t *testing.T) {
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.3"})
 	run.stdout.await(t, `kubelet  `+hash+` → `+hash+`  `, 3)
 	if n := strings.Count(run.stderr.String(), "failed: "); n != 1 {
-		t.Errorf("told of %d failures: %s", n, run.stderr)
+		t.Errorf("reported %d failures, want 1: %s", n, run.stderr)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestWatchSupersedes(t *testing.T) {
 		t.Errorf("%d transactions with kubelet: %s", n, log)
 	}
 	if strings.Contains(log, `"event":"failed"`) {
-		t.Errorf("told of a failure: %s", log)
+		t.Errorf("reported a failure, want none: %s", log)
 	}
 	w.consistent("superseded")
 	for path := range w.machine.Snapshot(`C:\k`) {
@@ -218,7 +218,7 @@ func TestWatchSeveralNodes(t *testing.T) {
 	}
 	run.stderr.await(t, `^\d\d:\d\d:\d\d win-3 failed: .*connection refused.*; trying again`, 1)
 	if n := strings.Count(run.stderr.String(), "win-3 failed"); n != 1 {
-		t.Errorf("told of the same failure %d times: %s", n, run.stderr)
+		t.Errorf("reported the same failure %d times, want once: %s", n, run.stderr)
 	}
 	if strings.Contains(run.stdout.String(), "containerd") {
 		t.Errorf("pushed what was not asked for: %s", run.stdout)
@@ -256,7 +256,7 @@ func TestWatchOverhead(t *testing.T) {
 		pushed := moment(t, run.stderr.await(t, `.*"event":"pushed".*"component":"kubelet".*`, i+2)[i+1])
 		healthy := moment(t, run.stderr.await(t, `.*"event":"healthy".*"component":"kubelet".*`, i+2)[i+1])
 		all, s := healthy.Time.Sub(closed).Seconds(), pushed.Seconds
-		t.Logf("file closed to healthy %.3f s, of which sent %.3f, down %.3f, healthy %.3f: overhead %.3f s; told %.3f s later",
+		t.Logf("file closed to healthy %.3f s, of which sent %.3f, down %.3f, healthy %.3f: overhead %.3f s; reported %.3f s later",
 			all, s["transfer"], s["down"], s["healthy"], all-s["transfer"]-s["down"]-s["healthy"], pushed.Time.Sub(healthy.Time).Seconds())
 	}
 	for line := range strings.Lines(strings.TrimSpace(run.stdout.String())) {

@@ -85,7 +85,7 @@ func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Repo
 		e.leaving[p.UID] = &leaving{pod: p}
 	}
 	err = e.run(ctx)
-	return e.gone, err
+	return e.evicted, err
 }
 
 // takeBackCordon removes swdt's cordon after a drain has failed, also if ctx has ended.
@@ -110,9 +110,9 @@ type eviction struct {
 	reporter Reporter
 	began    time.Time
 	leaving  map[types.UID]*leaving
-	gone     []Pod
+	evicted  []Pod
 	failed   error // of the last round, unless it was cut short
-	told     string
+	reported string
 }
 
 // leaving is a pod that must leave the node.
@@ -135,7 +135,7 @@ func (e *eviction) run(ctx context.Context) error {
 		Interval: pollInterval,
 		Limit:    e.options.Timeout,
 		Look:     e.round,
-		Pending:  func(error) { e.tell(e.failed) },
+		Pending:  func(error) { e.reportWaiting(e.failed) },
 	}.Wait(ctx)
 	var late *wait.Error
 	switch {
@@ -237,15 +237,15 @@ func (e *eviction) look(ctx context.Context) error {
 			continue
 		}
 		delete(e.leaving, l.pod.UID)
-		e.gone = append(e.gone, podOf(l.pod))
+		e.evicted = append(e.evicted, podOf(l.pod))
 		e.reporter.Info("pod %s has left", podOf(l.pod))
 	}
 	return nil
 }
 
-// tell reports the pods that the drain waits for, unless they are the same as in the last
+// reportWaiting reports the pods that the drain waits for, unless they are the same as in the last
 // report.
-func (e *eviction) tell(err error) {
+func (e *eviction) reportWaiting(err error) {
 	var ending, refused []string
 	for _, l := range e.ordered() {
 		if l.refused == "" {
@@ -264,8 +264,8 @@ func (e *eviction) tell(err error) {
 	if err != nil {
 		state = append(state, "for the API server: "+err.Error())
 	}
-	if now := strings.Join(state, "; "); now != e.told {
-		e.told = now
+	if now := strings.Join(state, "; "); now != e.reported {
+		e.reported = now
 		e.reporter.Step("drain node %s: waiting for pods %s", e.node, now)
 	}
 }
@@ -274,9 +274,9 @@ func (e *eviction) tell(err error) {
 func (e *eviction) blocked(ctx context.Context, last error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
-	failed := &DrainBlockedError{Node: e.node, After: time.Since(e.began), Evicted: e.gone, Err: last}
+	failed := &DrainBlockedError{Node: e.node, After: time.Since(e.began), Evicted: e.evicted, Err: last}
 	for _, l := range e.ordered() {
-		b := BlockedPod{Pod: podOf(l.pod), Message: "it was told to end, and has not"}
+		b := BlockedPod{Pod: podOf(l.pod), Message: "it was asked to end, and still runs"}
 		if l.refused != "" {
 			b.Message = l.refused
 			b.Budgets = e.cluster.budgets(lasting, l.pod)
@@ -296,11 +296,11 @@ func (e *eviction) ordered() []*leaving {
 
 // evictionsAnswerAtOnce prevents client-go from repeating refused evictions by itself: it
 // would sleep up to a hundred seconds in one call, while other pods wait for their turn.
-func evictionsAnswerAtOnce(next http.RoundTripper) http.RoundTripper { return impatient{next} }
+func evictionsAnswerAtOnce(next http.RoundTripper) http.RoundTripper { return noRetryAfter{next} }
 
-type impatient struct{ next http.RoundTripper }
+type noRetryAfter struct{ next http.RoundTripper }
 
-func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i noRetryAfter) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := i.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusTooManyRequests && strings.HasSuffix(r.URL.Path, "/eviction") {
 		answer.Header.Del("Retry-After")
@@ -309,7 +309,7 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper gives client-go access to the wrapped round tripper.
-func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
+func (i noRetryAfter) WrappedRoundTripper() http.RoundTripper { return i.next }
 
 // DrainBlockedError reports pods that did not leave in time. If swdt had cordoned the node,
 // the node accepts pods again.

@@ -123,8 +123,8 @@ func TestDrain(t *testing.T) {
 			}
 			return nil
 		})
-		told, began := &story{}, time.Now()
-		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{GracePeriod: &grace}, told)
+		reports, began := &story{}, time.Now()
+		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{GracePeriod: &grace}, reports)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +138,8 @@ func TestDrain(t *testing.T) {
 		if took := time.Since(began); took < 12*time.Second || took > 14*time.Second {
 			t.Errorf("took %s: two refusals at 5 s each, and 2 s to end", took)
 		}
-		if !slices.Contains(told.steps, "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b") {
-			t.Errorf("told %q", told.steps)
+		if !slices.Contains(reports.steps, "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b") {
+			t.Errorf("reported %q", reports.steps)
 		}
 		for _, want := range []bool{true, false} {
 			if changed, err := c.Uncordon(t.Context(), "win-1"); changed != want || err != nil {

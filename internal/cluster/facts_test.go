@@ -154,13 +154,13 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var printed []string
 	for _, p := range missing {
-		told = append(told, p.String())
+		printed = append(printed, p.String())
 	}
 	want := []string{"create secrets -n kube-system", "list secrets -n kube-system", "delete secrets -n kube-system", "create pods --subresource=eviction"}
-	if !slices.Equal(told, want) {
-		t.Errorf("missing %q, wanted %q", told, want)
+	if !slices.Equal(printed, want) {
+		t.Errorf("missing %q, wanted %q", printed, want)
 	}
 }
 
@@ -178,16 +178,16 @@ func TestPermissionIsWhatKubectlTakes(t *testing.T) {
 
 // Errors are printed and logged, so none may contain a secret of the kubeconfig.
 func TestErrorsKeepTheKubeconfigsSecrets(t *testing.T) {
-	var told bytes.Buffer
+	var printed bytes.Buffer
 	server := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, apierrors.NewUnauthorized("who?")) })
 	for _, host := range []string{server, "http://127.0.0.1:1"} {
 		c := opened(t, &rest.Config{Host: host, Username: "me", Password: "t0p-s3cret"})
 		_, err := c.Node(context.Background(), "n")
 		_, clock := c.ClockSkew(context.Background())
 		_, info := c.ClusterInfo(context.Background())
-		fmt.Fprintf(&told, "%v %+v %v %v", err, err, clock, info)
+		fmt.Fprintf(&printed, "%v %+v %v %v", err, err, clock, info)
 	}
-	if strings.Contains(told.String(), "t0p-s3cret") {
-		t.Errorf("told %s", told.String())
+	if strings.Contains(printed.String(), "t0p-s3cret") {
+		t.Errorf("printed %s", printed.String())
 	}
 }

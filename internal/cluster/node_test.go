@@ -121,11 +121,11 @@ func TestAwaitNode(t *testing.T) {
 		do(10500*time.Millisecond, func() error {
 			return client.Tracker().Update(leases, lease("win-1", restarted.Add(10*time.Second)), "kube-node-lease")
 		})
-		var told []string
+		var states []string
 		n, err := c.AwaitNode(t.Context(), "win-1", cluster.Wanted{
 			Registered: true, Ready: true, Allocatable: true, LeaseAfter: restarted, Labels: map[string]string{"role": "burn"},
 			Taints: []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}},
-		}, func(state string) { told = append(told, state) })
+		}, func(state string) { states = append(states, state) })
 		if err != nil || !n.Ready {
 			t.Fatalf("AwaitNode = %+v, %v", n, err)
 		}
@@ -137,8 +137,8 @@ func TestAwaitNode(t *testing.T) {
 			"Ready; waiting for " + since + ", taint os=windows:NoSchedule",
 			"Ready; waiting for " + since,
 		}
-		if !slices.Equal(told, want) {
-			t.Errorf("told\n%s\nwanted\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+		if !slices.Equal(states, want) {
+			t.Errorf("got states\n%s\nwant\n%s", strings.Join(states, "\n"), strings.Join(want, "\n"))
 		}
 		if waited := time.Since(restarted); waited != 11*time.Second {
 			t.Errorf("waited %s", waited)

@@ -115,10 +115,10 @@ func TestATokenKeepsItsSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, secret, _ := strings.Cut(token.Value(), ".")
-		var told bytes.Buffer
+		var printed bytes.Buffer
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
 			for _, value := range []any{token, &token, struct{ T cluster.Token }{token}, []cluster.Token{token}, fmt.Errorf("%w: %v", errors.ErrUnsupported, token)} {
-				fmt.Fprintf(&told, verb+"\n", value)
+				fmt.Fprintf(&printed, verb+"\n", value)
 			}
 		}
 		for _, value := range []any{token, &token, map[string]any{"t": token}, struct{ T cluster.Token }{token}} {
@@ -126,23 +126,23 @@ func TestATokenKeepsItsSecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told.Write(document)
+			printed.Write(document)
 			if document, err = yaml.Marshal(value); err != nil {
 				t.Fatal(err)
 			}
-			told.Write(document)
-			slog.New(slog.NewTextHandler(&told, nil)).Info("x", "t", value)
-			slog.New(slog.NewJSONHandler(&told, nil)).Info("x", "t", value)
+			printed.Write(document)
+			slog.New(slog.NewTextHandler(&printed, nil)).Info("x", "t", value)
+			slog.New(slog.NewJSONHandler(&printed, nil)).Info("x", "t", value)
 		}
 		if document, err := json.Marshal(token); err != nil || string(document) != `"bootstrap token `+token.ID()+`"` {
 			t.Errorf("as JSON it is %s, %v", document, err)
 		}
-		if !strings.Contains(told.String(), token.ID()) {
-			t.Error("the id is not told, so this checks nothing")
+		if !strings.Contains(printed.String(), token.ID()) {
+			t.Error("the text lacks the token ID, so this checks nothing")
 		}
 		for _, form := range []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret)} {
-			if strings.Contains(told.String(), form) {
-				t.Errorf("the secret is told")
+			if strings.Contains(printed.String(), form) {
+				t.Errorf("the text has the secret as %q", form)
 			}
 		}
 	})

@@ -62,9 +62,9 @@ func TestWhileDrained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			d, told := test.drainer, &story{}
+			d, reports := test.drainer, &story{}
 			options := cluster.DrainOptions{Timeout: time.Minute, Usable: func(error) bool { return test.usable }}
-			err := cluster.WhileDrained(ctx, &d, "win-1", options, told, func(context.Context) error {
+			err := cluster.WhileDrained(ctx, &d, "win-1", options, reports, func(context.Context) error {
 				d.log = append(d.log, "change")
 				if test.interrupt {
 					cancel()
@@ -81,7 +81,7 @@ func TestWhileDrained(t *testing.T) {
 			if diff := cmp.Diff(test.log, d.log); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.warnings, told.infos); diff != "" {
+			if diff := cmp.Diff(test.warnings, reports.infos); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 			if d.unlimited || d.overBefore {

@@ -185,7 +185,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"-:7: spec.credentials.password: the password stands in the file in clear text; use passwordFrom with env or file, or a key",
+		"-:7: spec.credentials.password: the password is in the file in clear text; use passwordFrom with env or file, or a key",
 	}
 	if diff := cmp.Diff(want, documents[0].Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -142,7 +142,7 @@ func help(ctx context.Context, path []string) (string, error) {
 	return out.String(), nil
 }
 
-// schema is what the page needs of the node file's JSON schema.
+// schema holds the parts of the node file's JSON schema that the page shows.
 type schema struct {
 	Description string             `json:"description"`
 	Properties  map[string]*schema `json:"properties"`

@@ -39,8 +39,8 @@ func resultPages() (map[string][]byte, error) {
 	return pages, nil
 }
 
-const resultsIntroduction = `A command prints its result on stdout, in the format that ` + "`-o`" + ` asks for. What happens
-meanwhile is on stderr.
+const resultsIntroduction = `A command prints its result on stdout, in the format that ` + "`-o`" + ` asks for. It reports
+its progress on stderr.
 
 | format | |
 |---|---|

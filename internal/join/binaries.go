@@ -241,18 +241,18 @@ func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 		if !ours && !kept {
 			continue
 		}
-		if err := removePatiently(ctx, n, path); err != nil {
+		if err := removeRunning(ctx, n, path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removePatiently removes a file that a process may still be running. It waits up to 5
+// removeRunning removes a file that a process may still be running. It waits up to 5
 // seconds for the process to end, since a stopped service keeps its process for a moment.
 // Then it ends the processes that still run the file: a pod's shim, or a command that an
 // interrupted join has left.
-func removePatiently(ctx context.Context, n *node.Node, path string) error {
+func removeRunning(ctx context.Context, n *node.Node, path string) error {
 	err := removeUnlessBusy(ctx, n, path)
 	if !isBusy(err) {
 		return err
@@ -271,7 +271,7 @@ func removePatiently(ctx context.Context, n *node.Node, path string) error {
 func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
 	err := wait.Condition{
 		Name:     "its processes to end",
-		Interval: lookAgain,
+		Interval: pollInterval,
 		Limit:    5 * time.Second,
 		Look: func(context.Context) error { // the limit does not cut a removal short
 			_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
@@ -316,7 +316,7 @@ func filesChange(files []fileRecord) plan.Change {
 		case f.Before != "":
 			parts = append(parts, "put the "+f.Path+" of before back")
 		case f.Existed:
-			parts = append(parts, "keep "+f.Path+", which stood there before, as it is now")
+			parts = append(parts, "keep "+f.Path+", which was there before, as it is now")
 		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are in one folder
 			removed = append(removed, f.Path[len(folderOf(f.Path))+1:])
 		default:

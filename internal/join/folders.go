@@ -256,7 +256,7 @@ func (s *folders) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, erro
 			data = append(data, f.Path)
 		}
 	}
-	summary := "remove folders that nobody else uses"
+	summary := "remove folders that nothing else uses"
 	if len(data) > 0 {
 		summary = "remove " + strings.Join(data, ", ") + " with all in them; " + summary
 	}

@@ -90,18 +90,18 @@ const (
 	kubeletName    = "kubelet"
 )
 
-// lookAgain is the pause between two looks at the node while swdt waits for a change there.
-const lookAgain = 200 * time.Millisecond
+// pollInterval is the pause between two looks at the node while swdt waits for a change there.
+const pollInterval = 200 * time.Millisecond
 
-// tellAgain is how often a wait reports that it still waits.
-const tellAgain = 10 * time.Second
+// reportInterval is how often a wait reports that it still waits.
+const reportInterval = 10 * time.Second
 
 // waitFor returns a condition that reports what it waits for: after the first look without
-// success, and then every tellAgain.
+// success, and then every reportInterval.
 func waitFor(what string, limit time.Duration, r ui.Reporter, look func(context.Context) error) wait.Condition {
 	var began, reported time.Time
 	return wait.Condition{
-		Name: what, Interval: lookAgain, Limit: limit,
+		Name: what, Interval: pollInterval, Limit: limit,
 		Look: func(ctx context.Context) error {
 			if began.IsZero() {
 				began = time.Now()
@@ -109,7 +109,7 @@ func waitFor(what string, limit time.Duration, r ui.Reporter, look func(context.
 			return look(ctx)
 		},
 		Pending: func(error) {
-			if now := time.Now(); reported.IsZero() || now.Sub(reported) >= tellAgain {
+			if now := time.Now(); reported.IsZero() || now.Sub(reported) >= reportInterval {
 				r.Step("waiting for %s, %s", what, since(began))
 				reported = now
 			}

@@ -52,7 +52,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	for what, names := range map[string][]string{ // in any order: sorted below
 		"label the node ":        missingLabels(is, wanted),
 		"taint the node ":        missingTaints(is, wanted),
-		"remove from the node: ": s.gone(r, is),
+		"remove from the node: ": s.staleOnNode(r, is),
 	} {
 		if len(names) > 0 {
 			parts = append(parts, what+strings.Join(names, ", "))
@@ -121,13 +121,13 @@ func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 		return err
 	}
 	c := s.options.Cluster
-	if gone := s.goneLabels(r); len(gone) > 0 {
-		if _, err := c.RemoveLabels(ctx, name, gone); err != nil {
+	if stale := s.staleLabels(r); len(stale) > 0 {
+		if _, err := c.RemoveLabels(ctx, name, stale); err != nil {
 			return err
 		}
 	}
-	if gone := s.goneTaints(r); len(gone) > 0 {
-		if _, err := c.RemoveTaints(ctx, name, gone); err != nil {
+	if stale := s.staleTaints(r); len(stale) > 0 {
+		if _, err := c.RemoveTaints(ctx, name, stale); err != nil {
 			return err
 		}
 	}
@@ -149,18 +149,18 @@ func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 	return err
 }
 
-// goneLabels returns the keys that swdt set and the node file no longer has.
-func (s *ready) goneLabels(r record) []string {
+// staleLabels returns the keys that swdt set and the node file no longer has.
+func (s *ready) staleLabels(r record) []string {
 	return slices.DeleteFunc(slices.Clone(r.Labels), func(key string) bool {
 		_, wanted := s.spec.Kubelet.NodeLabels[key]
 		return wanted
 	})
 }
 
-// goneTaints returns the taints that swdt set and the node file no longer has; a taint
+// staleTaints returns the taints that swdt set and the node file no longer has; a taint
 // whose value differs is the same taint.
-func (s *ready) goneTaints(r record) []corev1.Taint {
-	var gone []corev1.Taint
+func (s *ready) staleTaints(r record) []corev1.Taint {
+	var stale []corev1.Taint
 	for _, text := range r.Taints {
 		taint, err := parseTaint(text)
 		same := func(wanted string) bool {
@@ -168,22 +168,22 @@ func (s *ready) goneTaints(r record) []corev1.Taint {
 			return err == nil && t.MatchTaint(&taint)
 		}
 		if err == nil && !slices.ContainsFunc(s.spec.Kubelet.RegisterWithTaints, same) {
-			gone = append(gone, taint)
+			stale = append(stale, taint)
 		}
 	}
-	return gone
+	return stale
 }
 
-// gone returns the labels and taints of goneLabels and goneTaints that the Node still has,
+// staleOnNode returns the labels and taints of staleLabels and staleTaints that the Node still has,
 // as printed.
-func (s *ready) gone(r record, is cluster.Node) []string {
+func (s *ready) staleOnNode(r record, is cluster.Node) []string {
 	var names []string
-	for _, key := range s.goneLabels(r) {
+	for _, key := range s.staleLabels(r) {
 		if _, has := is.Labels[key]; has {
 			names = append(names, "label "+key)
 		}
 	}
-	for _, taint := range s.goneTaints(r) {
+	for _, taint := range s.staleTaints(r) {
 		if slices.ContainsFunc(is.Taints, func(has corev1.Taint) bool { return has.MatchTaint(&taint) }) {
 			names = append(names, "taint "+taint.ToString())
 		}
@@ -197,19 +197,19 @@ func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r
 	began := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, s.options.ReadyTimeout)
 	defer cancel()
-	told := make(chan string)
-	var telling sync.WaitGroup
-	telling.Go(func() { tell(began, told, r) })
-	defer telling.Wait()
-	defer close(told)
-	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) { told <- state })
+	states := make(chan string)
+	var reporting sync.WaitGroup
+	reporting.Go(func() { reportWait(began, states, r) })
+	defer reporting.Wait()
+	defer close(states)
+	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) { states <- state })
 	return err
 }
 
-// tell reports the state repeatedly, with the time since began.
-func tell(began time.Time, states <-chan string, r ui.Reporter) {
-	again := time.NewTicker(tellAgain)
-	defer again.Stop()
+// reportWait reports the state repeatedly, with the time since began.
+func reportWait(began time.Time, states <-chan string, r ui.Reporter) {
+	ticker := time.NewTicker(reportInterval)
+	defer ticker.Stop()
 	state := ""
 	for {
 		select {
@@ -218,7 +218,7 @@ func tell(began time.Time, states <-chan string, r ui.Reporter) {
 				return
 			}
 			state = latest
-		case <-again.C:
+		case <-ticker.C:
 		}
 		if state != "" {
 			r.Step("waiting for the node, %s: %s", since(began), state)
@@ -254,8 +254,8 @@ func (s *ready) leaseAfter() time.Time {
 
 // parseTaint parses key=value:Effect or key:Effect.
 func parseTaint(text string) (corev1.Taint, error) {
-	what, effect, ok := strings.Cut(text, ":")
-	key, value, _ := strings.Cut(what, "=")
+	pair, effect, ok := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(pair, "=")
 	if !ok || key == "" {
 		return corev1.Taint{}, fmt.Errorf("spec.kubernetes.kubelet.registerWithTaints: %.80q is not a taint; write it such as os=windows:NoSchedule", text)
 	}

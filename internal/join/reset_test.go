@@ -205,7 +205,7 @@ func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 		t.Fatalf("%v, its folder was to be removed: %v\n%s", err, asked, table(results))
 	}
 	if !strings.Contains(table(results), "remove all pods and images; stop and remove the service containerd") {
-		t.Errorf("it is not told:\n%s", table(results))
+		t.Errorf("the removal of pods and images is not in the plan:\n%s", table(results))
 	}
 }
 

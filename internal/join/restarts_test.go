@@ -74,14 +74,14 @@ func TestADryRunTellsOnceOfAnExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	reported := 0
 	for _, r := range results {
 		if strings.Contains(r.Change, "config.toml") || strings.Contains(r.Change, "restart containerd") {
-			told++
+			reported++
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times\n%s", told, table(results))
+	if reported != 1 {
+		t.Errorf("reported %d times\n%s", reported, table(results))
 	}
 }
 

@@ -123,7 +123,7 @@ func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) 
 func create(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
 	err := wait.Condition{
 		Name:     "the deleted service of this name to be gone",
-		Interval: lookAgain,
+		Interval: pollInterval,
 		Limit:    deletedIn,
 		Look: func(context.Context) error { // the limit does not cut a registration short
 			_, err := n.Services.Create(ctx, wanted)

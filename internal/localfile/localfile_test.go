@@ -32,7 +32,7 @@ func TestReplaceThenHash(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	// What cannot take its place leaves nothing.
+	// A file that cannot take its place leaves nothing behind.
 	if err := os.Mkdir(filepath.Join(folder, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}

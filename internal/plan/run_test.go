@@ -258,7 +258,7 @@ func TestRebootThatIsAllowed(t *testing.T) {
 	check(t, m, results, "changed changed",
 		"plan feature, plan b, lock, apply feature, reboot, await, lock, plan feature, plan b, apply b, unlock")
 	if !strings.Contains(results[0].Message, "rebooted") {
-		t.Errorf("the reboot is not told: %+v", results[0])
+		t.Errorf("the message does not mention the reboot: %+v", results[0])
 	}
 }
 

@@ -40,14 +40,14 @@ func containerdConfig(commandLine string) (string, error) {
 	return "", fmt.Errorf("the service %s names its configuration %s, which depends on the folder it is started in: register it with a whole path", Containerd, path)
 }
 
-// containerdTalks returns the state with the wished level in the configuration and, if the
+// containerdWithLevel returns the state with the wished level in the configuration and, if the
 // command line has a level, also there, since the command line takes precedence.
-func containerdTalks(base standing, wish tracerecord.Wish, version string) (standing, error) {
+func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string) (logSettings, error) {
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {
 		plugins, err := otlpPlugins(wish.OTLP, version)
 		if err != nil {
-			return standing{}, err
+			return logSettings{}, err
 		}
 		over["plugins"] = plugins
 	}
@@ -57,19 +57,19 @@ func containerdTalks(base standing, wish tracerecord.Wish, version string) (stan
 	}
 	config, err := containerdconfig.Overlay(config, over, configHeader)
 	if err != nil {
-		return standing{}, err
+		return logSettings{}, err
 	}
-	talks := standing{CommandLine: base.CommandLine, Config: config, Exists: true}
+	wanted := logSettings{CommandLine: base.CommandLine, Config: config, Exists: true}
 	if len(containerdconfig.Differences(base.Config, config)) == 0 {
-		talks.Config, talks.Exists = base.Config, base.Exists // the configuration already has the level
+		wanted.Config, wanted.Exists = base.Config, base.Exists // the configuration already has the level
 	}
 	if commandline.Has(base.CommandLine, containerdExe, "log-level", "l") {
-		talks.CommandLine, _ = commandline.Set(talks.CommandLine, containerdExe, wish.Level, "log-level", "l")
+		wanted.CommandLine, _ = commandline.Set(wanted.CommandLine, containerdExe, wish.Level, "log-level", "l")
 	}
 	if !commandline.Has(base.CommandLine, containerdExe, "log-file") {
-		talks.CommandLine, _ = commandline.Set(talks.CommandLine, containerdExe, containerdLog, "log-file")
+		wanted.CommandLine, _ = commandline.Set(wanted.CommandLine, containerdExe, containerdLog, "log-file")
 	}
-	return talks, nil
+	return wanted, nil
 }
 
 // otlpPlugins returns the configuration tables that make containerd 1.6 or 1.7 send spans
@@ -91,7 +91,7 @@ func otlpPlugins(endpoint, version string) (map[string]any, error) {
 	}, nil
 }
 
-func containerdLevel(s standing) string {
+func containerdLevel(s logSettings) string {
 	level := orElse(commandline.Flag(s.CommandLine, "log-level"), commandline.Flag(s.CommandLine, "l"))
 	return orElse(orElse(level, containerdconfig.Text(s.Config, "debug", "level")), "info")
 }

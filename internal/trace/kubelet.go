@@ -9,16 +9,16 @@ import (
 
 const kubeletExe = "kubelet.exe"
 
-// kubeletTalks returns the state with the wished --v, which takes precedence over kubelet's
+// kubeletWithLevel returns the state with the wished --v, which takes precedence over kubelet's
 // configuration.
-func kubeletTalks(base standing, wish tracerecord.Wish, _ string) (standing, error) {
+func kubeletWithLevel(base logSettings, wish tracerecord.Wish, _ string) (logSettings, error) {
 	line, ok := commandline.Set(base.CommandLine, kubeletExe, wish.Level, "v")
 	if !ok {
-		return standing{}, fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
+		return logSettings{}, fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
 	}
-	return standing{CommandLine: line}, nil
+	return logSettings{CommandLine: line}, nil
 }
 
-func kubeletLevel(s standing) string {
+func kubeletLevel(s logSettings) string {
 	return "--v=" + orElse(commandline.Flag(s.CommandLine, "v"), "0")
 }

@@ -41,12 +41,12 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if running(*is) && !s.options.NoRestart {
 		text += ", restart " + s.name
 	}
-	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, talks: was})}, nil
+	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, wanted: was})}, nil
 }
 
 // state returns the record of the service, or nil if there is none, and its state on the
 // node, or nil if the service no longer exists.
-func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *seen, place, error) {
+func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *observed, place, error) {
 	r, err := load(ctx, n)
 	if err != nil {
 		return nil, nil, 0, err
@@ -62,7 +62,7 @@ func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *s
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	entry, at := where(entry, is.standing)
+	entry, at := where(entry, is.logSettings)
 	if at == between && !s.options.Force {
 		return nil, nil, at, s.changedError(ctx, n, entry, is, "1") // the spans were set in its configuration
 	}
@@ -87,34 +87,34 @@ func (s *off) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outc
 	if s.options.NoRestart {
 		return plan.Outcome{}, s.putBack(ctx, n, *entry, *is, was)
 	}
-	own := comeback{off: s, entry: *entry, change: s.change(*is, was)}
+	own := restoration{off: s, entry: *entry, change: s.change(*is, was)}
 	if other := s.companion(ctx, n); other != nil {
-		err := switchOff(ctx, n, []comeback{own, *other}, r)
+		err := switchOff(ctx, n, []restoration{own, *other}, r)
 		if !blames(err, other.name()) {
 			return plan.Outcome{}, err
 		}
 		r.Debug("%v; changing %s alone", err, s.name)
 	}
-	return plan.Outcome{}, switchOff(ctx, n, []comeback{own}, r)
+	return plan.Outcome{}, switchOff(ctx, n, []restoration{own}, r)
 }
 
-func (s *off) change(is seen, was standing) change {
+func (s *off) change(is observed, was logSettings) change {
 	return change{subject: s.subject, from: is, to: was, options: s.options}
 }
 
-// comeback is a service and the change that restores its previous state.
-type comeback struct {
+// restoration is a service and the change that restores its previous state.
+type restoration struct {
 	off    *off
 	entry  tracerecord.Service
 	change change
 }
 
-func (c comeback) name() string { return c.off.name }
+func (c restoration) name() string { return c.off.name }
 
-// companion returns the comeback of the next step if that step's service must be restarted
+// companion returns the restoration of the next step if that step's service must be restarted
 // too: one transaction then restarts each service once. If that service cannot be compared,
 // companion returns nil; its own step reports the cause.
-func (s *off) companion(ctx context.Context, n *node.Node) *comeback {
+func (s *off) companion(ctx context.Context, n *node.Node) *restoration {
 	if s.next == nil {
 		return nil
 	}
@@ -126,19 +126,19 @@ func (s *off) companion(ctx context.Context, n *node.Node) *comeback {
 	if err != nil {
 		return nil
 	}
-	return &comeback{off: s.next, entry: *entry, change: s.next.change(*is, was)}
+	return &restoration{off: s.next, entry: *entry, change: s.next.change(*is, was)}
 }
 
 // switchOff restores the previous states, in one transaction.
-func switchOff(ctx context.Context, n *node.Node, comebacks []comeback, r ui.Reporter) error {
+func switchOff(ctx context.Context, n *node.Node, restorations []restoration, r ui.Reporter) error {
 	var changes []change
-	for _, c := range comebacks {
+	for _, c := range restorations {
 		changes = append(changes, c.change)
 	}
 	if err := run(ctx, n, changes, r); err != nil {
 		return err
 	}
-	for _, c := range comebacks {
+	for _, c := range restorations {
 		if err := c.off.forget(ctx, n, c.entry); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func switchOff(ctx context.Context, n *node.Node, comebacks []comeback, r ui.Rep
 
 // putBack restores the configuration file and the command line, and does not restart the
 // service.
-func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is seen, was standing) error {
+func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed, was logSettings) error {
 	if is.CommandLine != was.CommandLine {
 		if _, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{Name: s.name, CommandLine: was.CommandLine}); err != nil {
 			return fmt.Errorf("put the command line of %s back: %w", s.name, err)
@@ -159,7 +159,7 @@ func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Servi
 
 // putFileBack restores only the configuration file. A service that no longer exists needs
 // no more.
-func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.Service, was standing) error {
+func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.Service, was logSettings) error {
 	if entry.Config == nil {
 		return s.forget(ctx, n, entry)
 	}

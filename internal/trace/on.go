@@ -28,16 +28,16 @@ func (s *on) Name() string { return s.name + " log" }
 
 // decision is the result of comparing one service with the wish.
 type decision struct {
-	is    seen
-	base  standing // the state to restore later
-	talks standing // the wanted state
-	entry tracerecord.Service
-	known bool // entry is already recorded
+	is     observed
+	base   logSettings // the state to restore later
+	wanted logSettings // the wanted state
+	entry  tracerecord.Service
+	known  bool // entry is already recorded
 }
 
 // done reports whether the node is in the wanted state and its record says so.
 func (d decision) done(wish tracerecord.Wish) bool {
-	return d.is.equal(d.talks) && (!d.known || d.entry.On && d.entry.Wish == wish)
+	return d.is.equal(d.wanted) && (!d.known || d.entry.On && d.entry.Wish == wish)
 }
 
 func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -51,17 +51,17 @@ func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	wish := s.options.wish(s.name)
 	switch {
 	case d.done(wish) && d.known:
-		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.talks), moment(d.entry.Since), d.entry.By)}, nil
+		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.wanted), moment(d.entry.Since), d.entry.By)}, nil
 	case d.done(wish):
-		return plan.Change{Summary: "it logs at " + s.level(d.is.standing) + " already, not by swdt trace"}, nil
-	case d.is.equal(d.talks):
-		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.talks) + " already"}, nil
+		return plan.Change{Summary: "it logs at " + s.level(d.is.logSettings) + " already, not by swdt trace"}, nil
+	case d.is.equal(d.wanted):
+		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.wanted) + " already"}, nil
 	}
 	return plan.Change{Needed: true, Summary: s.summary(d, wish), Detail: detail(d)}, nil
 }
 
 func (s *on) summary(d decision, wish tracerecord.Wish) string {
-	text := fmt.Sprintf("log at %s instead of %s", s.level(d.talks), s.level(d.is.standing))
+	text := fmt.Sprintf("log at %s instead of %s", s.level(d.wanted), s.level(d.is.logSettings))
 	if wish.OTLP != "" {
 		text += ", send spans to " + wish.OTLP
 	}
@@ -74,11 +74,11 @@ func (s *on) summary(d decision, wish tracerecord.Wish) string {
 // detail returns the changes on the node, letter for letter.
 func detail(d decision) string {
 	var parts []string
-	if d.is.path != "" && d.is.sum() != d.talks.sum() {
+	if d.is.path != "" && d.is.sum() != d.wanted.sum() {
 		parts = append(parts, "write "+d.is.path)
 	}
-	if d.is.CommandLine != d.talks.CommandLine {
-		parts = append(parts, d.is.CommandLine+" → "+d.talks.CommandLine)
+	if d.is.CommandLine != d.wanted.CommandLine {
+		parts = append(parts, d.is.CommandLine+" → "+d.wanted.CommandLine)
 	}
 	return strings.Join(parts, "; ")
 }
@@ -94,7 +94,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	d := decision{is: is, base: is.standing}
+	d := decision{is: is, base: is.logSettings}
 	d.entry, d.known = r.Services[s.name]
 	wish := s.options.wish(s.name)
 	version := ""
@@ -105,7 +105,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 	}
 	if d.known {
 		var at place
-		switch d.entry, at = where(d.entry, is.standing); at {
+		switch d.entry, at = where(d.entry, is.logSettings); at {
 		case with:
 			if d.base, err = before(ctx, n, d.entry); err != nil {
 				return decision{}, err
@@ -122,7 +122,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			d.known = false // the present state is the one to restore later
 		}
 	}
-	d.talks, err = s.talk(d.base, wish, version)
+	d.wanted, err = s.withLevel(d.base, wish, version)
 	return d, err
 }
 
@@ -139,7 +139,7 @@ func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outco
 	if err != nil || d.done(s.options.wish(s.name)) { // done by the step before
 		return plan.Outcome{}, err
 	}
-	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.talks) {
+	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.wanted) {
 		err := switchOn(ctx, n, []*turn{{on: s, decision: d}, other}, r)
 		if !blames(err, other.name) {
 			return plan.Outcome{}, err
@@ -164,7 +164,7 @@ func (s *on) companion(ctx context.Context, n *node.Node) *turn {
 		return nil
 	}
 	d, err := s.next.decide(ctx, n)
-	if err != nil || d.is.equal(d.talks) || !running(d.is) {
+	if err != nil || d.is.equal(d.wanted) || !running(d.is) {
 		return nil
 	}
 	return &turn{on: s.next, decision: d}
@@ -175,15 +175,15 @@ func (s *on) companion(ctx context.Context, n *node.Node) *turn {
 func switchOn(ctx context.Context, n *node.Node, turns []*turn, r ui.Reporter) error {
 	var changes []change
 	for _, t := range turns {
-		if err := makeLogFolder(ctx, n, t.talks.CommandLine); err != nil {
+		if err := makeLogFolder(ctx, n, t.wanted.CommandLine); err != nil {
 			return err
 		}
 		var err error
 		if t.written, err = t.write(ctx, n, t.decision); err != nil {
 			return err
 		}
-		if !t.is.equal(t.talks) {
-			changes = append(changes, change{subject: t.subject, from: t.is, to: t.talks, options: t.options})
+		if !t.is.equal(t.wanted) {
+			changes = append(changes, change{subject: t.subject, from: t.is, to: t.wanted, options: t.options})
 		}
 	}
 	if err := run(ctx, n, changes, r); err != nil {
@@ -214,15 +214,15 @@ func (s *on) write(ctx context.Context, n *node.Node, d decision) (tracerecord.S
 	by, _, _ := strings.Cut(s.options.Holder, ",") // the process is not of interest later
 	entry := tracerecord.Service{
 		Wish: s.options.wish(s.name), Since: facts.GetTime().AsTime().Truncate(time.Second), By: by,
-		CommandLine: tracerecord.Change{Before: d.base.CommandLine, After: d.talks.CommandLine},
+		CommandLine: tracerecord.Change{Before: d.base.CommandLine, After: d.wanted.CommandLine},
 	}
 	if d.is.path != "" {
 		entry.Config = &tracerecord.File{
 			Path: d.is.path, Kept: keptAt(s.name),
-			Change: tracerecord.Change{Before: d.base.sum(), After: d.talks.sum()},
+			Change: tracerecord.Change{Before: d.base.sum(), After: d.wanted.sum()},
 		}
 	}
-	if d.known && !d.is.equal(d.talks) {
+	if d.known && !d.is.equal(d.wanted) {
 		earlier := d.entry
 		earlier.Earlier = nil
 		entry.Earlier = &earlier

@@ -27,7 +27,7 @@ const (
 // where compares the state on the node with the record. It returns the entry of the record
 // that applies: the earlier entry if a change from one level to another never took effect.
 // A transaction leaves either the whole old state or the whole new one.
-func where(entry tracerecord.Service, is standing) (tracerecord.Service, place) {
+func where(entry tracerecord.Service, is logSettings) (tracerecord.Service, place) {
 	switch {
 	case matches(entry, is, func(c tracerecord.Change) string { return c.After }):
 		return entry, with
@@ -46,7 +46,7 @@ func where(entry tracerecord.Service, is standing) (tracerecord.Service, place) 
 // isHalfway reports whether the file and the command line each have one of their two
 // recorded states. where calls it last, so the two are then not from the same side of the
 // change. An interrupted restore without restarts (Options.NoRestart) leaves that state.
-func isHalfway(entry tracerecord.Service, is standing) bool {
+func isHalfway(entry tracerecord.Service, is logSettings) bool {
 	if entry.Config == nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func isHalfway(entry tracerecord.Service, is standing) bool {
 	return (is.CommandLine == lines.Before || is.CommandLine == lines.After) && (is.sum() == sums.Before || is.sum() == sums.After)
 }
 
-func matches(entry tracerecord.Service, is standing, side func(tracerecord.Change) string) bool {
+func matches(entry tracerecord.Service, is logSettings, side func(tracerecord.Change) string) bool {
 	return is.CommandLine == side(entry.CommandLine) && (entry.Config == nil || is.sum() == side(entry.Config.Change))
 }
 
@@ -62,8 +62,8 @@ func matches(entry tracerecord.Service, is standing, side func(tracerecord.Chang
 func keptAt(service string) string { return layout.Trace + `\` + service + `-before` }
 
 // before returns the state before the trace, with the configuration from the kept copy.
-func before(ctx context.Context, n *node.Node, entry tracerecord.Service) (standing, error) {
-	s := standing{CommandLine: entry.CommandLine.Before}
+func before(ctx context.Context, n *node.Node, entry tracerecord.Service) (logSettings, error) {
+	s := logSettings{CommandLine: entry.CommandLine.Before}
 	if entry.Config == nil || entry.Config.Before == "" {
 		return s, nil
 	}
@@ -94,7 +94,7 @@ func (e *ChangedError) Error() string {
 
 // changedError returns an error with the differences from the state that the trace left. No
 // copy of that state exists, so changedError computes it again to compare.
-func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is seen, version string) error {
+func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed, version string) error {
 	changed := &ChangedError{Service: s.name}
 	if is.CommandLine != entry.CommandLine.After {
 		changed.Differences = append(changed.Differences, fmt.Sprintf("command line: %s → %s", entry.CommandLine.After, is.CommandLine))
@@ -108,7 +108,7 @@ func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerec
 	}
 	found := []string{"it was rewritten"}
 	if was, err := before(ctx, n, entry); err == nil {
-		if left, err := s.talk(was, entry.Wish, version); err == nil {
+		if left, err := s.withLevel(was, entry.Wish, version); err == nil {
 			found = containerdconfig.Differences(left.Config, is.Config)
 		}
 	}
@@ -165,7 +165,7 @@ func removeStopgap(ctx context.Context, n *node.Node, entry tracerecord.Service)
 		return nil
 	}
 	content, there, err := readFile(ctx, n, entry.Config.Path)
-	if err != nil || !there || !(standing{Config: content, Exists: true}).stopgap() {
+	if err != nil || !there || !(logSettings{Config: content, Exists: true}).stopgap() {
 		return err
 	}
 	return smallfile.Remove(ctx, n, entry.Config.Path)

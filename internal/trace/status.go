@@ -71,7 +71,7 @@ func (s *subject) status(ctx context.Context, n *node.Node, r tracerecord.Record
 	if err != nil {
 		return status, err
 	}
-	status.Level = s.level(is.standing)
+	status.Level = s.level(is.logSettings)
 	status.LogFile = strings.ReplaceAll(commandline.Flag(is.CommandLine, "log-file"), "/", `\`)
 	if !known {
 		return status, nil
@@ -79,7 +79,7 @@ func (s *subject) status(ctx context.Context, n *node.Node, r tracerecord.Record
 	if was, err := before(ctx, n, entry); err == nil {
 		status.Before = s.level(was)
 	}
-	entry, at := where(entry, is.standing)
+	entry, at := where(entry, is.logSettings)
 	switch {
 	case at == between || at == halfway:
 		status.State = Changed

@@ -1,7 +1,7 @@
 // Package trace makes containerd and kubelet of a node log more, and afterwards restores
 // exactly the previous state.
 //
-//   - standing.go: the state on the node; containerd.go, kubelet.go: the wanted state
+//   - logsettings.go: the state on the node; containerd.go, kubelet.go: the wanted state
 //   - on.go, off.go: the steps; transaction.go: the change on the node; state.go: the
 //     remains of an earlier run
 //   - status.go: which services are traced
@@ -105,17 +105,17 @@ type subject struct {
 	// config returns the path of the service's configuration, from its command line;
 	// nil: the service needs none.
 	config func(commandLine string) (string, error)
-	// talk returns the state in which the service logs as wished, from the state without
+	// withLevel returns the state in which the service logs as wished, from the state without
 	// the trace. It does not contact the node.
-	talk func(base standing, wish tracerecord.Wish, version string) (standing, error)
+	withLevel func(base logSettings, wish tracerecord.Wish, version string) (logSettings, error)
 	// level returns the log level of a state, in words.
-	level func(standing) string
+	level func(logSettings) string
 }
 
 func (o Options) subjects() []*subject {
 	all := []*subject{
-		{name: Containerd, config: containerdConfig, talk: containerdTalks, level: containerdLevel},
-		{name: Kubelet, talk: kubeletTalks, level: kubeletLevel},
+		{name: Containerd, config: containerdConfig, withLevel: containerdWithLevel, level: containerdLevel},
+		{name: Kubelet, withLevel: kubeletWithLevel, level: kubeletLevel},
 	}
 	if len(o.Services) == 0 {
 		return all

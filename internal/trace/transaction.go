@@ -24,8 +24,8 @@ import (
 // change is the change of one service from its present state to another.
 type change struct {
 	*subject
-	from    seen
-	to      standing
+	from    observed
+	to      logSettings
 	options Options
 }
 
@@ -127,7 +127,7 @@ func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error 
 	return nil
 }
 
-func running(is seen) bool {
+func running(is observed) bool {
 	return platform.ServiceState(is.service.GetStatus().GetState()) == platform.Running
 }
 

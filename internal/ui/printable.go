@@ -65,17 +65,17 @@ func (p *PrintableWriter) Write(data []byte) (int, error) {
 	odd := indexOdd(text)
 	if odd == len(text) {
 		_, err := p.w.Write(text)
-		return p.taken(data, err)
+		return p.writeResult(data, err)
 	}
 	clean := make([]byte, odd, len(text)+64)
 	copy(clean, text)
 	clean, rest := appendPrintable(clean, text[odd:])
 	p.pending = bytes.Clone(rest)
 	_, err := p.w.Write(clean)
-	return p.taken(data, err)
+	return p.writeResult(data, err)
 }
 
-func (p *PrintableWriter) taken(data []byte, err error) (int, error) {
+func (p *PrintableWriter) writeResult(data []byte, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}

@@ -158,9 +158,9 @@ func (r *reporter) Step(format string, args ...any) {
 	defer r.mutex.Unlock()
 	r.step, r.begun = step, r.story.options.Now()
 	if r.beat == nil {
-		r.beat = time.AfterFunc(sayEvery, r.still)
+		r.beat = time.AfterFunc(reportEvery, r.still)
 	} else {
-		r.beat.Reset(sayEvery)
+		r.beat.Reset(reportEvery)
 	}
 }
 
@@ -172,7 +172,7 @@ func (r *reporter) still() {
 		return
 	}
 	r.story.line(levelInfo, r.node, fmt.Sprintf("still %s, for %s", r.step, Age(r.story.options.Now().Sub(r.begun))))
-	r.beat.Reset(sayEvery)
+	r.beat.Reset(reportEvery)
 }
 
 // Done ends the step.
@@ -206,30 +206,30 @@ func (r *reporter) Debug(format string, args ...any) {
 func (r *reporter) Transfer(label string, total int64) Progress {
 	return &lineProgress{
 		counter: newCounter(r.story.options.Now, label, total),
-		say:     func(text string) { r.story.line(levelInfo, r.node, text) },
+		report:  func(text string) { r.story.line(levelInfo, r.node, text) },
 	}
 }
 
-// sayEvery is the interval of reports on a transfer without a terminal.
-const sayEvery = 10 * time.Second
+// reportEvery is the interval of reports on a transfer without a terminal.
+const reportEvery = 10 * time.Second
 
 // lineProgress reports the progress of a transfer at intervals, and its result at the end.
 type lineProgress struct {
 	*counter
-	say  func(string)
-	said time.Time
+	report   func(string)
+	reported time.Time
 }
 
 func (p *lineProgress) Add(n int64) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	now := p.add(n)
-	if p.said.IsZero() {
-		p.said = p.begun
+	if p.reported.IsZero() {
+		p.reported = p.begun
 	}
-	if now.Sub(p.said) >= sayEvery {
-		p.said = now
-		p.say(p.text(now))
+	if now.Sub(p.reported) >= reportEvery {
+		p.reported = now
+		p.report(p.text(now))
 	}
 }
 
@@ -239,5 +239,5 @@ func (p *lineProgress) End() {
 	if !p.end() {
 		return
 	}
-	p.say(p.summary())
+	p.report(p.summary())
 }

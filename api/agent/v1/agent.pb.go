@@ -138,7 +138,7 @@ func (SwapResult) EnumDescriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{1}
 }
 
-// SwapAction is what a transaction did to a component.
+// SwapAction is the change that a transaction made to a component.
 type SwapAction int32
 
 const (

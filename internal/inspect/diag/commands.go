@@ -80,11 +80,11 @@ func (c Command) collector() Collector {
 			}
 			line = append([]string{powershell.Program}, args...)
 		}
-		told := strings.Join(c.Line, " ")
+		source := strings.Join(c.Line, " ")
 		if c.Script != "" {
-			told = "PowerShell: " + c.Script
+			source = "PowerShell: " + c.Script
 		}
-		return t.write(FileRecord{Path: "commands/" + c.Name + ".txt", From: told}, mostOutput, func(w io.Writer) error {
+		return t.write(FileRecord{Path: "commands/" + c.Name + ".txt", From: source}, mostOutput, func(w io.Writer) error {
 			return t.run(ctx, line, w)
 		})
 	}}

@@ -32,13 +32,13 @@ const (
 // network's configuration, whose folder containerd's configuration sets.
 func (g *gatherer) containerd(ctx context.Context) error {
 	config, err := g.containerdConfig(ctx)
-	g.facts.Containerd = learn(config, err)
+	g.facts.Containerd = factOf(config, err)
 	if err != nil {
 		g.facts.CNI = Fact[CNI]{Unknown: err.Error()}
 		return err
 	}
 	cni, err := g.cni(ctx, config)
-	g.facts.CNI = learn(cni, err)
+	g.facts.CNI = factOf(cni, err)
 	return err
 }
 

@@ -28,9 +28,9 @@ type Fact[T any] struct {
 // Known returns the fact that has value.
 func Known[T any](value T) Fact[T] { return Fact[T]{Value: &value} }
 
-// learn returns the fact with value, or if err is not nil an unknown fact with err as
+// factOf returns the fact with value, or if err is not nil an unknown fact with err as
 // the reason.
-func learn[T any](value T, err error) Fact[T] {
+func factOf[T any](value T, err error) Fact[T] {
 	switch {
 	case err == nil:
 		return Known(value)

@@ -108,7 +108,7 @@ func servicesThatMatter() []string {
 
 func (g *gatherer) services(ctx context.Context) error {
 	services, err := g.look.Services(ctx, servicesThatMatter()...)
-	g.facts.Services = learn(services, err)
+	g.facts.Services = factOf(services, err)
 	if err != nil {
 		g.facts.KubeletFlags = Fact[map[string]string]{Unknown: g.facts.Services.Unknown}
 		return err
@@ -134,7 +134,7 @@ func (f *Facts) service(name string) preflight.Service {
 // name gathers the name of kubelet's Node object.
 func (g *gatherer) name(ctx context.Context) error {
 	name, err := g.Node.ObjectName(ctx, g.Join)
-	g.objectName = learn(name, err)
+	g.objectName = factOf(name, err)
 	return err
 }
 
@@ -144,13 +144,13 @@ func (g *gatherer) containers(ctx context.Context) error {
 	if err == nil && states[name] == "" {
 		err = fmt.Errorf("this Windows has no feature %s", name)
 	}
-	g.facts.Containers = learn(states[name], err)
+	g.facts.Containers = factOf(states[name], err)
 	return err
 }
 
 func (g *gatherer) listeners(ctx context.Context) error {
 	listeners, err := g.look.Listeners(ctx)
-	g.facts.Listeners = learn(listeners, err)
+	g.facts.Listeners = factOf(listeners, err)
 	return err
 }
 
@@ -179,7 +179,7 @@ func (g *gatherer) firewall(ctx context.Context) error {
 	if err == nil && len(reply.GetRules()) == 0 {
 		err = errNoRules
 	}
-	g.facts.Firewall = learn(rules, err)
+	g.facts.Firewall = factOf(rules, err)
 	return err
 }
 
@@ -205,7 +205,7 @@ func (g *gatherer) firewallOff(ctx context.Context) (bool, error) {
 
 func (g *gatherer) defender(ctx context.Context) error {
 	defender, err := g.look.Defender(ctx)
-	g.facts.Defender = learn(defender, err)
+	g.facts.Defender = factOf(defender, err)
 	return err
 }
 
@@ -219,7 +219,7 @@ func (g *gatherer) pageFiles(ctx context.Context) error {
 			files = append(files, file)
 		}
 	}
-	g.facts.PageFiles = learn(files, err)
+	g.facts.PageFiles = factOf(files, err)
 	return err
 }
 
@@ -239,7 +239,7 @@ func (g *gatherer) updates(ctx context.Context) error {
 	if err = errors.Join(err, optionsErr); onlyMissing(err) {
 		err = nil
 	}
-	g.facts.Updates = learn(updates, err)
+	g.facts.Updates = factOf(updates, err)
 	return err
 }
 
@@ -270,7 +270,7 @@ func (g *gatherer) proxy(ctx context.Context) error {
 			proxy.No = v.GetValue()
 		}
 	}
-	g.facts.Proxy = learn(proxy, err)
+	g.facts.Proxy = factOf(proxy, err)
 	return err
 }
 

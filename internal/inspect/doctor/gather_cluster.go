@@ -36,13 +36,13 @@ func (g *gatherer) cluster(ctx context.Context) error {
 	}
 	g.facts.Server = Known(server)
 	skew, err := g.Cluster.ClockSkew(ctx)
-	g.facts.Clocks = learn(Clocks{
+	g.facts.Clocks = factOf(Clocks{
 		NodeAhead: g.clock.Ahead.Seconds(), NodeWithin: g.clock.GiveOrTake.Seconds(),
 		ServerAhead: skew.Offset.Seconds(), ServerWithin: skew.Uncertainty.Seconds(),
 	}, err)
 	network, err := g.Cluster.CNI(ctx)
-	g.facts.Network = learn(network, err)
-	g.facts.RuntimeClasses = learn(g.runtimeClasses(ctx))
+	g.facts.Network = factOf(network, err)
+	g.facts.RuntimeClasses = factOf(g.runtimeClasses(ctx))
 	return ctx.Err()
 }
 
@@ -68,9 +68,9 @@ func (g *gatherer) aboutCluster(ctx context.Context) error {
 	name := *g.objectName.Value
 	object, err := g.Cluster.Node(ctx, name)
 	delete(object.Annotations, corev1.LastAppliedConfigAnnotation) // a copy of the object as it was applied
-	g.facts.Object = learn(object, err)
-	g.facts.Others = learn(g.others(ctx, name))
-	g.facts.Pods = learn(g.podsOn(ctx, name))
+	g.facts.Object = factOf(object, err)
+	g.facts.Others = factOf(g.others(ctx, name))
+	g.facts.Pods = factOf(g.podsOn(ctx, name))
 	return ctx.Err()
 }
 

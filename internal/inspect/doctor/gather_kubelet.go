@@ -83,7 +83,7 @@ func (g *gatherer) programs(ctx context.Context) error {
 			})
 		}
 	}
-	g.facts.Changeable = learn(g.look.Changeable(ctx, running...))
+	g.facts.Changeable = factOf(g.look.Changeable(ctx, running...))
 	reply, err := g.Node.Swap.Inspect(ctx, request)
 	programs, swaps := map[string]Program{}, []Swap{}
 	for _, c := range reply.GetComponents() {
@@ -98,7 +98,7 @@ func (g *gatherer) programs(ctx context.Context) error {
 			Result: push.ResultWord(t.GetOutcome().GetResult()), Message: t.GetOutcome().GetMessage(),
 		})
 	}
-	g.facts.Programs, g.facts.Swaps = learn(programs, err), learn(swaps, err)
+	g.facts.Programs, g.facts.Swaps = factOf(programs, err), factOf(swaps, err)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	if folder := onDrive(g.facts.flag("config-dir")); folder != "" {
 		list, err := g.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
 		if err != nil {
-			g.facts.Kubelet = learn(config, fmt.Errorf("list %s: %w", folder, err))
+			g.facts.Kubelet = factOf(config, fmt.Errorf("list %s: %w", folder, err))
 			return err
 		}
 		for _, entry := range list.GetEntries() {
@@ -151,7 +151,7 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	for _, file := range files {
 		content, err := smallfile.Read(ctx, g.Node, file)
 		if err != nil {
-			g.facts.Kubelet = learn(config, err)
+			g.facts.Kubelet = factOf(config, err)
 			return err
 		}
 		if err := config.read(content); err != nil {
@@ -233,7 +233,7 @@ const maxEvents = 500
 
 func (g *gatherer) events(ctx context.Context) error {
 	all, err := g.readEvents(ctx)
-	g.facts.Events = learn(all, err)
+	g.facts.Events = factOf(all, err)
 	return err
 }
 
@@ -302,7 +302,7 @@ func (g *gatherer) logs(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			g.facts.Logs = learn(files, err)
+			g.facts.Logs = factOf(files, err)
 			return err
 		}
 		for _, entry := range list.GetEntries() {

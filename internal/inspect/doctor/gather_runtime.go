@@ -40,7 +40,7 @@ func (g *gatherer) runtime(ctx context.Context) error {
 	g.facts.Runtime = Known(r)
 	g.pods(ctx, client)
 	networks, err := hns.Pods(ctx, client.Runtime)
-	g.facts.PodNetworks = learn(networks, err)
+	g.facts.PodNetworks = factOf(networks, err)
 	g.images(ctx, client)
 	return ctx.Err()
 }
@@ -65,7 +65,7 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 			Ready: pod.GetState() == runtimev1.PodSandboxState_SANDBOX_READY, Created: time.Unix(0, pod.GetCreatedAt()).UTC(), Handler: pod.GetRuntimeHandler(),
 		})
 	}
-	g.facts.Sandboxes = learn(sandboxes, err)
+	g.facts.Sandboxes = factOf(sandboxes, err)
 	list, err := client.Runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{})
 	containers := []Container{}
 	for _, c := range list.GetContainers() {
@@ -74,7 +74,7 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 			State: folded(strings.TrimPrefix(c.GetState().String(), "CONTAINER_")),
 		})
 	}
-	g.facts.InUse = learn(containers, err)
+	g.facts.InUse = factOf(containers, err)
 }
 
 // images gathers the images, with the platform of each, for which CRI has no field.
@@ -94,13 +94,13 @@ func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 			ID: image.GetId(), Tags: image.GetRepoTags(), Bytes: image.GetSize(), OS: platform.OS, OSVersion: platform.OSVersion,
 		})
 	}
-	g.facts.Images = learn(images, err)
+	g.facts.Images = factOf(images, err)
 	store, err := client.Images.ImageFsInfo(listed, &runtimev1.ImageFsInfoRequest{})
 	var used uint64
 	for _, filesystem := range store.GetImageFilesystems() {
 		used += filesystem.GetUsedBytes().GetValue()
 	}
-	g.facts.ImageStore = learn(used, err)
+	g.facts.ImageStore = factOf(used, err)
 }
 
 // networks gathers the objects of the host network service without its original JSON
@@ -119,7 +119,7 @@ func (g *gatherer) networks(ctx context.Context) error {
 	for i := range state.Namespaces {
 		state.Namespaces[i].Raw = nil
 	}
-	g.facts.HNS = learn(state, err)
+	g.facts.HNS = factOf(state, err)
 	return err
 }
 
@@ -136,6 +136,6 @@ func (g *gatherer) orphans(ctx context.Context) error {
 		o.CommandLine = ""
 		orphans = append(orphans, o)
 	}
-	g.facts.Orphans = learn(orphans, err)
+	g.facts.Orphans = factOf(orphans, err)
 	return err
 }

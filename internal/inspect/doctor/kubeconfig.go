@@ -25,13 +25,13 @@ import (
 // its certificates. It does not keep keys and tokens.
 func (g *gatherer) credentials(ctx context.Context) error {
 	conf, content, err := g.kubeconfig(ctx)
-	g.facts.Kubeconfig = learn(conf, err)
+	g.facts.Kubeconfig = factOf(conf, err)
 	if err != nil {
 		g.facts.Certificates = Fact[[]Certificate]{Unknown: err.Error()}
 		return err
 	}
 	certificates, err := g.certificates(ctx, content)
-	g.facts.Certificates = learn(certificates, err)
+	g.facts.Certificates = factOf(certificates, err)
 	return errors.Join(err, g.reach(ctx, conf))
 }
 
@@ -172,7 +172,7 @@ func (g *gatherer) reach(ctx context.Context, conf Kubeconfig) error {
 		return nil
 	}
 	r, err := g.look.Reach(ctx, "the server in kubelet.conf", hostPort(server))
-	g.facts.Reached = learn(one(r), err)
+	g.facts.Reached = factOf(one(r), err)
 	return err
 }
 

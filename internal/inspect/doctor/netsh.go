@@ -54,7 +54,7 @@ func (l *limited) Write(p []byte) (int, error) {
 func (g *gatherer) ports(ctx context.Context) error {
 	excluded, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "excludedportrange", "protocol=tcp")
 	if err != nil {
-		g.facts.Ports = learn(Ports{}, err)
+		g.facts.Ports = factOf(Ports{}, err)
 		return err
 	}
 	dynamic, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "dynamicport", "tcp")
@@ -65,7 +65,7 @@ func (g *gatherer) ports(ctx context.Context) error {
 	if err == nil {
 		ports.DynamicFirst, ports.DynamicCount, err = dynamicPorts(dynamic)
 	}
-	g.facts.Ports = learn(ports, err)
+	g.facts.Ports = factOf(ports, err)
 	return err
 }
 
@@ -120,7 +120,7 @@ func (g *gatherer) interfaces(ctx context.Context) error {
 	if err == nil && len(interfaces) == 0 {
 		err = errNotUnderstood
 	}
-	g.facts.Interfaces = learn(interfaces, err)
+	g.facts.Interfaces = factOf(interfaces, err)
 	return err
 }
 

@@ -53,7 +53,7 @@ func WritePage(w io.Writer) error {
 	for _, r := range rules {
 		fmt.Fprintf(&page, "\n## %s\n\nExpects: %s.\n\nOtherwise: %s\n\n", r.ID, r.Title, r.Means)
 		if r.Remedy != "" {
-			fmt.Fprintf(&page, "What to do: %s.\n\n", strings.TrimSuffix(r.Remedy, "."))
+			fmt.Fprintf(&page, "Remedy: %s.\n\n", strings.TrimSuffix(r.Remedy, "."))
 		}
 		fmt.Fprintf(&page, "Severity: %s. Facts: %s. More: <%s>\n", r.Severity, strings.Join(r.Needs, ", "), r.Link)
 	}

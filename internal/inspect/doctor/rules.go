@@ -20,7 +20,7 @@ func Rules() []Rule {
 // since a fault that prevents a machine from becoming a node also harms a node. The rule's
 // remedy replaces the check's, which is about joining, and the rule's severity is an upper
 // bound of the check's.
-func fromPreflight(r Rule, see func(*Facts) preflight.Seen) Rule {
+func fromPreflight(r Rule, see func(*Facts) preflight.Gathered) Rule {
 	r.look = func(f *Facts) (all []finding.Finding) {
 		problems, err := preflight.Judge(r.ID, see(f))
 		if err != nil {
@@ -38,11 +38,15 @@ func fromPreflight(r Rule, see func(*Facts) preflight.Seen) Rule {
 	return r
 }
 
-func seenMachine(f *Facts) preflight.Seen { return preflight.Seen{Machine: f.Machine.Value.platform()} }
+func gatheredMachine(f *Facts) preflight.Gathered {
+	return preflight.Gathered{Machine: f.Machine.Value.platform()}
+}
 
-func seenServices(f *Facts) preflight.Seen { return preflight.Seen{Services: *f.Services.Value} }
+func gatheredServices(f *Facts) preflight.Gathered {
+	return preflight.Gathered{Services: *f.Services.Value}
+}
 
-func seenNetwork(f *Facts) preflight.Seen { return preflight.Seen{CNI: *f.Network.Value} }
+func gatheredNetwork(f *Facts) preflight.Gathered { return preflight.Gathered{CNI: *f.Network.Value} }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 

@@ -52,8 +52,8 @@ func nodeObjectRules() []Rule {
 			ID: "version-skew", Title: "kubelet is not newer than the API server, nor too old", Severity: finding.Error, Needs: []string{"programs", "apiServer"}, Link: docsSkew,
 			Means:  "A kubelet may be up to three minor versions older than the API server, and never newer: unknown fields are lost, and unknown calls fail.",
 			Remedy: "push another kubelet (`swdt kubernetes --only kubelet`), or upgrade the control plane",
-		}, func(f *Facts) preflight.Seen {
-			return preflight.Seen{Kubelet: (*f.Programs.Value)["kubelet"].Version, APIServer: f.Server.Value.Version}
+		}, func(f *Facts) preflight.Gathered {
+			return preflight.Gathered{Kubelet: (*f.Programs.Value)["kubelet"].Version, APIServer: f.Server.Value.Version}
 		}),
 	}
 }
@@ -197,7 +197,7 @@ func lookAtPodOS(f *Facts) (all []finding.Finding) {
 func podNetworkRules() []Rule {
 	network := []string{"podNetwork"}
 	rule := func(id, title, means, link string) Rule {
-		return fromPreflight(Rule{ID: id, Title: title, Severity: finding.Warning, Needs: network, Means: means, Link: link}, seenNetwork)
+		return fromPreflight(Rule{ID: id, Title: title, Severity: finding.Warning, Needs: network, Means: means, Link: link}, gatheredNetwork)
 	}
 	return []Rule{
 		rule("calico", "Calico is set up for Windows", "Calico's defaults are for Linux: with BGP, with borrowed addresses or without HNS, pods on Windows get no network, or cannot be reached.", docsCalico),

@@ -14,7 +14,7 @@ import (
 
 func credentialRules() []Rule {
 	reached := []string{"apiServerAddresses"}
-	seen := func(f *Facts) preflight.Seen { return preflight.Seen{Reached: *f.Reached.Value} }
+	seen := func(f *Facts) preflight.Gathered { return preflight.Gathered{Reached: *f.Reached.Value} }
 	return []Rule{
 		{
 			ID: "joined", Title: "the machine was joined to a cluster", Severity: finding.Error, Needs: []string{"services", "kubeconfig"}, Link: docsJoin,

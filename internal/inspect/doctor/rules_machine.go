@@ -19,30 +19,30 @@ func machineRules() []Rule {
 		fromPreflight(Rule{
 			ID: "windows-version", Title: "Kubernetes supports this Windows", Severity: finding.Error, Needs: machine, Link: docsWindows,
 			Means: "Kubernetes supports Windows Server 2019, 2022, 23H2 and 2025; on others kubelet may start, but pods do not.",
-		}, seenMachine),
+		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "architecture", Title: "the processor is x86-64", Severity: finding.Error, Needs: machine, Link: docsWindows,
 			Means: "kubelet and Windows' base images are published for amd64 only.",
-		}, seenMachine),
+		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "elevated", Title: "swdt's user has full administrator rights", Severity: finding.Warning, Needs: machine, Link: docsJoin,
 			Means: "Without full rights swdt cannot read the configuration of services or protected files: other rules are skipped, and nothing can be pushed.",
-		}, seenMachine),
+		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "disk-space", Title: "the system drive has free space", Severity: finding.Error, Needs: machine,
 			Means: "kubelet removes images and evicts pods when the drive with images and logs fills up; then pulls fail.",
 			Link:  "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/",
-		}, seenMachine),
+		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "memory", Title: "the machine has free memory", Severity: finding.Error, Needs: machine,
 			Means: "Windows does not kill processes when memory is short; it pages, and every pod of the node becomes slow.",
 			Link:  "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/",
-		}, seenMachine),
+		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "pending-reboot", Title: "no reboot is pending", Severity: finding.Warning, Needs: machine, Link: docsJoin,
 			Means:  "An installation or removal takes effect only after the reboot; until then features, drivers and updates may be in a mixed state.",
 			Remedy: "drain the node and reboot it: `swdt exec -- shutdown /r /t 0`",
-		}, seenMachine),
+		}, gatheredMachine),
 		{
 			ID: "containers-feature", Title: "the Windows feature Containers is enabled", Severity: finding.Error, Needs: []string{"containersFeature"}, Link: docsJoin,
 			Means:  "Without it the host compute service and the host network service are missing: no container starts.",
@@ -58,9 +58,9 @@ func machineRules() []Rule {
 			ID: "clock", Title: "the clock agrees with the API server's", Severity: finding.Error, Needs: []string{"machine", "clocks"},
 			Means: "Certificates and tokens are rejected as expired or not yet valid, leases seem stale, and logs of different machines cannot be compared.",
 			Link:  "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
-		}, func(f *Facts) preflight.Seen {
+		}, func(f *Facts) preflight.Gathered {
 			c := f.Clocks.Value
-			return preflight.Seen{
+			return preflight.Gathered{
 				Machine: f.Machine.Value.platform(),
 				Node:    preflight.Clock{Ahead: seconds(c.NodeAhead), GiveOrTake: seconds(c.NodeWithin)},
 				Server:  preflight.Clock{Ahead: seconds(c.ServerAhead), GiveOrTake: seconds(c.ServerWithin)},
@@ -82,7 +82,7 @@ func machineRules() []Rule {
 			ID: "defender", Title: "Defender excludes containerd", Severity: finding.Warning, Needs: []string{"defender"},
 			Means: "Defender scans every file of every layer: pulling images and starting pods takes several times as long.",
 			Link:  "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/anti-virus-optimization-for-windows-containers",
-		}, func(f *Facts) preflight.Seen { return preflight.Seen{Defender: *f.Defender.Value} }),
+		}, func(f *Facts) preflight.Gathered { return preflight.Gathered{Defender: *f.Defender.Value} }),
 		{
 			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning, Needs: []string{"proxy", "kubeconfig"},
 			Means:  "kubelet and containerd use the machine's proxy: if it cannot reach the API server, or Services, the node loses its cluster.",

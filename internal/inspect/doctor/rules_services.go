@@ -65,7 +65,7 @@ func serviceRules() []Rule {
 		fromPreflight(Rule{
 			ID: "container-runtime", Title: "the machine has one container runtime and one Kubernetes", Severity: finding.Warning, Needs: services, Link: docsJoin,
 			Means: "Two runtimes conflict over networks and disk, and two programs that manage the machine undo each other's work.",
-		}, seenServices),
+		}, gatheredServices),
 	}
 }
 
@@ -166,8 +166,8 @@ func pushRules() []Rule {
 		fromPreflight(Rule{
 			ID: "program-folders", Title: "only administrators can change the programs of services", Severity: finding.Warning, Needs: []string{"machine", "changeablePrograms"}, Link: docsPush,
 			Means: "SYSTEM runs these programs: an account that can replace one, or put a DLL beside it, controls the node.",
-		}, func(f *Facts) preflight.Seen {
-			return preflight.Seen{Machine: f.Machine.Value.platform(), Changeable: *f.Changeable.Value}
+		}, func(f *Facts) preflight.Gathered {
+			return preflight.Gathered{Machine: f.Machine.Value.platform(), Changeable: *f.Changeable.Value}
 		}),
 		{
 			ID: "outdated-process", Title: "the services run the current files of their programs", Severity: finding.Warning, Needs: []string{"programs"}, Link: docsPush,

@@ -64,14 +64,14 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	const many = 100_000 // more than may wait in the merger
 	put("containerd/containerd.log", strings.Repeat(logrus(2, "runs")+"\n", many))
 	put("pods/ns_web_1/app/0.log", "2026-11-20T14:00:00Z stdout F hello\n")
-	told := &warnings{}
+	reported := &warnings{}
 	ask := func(o logs.Options) ([]string, error) {
 		sink := &shown{}
 		m := logs.NewMerger(false, sink)
 		in := m.Begin()
 		failed := make(chan error, 1)
 		go func() {
-			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in, told)
+			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in, reported)
 		}()
 		if err := m.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -96,8 +96,8 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) ||
-		len(told.all) != 1 || !strings.Contains(told.all[0], "no log of pod/ns/db exists") {
-		t.Errorf("one that is not there: %q, %q, %v", got, told.all, err)
+		len(reported.all) != 1 || !strings.Contains(reported.all[0], "no log of pod/ns/db exists") {
+		t.Errorf("one that is not there: %q, %q, %v", got, reported.all, err)
 	}
 	put("other/other.log", "of a service that is in no table\n")
 	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"table"}) {

@@ -84,7 +84,7 @@ func Rules() []Rule {
 		{
 			Verdict: Stale, holds: stale, possible: stalePossible, Needs: staleAfter,
 			Means:   "the sample is an old one",
-			Formula: "its timestamp has stood still for 30 s while that of another container of the same answer moved; or usageCoreNanoSeconds has stood still for 30 s while usageNanoCores was never 0",
+			Formula: "its timestamp has not changed for 30 s while that of another container of the same answer moved; or usageCoreNanoSeconds has not changed for 30 s while usageNanoCores was never 0",
 			Cause:   "a cache that is not refreshed, or a runtime that lost its container",
 		},
 		{

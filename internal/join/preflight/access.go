@@ -14,11 +14,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// unlessUnreachable returns err, or errSaid if the API server does not answer: then all
+// unlessUnreachable returns err, or errReportedElsewhere if the API server does not answer: then all
 // facts about the cluster are unknown, and another check reports the cause.
 func (f *facts) unlessUnreachable(err error) error {
 	if f.cluster.version.err != nil {
-		return errSaid
+		return errReportedElsewhere
 	}
 	return err
 }
@@ -127,7 +127,7 @@ func lookAtKubeletConfig(f *facts) []finding.Finding {
 
 func needNamesake(f *facts) error {
 	if errors.Is(f.cluster.namesake.err, errNoName) {
-		return fmt.Errorf("%w: %w", errNoName, errSaid)
+		return fmt.Errorf("%w: %w", errNoName, errReportedElsewhere)
 	}
 	return f.unlessUnreachable(f.cluster.namesake.err)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// errSaid means that another check has reported the cause.
-var errSaid = errors.New("not looked at: see the other problems")
+// errReportedElsewhere means that another check has reported the cause.
+var errReportedElsewhere = errors.New("not looked at: see the other problems")
 
 // Check is one condition of a successful join.
 type Check struct {
 	ID    string // for spec.kubernetes.join.ignorePreflightErrors
-	Where finding.Where
+	Where finding.Side
 	Looks string // the subject, in words
 
 	// needs returns the error of a fact that look reads, or nil if all of them are known.

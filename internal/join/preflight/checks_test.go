@@ -31,32 +31,32 @@ func healthy() *facts {
 				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700", Architecture: "amd64",
 				Memory: 16e9, MemoryFree: 11e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true, Virtualization: true,
 			},
-			name:     learn("win-1", nil),
+			name:     factOf("win-1", nil),
 			clock:    Clock{Ahead: 2 * time.Second, GiveOrTake: time.Millisecond},
-			features: learn(map[string]platform.FeatureState{containersFeature: platform.FeatureEnabled, hyperVFeature: platform.FeatureDisabled}, nil),
-			services: learn(map[string]Service{"sshd": {Name: "sshd", State: "running", PID: 100}}, nil),
-			processes: learn(map[uint32]platform.Process{
+			features: factOf(map[string]platform.FeatureState{containersFeature: platform.FeatureEnabled, hyperVFeature: platform.FeatureDisabled}, nil),
+			services: factOf(map[string]Service{"sshd": {Name: "sshd", State: "running", PID: 100}}, nil),
+			processes: factOf(map[uint32]platform.Process{
 				100: {PID: 100, Name: "sshd.exe"},
 			}, nil),
-			listeners: learn([]Listener{{Address: "0.0.0.0:22", Port: 22, PID: 100, Process: "sshd.exe"}}, nil),
+			listeners: factOf([]Listener{{Address: "0.0.0.0:22", Port: 22, PID: 100, Process: "sshd.exe"}}, nil),
 			runtime:   known[string]{err: fault.ErrNotExist},
 			uuid:      aUUID,
 			targets: []reached{{
 				target:    target{what: "the kubeconfig's server", address: "cp.example:6443"},
-				addresses: learn([]string{"10.0.0.1"}, nil), reach: learn(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443"}, nil),
+				addresses: factOf([]string{"10.0.0.1"}, nil), reach: factOf(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443"}, nil),
 			}},
 		},
 		cluster: &clusterFacts{
 			server:        "https://cp.example:6443",
-			version:       learn("v1.36.3", nil),
-			clock:         learn(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
-			info:          learn(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443", CACertHashes: []string{caHash}, Anonymous: true}, nil),
-			kubeletConfig: learn(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
-			cni: learn(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
+			version:       factOf("v1.36.3", nil),
+			clock:         factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
+			info:          factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443", CACertHashes: []string{caHash}, Anonymous: true}, nil),
+			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
+			cni: factOf(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
 				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"}, StrictAffinity: true,
 				ServicesEndpoint: true, Pools: []cluster.IPPool{{Name: "default", CIDR: "192.168.0.0/16", VXLAN: "Always", IPIP: "Never"}},
 			}}, nil),
-			namesake: learn(cluster.Node{Name: "win-1"}, nil),
+			namesake: factOf(cluster.Node{Name: "win-1"}, nil),
 		},
 	}
 }
@@ -172,12 +172,12 @@ func plantedOnNode() map[string]planted {
 		"somebody's kubelet":  {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
 		"containerd where it belongs": {func(f *facts) {
 			put(f, Service{Name: "containerd", State: "running", CommandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
-			f.node.runtime = learn("containerd v1.7.12", nil)
+			f.node.runtime = factOf("containerd v1.7.12", nil)
 		}, nil},
 		"containerd elsewhere": {func(f *facts) {
 			put(f, Service{Name: "containerd", State: "running", CommandLine: `"D:\containerd\containerd.exe" --run-service`})
 		}, []string{`container-runtime error: D:\containerd\containerd.exe`}},
-		"containerd by hand": {func(f *facts) { f.node.runtime = learn("containerd v1.7.12", nil) }, []string{"container-runtime error: containerd v1.7.12"}},
+		"containerd by hand": {func(f *facts) { f.node.runtime = factOf("containerd v1.7.12", nil) }, []string{"container-runtime error: containerd v1.7.12"}},
 		"docker":             {func(f *facts) { put(f, Service{Name: "docker", State: "running", CommandLine: docker}) }, []string{"container-runtime warning: docker, which is running"}},
 		"rke2":               {func(f *facts) { put(f, Service{Name: "rke2", State: "running"}) }, []string{"container-runtime error: distribution of Kubernetes: service rke2"}},
 		"a folder that users can change": {func(f *facts) {
@@ -199,7 +199,7 @@ func plantedOnNode() map[string]planted {
 		}, []string{"defender warning: not excluded"}},
 		"unknown name":       {func(f *facts) { f.node.targets[0].addresses = known[[]string]{err: fault.ErrNotExist} }, []string{"control-plane-name error: does not know the name cp.example"}},
 		"refused":            {func(f *facts) { answer(f, platform.Refused) }, []string{"control-plane-reachable error: refused"}},
-		"timed out":          {func(f *facts) { answer(f, platform.TimedOut) }, []string{"control-plane-reachable error: nobody answers"}},
+		"timed out":          {func(f *facts) { answer(f, platform.TimedOut) }, []string{"control-plane-reachable error: no answer"}},
 		"no route":           {func(f *facts) { answer(f, platform.NoRoute) }, []string{"control-plane-reachable error: no route"}},
 		"failed in some way": {func(f *facts) { answer(f, platform.ReachFailed) }, []string{"control-plane-reachable error: cannot connect"}},
 		"our own loopback": {func(f *facts) {

@@ -13,7 +13,7 @@ import (
 func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	c := in.Cluster
 	f := &clusterFacts{server: c.Server()}
-	if f.version = learn(c.Version(ctx)); f.version.err != nil {
+	if f.version = factOf(c.Version(ctx)); f.version.err != nil {
 		return f, ctx.Err() // all other requests would fail in the same way
 	}
 	var group errgroup.Group
@@ -25,12 +25,12 @@ func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	}
 	look(func() {
 		skew, err := c.ClockSkew(ctx)
-		f.clock = learn(Clock{skew.Offset, skew.Uncertainty}, err)
+		f.clock = factOf(Clock{skew.Offset, skew.Uncertainty}, err)
 	})
-	look(func() { f.missing = learn(c.Missing(ctx, cluster.JoinNeeds())) })
-	look(func() { f.info = learn(c.ClusterInfo(ctx)) })
-	look(func() { f.kubeletConfig = learn(c.KubeletConfig(ctx)) })
-	look(func() { f.cni = learn(c.CNI(ctx)) })
+	look(func() { f.missing = factOf(c.Missing(ctx, cluster.JoinNeeds())) })
+	look(func() { f.info = factOf(c.ClusterInfo(ctx)) })
+	look(func() { f.kubeletConfig = factOf(c.KubeletConfig(ctx)) })
+	look(func() { f.cni = factOf(c.CNI(ctx)) })
 	return f, group.Wait()
 }
 
@@ -39,11 +39,11 @@ func gatherNamesake(ctx context.Context, in Input, f *facts) error {
 	name := f.nodeName()
 	switch {
 	case f.cluster.version.err != nil:
-		f.cluster.namesake.err = errSaid
+		f.cluster.namesake.err = errReportedElsewhere
 	case name == "":
 		f.cluster.namesake.err = errNoName
 	default:
-		f.cluster.namesake = learn(in.Cluster.Node(ctx, name))
+		f.cluster.namesake = factOf(in.Cluster.Node(ctx, name))
 	}
 	return ctx.Err()
 }

@@ -29,7 +29,7 @@ type known[T any] struct {
 	err   error
 }
 
-func learn[T any](value T, err error) known[T] { return known[T]{value, err} }
+func factOf[T any](value T, err error) known[T] { return known[T]{value, err} }
 
 type nodeFacts struct {
 	machine platform.Facts

@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Seen has facts that another command has gathered. It needs only those that the check
+// Gathered has facts that another command has gathered. It needs only those that the check
 // reads.
-type Seen struct {
+type Gathered struct {
 	Machine  platform.Facts
 	Services map[string]Service // by their name in lower case
 	Defender Defender
@@ -38,18 +38,18 @@ type Reached struct {
 }
 
 // Judge runs one check on the facts that another command has gathered.
-func Judge(check string, s Seen) ([]finding.Finding, error) {
+func Judge(check string, s Gathered) ([]finding.Finding, error) {
 	f := facts{
 		kubelet: s.Kubelet,
 		own:     Own{Services: []string{containerdService}}, // regardless of the program that installed it
 		node: &nodeFacts{
 			machine: s.Machine, clock: s.Node,
-			services: learn(s.Services, nil), defender: learn(s.Defender, nil),
-			changeable: learn(s.Changeable, nil),
+			services: factOf(s.Services, nil), defender: factOf(s.Defender, nil),
+			changeable: factOf(s.Changeable, nil),
 			runtime:    known[string]{err: fault.ErrNotExist},
 		},
 		cluster: &clusterFacts{
-			version: learn(s.APIServer, nil), clock: learn(s.Server, nil), cni: learn(s.CNI, nil),
+			version: factOf(s.APIServer, nil), clock: factOf(s.Server, nil), cni: factOf(s.CNI, nil),
 		},
 	}
 	for _, r := range s.Reached {

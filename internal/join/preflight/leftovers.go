@@ -35,7 +35,7 @@ func SameAuthority(a, b []string) bool {
 // needAuthorities accepts the node file's CA if there is no access to the cluster.
 func needAuthorities(f *facts) error {
 	if f.cluster != nil && needClusterInfo(f) != nil {
-		return errSaid
+		return errReportedElsewhere
 	}
 	return nil
 }

@@ -205,9 +205,9 @@ func lookAtHostname(f *facts) []finding.Finding {
 func needClocks(f *facts) error {
 	switch {
 	case f.cluster == nil:
-		return fmt.Errorf("there is no cluster to compare the clock with: %w", errSaid)
+		return fmt.Errorf("there is no cluster to compare the clock with: %w", errReportedElsewhere)
 	case f.cluster.version.err != nil:
-		return errSaid
+		return errReportedElsewhere
 	case errors.Is(f.cluster.clock.err, errors.ErrUnsupported):
 		return fault.ErrNotSupported
 	}

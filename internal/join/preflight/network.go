@@ -59,11 +59,11 @@ func lookAtCalico(f *facts) []finding.Finding {
 			installation(`{"calicoNetwork":{"bgp":"Disabled"}}`)+", with a VXLAN pool")
 	}
 	if c.Operator && len(c.ServiceCIDRs) == 0 {
-		problems.warn("Calico on Windows is not told the addresses of services: they are not reached from pods there", "serviceCIDRs is not set",
+		problems.warn("Calico on Windows lacks the addresses of services: pods there do not reach them", "serviceCIDRs is not set",
 			installation(`{"serviceCIDRs":["10.96.0.0/12"]}`)+", with the cluster's own")
 	}
 	if c.Operator && !c.ServicesEndpoint {
-		problems.warn("Calico on Windows is not told where the API server is, and does not start", "there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
+		problems.warn("Calico on Windows lacks the address of the API server, and does not start", "there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
 			"make it, with KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
 	}
 	if !c.StrictAffinity {

@@ -45,26 +45,26 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 		return err
 	})
 	look(func(ctx context.Context) error {
-		f.name = learn(in.Node.ObjectName(ctx, in.Spec.Join))
+		f.name = factOf(in.Node.ObjectName(ctx, in.Spec.Join))
 		return f.name.err
 	})
 	look(func(ctx context.Context) error {
-		f.features = learn(l.Features(ctx, wantedFeatures(in.Spec)...))
+		f.features = factOf(l.Features(ctx, wantedFeatures(in.Spec)...))
 		return f.features.err
 	})
 	look(func(ctx context.Context) error {
-		f.services = learn(l.Services(ctx, servicesThatMatter()...))
+		f.services = factOf(l.Services(ctx, servicesThatMatter()...))
 		return f.services.err
 	})
-	look(func(ctx context.Context) error { f.processes = learn(l.processes(ctx)); return f.processes.err })
-	look(func(ctx context.Context) error { f.listeners = learn(l.Listeners(ctx)); return f.listeners.err })
-	look(func(ctx context.Context) error { f.files = learn(l.Existing(ctx, leftovers()...)); return f.files.err })
+	look(func(ctx context.Context) error { f.processes = factOf(l.processes(ctx)); return f.processes.err })
+	look(func(ctx context.Context) error { f.listeners = factOf(l.Listeners(ctx)); return f.listeners.err })
+	look(func(ctx context.Context) error { f.files = factOf(l.Existing(ctx, leftovers()...)); return f.files.err })
 	look(func(ctx context.Context) error {
-		f.changeable = learn(l.Changeable(ctx, programsOf(in.Spec)...))
+		f.changeable = factOf(l.Changeable(ctx, programsOf(in.Spec)...))
 		return f.changeable.err
 	})
-	look(func(ctx context.Context) error { f.defender = learn(l.Defender(ctx)); return f.defender.err })
-	look(func(ctx context.Context) error { f.runtime = learn(l.Runtime(ctx)); return f.runtime.err })
+	look(func(ctx context.Context) error { f.defender = factOf(l.Defender(ctx)); return f.defender.err })
+	look(func(ctx context.Context) error { f.runtime = factOf(l.Runtime(ctx)); return f.runtime.err })
 	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })
 	for i, t := range targets {
 		look(func(ctx context.Context) error {
@@ -229,7 +229,7 @@ func (l Looker) reach(ctx context.Context, t target) reached {
 		resolving, cancel := context.WithTimeout(ctx, resolveTimeout)
 		defer cancel()
 		reply, err := l.Network.Resolve(resolving, &agentv1.ResolveRequest{Name: t.host()})
-		if r.addresses = learn(reply.GetAddresses(), err); err != nil {
+		if r.addresses = factOf(reply.GetAddresses(), err); err != nil {
 			return r
 		}
 	}

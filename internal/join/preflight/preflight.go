@@ -101,7 +101,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 // report runs every applicable check on the facts.
 func (f *facts) report(ignore []string) Report {
 	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []finding.Problem{}}
-	told := map[string]bool{}
+	reported := map[string]bool{} // by evidence
 	for _, c := range Checks() {
 		if c.Where == finding.OnNode && f.node == nil || c.Where == finding.OnCluster && f.cluster == nil {
 			continue
@@ -109,8 +109,8 @@ func (f *facts) report(ignore []string) Report {
 		if err := c.unknown(f); err != nil {
 			r.Skipped = append(r.Skipped, Skipped{c.ID, err.Error()})
 			// Several checks may need the same fact: its failure is reported once.
-			if p, worth := c.untold(err); worth && !told[p.Evidence] {
-				told[p.Evidence] = true
+			if p, worth := c.unknownProblem(err); worth && !reported[p.Evidence] {
+				reported[p.Evidence] = true
 				r.Problems = append(r.Problems, p)
 			}
 			continue
@@ -124,10 +124,10 @@ func (f *facts) report(ignore []string) Report {
 	return r
 }
 
-// untold returns the problem that a check could not be made. The result is false if the
+// unknownProblem returns the problem that a check could not be made. The result is false if the
 // machine cannot supply the fact at all, or if another check reports the cause.
-func (c Check) untold(err error) (finding.Problem, bool) {
-	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, errSaid) {
+func (c Check) unknownProblem(err error) (finding.Problem, bool) {
+	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, errReportedElsewhere) {
 		return finding.Problem{}, false
 	}
 	return c.problem(finding.New(err.Error(), "could not look at %s", c.Looks).As(finding.Warning)), true

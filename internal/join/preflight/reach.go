@@ -62,7 +62,7 @@ func (t reached) problem() finding.Finding {
 		p.What = "the node's connection to " + at + " is refused"
 		p.Remedy = "is the API server running there, and the port right?"
 	case platform.TimedOut:
-		p.What = "nobody answers the node at " + at
+		p.What = "no answer reaches the node from " + at
 		p.Remedy = "let firewalls between them, and the control plane's own, pass TCP from the node; is the address one of the node's network?"
 	case platform.NoRoute:
 		p.What = "the node has no route to " + at

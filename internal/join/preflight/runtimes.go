@@ -62,7 +62,7 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 // which another check reports.
 func needDefender(f *facts) error {
 	if f.node.defender.err != nil && !f.node.machine.Elevated {
-		return errors.Join(errSaid, f.node.defender.err)
+		return errors.Join(errReportedElsewhere, f.node.defender.err)
 	}
 	return f.node.defender.err
 }

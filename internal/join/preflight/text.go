@@ -20,7 +20,7 @@ func (r Report) WriteText(page *ui.Page, name string) error {
 
 // Summary returns the report in a few words: 2 errors, 1 warning in 27 checks.
 func (r Report) Summary() string {
-	summary := cmp.Or(finding.Counts(r.Problems), "nothing stands in the way") + fmt.Sprintf(" in %d checks", len(r.Checks))
+	summary := cmp.Or(finding.Counts(r.Problems), "no problems") + fmt.Sprintf(" in %d checks", len(r.Checks))
 	if n := len(r.Skipped); n > 0 {
 		summary += fmt.Sprintf(", %d not made", n)
 	}

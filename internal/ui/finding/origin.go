@@ -2,19 +2,19 @@ package finding
 
 import "slices"
 
-// Where names the side that has a problem: the node, the cluster or your machine.
-type Where string
+// Side is the part that has a problem: the node, the cluster or your machine.
+type Side string
 
 const (
-	OnNode    Where = "node"
-	OnCluster Where = "cluster"
-	OnMachine Where = "machine" // yours
+	OnNode    Side = "node"
+	OnCluster Side = "cluster"
+	OnMachine Side = "machine" // yours
 )
 
 // Problem is a finding of a check before a join, or before a VM is made.
 type Problem struct {
 	Check string `json:"check"`
-	Where Where  `json:"where"`
+	Where Side   `json:"where"`
 	Finding
 	// Ignored reports whether the node file has made the error a warning.
 	Ignored bool `json:"ignored"`

@@ -30,7 +30,7 @@ func Context(parent context.Context, exit func()) (ctx context.Context, stop fun
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	first := &firstSignal{}
-	go obeySignals(first.taken(signals, done), done, cancel, time.After, exit)
+	go obeySignals(first.unclaimed(signals, done), done, cancel, time.After, exit)
 	ctx = context.WithValue(ctx, firstSignalKey{}, first)
 	var once sync.Once
 	return ctx, func() {
@@ -63,8 +63,8 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 // firstSignal lets a command that called Gracefully take the first Ctrl-C: the command then
 // ends by itself, with a result. Context handles the second signal as if it were the first.
 type firstSignal struct {
-	mu   sync.Mutex
-	take chan struct{} // nil: no command takes it
+	mu      sync.Mutex
+	claimed chan struct{} // nil: no command takes it
 }
 
 type firstSignalKey struct{}
@@ -78,19 +78,19 @@ func Gracefully(ctx context.Context) <-chan struct{} {
 	}
 	first.mu.Lock()
 	defer first.mu.Unlock()
-	first.take = make(chan struct{})
-	return first.take
+	first.claimed = make(chan struct{})
+	return first.claimed
 }
 
-// taken returns a channel that receives the signals that no command takes, until done is
+// unclaimed returns a channel that receives the signals that no command takes, until done is
 // closed.
-func (f *firstSignal) taken(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
+func (f *firstSignal) unclaimed(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
 	rest := make(chan os.Signal, cap(signals))
 	go func() {
 		for {
 			select {
 			case s := <-signals:
-				if f.takes() {
+				if f.claims() {
 					continue
 				}
 				select {
@@ -106,13 +106,13 @@ func (f *firstSignal) taken(signals <-chan os.Signal, done <-chan struct{}) <-ch
 	return rest
 }
 
-func (f *firstSignal) takes() bool {
+func (f *firstSignal) claims() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.take == nil {
+	if f.claimed == nil {
 		return false
 	}
-	close(f.take)
-	f.take = nil
+	close(f.claimed)
+	f.claimed = nil
 	return true
 }

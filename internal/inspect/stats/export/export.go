@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// gone is the time for which a container is exported after its last sample.
-const gone = time.Minute
+// exportFor is the time for which a container is exported after its last sample.
+const exportFor = time.Minute
 
 // Exporter keeps the latest row of every container. It is safe for concurrent use.
 type Exporter struct {
@@ -77,7 +77,7 @@ func (e *Exporter) Add(r stats.Reading, rows []stats.Row) {
 		}
 	}
 	for key, row := range e.latest {
-		if key.Source == r.Source && key.Container.Node == r.Node && r.Received.Sub(row.Point.Received) > gone {
+		if key.Source == r.Source && key.Container.Node == r.Node && r.Received.Sub(row.Point.Received) > exportFor {
 			delete(e.latest, key)
 		}
 	}

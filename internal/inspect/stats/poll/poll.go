@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// patience is the maximum time for an answer. If the interval is longer, the interval is the
+// maxAnswerTime is the maximum time for an answer. If the interval is longer, the interval is the
 // maximum.
-const patience = 10 * time.Second
+const maxAnswerTime = 10 * time.Second
 
 // Asker is a source of statistics on one node. It is safe for concurrent use.
 type Asker interface {
@@ -124,7 +124,7 @@ func (o Options) repeat(ctx context.Context, asker Asker, caller int, give func(
 }
 
 func (o Options) ask(ctx context.Context, asker Asker, caller int) (stats.Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(patience, o.Interval))
+	ctx, cancel := context.WithTimeout(ctx, max(maxAnswerTime, o.Interval))
 	defer cancel()
 	began := time.Now()
 	samples, cores, err := asker.Ask(ctx)

@@ -39,7 +39,7 @@ func NewNode(runtime Runtime, processes Processes, cores float64) *Node {
 // Source returns stats.Node.
 func (n *Node) Source() stats.Source { return stats.Node }
 
-var errNoProcess = errors.New("the runtime tells the process of none of its containers; leave out --source node")
+var errNoProcess = errors.New("the runtime reports the process of none of its containers; leave out --source node")
 
 // Ask lists the running containers and the node's processes. It returns an error if the
 // runtime reports the process of none of its containers.

@@ -109,7 +109,7 @@ func TestNodeThatCannotTell(t *testing.T) {
 		t.Errorf("no list of processes: %v", err)
 	}
 	if samples, _, err := sample.NewNode(runtimeOf(t, aPod(time.Now(), 0)).Runtime, &processList{}, 4).Ask(t.Context()); err == nil {
-		t.Errorf("no process is told: %v", samples)
+		t.Errorf("got %v without a process, want an error", samples)
 	}
 	if samples, _, err := sample.NewNode(runtimeOf(t, crisim.Workload{}).Runtime, &processList{}, 4).Ask(t.Context()); err != nil || len(samples) > 0 {
 		t.Errorf("no container: %v, %v", samples, err)

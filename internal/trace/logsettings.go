@@ -13,45 +13,45 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// standing is the command line and configuration file of a service, which determine how
+// logSettings is the command line and configuration file of a service, which determine how
 // much it logs.
-type standing struct {
+type logSettings struct {
 	CommandLine string
 	Config      []byte // of its configuration file
 	Exists      bool   // the file exists
 }
 
-func (s standing) sum() string { return tracerecord.Sum(s.Config, s.Exists) }
+func (s logSettings) sum() string { return tracerecord.Sum(s.Config, s.Exists) }
 
-func (s standing) equal(other standing) bool {
+func (s logSettings) equal(other logSettings) bool {
 	return s.CommandLine == other.CommandLine && s.Exists == other.Exists && bytes.Equal(s.Config, other.Config)
 }
 
 // stopgap reports whether the configuration file is newConfig, which trace writes if there
 // was no file.
-func (s standing) stopgap() bool { return s.Exists && string(s.Config) == newConfig }
+func (s logSettings) stopgap() bool { return s.Exists && string(s.Config) == newConfig }
 
-// seen is the state of a service on the node, as far as it determines how much the service
+// observed is the state of a service on the node, as far as it determines how much the service
 // logs.
-type seen struct {
-	standing
+type observed struct {
+	logSettings
 	service *agentv1.ServiceReply
 	path    string // of the configuration file; empty: the service has none
 }
 
 // look reads the state of the service from the node. If the service does not exist, the
 // error is fault.ErrNoService.
-func (s *subject) look(ctx context.Context, n *node.Node) (seen, error) {
+func (s *subject) look(ctx context.Context, n *node.Node) (observed, error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: s.name})
 	if err != nil {
-		return seen{}, fmt.Errorf("look at service %s: %w", s.name, err)
+		return observed{}, fmt.Errorf("look at service %s: %w", s.name, err)
 	}
-	found := seen{service: reply, standing: standing{CommandLine: reply.GetConfig().GetCommandLine()}}
+	found := observed{service: reply, logSettings: logSettings{CommandLine: reply.GetConfig().GetCommandLine()}}
 	if s.config == nil {
 		return found, nil
 	}
 	if found.path, err = s.config(found.CommandLine); err != nil {
-		return seen{}, err
+		return observed{}, err
 	}
 	found.Config, found.Exists, err = readFile(ctx, n, found.path)
 	return found, err
