@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
+	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
 // captureOptions are the flags of swdt capture.
@@ -130,7 +131,7 @@ func (o *captureOptions) complete(format string) error {
 		return usagef("--for %s: use a positive time, such as 30s", o.duration)
 	case o.round < shortestRound:
 		return usagef("--round %s: use at least %s: the node starts programs in each", o.round, shortestRound)
-	case o.onStdout && format != formatText:
+	case o.onStdout && format != result.Text:
 		return usagef("with -w - the packets are on stdout: leave -o %s out", format)
 	}
 	if o.onStdout {

@@ -68,67 +68,20 @@ component makes is no problem. Downloads are not checked.`,
 	}
 }
 
-// validated is the result of `config validate`.
-type validated struct {
-	Nodes    []validatedNode `json:"nodes"`    // of the files without a problem
-	Problems []fileProblem   `json:"problems"` // printed on stderr too
-	Warnings []string        `json:"warnings"`
-}
-
-// fileProblem is a config.Problem.
-type fileProblem struct {
-	File   string `json:"file"`  // "": the problem is not about a file
-	Line   int    `json:"line"`  // 0: the problem is about the whole file
-	Field  string `json:"field"` // "": the problem is not about a field
-	What   string `json:"what"`
-	Remedy string `json:"remedy"`
-}
-
-type validatedNode struct {
-	frame
-	File string `json:"file"`
-	Line int    `json:"line"`
-}
-
 func (a *app) runConfigValidate() error {
-	result := validated{Nodes: []validatedNode{}, Problems: []fileProblem{}, Warnings: []string{}}
 	documents, err := a.documents()
 	var wrong *config.Error
 	if errors.As(err, &wrong) && !a.inText() {
-		for _, p := range wrong.Problems {
-			result.Problems = append(result.Problems, fileProblem(p))
-		}
-		return errors.Join(err, a.print(result, nil))
+		return errors.Join(err, a.print(push.Validation{Problems: wrong.Problems}, nil))
 	}
 	if err != nil {
 		return err
 	}
-	for _, d := range documents {
-		valid := newFrame(d.Node.Metadata.Name, "valid", nil)
-		result.Nodes = append(result.Nodes, validatedNode{frame: valid, File: d.File, Line: d.Line})
-		result.Warnings = append(append(append(result.Warnings, d.Warnings...), d.OtherMeanings...), missingSources(d)...)
-	}
+	result := push.Validate(documents)
 	for _, warning := range result.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning: "+warning)
 	}
-	return a.print(result, func(w *ui.Page) error {
-		for _, n := range result.Nodes {
-			if _, err := fmt.Fprintf(w, "%s:%d: node %s is valid\n", n.File, n.Line, n.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// missingSources warns about local binaries that do not exist and that no build creates.
-func missingSources(d config.Document) (warnings []string) {
-	for _, problem := range push.LookAtSources(d, nil) {
-		if !problem.Builds {
-			warnings = append(warnings, problem.String())
-		}
-	}
-	return warnings
+	return a.print(result, func(p *ui.Page) error { return result.WriteText(p) })
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

@@ -34,16 +34,6 @@ listens.`,
 	return cmd
 }
 
-// criEnvironment is the result of `swdt cri env`.
-type criEnvironment struct {
-	Nodes []criEnvironmentOf `json:"nodes"`
-}
-
-type criEnvironmentOf struct {
-	frame
-	Variables map[string]string `json:"variables"`
-}
-
 func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 	documents, err := a.documents()
 	if err != nil {
@@ -57,14 +47,10 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 		text := fmt.Sprintf("no process listens there yet (%v); start one with `swdt cri proxy`", err)
 		fmt.Fprintln(a.streams.Err, "swdt: warning: "+a.remedies("", text))
 	}
-	variables := criVariables(address)
-	of := criEnvironmentOf{frame: newFrame(documents[0].Node.Metadata.Name, resultOK, nil), Variables: map[string]string{}}
-	for _, v := range variables {
-		of.Variables[v.name] = v.value
-	}
-	return a.print(criEnvironment{Nodes: []criEnvironmentOf{of}}, func(w *ui.Page) error {
-		for _, v := range variables {
-			if _, err := fmt.Fprintf(w, "export %s=%s\n", v.name, shellQuoted(v.value)); err != nil {
+	environment := criproxy.NewEnvironment(documents[0].Node.Metadata.Name, address)
+	return a.print(environment, func(w *ui.Page) error {
+		for _, v := range criproxy.Variables(address) {
+			if _, err := fmt.Fprintf(w, "export %s=%s\n", v.Name, shellQuoted(v.Value)); err != nil {
 				return err
 			}
 		}

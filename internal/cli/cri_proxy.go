@@ -219,29 +219,18 @@ func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
 	return errors.Join(errors.Join(errs...), context.Cause(ctx))
 }
 
-// endpoints is the result of `swdt cri proxy`.
-type endpoints struct {
-	Nodes []endpoint `json:"nodes"`
-}
-
-type endpoint struct {
-	frame
-	Endpoint string `json:"endpoint"`
-}
-
 // printEndpoints prints the address of each node's runtime. It closes the listener of
 // a node that failed, so that no client waits there for an answer.
 func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[string]*criProxy) error {
-	list := endpoints{Nodes: []endpoint{}}
+	var list criproxy.Endpoints
 	var rows [][]string
 	for _, result := range results {
 		p := proxies[result.Name()]
-		e := endpoint{frame: newFrame(result.Name(), resultOK, result.Err)}
+		e := criproxy.NewNodeEndpoint(result.Name(), p.listener, result.Err)
 		if result.Err != nil {
 			p.reporter.Warn("%v", result.Err)
 			_ = p.listener.Close() // the node's error is the one to report
 		} else {
-			e.Endpoint = criproxy.Endpoint(p.listener)
 			rows = append(rows, []string{e.Name, e.Endpoint})
 		}
 		list.Nodes = append(list.Nodes, e)
@@ -264,8 +253,8 @@ func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error 
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	}
 	cmd.Env = os.Environ()
-	for _, variable := range criVariables(criproxy.Endpoint(p.listener)) {
-		cmd.Env = append(cmd.Env, variable.name+"="+variable.value)
+	for _, variable := range criproxy.Variables(criproxy.Endpoint(p.listener)) {
+		cmd.Env = append(cmd.Env, variable.Name+"="+variable.Value)
 	}
 	err := cmd.Run()
 	ended := context.Cause(ctx)
@@ -281,16 +270,4 @@ func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error 
 		return fmt.Errorf("run %s: %w; is it installed on this machine?", args[0], err)
 	}
 	return serving
-}
-
-// variable is a variable of the environment.
-type variable struct{ name, value string }
-
-// criVariables returns the variables in which crictl and ctr look for their runtime.
-func criVariables(endpoint string) []variable {
-	all := []variable{{"CONTAINER_RUNTIME_ENDPOINT", endpoint}, {"IMAGE_SERVICE_ENDPOINT", endpoint}}
-	if path, socket := strings.CutPrefix(endpoint, "unix://"); socket {
-		all = append(all, variable{"CONTAINERD_ADDRESS", path})
-	}
-	return all
 }

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,8 +10,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
-	"github.com/swdt-dev/swdt/internal/format/redact"
-	"github.com/swdt-dev/swdt/internal/format/redact/document"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -120,9 +115,9 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	case o.list:
 		return a.listRules(o)
 	case o.facts != "":
-		facts, err := readFacts(o.facts)
+		facts, err := doctor.ReadFacts(o.facts)
 		if err != nil {
-			return err
+			return usagef("--facts: %v", err)
 		}
 		return a.printDoctor(o, a.examined(facts, o.rules))
 	}
@@ -191,54 +186,17 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctor.NodeReport) error {
 	return nil
 }
 
-// factsFile is the file that --save-facts writes, for one node or several.
-type factsFile struct {
-	Nodes []doctor.Facts `json:"nodes"`
-}
-
-func readFacts(path string) ([]doctor.Facts, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usagef("--facts: %v", err)
-	}
-	var file factsFile
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, usagef("--facts %s: this is no file of swdt doctor --save-facts: %v", path, err)
-	}
-	if len(file.Nodes) == 0 {
-		return nil, usagef("--facts %s: there is no node in it", path)
-	}
-	for _, facts := range file.Nodes {
-		if facts.Form != doctor.Form {
-			return nil, usagef("--facts %s: its facts have form %d, and this swdt knows form %d: use the swdt that wrote it", path, facts.Form, doctor.Form)
-		}
-	}
-	return file.Nodes, nil
-}
-
-// saveFacts writes the facts of the nodes that returned some. Command lines of
-// services and log lines may contain secrets, so saveFacts removes these.
+// saveFacts saves the facts of the nodes that returned some. Without any, it keeps an
+// earlier file rather than write an empty one.
 func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
-	var file factsFile
+	var all []doctor.Facts
 	for _, result := range results {
 		if result.Err == nil {
-			file.Nodes = append(file.Nodes, result.Value)
+			all = append(all, result.Value)
 		}
 	}
-	if len(file.Nodes) == 0 {
-		return nil // keep an earlier file rather than write an empty one
+	if len(all) == 0 {
+		return nil
 	}
-	redactor, err := redact.New(nil)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(file, "", "  ")
-	if err == nil {
-		clean, _ := document.Redact(redactor, text)
-		err = os.WriteFile(path, append(clean, '\n'), 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("save the facts: %w", err)
-	}
-	return nil
+	return doctor.SaveFacts(path, all)
 }

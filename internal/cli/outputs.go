@@ -11,24 +11,27 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/trace"
+	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
 // outputs declares what each command prints, by the command's name without swdt. A
 // test fails for a command that is missing here, since it would have no schema.
 func outputs() map[string]output {
 	none := output{}
-	yaml, json := output{formats: []string{formatYAML}}, output{formats: []string{formatJSON}}
+	yaml, json := output{formats: []string{result.YAML}}, output{formats: []string{result.JSON}}
 	steps := output{document: plan.Report{}}
 	answer, wideAnswer := output{document: criclient.Report{}}, output{document: criclient.Report{}, wide: true}
 	return map[string]output{
-		"":           {document: versionInfo{}}, // --version
+		"":           {document: buildinfo.Build{}}, // --version
 		"setup":      steps,
 		"join":       {document: plan.Report{}, modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
 		"reset":      steps,
@@ -59,8 +62,8 @@ func outputs() map[string]output {
 		"hcs exec":          none,
 		"hcs kill":          {document: hcs.KillReport{}},
 
-		"cri proxy":      {document: endpoints{}},
-		"cri env":        {document: criEnvironment{}},
+		"cri proxy":      {document: criproxy.Endpoints{}},
+		"cri env":        {document: criproxy.Environment{}},
 		"cri version":    answer,
 		"cri status":     answer,
 		"cri pods":       wideAnswer,
@@ -70,7 +73,7 @@ func outputs() map[string]output {
 		"stats watch":    {document: monitor.Sample{}, records: true, formats: []string{formatCSV}},
 		"stats compare":  {document: report.Comparison{}},
 		"stats report":   {document: report.Written{}},
-		"stats serve":    {formats: []string{formatText}},
+		"stats serve":    {formats: []string{result.Text}},
 		"trace on":       steps,
 		"trace off":      steps,
 		"trace status":   {document: trace.Report{}},
@@ -83,14 +86,14 @@ func outputs() map[string]output {
 		"config init":     yaml,
 		"config schema":   json,
 		"config convert":  yaml,
-		"config validate": {document: validated{}},
+		"config validate": {document: push.Validation{}},
 		"sandbox up":      {document: sandbox.Info{}},
-		"sandbox down":    {document: sandboxEnds{}},
-		"sandbox status":  {document: sandboxList{}, wide: true},
+		"sandbox down":    {document: sandbox.Ends{}},
+		"sandbox status":  {document: sandbox.List{}, wide: true},
 		"sandbox serve":   none,
 		"sandbox shell":   none,
 		"sandbox sftp":    none,
-		"version":         {document: versionInfo{}},
+		"version":         {document: buildinfo.Build{}},
 		"options":         none,
 		"completion":      none,
 		"debug diff":      {document: patchfile.Result{}},

@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
+	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
 // Every command that a rule proposes exists, with its flags and arguments, and is
@@ -215,7 +216,7 @@ func TestRemediesForSeveralNodes(t *testing.T) {
 func TestCommandsOnAPageKeepTheInvocation(t *testing.T) {
 	var out strings.Builder
 	a := &app{streams: ui.Streams{Out: &out}, env: Environment{Getenv: func(string) string { return "" }}}
-	a.root, a.loaded, a.printer = a.rootCommand(), 2, &printer{format: formatText}
+	a.root, a.loaded, a.printer = a.rootCommand(), 2, &printer{Writer: result.Writer{Format: result.Text}}
 	a.global.config, a.global.nodes = []string{"my nodes.yaml"}, []string{"n2"}
 	report := push.StatusReport{Nodes: []push.NodeStatus{{Name: "n2", Result: "ok"}}}
 	if err := a.print(report, report.WriteText); err != nil {

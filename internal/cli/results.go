@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,23 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/util/jsonpath"
-	"sigs.k8s.io/yaml"
 
-	jsonutil "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
-)
-
-// Formats of -o with the same meaning for every command.
-const (
-	formatText     = "text"
-	formatWide     = "wide"
-	formatJSON     = "json"
-	formatYAML     = "yaml"
-	formatName     = "name"
-	formatJSONPath = "jsonpath"
+	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
 // output declares what a command prints on stdout. The formats of -o and the schema in
@@ -57,66 +41,27 @@ type mode struct {
 	records  bool
 }
 
-// namer is a document whose -o name lists objects other than its nodes.
-type namer interface{ Names() []string }
-
 // all returns the formats that the command can print; the first is the default.
 func (o output) all() []string {
 	if o.document == nil {
 		return o.formats
 	}
-	all := []string{formatText}
+	all := []string{result.Text}
 	if o.wide {
-		all = append(all, formatWide)
+		all = append(all, result.Wide)
 	}
-	all = append(all, formatJSON, formatYAML)
-	if _, ok := o.document.(namer); !o.records && (ok || hasNodes(o.document)) {
-		all = append(all, formatName)
+	all = append(all, result.JSON, result.YAML)
+	if !o.records && result.HasNames(o.document) {
+		all = append(all, result.Name)
 	}
-	return append(append(all, formatJSONPath+"=TEMPLATE"), o.formats...)
+	return append(append(all, result.JSONPath+"=TEMPLATE"), o.formats...)
 }
-
-func hasNodes(document any) bool {
-	t := reflect.TypeOf(document)
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == "nodes" {
-			return true
-		}
-	}
-	return false
-}
-
-// frame has the fields that begin every node's part of a result.
-type frame = fleet.Outcome
-
-// Results of a node that several commands report.
-const (
-	resultOK        = fleet.OK
-	resultChanged   = fleet.Changed
-	resultUnchanged = fleet.Unchanged
-	resultFailed    = fleet.Failed
-)
-
-func newFrame(name, result string, err error) frame { return fleet.NewOutcome(name, result, err) }
 
 // printer prints the result of one command in the format that -o asks for.
 type printer struct {
+	result.Writer
 	declared output
-	format   string
-	path     *jsonpath.JSONPath // of -o jsonpath=
-	streams  ui.Streams
 	colour   bool
-}
-
-// orNone returns all, or an empty slice for nil, so that JSON has [] instead of null.
-func orNone[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
 }
 
 // outputOf returns what a command declares, and false if it declares nothing.
@@ -129,40 +74,30 @@ func outputOf(cmd *cobra.Command) (output, bool) {
 // chooseFormat checks -o against the command's declaration before the command runs.
 func (a *app) chooseFormat(cmd *cobra.Command) error {
 	declared, _ := outputOf(cmd)
-	p := &printer{declared: declared, format: a.global.output, streams: a.streams, colour: a.hasColour(a.streams.Out)}
+	p := &printer{declared: declared, Writer: result.Writer{Format: a.global.output}, colour: a.hasColour(a.streams.Out)}
 	a.printer = p
 	known := declared.all()
-	template, isPath := strings.CutPrefix(p.format, formatJSONPath+"=")
+	template, isPath := strings.CutPrefix(p.Format, result.JSONPath+"=")
 	switch {
 	case !cmd.Flags().Changed("output"):
-		p.format = cmp.Or(append(known, formatText)...)
+		p.Format = cmp.Or(append(known, result.Text)...)
 		return nil
 	case isPath && declared.document != nil:
-		p.format = formatJSONPath
+		p.Format = result.JSONPath
 		var err error
-		p.path, err = parsePath(template)
-		return err
-	case p.format == formatJSONPath && declared.document != nil:
+		if p.Path, err = result.ParsePath(template); err != nil {
+			return usagef("%v", err)
+		}
+		return nil
+	case p.Format == result.JSONPath && declared.document != nil:
 		return usagef("-o jsonpath: write the template too, as in -o jsonpath='{.nodes[*].name}'")
-	case slices.Contains(known, p.format):
+	case slices.Contains(known, p.Format):
 		return nil
 	}
 	if long := a.longWithOneDash(cmd); strings.HasPrefix(long, "o") {
 		return usagef("-%s has one dash; did you mean --%s?", long, long)
 	}
-	return wrongFormat(cmd, p.format, known)
-}
-
-// parsePath parses a template as kubectl does; the braces are optional.
-func parsePath(template string) (*jsonpath.JSONPath, error) {
-	if !strings.ContainsAny(template, "{}") {
-		template = "{." + strings.TrimPrefix(template, ".") + "}"
-	}
-	path := jsonpath.New("-o").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
-		return nil, usagef("-o jsonpath=%s: %v; write it as in -o jsonpath='{.nodes[*].name}'", template, err)
-	}
-	return path, nil
+	return wrongFormat(cmd, p.Format, known)
 }
 
 func wrongFormat(cmd *cobra.Command, format string, known []string) error {
@@ -185,16 +120,16 @@ func wrongFormat(cmd *cobra.Command, format string, known []string) error {
 
 // inText reports whether the result is printed for people to read.
 func (a *app) inText() bool {
-	return a.printer.format == formatText || a.printer.format == formatWide
+	return a.printer.Format == result.Text || a.printer.Format == result.Wide
 }
 
 // format returns the format that -o asks for, or the command's default.
-func (a *app) format() string { return a.printer.format }
+func (a *app) format() string { return a.printer.Format }
 
 // page returns stdout for text that people read.
 func (a *app) page() *ui.Page {
 	page := ui.NewPage(a.streams.Out, a.printer.colour)
-	page.Wide = a.printer.format == formatWide
+	page.Wide = a.printer.Format == result.Wide
 	page.Rewrite = func(text string) string { return a.remedies("", text) }
 	return page
 }
@@ -209,10 +144,7 @@ func (a *app) print(document any, text func(*ui.Page) error) error {
 	if err := a.printer.declaredType(document, false); err != nil {
 		return err
 	}
-	if a.printer.format == formatName {
-		return a.printer.printNames(document)
-	}
-	return a.printer.encode(a.streams.Out, document, "  ")
+	return a.printer.Write(a.streams.Out, document)
 }
 
 // declaredType rejects a document that the command does not declare, since its schema
@@ -225,81 +157,6 @@ func (p *printer) declaredType(document any, records bool) error {
 		}
 	}
 	return fmt.Errorf("print the result: the command does not declare a %s; this is a mistake in swdt, please report it", got)
-}
-
-// encode writes one document; JSON takes several lines if indent is not empty.
-func (p *printer) encode(w io.Writer, document any, indent string) error {
-	document = withLists(document)
-	switch p.format {
-	case formatYAML:
-		out, err := yaml.Marshal(document)
-		if err != nil {
-			return fmt.Errorf("write the result as YAML: %w", err)
-		}
-		_, err = w.Write(out)
-		return err
-	case formatJSONPath:
-		return p.printPath(w, document)
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	return encoder.Encode(document)
-}
-
-func (p *printer) printPath(w io.Writer, document any) error {
-	var out bytes.Buffer
-	value, err := plain(document)
-	if err == nil {
-		err = p.path.Execute(&out, value)
-	}
-	if err != nil {
-		return fmt.Errorf("-o jsonpath: %w", err)
-	}
-	_, err = out.WriteTo(w)
-	return err
-}
-
-// plain returns document as the generic values that its JSON decodes to.
-func plain(document any) (value any, err error) {
-	text, err := json.Marshal(document)
-	if err == nil {
-		err = jsonutil.Unmarshal(text, &value)
-	}
-	return value, err
-}
-
-// printNames lists the objects of a document, one KIND/NAME per line.
-func (p *printer) printNames(document any) error {
-	var all []string
-	if own, ok := document.(namer); ok {
-		all = own.Names()
-	} else {
-		value, err := plain(document)
-		if err != nil {
-			return err
-		}
-		all = nodeNames(value)
-	}
-	for _, name := range all {
-		if _, err := fmt.Fprintln(p.streams.Out, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nodeNames returns the nodes that did not fail.
-func nodeNames(document any) (all []string) {
-	root, _ := document.(map[string]any)
-	nodes, _ := root["nodes"].([]any)
-	for _, value := range nodes {
-		node, _ := value.(map[string]any)
-		if name, ok := node["name"].(string); ok && (node["error"] == "" || node["error"] == nil) {
-			all = append(all, "node/"+name)
-		}
-	}
-	return all
 }
 
 // records prints documents as they arrive: each as a line of JSON, a YAML document, or
@@ -316,18 +173,7 @@ func (r *records) write(record any) error {
 	if err := r.printer.declaredType(record, true); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if r.printer.format == formatYAML {
-		text.WriteString("---\n")
-	}
-	if err := r.printer.encode(&text, record, ""); err != nil {
-		return err
-	}
-	if r.printer.format == formatJSONPath {
-		text.WriteByte('\n')
-	}
-	_, err := text.WriteTo(r.out)
-	return err
+	return r.printer.WriteRecord(r.out, record)
 }
 
 // Result describes what a command prints on stdout.

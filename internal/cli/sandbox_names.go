@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,17 +68,6 @@ func (a *app) sandboxDownCommand() *cobra.Command {
 	return cmd
 }
 
-// sandboxEnds is the result of `swdt sandbox down`.
-type sandboxEnds struct {
-	Sandboxes []sandboxEnd `json:"sandboxes"`
-}
-
-// sandboxEnd is the result for one sandbox.
-type sandboxEnd struct {
-	Name  string `json:"name"`
-	Ended bool   `json:"ended"`
-}
-
 func (a *app) runSandboxDown(ctx context.Context, o *sandboxDownOptions, names []string) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
@@ -104,7 +90,7 @@ func (a *app) runSandboxDown(ctx context.Context, o *sandboxDownOptions, names [
 		names = []string{sandbox.DefaultName}
 	}
 	ends, err := endSandboxes(ctx, o.Options, names)
-	return errors.Join(err, a.print(sandboxEnds{ends}, func(p *ui.Page) error { return writeEnds(p, ends) }))
+	return errors.Join(err, a.print(ends, func(p *ui.Page) error { return ends.WriteText(p) }))
 }
 
 func sandboxNames(list []sandbox.Info) (names []string) {
@@ -115,8 +101,7 @@ func sandboxNames(list []sandbox.Info) (names []string) {
 }
 
 // endSandboxes ends all named sandboxes and goes on after a failure.
-func endSandboxes(ctx context.Context, o sandbox.Options, names []string) (ends []sandboxEnd, failed error) {
-	ends = []sandboxEnd{}
+func endSandboxes(ctx context.Context, o sandbox.Options, names []string) (ends sandbox.Ends, failed error) {
 	for _, name := range names {
 		o.Name = name
 		err := sandbox.Down(ctx, o)
@@ -124,39 +109,9 @@ func endSandboxes(ctx context.Context, o sandbox.Options, names []string) (ends 
 			failed = errors.Join(failed, sandboxError(ctx, err))
 			continue
 		}
-		ends = append(ends, sandboxEnd{Name: name, Ended: err == nil})
+		ends.Sandboxes = append(ends.Sandboxes, sandbox.End{Name: name, Ended: err == nil})
 	}
 	return ends, failed
-}
-
-func writeEnds(w io.Writer, ends []sandboxEnd) error {
-	if len(ends) == 0 {
-		_, err := fmt.Fprintln(w, "nothing to do: no sandbox runs")
-		return err
-	}
-	for _, end := range ends {
-		text := "sandbox " + end.Name + " has ended"
-		if !end.Ended {
-			text = "nothing to do: no sandbox " + end.Name + " runs"
-		}
-		if _, err := fmt.Fprintln(w, text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sandboxList is the result of `swdt sandbox status`.
-type sandboxList struct {
-	Sandboxes []sandbox.Info `json:"sandboxes"`
-}
-
-// Names implements namer.
-func (l sandboxList) Names() (all []string) {
-	for _, name := range sandboxNames(l.Sandboxes) {
-		all = append(all, "sandbox/"+name)
-	}
-	return all
 }
 
 func (a *app) sandboxStatusCommand() *cobra.Command {
@@ -189,23 +144,8 @@ func (a *app) runSandboxStatus(ctx context.Context, o *sandboxOptions) error {
 	if o.Name != "" {
 		none = fmt.Sprintf("no sandbox %s runs; `swdt sandbox ls` lists those that do", o.Name)
 	}
-	return a.print(sandboxList{orNone(list)}, func(p *ui.Page) error { return writeSandboxes(p, list, a.remedies("", none)) })
-}
-
-func writeSandboxes(w io.Writer, list []sandbox.Info, none string) error {
-	var rows [][]string
-	for _, info := range list {
-		row := []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config}
-		if ui.IsWide(w) {
-			row = append(row, strconv.Itoa(info.PID), strconv.Itoa(info.Pods), info.Kubeconfig, info.Log)
-		}
-		rows = append(rows, row)
-	}
-	header := []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}
-	if ui.IsWide(w) {
-		header = append(header, "PID", "PODS", "KUBECONFIG", "LOG")
-	}
-	return ui.TableOr(w, none, header, rows)
+	result := sandbox.List{Sandboxes: list}
+	return a.print(result, func(p *ui.Page) error { return result.WriteText(p, a.remedies("", none)) })
 }
 
 // complete completes the names of the running sandboxes.

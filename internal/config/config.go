@@ -77,11 +77,11 @@ func (e *Error) Error() string {
 
 // Problem is an error in the node files or, in a warning, a possible improvement.
 type Problem struct {
-	File   string // empty: not about a file (but about a flag or the default lookup)
-	Line   int    // 0: about the whole file, which could not be read
-	Field  string // spec.kubernetes.provisioners[1].destination; may be empty
-	What   string
-	Remedy string
+	File   string `json:"file"`  // "": not about a file (but about a flag or the default lookup)
+	Line   int    `json:"line"`  // 0: about the whole file, which could not be read
+	Field  string `json:"field"` // spec.kubernetes.provisioners[1].destination; may be empty
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
 }
 
 // String returns file:line: field: problem; remedy. It omits the parts that are empty.

@@ -89,3 +89,7 @@ func TestPrintableWriterReportsAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }

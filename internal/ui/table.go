@@ -2,62 +2,10 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
-
-// Format is the format of a result. It is a flag value.
-type Format string
-
-const (
-	Text Format = "text"
-	JSON Format = "json"
-	YAML Format = "yaml"
-)
-
-// Formats returns the formats of a result.
-func Formats() []Format { return []Format{Text, JSON, YAML} }
-
-func (f *Format) String() string { return string(*f) }
-
-// Type names the values in a flag's usage text.
-func (f *Format) Type() string { return "text|json|yaml" }
-
-// Set sets the format to a flag's value.
-func (f *Format) Set(value string) error {
-	if !slices.Contains(Formats(), Format(value)) {
-		return fmt.Errorf("%q is not a format: use text, json or yaml", value)
-	}
-	*f = Format(value)
-	return nil
-}
-
-// Print writes a command's result to stdout: one JSON or YAML document with the names of
-// value's json tags, or the output of text, as a PrintableWriter shows it.
-func Print(w io.Writer, format Format, value any, text func(io.Writer) error) error {
-	switch format {
-	case JSON:
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(value)
-	case YAML:
-		out, err := yaml.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("write the result as YAML: %w", err)
-		}
-		_, err = w.Write(out)
-		return err
-	}
-	shown := NewPrintableWriter(w)
-	return errors.Join(text(shown), shown.Flush())
-}
 
 // Table writes rows below a header, columns aligned, two spaces apart. An empty
 // cell is written as -.

@@ -1,0 +1,170 @@
+// Package result writes the results of commands for programs: documents as JSON or YAML,
+// parts of them, and the names in them. The packages that do the work own the types.
+//
+//   - result.go: the formats, and a Writer of documents
+//   - lists.go: [] and {} instead of null
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/yaml"
+
+	jsonutil "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Formats of -o with the same meaning for every command.
+const (
+	Text     = "text"
+	Wide     = "wide" // text with more columns
+	JSON     = "json"
+	YAML     = "yaml"
+	Name     = "name"
+	JSONPath = "jsonpath"
+)
+
+// Namer is a document whose -o name lists objects other than its nodes.
+type Namer interface {
+	Names() []string // KIND/NAME
+}
+
+// Writer writes documents in one format: JSON unless Format says another.
+type Writer struct {
+	Format string
+	Path   *jsonpath.JSONPath // of the format JSONPath
+}
+
+// Write writes one document; JSON takes several lines.
+func (w Writer) Write(out io.Writer, document any) error {
+	if w.Format == Name {
+		return writeNames(out, document)
+	}
+	return w.encode(out, document, "  ")
+}
+
+// WriteRecord writes one of several documents, with a single call of out.Write: as a line
+// of JSON, a YAML document, or a line with the selection of a JSONPath.
+func (w Writer) WriteRecord(out io.Writer, record any) error {
+	var text bytes.Buffer
+	if w.Format == YAML {
+		text.WriteString("---\n")
+	}
+	if err := w.encode(&text, record, ""); err != nil {
+		return err
+	}
+	if w.Format == JSONPath {
+		text.WriteByte('\n')
+	}
+	_, err := text.WriteTo(out)
+	return err
+}
+
+// encode writes one document; JSON takes several lines if indent is not empty.
+func (w Writer) encode(out io.Writer, document any, indent string) error {
+	document = withLists(document)
+	switch w.Format {
+	case YAML:
+		text, err := yaml.Marshal(document)
+		if err != nil {
+			return fmt.Errorf("write the result as YAML: %w", err)
+		}
+		_, err = out.Write(text)
+		return err
+	case JSONPath:
+		return w.writePath(out, document)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	return encoder.Encode(document)
+}
+
+func (w Writer) writePath(out io.Writer, document any) error {
+	var text bytes.Buffer
+	value, err := plain(document)
+	if err == nil {
+		err = w.Path.Execute(&text, value)
+	}
+	if err != nil {
+		return fmt.Errorf("-o jsonpath: %w", err)
+	}
+	_, err = text.WriteTo(out)
+	return err
+}
+
+// ParsePath parses a template as kubectl does; the braces are optional.
+func ParsePath(template string) (*jsonpath.JSONPath, error) {
+	if !strings.ContainsAny(template, "{}") {
+		template = "{." + strings.TrimPrefix(template, ".") + "}"
+	}
+	path := jsonpath.New("-o").AllowMissingKeys(true)
+	if err := path.Parse(template); err != nil {
+		return nil, fmt.Errorf("-o jsonpath=%s: %w; write it as in -o jsonpath='{.nodes[*].name}'", template, err)
+	}
+	return path, nil
+}
+
+// HasNames reports whether Write can write a document in the format Name.
+func HasNames(document any) bool {
+	if _, ok := document.(Namer); ok {
+		return true
+	}
+	t := reflect.TypeOf(document)
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == "nodes" {
+			return true
+		}
+	}
+	return false
+}
+
+// writeNames lists the objects of a document, one KIND/NAME per line.
+func writeNames(out io.Writer, document any) error {
+	var all []string
+	if own, ok := document.(Namer); ok {
+		all = own.Names()
+	} else {
+		value, err := plain(document)
+		if err != nil {
+			return err
+		}
+		all = nodeNames(value)
+	}
+	for _, name := range all {
+		if _, err := fmt.Fprintln(out, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeNames returns the nodes that did not fail.
+func nodeNames(document any) (all []string) {
+	root, _ := document.(map[string]any)
+	nodes, _ := root["nodes"].([]any)
+	for _, value := range nodes {
+		node, _ := value.(map[string]any)
+		if name, ok := node["name"].(string); ok && (node["error"] == "" || node["error"] == nil) {
+			all = append(all, "node/"+name)
+		}
+	}
+	return all
+}
+
+// plain returns document as the generic values that its JSON decodes to.
+func plain(document any) (value any, err error) {
+	text, err := json.Marshal(document)
+	if err == nil {
+		err = jsonutil.Unmarshal(text, &value)
+	}
+	return value, err
+}

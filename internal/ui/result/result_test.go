@@ -1,0 +1,90 @@
+package result_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/ui/result"
+)
+
+type sample struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+type fleet struct {
+	Nodes []member `json:"nodes"`
+}
+
+type member struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
+func writer(t *testing.T, format string) result.Writer {
+	t.Helper()
+	w := result.Writer{Format: format}
+	if format == result.JSONPath {
+		path, err := result.ParsePath("name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Path = path
+	}
+	return w
+}
+
+func TestWrite(t *testing.T) {
+	value := sample{"kubelet", `c:\k\<kubelet>.exe`}
+	for format, want := range map[string][2]string{
+		result.JSON: {
+			"{\n  \"name\": \"kubelet\",\n  \"path\": \"c:\\\\k\\\\<kubelet>.exe\"\n}\n",
+			"{\"name\":\"kubelet\",\"path\":\"c:\\\\k\\\\<kubelet>.exe\"}\n",
+		},
+		result.YAML:     {"name: kubelet\npath: c:\\k\\<kubelet>.exe\n", "---\nname: kubelet\npath: c:\\k\\<kubelet>.exe\n"},
+		result.JSONPath: {"kubelet", "kubelet\n"},
+	} {
+		var document, record strings.Builder
+		w := writer(t, format)
+		if err := w.Write(&document, value); err != nil || document.String() != want[0] {
+			t.Errorf("%s: %q, %v; want %q", format, document.String(), err, want[0])
+		}
+		if err := w.WriteRecord(&record, value); err != nil || record.String() != want[1] {
+			t.Errorf("%s: the record %q, %v; want %q", format, record.String(), err, want[1])
+		}
+	}
+}
+
+func TestNamesAreThoseOfNodesThatDidNotFail(t *testing.T) {
+	var out strings.Builder
+	all := fleet{[]member{{Name: "n1"}, {Name: "n2", Error: "refused"}, {Name: "n3"}}}
+	if err := writer(t, result.Name).Write(&out, all); err != nil || out.String() != "node/n1\nnode/n3\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if !result.HasNames(all) || result.HasNames(sample{}) || result.HasNames([]string{}) {
+		t.Error("HasNames: only a document with nodes has names")
+	}
+}
+
+func TestAWrongTemplateIsAnError(t *testing.T) {
+	if _, err := result.ParsePath("{.nodes[}"); err == nil || !strings.Contains(err.Error(), "write it as in") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriteReportsAFullDisk(t *testing.T) {
+	full := errors.New("disk full")
+	for _, format := range []string{result.JSON, result.YAML, result.JSONPath} {
+		if err := writer(t, format).Write(failing{full}, sample{Name: "n"}); !errors.Is(err, full) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if err := writer(t, format).WriteRecord(failing{full}, sample{Name: "n"}); !errors.Is(err, full) {
+			t.Errorf("%s: the record: %v", format, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
