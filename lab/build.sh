@@ -10,9 +10,10 @@
 #   lab/build.sh bench         kubelet, and everything else that benchmarks push
 #   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
+#   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
-# "Everything" leaves out kubelet, bench, node and cluster: their first builds take
-# minutes (cluster: about ten on two cores).
+# "Everything" leaves out kubelet, bench, node and cluster, since their first builds take
+# minutes (cluster: about ten on two cores), and guest, which downloads a kernel of 70 MB.
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -296,6 +297,42 @@ pods() {
 	build linux/image "$GOOS $GOARCH $key" go_build pods ./image ""
 }
 
+# guest_kernel unpacks the kernel of the distribution, and installs nothing. The folder is
+# kept until somebody removes it.
+guest_kernel() {
+	local package work
+	if [[ -d $lab/guest/kernel ]]; then
+		return
+	fi
+	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -1)
+	if [[ -z $package ]]; then
+		echo "the guest needs Debian's package linux-image-amd64, which apt does not know: run apt-get update" >&2
+		return 1
+	fi
+	work=$(mktemp -d)
+	echo "fetching $package" >&2
+	(cd "$work" && apt-get download -q "$package" >download.log 2>&1) || { cat "$work/download.log" >&2 && return 1; }
+	dpkg-deb -x "$work"/linux-image-*.deb "$work/kernel"
+	mkdir -p "$lab/guest"
+	mv "$work/kernel" "$lab/guest/kernel"
+	rm -rf "$work"
+}
+
+guest_build() {
+	GOOS='' GOARCH='' go run ./guest -kernel "$lab/guest/kernel" -init "$lab/guest/init" -disk "$OUT"
+}
+
+# guest makes the disk of the virtual machine that stands for Windows: a Linux whose only
+# program is e2e/vmguest. Go builds that program in a second if nothing changed, and its
+# bytes are the key.
+guest() {
+	local key
+	guest_kernel
+	(cd .. && GOOS=linux GOARCH=amd64 go build -tags grpcnotrace -trimpath -ldflags "-s -w" -o "$lab/guest/init" ./e2e/vmguest)
+	key="2 $(basename "$lab"/guest/kernel/boot/vmlinuz-*) $(cat guest/*.go "$lab/guest/init" | sha256sum)"
+	build guest/guest.qcow2 "$key" guest_build
+}
+
 service() { # NAME VERSION [FAULT]
 	local flags="-X main.name=$1 -X main.version=$2 -X main.fault=${3:-}"
 	local fault=${3:+-$3}
@@ -321,7 +358,7 @@ services() {
 mkdir -p "$lab"
 # The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
-cluster | node) exec 9>"$lab/.lock-$1" ;;
+cluster | node | guest) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;
 esac
 if command -v flock >/dev/null; then flock 9; fi
@@ -342,8 +379,9 @@ kubelet) kubelets ;;
 bench) bench ;;
 node) node ;;
 cluster) cluster ;;
+guest) guest ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|guest]" >&2
 	exit 2
 	;;
 esac

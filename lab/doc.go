@@ -8,6 +8,7 @@
 //   - containerd/VERSION: modules that build the real containerd.exe.
 //   - pods: a module with the programs that run their pods under Wine: a shim, a
 //     snapshotter, a network plugin, images.
+//   - guest: makes the disk of a virtual machine that stands for Windows.
 //   - kubelet: a module that builds the real kubelet.exe.
 //   - kubernetes: a module that builds a control plane for Linux, which
 //     internal/sandbox/controlplane of swdt's module runs.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that the tests need besides Go, git and make: Wine and mingw
-# for the Windows side, OpenSSH's server, protoc and shellcheck for make verify. It
+# for the Windows side, OpenSSH's server, QEMU with the tools that make its guest's disk,
+# protoc and shellcheck for make verify. It
 # installs only missing packages, and only as root on Debian and Ubuntu; elsewhere it
 # lists them.
 set -euo pipefail
@@ -19,6 +20,15 @@ need tshark command -v tshark
 need openssh-server test -x /usr/sbin/sshd
 need openssh-client command -v ssh
 need sshpass command -v sshpass
+need qemu-system-x86 command -v qemu-system-x86_64
+need qemu-utils command -v qemu-img
+need ovmf test -e /usr/share/OVMF/OVMF_CODE_4M.fd
+need systemd-boot-efi test -e /usr/lib/systemd/boot/efi/linuxx64.efi.stub
+need binutils command -v objcopy
+need mtools command -v mcopy
+need dosfstools test -x /usr/sbin/mkfs.vfat
+need fdisk test -x /usr/sbin/sfdisk
+need genisoimage command -v genisoimage
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 need shellcheck command -v shellcheck

@@ -137,6 +137,10 @@ func (m *Machine) restart(current *boot, cut bool) {
 		m.disk.settle()
 	}
 	m.mu.Unlock()
+	if m.options.OnRestart != nil && !cut {
+		m.options.OnRestart()
+		return
+	}
 	m.spawn(func() {
 		_ = wait.For(context.Background(), m.options.BootDelay)
 		m.start(false)

@@ -46,6 +46,9 @@ type Process struct {
 // PID returns the ID of the process.
 func (p *Process) PID() uint32 { return p.p.pid }
 
+// Image returns the executable file that the process runs; nil in a process of Spawn.
+func (p *Process) Image() *Image { return p.image }
+
 // Context ends with the process.
 func (p *Process) Context() context.Context { return p.p.ctx }
 

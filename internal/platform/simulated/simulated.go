@@ -14,7 +14,8 @@
 //
 // Files: processes in process.go, the disk in files.go and handles.go, the SCM
 // in services.go and lifecycle.go, programs in program.go, the contents of a
-// fresh machine in preset.go, faults in operation.go. Time is package time's,
+// fresh machine in preset.go, what it keeps while it is off in saved.go, faults in
+// operation.go. Time is package time's,
 // so a Machine created inside a testing/synctest bubble uses its clock.
 package simulated
 
@@ -79,11 +80,20 @@ type Options struct {
 	// caller), BootDelay how long the machine is then down. Default 5 ms each;
 	// negative: none.
 	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
+	// Saved is the state of an earlier machine, which replaces Hostname and Preset.
+	Saved *Saved
+	// OnRestart is called when a requested restart has switched the machine off. The caller then
+	// saves its state, restarts the computer that it runs on, and creates it anew. OnRestart must
+	// not wait for Close. Nil: the machine boots by itself.
+	OnRestart func()
 	// Log receives the events of the machine; nil: none.
 	Log *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
+	if o.Saved != nil {
+		o.Hostname, o.Preset = o.Saved.state.Hostname, o.Saved.state.Preset
+	}
 	if o.Hostname == "" {
 		o.Hostname = "win-node"
 	}
@@ -201,6 +211,9 @@ func New(o Options) *Machine {
 		m.Register(p)
 	}
 	m.install()
+	if o.Saved != nil {
+		m.restore(o.Saved.state)
+	}
 	m.start(true)
 	m.awaitServices()
 	return m

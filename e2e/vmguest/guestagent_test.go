@@ -1,0 +1,48 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+)
+
+func TestGuestAgent(t *testing.T) {
+	windows := simulated.New(simulated.Options{Hostname: "vm", Preset: simulated.Minimal})
+	defer windows.Close()
+	a := &guestAgent{guest: &guest{windows: windows, console: &console{}}, results: map[int]execResult{}}
+	requests := strings.Join([]string{
+		`{"execute": "guest-ping"}`,
+		"half a request\xff" + `{"execute": "guest-sync-delimited", "arguments": {"id": 18446744073709551615}}`,
+		`{"execute": "guest-sync", "arguments": {"id": 7}}`,
+		`{"execute": "guest-exec", "arguments": {"path": "hostname.exe", "capture-output": true}}`,
+		`{"execute": "guest-exec", "arguments": {"path": "C:\\Windows\\System32\\hostname.exe", "capture-output": true}}`,
+		`{"execute": "guest-exec-status", "arguments": {"pid": 1}}`,
+		`{"execute": "guest-exec-status", "arguments": {"pid": 1}}`,
+		`{"execute": "guest-set-time"}`,
+		`{"execute": "guest-shutdown", "arguments": {"mode": "explode"}}`,
+		`not JSON`,
+	}, "\n") + "\n"
+	var replies bytes.Buffer
+	a.serve(t.Context(), strings.NewReader(requests), &replies)
+	want := []string{
+		`{"return":{}}`,
+		"\xff" + `{"return":18446744073709551615}`,
+		`{"return":7}`,
+		`{"return":{"pid":1}}`,
+		`{"return":{"pid":2}}`,
+		`{"return":{"exited":true,"exitcode":0,"out-data":"dm0NCg=="}}`,
+		`{"error":{"class":"GenericError","desc":"guest-exec-status: no process 1"}}`,
+		`{"error":{"class":"CommandNotFound","desc":"The command guest-set-time has not been found"}}`,
+		`{"error":{"class":"GenericError","desc":"guest-shutdown: mode \"explode\""}}`,
+		`{"error":{"class":"GenericError","desc":"invalid JSON"}}`,
+	}
+	if diff := cmp.Diff(want, strings.Split(strings.TrimSuffix(replies.String(), "\n"), "\n")); diff != "" {
+		t.Errorf("replies (-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,102 @@
+//go:build linux
+
+// Command vmguest is the first and only program of a small Linux guest that stands for a
+// Windows virtual machine in tests of swdt vm. It serves the simulated Windows of
+// internal/platform/simulated behind SSH on port 22, and keeps that Windows' files,
+// registry and services on the guest's disk, so that snapshots of the disk hold them.
+//
+// lab/build.sh guest makes the disk from it; internal/testing/vmguest finds the disk.
+//
+//   - main.go: the story of a boot
+//   - kernel.go: file systems, modules, messages, the end of the guest
+//   - settings.go: what a guest reads from the configuration CD
+//   - kept.go: the two slots on the disk
+//   - network.go: the address
+//   - windows.go: the simulated Windows, and when it is saved
+//   - guestagent.go: QEMU's guest agent
+//   - buttons.go: the power button
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/sandbox"
+)
+
+func main() {
+	if os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, "vmguest is the first program of a virtual machine: lab/build.sh guest makes its disk")
+		os.Exit(2)
+	}
+	c := openConsole()
+	if err := boot(context.Background(), c); err != nil {
+		c.print("failed: %v", err)
+		end(powerOff)
+	}
+}
+
+// boot brings the guest up and serves it until it is switched off.
+func boot(ctx context.Context, c *console) error {
+	if err := mountKernel(); err != nil {
+		return err
+	}
+	c.reopen()
+	c.print("guest is booting")
+	if err := loadModules("/modules"); err != nil {
+		return err
+	}
+	disk, err := findDisk(ctx)
+	if err != nil {
+		return err
+	}
+	kept, state, err := disk.load()
+	if err != nil {
+		return err
+	}
+	found, err := readCDs()
+	switch {
+	case err == nil:
+		kept.Settings = kept.Settings.with(found)
+	case !errors.Is(err, errNoSettings):
+		return err
+	}
+	if len(kept.HostKey) == 0 {
+		if _, kept.HostKey, err = sandbox.NewKey("swdt guest"); err != nil {
+			return err
+		}
+	}
+	hostKey, err := ssh.ParsePrivateKey(kept.HostKey)
+	if err != nil {
+		return fmt.Errorf("read the host key that the disk holds: %w", err)
+	}
+	g, err := startWindows(kept, state, disk, c)
+	if err != nil {
+		return err
+	}
+	go g.watchButtons(ctx)
+	go g.serveGuestAgent(ctx)
+	go bringUpNetwork(ctx, kept.Settings, c)
+	if err := g.save(); err != nil { // the host key must outlive even a guest that is switched off at once
+		return err
+	}
+	keys, err := kept.Settings.keys()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":22")
+	if err != nil {
+		return fmt.Errorf("listen for SSH: %w", err)
+	}
+	c.print("host key %s", ssh.FingerprintSHA256(hostKey.PublicKey()))
+	c.print("ssh is ready")
+	return sandbox.Serve(ctx, listener, sandbox.ServerOptions{
+		Machine: g.windows, HostKey: hostKey, AuthorizedKeys: keys,
+		Password: kept.Settings.Password, Shell: kept.Settings.Shell,
+	})
+}

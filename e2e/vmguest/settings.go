@@ -1,0 +1,154 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+)
+
+// The files that a guest looks for on each CD, in the root and one folder deep.
+const (
+	settingsFile = "swdt-guest.json"
+	keysFile     = "authorized_keys" // the end of a name: administrators_authorized_keys counts too
+	// mostBytes bounds what is read of a file.
+	mostBytes = 1 << 20
+)
+
+// errNoSettings is returned if no CD has anything for the guest.
+var errNoSettings = errors.New("no CD has settings")
+
+// settings is the content of swdt-guest.json. The guest keeps them on its disk, so the CD is needed only once.
+type settings struct {
+	Hostname string `json:"hostname,omitempty"`
+	// Preset is what is installed at the first boot: minimal (default), node or member.
+	Preset string `json:"preset,omitempty"`
+	// Shell is cmd (default) or powershell.
+	Shell    string   `json:"shell,omitempty"`
+	Password string   `json:"password,omitempty"`
+	Keys     []string `json:"authorizedKeys,omitempty"`
+	// Address with its prefix's length and Gateway; empty: DHCP.
+	Address string `json:"address,omitempty"`
+	Gateway string `json:"gateway,omitempty"`
+	// Restart is what a restart of Windows restarts: the computer (default) or, quicker, windows.
+	Restart string `json:"restart,omitempty"`
+}
+
+// with returns s, changed by the fields that a CD sets.
+func (s settings) with(found settings) settings {
+	s.Hostname = cmp.Or(found.Hostname, s.Hostname)
+	s.Preset = cmp.Or(found.Preset, s.Preset)
+	s.Shell = cmp.Or(found.Shell, s.Shell)
+	s.Password = cmp.Or(found.Password, s.Password)
+	s.Address = cmp.Or(found.Address, s.Address)
+	s.Gateway = cmp.Or(found.Gateway, s.Gateway)
+	s.Restart = cmp.Or(found.Restart, s.Restart)
+	if len(found.Keys) > 0 {
+		s.Keys = found.Keys
+	}
+	return s
+}
+
+func (s settings) keys() ([]ssh.PublicKey, error) {
+	var keys []ssh.PublicKey
+	for _, line := range s.Keys {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("authorized key %q: %w", line, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// readCDs returns the settings of the first CD that has any.
+func readCDs() (settings, error) {
+	drives, err := filepath.Glob("/sys/class/block/sr*")
+	if err != nil {
+		return settings{}, fmt.Errorf("list the CD drives: %w", err)
+	}
+	for _, drive := range drives {
+		found, err := readCD("/dev/" + filepath.Base(drive))
+		if err == nil || !errors.Is(err, errNoSettings) {
+			return found, err
+		}
+	}
+	return settings{}, errNoSettings
+}
+
+func readCD(device string) (settings, error) {
+	const folder = "/cd"
+	if err := unix.Mount(device, folder, "iso9660", unix.MS_RDONLY, ""); err != nil {
+		return settings{}, errNoSettings // an empty drive, or another file system
+	}
+	defer unix.Unmount(folder, 0)
+	return settingsBelow(folder)
+}
+
+// settingsBelow reads the settings of a CD that is mounted at a folder.
+func settingsBelow(folder string) (settings, error) {
+	var files []string
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return settings{}, fmt.Errorf("list the CD: %w", err)
+		}
+		files = append(files, found...)
+	}
+	var s settings
+	known := false
+	for _, file := range files {
+		switch name := strings.ToLower(filepath.Base(file)); {
+		case name == settingsFile:
+			data, err := readSmall(file)
+			if err != nil {
+				return s, err
+			}
+			if err := json.Unmarshal(data, &s); err != nil {
+				return s, fmt.Errorf("read %s of the CD: %w", settingsFile, err)
+			}
+			known = true
+		case strings.HasSuffix(name, keysFile):
+			data, err := readSmall(file)
+			if err != nil {
+				return s, err
+			}
+			s.Keys, known = append(s.Keys, keyLines(string(data))...), true
+		}
+	}
+	if !known {
+		return s, errNoSettings
+	}
+	return s, nil
+}
+
+func keyLines(text string) (keys []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			keys = append(keys, line)
+		}
+	}
+	return keys
+}
+
+func readSmall(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the CD: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the CD: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,60 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSettingsOfACD(t *testing.T) {
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  settings
+	}{
+		"keys alone, in a folder": {
+			files: map[string]string{"ssh/administrators_authorized_keys": "# mine\nssh-ed25519 AAAA me\r\n\n"},
+			want:  settings{Keys: []string{"ssh-ed25519 AAAA me"}},
+		},
+		"both, in capitals": {
+			files: map[string]string{"SWDT-GUEST.JSON": `{"hostname": "vm"}`, "AUTHORIZED_KEYS": "ssh-ed25519 AAAA"},
+			want:  settings{Hostname: "vm", Keys: []string{"ssh-ed25519 AAAA"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			for file, text := range test.files {
+				file = filepath.Join(folder, file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := settingsBelow(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	if _, err := settingsBelow(t.TempDir()); !errors.Is(err, errNoSettings) {
+		t.Errorf("an empty CD: %v", err)
+	}
+}
+
+func TestACDChangesWhatItSets(t *testing.T) {
+	old := settings{Hostname: "old", Preset: "node", Keys: []string{"a"}}
+	got := old.with(settings{Hostname: "new", Shell: "powershell"})
+	want := settings{Hostname: "new", Preset: "node", Shell: "powershell", Keys: []string{"a"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

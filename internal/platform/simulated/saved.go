@@ -1,0 +1,201 @@
+package simulated
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// savedVersion is increased by a change of saved that older code would misread.
+const savedVersion = 1
+
+// saved is what a machine keeps while it is switched off, for encoding/gob. Names of DNS,
+// reachable addresses, hooks and scripts are around the machine, and are not kept.
+type saved struct {
+	Version  int
+	Hostname string
+	Preset   Preset
+	Boots    int
+	Disk     savedFile
+	Registry savedKey
+	Services []savedService
+	Features map[string]platform.FeatureState
+	Firewall []platform.FirewallRule
+	Packages map[string]string // Chocolatey's
+}
+
+type savedFile struct {
+	Name              string
+	Index             uint64
+	Folder, ReadOnly  bool
+	Link              string
+	Modified, Created time.Time
+	Security          access.List
+	Size              int64
+	Chunks            [][]byte
+	Children          []savedFile
+}
+
+type savedKey struct {
+	Name   string
+	Values []platform.RegistryValue
+	Keys   []savedKey
+}
+
+type savedService struct {
+	Config platform.ServiceConfig
+	Shared bool
+}
+
+// Save writes the state that a machine keeps on its disk: files, registry, services, features,
+// firewall and installed packages. Options.Saved reads it. Nothing that runs is saved; the
+// machine may be up meanwhile, and waits only while the state is collected.
+func (m *Machine) Save(w io.Writer) error {
+	m.mu.Lock()
+	s := m.save()
+	m.mu.Unlock()
+	if err := gob.NewEncoder(w).Encode(s); err != nil {
+		return fmt.Errorf("save the state of machine %s: %w", s.Hostname, err)
+	}
+	return nil
+}
+
+func (m *Machine) save() *saved {
+	s := &saved{
+		Version: savedVersion, Hostname: m.options.Hostname, Preset: m.options.Preset, Boots: m.boots,
+		Disk: m.disk.root.save(), Registry: m.registry.save(),
+		Features: map[string]platform.FeatureState{},
+		Firewall: append([]platform.FirewallRule(nil), m.firewall...),
+		Packages: maps.Clone(m.choco.installed),
+	}
+	for _, name := range sortedKeys(m.services) {
+		if service := m.services[name]; !service.deleting {
+			s.Services = append(s.Services, savedService{cloneConfig(service.config), service.shared})
+		}
+	}
+	for name, feature := range m.features {
+		s.Features[name] = feature.state
+	}
+	return s
+}
+
+// save copies the tree below f. The bytes of chunks are shared, since they never change.
+func (f *file) save() savedFile {
+	s := savedFile{
+		Name: f.name, Index: f.index, Folder: f.folder, ReadOnly: f.readOnly, Link: f.link,
+		Modified: f.modified, Created: f.created, Security: f.security,
+		Size: f.content.size, Chunks: f.content.reader().chunks,
+	}
+	s.Security.Entries = append([]access.Entry(nil), f.security.Entries...)
+	for _, name := range sortedKeys(f.children) {
+		s.Children = append(s.Children, f.children[name].save())
+	}
+	return s
+}
+
+func (k *registryKey) save() savedKey {
+	s := savedKey{Name: k.name}
+	for _, name := range sortedKeys(k.values) {
+		s.Values = append(s.Values, normalise(k.values[name]))
+	}
+	for _, name := range sortedKeys(k.keys) {
+		s.Keys = append(s.Keys, k.keys[name].save())
+	}
+	return s
+}
+
+// Saved is the state of a machine that was switched off.
+type Saved struct{ state *saved }
+
+// ReadSaved reads what Save wrote.
+func ReadSaved(r io.Reader) (*Saved, error) {
+	s := &saved{}
+	if err := gob.NewDecoder(r).Decode(s); err != nil {
+		return nil, fmt.Errorf("read the state of a simulated machine: %w", err)
+	}
+	if s.Version != savedVersion {
+		return nil, fmt.Errorf("read the state of a simulated machine: version %d, this code knows %d; delete the state", s.Version, savedVersion)
+	}
+	if !s.Disk.Folder {
+		return nil, errors.New("read the state of a simulated machine: the root of its disk is not a folder; delete the state")
+	}
+	if err := s.Disk.check(); err != nil {
+		return nil, err
+	}
+	return &Saved{s}, nil
+}
+
+// check returns an error if a file's bytes contradict its size, or a file has files below it.
+func (f savedFile) check() error {
+	size := int64(0)
+	for _, chunk := range f.Chunks {
+		size += int64(len(chunk))
+	}
+	if size != f.Size || (len(f.Children) > 0 && !f.Folder) {
+		return fmt.Errorf("read the state of a simulated machine: file %s contradicts itself; delete the state", f.Name)
+	}
+	for _, child := range f.Children {
+		if err := child.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore replaces the preset's state, before the machine's first boot.
+func (m *Machine) restore(s *saved) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.boots = s.Boots
+	m.disk = &disk{capacity: m.options.Disk}
+	m.disk.root = m.disk.restore(s.Disk)
+	m.registry = restoreKey(s.Registry)
+	m.services = map[string]*service{}
+	for _, one := range s.Services {
+		m.addService(one.Config).shared = one.Shared
+	}
+	for name, state := range s.Features {
+		if feature := m.features[name]; feature != nil {
+			feature.state = state
+		}
+	}
+	m.firewall = s.Firewall
+	maps.Copy(m.choco.installed, s.Packages)
+}
+
+// restore returns the file with everything below it.
+func (d *disk) restore(s savedFile) *file {
+	f := d.newFile(s.Name, s.Folder)
+	f.readOnly, f.link, f.modified, f.created, f.security = s.ReadOnly, s.Link, s.Modified, s.Created, s.Security
+	for _, chunk := range s.Chunks {
+		f.content.append(chunk)
+	}
+	f.synced = f.content.size
+	d.used += f.content.size
+	for _, one := range s.Children {
+		child := d.restore(one)
+		child.parent = f
+		f.children[fold(child.name)] = child
+	}
+	// The identity of a file outlives a restart.
+	f.index = s.Index
+	d.lastIndex = max(d.lastIndex, s.Index)
+	return f
+}
+
+func restoreKey(s savedKey) *registryKey {
+	k := newRegistryKey(s.Name)
+	for _, value := range s.Values {
+		k.values[fold(value.Name)] = normalise(value)
+	}
+	for _, one := range s.Keys {
+		k.keys[fold(one.Name)] = restoreKey(one)
+	}
+	return k
+}
