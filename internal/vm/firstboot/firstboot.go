@@ -1,0 +1,170 @@
+// Package firstboot writes the PowerShell script that runs at the first logon of a fresh
+// Windows: it makes the machine reachable over SSH and quiet, removes what the
+// installation left of the password, and reports each stage over the first serial port,
+// which needs no network, driver or agent.
+//
+// The script is made of fixed parts (stages/*.ps1) and of a head with the values of the
+// options, each checked, and quoted by package powershell. No part is changed by a value,
+// and the script holds no secret: the public keys are a file beside it.
+//
+//   - firstboot.go: the options, the script, the command that finds and runs it
+//   - stages.go: the stages and their order
+//   - stages/: their PowerShell, and what they share (common.ps1)
+//   - mark.go: reading the reports
+//
+// The script was parsed by no PowerShell and ran on no Windows yet.
+package firstboot
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+)
+
+// FileName is the script's name in the root of a CD.
+const FileName = "swdt-first-logon.ps1"
+
+// OpenSSH is the way in which Windows gets its SSH server.
+type OpenSSH string
+
+const (
+	// BuiltIn enables the server that Windows Server 2025 has.
+	BuiltIn OpenSSH = "builtin"
+	// Capability downloads Microsoft's from Windows Update: it needs internet, and on
+	// Server 2019 it is 7.7.
+	Capability OpenSSH = "capability"
+	// Installer runs the MSI of Win32-OpenSSH on the CD.
+	Installer OpenSSH = "msi"
+	// Archive unpacks the zip of Win32-OpenSSH on the CD.
+	Archive OpenSSH = "zip"
+)
+
+// End is what happens when all stages succeeded. After a failure the machine always goes
+// on, so that a person can look at it.
+type End string
+
+const (
+	// Stay leaves the machine running, with a locked screen.
+	Stay End = "stay"
+	// ShutDown removes the SSH host keys, for sshd to make others at its next start, and
+	// shuts down.
+	ShutDown End = "shutdown"
+	// Generalize does so too, and runs sysprep before.
+	Generalize End = "generalize"
+)
+
+// Options say what the script does. Files and folders are names in the root of the CD
+// that the script itself is on.
+type Options struct {
+	OpenSSH     OpenSSH
+	OpenSSHFile string // of Installer and Archive
+	KeysFile    string // lines of authorized_keys
+	// DriverFolder has drivers, also in folders below; "": none.
+	DriverFolder string
+	// AgentFile is the MSI of QEMU's guest agent; "": none.
+	AgentFile string
+	// RemoveAccount is a local account to delete; "": none.
+	RemoveAccount string
+	End           End    // "": Stay
+	SysprepFile   string // of Generalize
+}
+
+//go:embed stages
+var parts embed.FS
+
+// Script returns the script, in ASCII.
+func Script(o Options) ([]byte, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	out.WriteString("# The first logon of a machine that swdt has installed.\n")
+	for _, value := range o.values() {
+		fmt.Fprintf(&out, "$%s = %s\n", value.name, powershell.Quote(value.text))
+	}
+	out.WriteString("\n" + part("common"))
+	for _, s := range o.stages() {
+		out.WriteString("\n" + s.script())
+	}
+	out.WriteString("\n" + part("end"))
+	return []byte(out.String()), nil
+}
+
+// values are the variables of the script's head.
+func (o Options) values() []struct{ name, text string } {
+	return []struct{ name, text string }{
+		{"swdtOpenSSHFile", o.OpenSSHFile},
+		{"swdtKeysFile", o.KeysFile},
+		{"swdtDriverFolder", o.DriverFolder},
+		{"swdtAgentFile", o.AgentFile},
+		{"swdtRemoveAccount", o.RemoveAccount},
+		{"swdtSysprepFile", o.SysprepFile},
+		{"swdtEnd", string(o.end())},
+	}
+}
+
+func (o Options) end() End {
+	if o.End == "" {
+		return Stay
+	}
+	return o.End
+}
+
+var (
+	fileName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}[A-Za-z0-9_]$`)
+	account  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,19}$`)
+)
+
+// check returns every problem of the options at once.
+func (o Options) check() error {
+	var problems []error
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	name := func(field, value string, needed bool) {
+		if value == "" && !needed {
+			return
+		}
+		if !fileName.MatchString(value) {
+			refuse("%s %q: write the name of a file in the CD's root, of letters, digits, dots, _ and -", field, value)
+		}
+	}
+	withFile := false
+	switch o.OpenSSH {
+	case Installer, Archive:
+		withFile = true
+	case BuiltIn, Capability:
+		if o.OpenSSHFile != "" {
+			refuse("OpenSSH %q needs no file, but %q was given; remove it", string(o.OpenSSH), o.OpenSSHFile)
+		}
+	default:
+		refuse("OpenSSH %q: write builtin, capability, msi or zip", string(o.OpenSSH))
+	}
+	name("OpenSSH's file", o.OpenSSHFile, withFile)
+	name("keys", o.KeysFile, true)
+	name("driver folder", o.DriverFolder, false)
+	name("guest agent", o.AgentFile, false)
+	switch o.end() {
+	case Stay, ShutDown, Generalize:
+		name("sysprep's file", o.SysprepFile, o.End == Generalize)
+	default:
+		refuse("end %q: write stay, shutdown or generalize", string(o.End))
+	}
+	if o.RemoveAccount != "" && !account.MatchString(o.RemoveAccount) {
+		refuse("account to remove %q: write the name of a local account, of letters, digits and -", o.RemoveAccount)
+	}
+	return errors.Join(problems...)
+}
+
+// find runs the script from whatever drive it is on, and reports if it is on none.
+const find = `foreach ($d in [IO.DriveInfo]::GetDrives()) { if ($d.IsReady) { ` +
+	`$f = Join-Path $d.Name '` + FileName + `'; if (Test-Path -LiteralPath $f) { & $f; exit $LASTEXITCODE } } }
+$p = New-Object IO.Ports.SerialPort COM1; $p.Open(); $p.WriteLine('SWDT exit=2 no drive has the script'); $p.Close(); exit 2`
+
+// Command returns the command line that finds the script on any drive and runs it, for
+// FirstLogonCommands. It has less than 1024 characters.
+func Command() string {
+	return powershell.Program + " " + strings.Join(powershell.ShortArgs(find), " ")
+}

@@ -1,0 +1,73 @@
+package firstboot
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// State is the state that a mark reports.
+type State string
+
+const (
+	Begun  State = "begin"
+	Passed State = "ok"
+	Failed State = "error"
+	// Exited ends the script: no other mark follows.
+	Exited State = "exit"
+)
+
+// Mark is a line that the script has sent to the serial port. It is the guest's word: any
+// program there can send one, so it is good for progress and messages, and proves nothing.
+type Mark struct {
+	Stage string // "" for Exited
+	State State
+	Code  int    // of Exited; 0: everything required has succeeded
+	Text  string // printable ASCII of at most 400 characters, for people
+}
+
+const (
+	// maxLine is how much of a line is looked at, in bytes: a guest may send lines
+	// without end.
+	maxLine = 4096
+	// maxText is the length of a mark's text. common.ps1 cuts at the same.
+	maxText = 400
+)
+
+var mark = regexp.MustCompile(`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|error)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
+
+// ParseMark returns the mark in a line of the serial port; ok is false if it has none.
+// Before the mark there may be anything, such as the rest of what the firmware has
+// printed; the first mark of a line counts, so that no error's text can pretend to be one.
+func ParseMark(line string) (m Mark, ok bool) {
+	line = line[:min(len(line), maxLine)]
+	at := mark.FindStringSubmatchIndex(line)
+	if at == nil {
+		return Mark{}, false
+	}
+	group := func(n int) string {
+		if at[2*n] < 0 {
+			return ""
+		}
+		return line[at[2*n]:at[2*n+1]]
+	}
+	m = Mark{Stage: group(1), State: State(group(2)), Text: printable(line[at[1]:])}
+	if m.Stage == "" {
+		m.State = Exited
+		m.Code, _ = strconv.Atoi(group(3)) // up to three digits
+	}
+	return m, true
+}
+
+// printable returns the beginning of a text in which each byte that is not printable
+// ASCII is a question mark.
+func printable(text string) string {
+	text = strings.TrimSpace(text)
+	out := []byte(text[:min(len(text), maxText)])
+	for n, c := range out {
+		if c < ' ' || c > '~' {
+			out[n] = '?'
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,80 @@
+package firstboot
+
+import (
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+)
+
+// stage is a step of the script, reported by its name.
+type stage struct {
+	name string
+	file string // of stages/, without the extension
+	// required stages decide whether the machine is of use. If another fails, the mark
+	// reports it, and the script still ends with 0.
+	required bool
+	// last stages run only if nothing required has failed, since they take away the
+	// ways to look at the machine.
+	last bool
+}
+
+// stages returns the stages in their order: network and SSH first, so that a failure of
+// the others can be looked at.
+func (o Options) stages() []stage {
+	var all []stage
+	add := func(wanted bool, s stage) {
+		if wanted {
+			all = append(all, s)
+		}
+	}
+	ends := o.end() != Stay
+	add(o.DriverFolder != "", stage{name: "drivers", file: "drivers"})
+	add(true, stage{name: "network", file: "network"})
+	add(true, stage{name: "openssh", file: "openssh-" + string(o.OpenSSH), required: true})
+	add(true, stage{name: "sshd", file: "sshd", required: true})
+	add(true, stage{name: "keys", file: "keys", required: true})
+	add(true, stage{name: "firewall", file: "firewall", required: true})
+	add(true, stage{name: "power", file: "power"})
+	add(true, stage{name: "policies", file: "policies"})
+	add(true, stage{name: "account", file: "account"})
+	add(true, stage{name: "sconfig", file: "sconfig"})
+	add(o.AgentFile != "", stage{name: "agent", file: "agent"})
+	add(true, stage{name: "autologon", file: "autologon", required: true})
+	add(true, stage{name: "lsasecret", file: "lsasecret"})
+	add(true, stage{name: "panther", file: "panther", required: true})
+	add(!ends, stage{name: "console", file: "console"})
+	add(ends, stage{name: "hostkeys", file: "hostkeys", required: true, last: true})
+	add(o.end() == Generalize, stage{name: "generalize", file: "generalize", required: true, last: true})
+	return all
+}
+
+// Stages lists the names of the stages in their order, for progress.
+func Stages(o Options) []string {
+	var names []string
+	for _, s := range o.stages() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// script returns the stage's PowerShell.
+func (s stage) script() string {
+	run := fmt.Sprintf("Invoke-Stage %s %s {\n%s}\n", powershell.Quote(s.name), boolean(s.required), part(s.file))
+	if s.last {
+		return "if ($swdtFailed.Count -eq 0) {\n" + run + "}\n"
+	}
+	return run
+}
+
+func boolean(value bool) string {
+	if value {
+		return "$true"
+	}
+	return "$false"
+}
+
+// part returns a file of stages/; the tests hold that each that is named exists.
+func part(name string) string {
+	content, _ := parts.ReadFile("stages/" + name + ".ps1")
+	return string(content)
+}

@@ -1,0 +1,1 @@
+    Install-Package $swdtOpenSSHFile @('ADDLOCAL=Server')
