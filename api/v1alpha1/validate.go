@@ -63,7 +63,7 @@ func Warnings(n *Node) []Problem {
 			"leave it out: swdt makes one and deletes it after use, or use tokenFrom")
 	}
 	if n.Spec.Machine != nil && n.Spec.Machine.Image.ProductKey != "" {
-		p.add("spec.machine.image.productKey", "the product key is in the file in clear text", "keep the file to yourself, or leave the key out for evaluation media")
+		p.add("spec.machine.image.productKey", "the product key is in the file in clear text", "let no other user read the file, or leave the key out for evaluation media")
 	}
 	for i, provisioner := range n.Spec.Kubernetes.Provisioners {
 		if hasUserInfo(provisioner.SourceURL) {

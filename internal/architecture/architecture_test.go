@@ -14,7 +14,7 @@ const (
 	mostArrows = 140 // 130, and what the room vm needs
 )
 
-func TestImportsKeepTheRules(t *testing.T) {
+func TestImportsFollowTheRules(t *testing.T) {
 	imports, err := architecture.Imports(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestImportsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestTheHouseStaysSmall(t *testing.T) {
+func TestRoomsAndArrowsStayFew(t *testing.T) {
 	imports, err := architecture.Imports(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 // When the time is over, some of several nodes may not even have been tried.
-func TestProxyOfNodesThatNobodyReached(t *testing.T) {
+func TestTimeoutReportsNodesThatWereNotTried(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestEventFiles(t *testing.T) {
 	}
 	for name, content := range unpacked(t, w.bundle()) {
 		if path.Ext(name) == ".evtx" || bytes.Contains(content, []byte("planted-in-an-event")) {
-			t.Errorf("nobody asked for %s", name)
+			t.Errorf("read %s, which no option selects", name)
 		}
 	}
 

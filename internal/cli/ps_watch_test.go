@@ -138,7 +138,7 @@ func TestPsWatchInAPipe(t *testing.T) {
 }
 
 // In a pipe, too, each look reports what could not be read.
-func TestPsWatchInAPipeTellsOfGaps(t *testing.T) {
+func TestPsWatchInAPipeReportsGaps(t *testing.T) {
 	w := newWorkplace(t)
 	stop(t, w.machine)
 	out := &looks{reached: make(chan struct{}), wanted: 1, separator: "win 2"}

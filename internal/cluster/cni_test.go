@@ -146,7 +146,7 @@ func noSuchKinds(d *dynamicfake.FakeDynamicClient) {
 	})
 }
 
-func TestAFlannelThatNobodyCanRead(t *testing.T) {
+func TestInvalidFlannelConfigurationIsAnError(t *testing.T) {
 	c, _ := fakeCluster(configMap("kube-flannel", "kube-flannel-cfg", map[string]string{"net-conf.json": "{"}))
 	if got, err := c.CNI(context.Background()); err == nil {
 		t.Errorf("CNI = %+v", got)

@@ -153,7 +153,7 @@ func TestDrain(t *testing.T) {
 }
 
 // A pod that has ended does not delay a drain, even if its object remains.
-func TestADrainOfAPodWhoseObjectStays(t *testing.T) {
+func TestDrainWaitsForAPodWhoseObjectRemains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster(node("win-1"), pod("a"))
 		pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
@@ -232,12 +232,12 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 }
 
 // Drain leaves a cordon of other origin, and takes over that of an interrupted swdt.
-func TestWhoseCordon(t *testing.T) {
+func TestDrainKeepsAForeignCordon(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		ours        bool
 	}{
-		"somebody else's":         {nil, false},
+		"of other origin":         {nil, false},
 		"ours, of an earlier run": {map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 	stranger.StartTLS()
 	defer stranger.Close()
 
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("no process listens", func(t *testing.T) {
 		c := opened(t, &rest.Config{Host: "https://" + closed.Addr().String()})
 		_, err := c.Node(ctx, "win-1")
 		var unreachable *cluster.UnreachableError
@@ -79,7 +79,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("somebody else's certificate", func(t *testing.T) {
+	t.Run("a certificate of another authority", func(t *testing.T) {
 		_, err := opened(t, &rest.Config{Host: stranger.URL}).Version(ctx)
 		var unreachable *cluster.UnreachableError
 		if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "kubeconfig of this cluster") {
@@ -120,7 +120,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 // A 429 with a Retry-After must not delay the other pods: client-go would sleep for that
 // time. An interruption removes the cordon, with requests that the interruption does not
 // cancel.
-func TestARefusedEvictionHoldsNobodyUp(t *testing.T) {
+func TestRefusedEvictionDelaysNoOtherPod(t *testing.T) {
 	asked, patched := make(chan string, 100), make(chan string, 10)
 	var cordoned atomic.Bool
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 // A node that the cluster does not have is a different error from a file that the node
 // does not have. If the API server cannot reach the kubelet, the error contains its
 // message, which the user needs.
-func TestWhatAKubeletCannotBeAsked(t *testing.T) {
+func TestKubeletErrorsAreDistinct(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/api/v1/nodes/gone/"):

@@ -106,7 +106,7 @@ func TestMintToken(t *testing.T) {
 	})
 }
 
-func TestATokenKeepsItsSecret(t *testing.T) {
+func TestTokenHidesItsSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster(clusterInfoObject())
 		signLater(client, 0)
@@ -148,7 +148,7 @@ func TestATokenKeepsItsSecret(t *testing.T) {
 	})
 }
 
-func TestATokenThatNobodySigns(t *testing.T) {
+func TestUnsignedTokenIsAnErrorAndIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, client := fakeCluster(clusterInfoObject("abcdef"))
 		_, err := c.MintToken(t.Context(), cluster.TokenOptions{Node: "win-1"})
@@ -206,7 +206,7 @@ func TestAnInterruptedMintLeavesNothing(t *testing.T) {
 }
 
 // The answer to the creation may be lost although the Secret was created.
-func TestAMintWhoseAnswerIsLost(t *testing.T) {
+func TestMintSurvivesALostAnswer(t *testing.T) {
 	c, client := fakeCluster(clusterInfoObject())
 	client.PrependReactor("create", "secrets", func(a ktesting.Action) (bool, runtime.Object, error) {
 		secret := a.(ktesting.CreateAction).GetObject()

@@ -110,7 +110,7 @@ func compareGolden(t *testing.T, golden string, got []byte) {
 }
 
 // For an older file, the loader's error proposes to convert it, and names the file.
-func TestOlderFilesAreSentToConvert(t *testing.T) {
+func TestOlderFilesNameConvert(t *testing.T) {
 	for _, name := range []string{"original-1-config", "fork-5-calico-version"} {
 		file := "testdata/older/" + name + ".yaml"
 		_, err := Load([]string{file}, nil)

@@ -118,7 +118,7 @@ func TestLabelsAndTaintsAreOnTheNode(t *testing.T) {
 }
 
 // A configuration of other origin is kept, and the reset restores it.
-func TestSomebodyElsesConfigurationComesBack(t *testing.T) {
+func TestForeignConfigurationIsRestored(t *testing.T) {
 	l := newLab(t)
 	const toml = `C:\Program Files\containerd\config.toml`
 	l.put(toml, "version = 2\n# mine\n")
@@ -141,7 +141,7 @@ func TestSomebodyElsesConfigurationComesBack(t *testing.T) {
 }
 
 // A reset restores the registration of a service that was there before the join.
-func TestSomebodyElsesServiceComesBack(t *testing.T) {
+func TestForeignServiceIsRestored(t *testing.T) {
 	l := newLab(t)
 	l.put(`C:\tools\containerd.exe`, string(simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.6.27"})))
 	const theirs = `C:\tools\containerd.exe --run-service --log-file C:\tools\containerd.log`

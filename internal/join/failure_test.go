@@ -67,7 +67,7 @@ func TestAContainerdThatDoesNotStartIsNamed(t *testing.T) {
 }
 
 // A new kubelet that does not become healthy is rolled back, and the node goes on.
-func TestANewKubeletThatDoesNotWorkIsTakenBack(t *testing.T) {
+func TestBrokenNewKubeletIsRolledBack(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
 	l.spec().Version = "1.36.4"
@@ -83,7 +83,7 @@ func TestANewKubeletThatDoesNotWorkIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestSomebodyElsesJoinIsNotTouched(t *testing.T) {
+func TestForeignJoinIsNotTouched(t *testing.T) {
 	l := newLab(t)
 	l.put(`C:\etc\kubernetes\kubelet.conf`, "theirs")
 	results, err := l.join()
@@ -153,7 +153,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatTheNodeFileLacks(t *testing.T) {
+func TestMissingFieldsOfTheNodeFileAreNamed(t *testing.T) {
 	doc := config.Document{File: "node.yaml", Line: 3}
 	_, err := join.Steps(doc, join.Options{})
 	var problems *config.Error
@@ -166,7 +166,7 @@ func TestWhatTheNodeFileLacks(t *testing.T) {
 		}
 	}
 	if _, err := join.Reset(doc, join.ResetOptions{DeleteNode: true}); err == nil {
-		t.Error("a Node is to be deleted, and nobody knows where")
+		t.Error("Reset accepts DeleteNode without a cluster, want an error")
 	}
 }
 

@@ -84,7 +84,7 @@ func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
 	}
 }
 
-func TestAMachineThatHasLeftJoinsAgain(t *testing.T) {
+func TestMachineJoinsAgainAfterAReset(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
 	if _, err := l.resetWith(join.ResetOptions{Cluster: l.cluster}); err != nil {

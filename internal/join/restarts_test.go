@@ -65,7 +65,7 @@ func TestANewContainerdAndItsConfigurationTakeOneRestart(t *testing.T) {
 
 // A dry run lists the change of the configuration and the restart in the step that makes
 // them, and not again in later steps.
-func TestADryRunTellsOnceOfAnExchange(t *testing.T) {
+func TestDryRunReportsAnExchangeOnce(t *testing.T) {
 	l := newLab(t)
 	l.mustJoin()
 	l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"

@@ -33,7 +33,7 @@ func (m *machine) Lock(_ context.Context, r *agentv1.LockRequest, _ ...grpc.Call
 		return nil, fmt.Errorf("held by %s", m.locked)
 	}
 	if r.GetHolder() == "" {
-		return nil, errors.New("nobody wants the lock")
+		return nil, errors.New("the lock is not wanted")
 	}
 	m.log = append(m.log, "lock")
 	return &agentv1.LockReply{}, nil
@@ -162,7 +162,7 @@ func check(t *testing.T, m *machine, results []plan.StepResult, states, log stri
 	}
 }
 
-func TestPlansAllThenAppliesWhatIsNeeded(t *testing.T) {
+func TestRunPlansAllThenAppliesTheNeededSteps(t *testing.T) {
 	m := &machine{}
 	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true}, &step{name: "b"}, &step{name: "c", needed: true})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestAStepThatCannotBeComparedStopsAllBeforeTheFirstChange(t *testing.T) {
 	check(t, m, results, "skipped failed failed", "plan a, plan b, plan c")
 }
 
-func TestOneCauseOfSeveralFailuresIsToldOnce(t *testing.T) {
+func TestCommonCauseIsReportedOnce(t *testing.T) {
 	forbidden := errors.New("forbidden")
 	err := &plan.FailedError{Steps: []string{"a", "b", "c"}, Errs: []error{forbidden, forbidden, errors.New("two\nlines")}}
 	if got, want := err.Error(), "3 steps failed:\n  a, b: forbidden\n  c: two\n    lines"; got != want {

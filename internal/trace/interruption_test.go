@@ -58,7 +58,7 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 }
 
 // Wherever `on` is interrupted, `off` alone restores exactly the previous state.
-func TestAnOnThatIsInterruptedAndGivenUp(t *testing.T) {
+func TestOffUndoesAnInterruptedOn(t *testing.T) {
 	l := newLab(t)
 	points := strikes().Points(l.Node, func() { l.mustOn(options("containerd")) })
 	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {

@@ -24,7 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-func TestOnAndOffAgain(t *testing.T) {
+func TestOnThenOff(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
 	kubelet := l.commandLine("kubelet")
@@ -101,7 +101,7 @@ func TestEachServiceIsRestartedOnce(t *testing.T) {
 }
 
 // If kubelet does not start with its change, containerd keeps its own change.
-func TestOneOfBothFails(t *testing.T) {
+func TestKubeletFailsAndContainerdKeepsItsChange(t *testing.T) {
 	l := newLab(t)
 	line := l.commandLine("kubelet")
 	var starts atomic.Int32
@@ -261,7 +261,7 @@ func (l *lab) program(spec simulated.BinarySpec) {
 	}
 }
 
-func TestWhatSomebodyChangedIsNotLost(t *testing.T) {
+func TestForeignChangeIsNotLost(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
 	l.mustOn(options())
@@ -294,7 +294,7 @@ func TestWhatSomebodyChangedIsNotLost(t *testing.T) {
 }
 
 // on --force takes the present state as the one to restore.
-func TestWhatSomebodyChangedIsKept(t *testing.T) {
+func TestForeignChangeIsKept(t *testing.T) {
 	l := newLab(t)
 	l.mustOn(options("containerd"))
 	edited := "version = 2\n[debug]\nlevel = 'warn'\n"
@@ -310,7 +310,7 @@ func TestWhatSomebodyChangedIsKept(t *testing.T) {
 
 // If kubelet does not start with the change, or a configuration is invalid, the previous
 // state is restored, and the error has the cause.
-func TestAFailureIsTakenBack(t *testing.T) {
+func TestFailedChangeIsRolledBack(t *testing.T) {
 	l := newLab(t)
 	l.Machine.WriteFile(simulated.KubeletPath, nil) // not a valid program
 	l.Machine.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.28.4", Fault: simulated.CrashAtStart}))

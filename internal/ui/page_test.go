@@ -35,7 +35,7 @@ func TestAPageLetsNoNodeMoveTheCursor(t *testing.T) {
 	}
 }
 
-func TestMarksTakeNoRoomInATable(t *testing.T) {
+func TestMarksHaveNoWidthInATable(t *testing.T) {
 	var out strings.Builder
 	if err := Table(NewPage(&out, false), []string{"STATE", "NAME"}, [][]string{{Bad("x"), "a"}, {"longer", "b"}}); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-func TestVerboseTellsDetails(t *testing.T) {
+func TestVerbosePrintsDetails(t *testing.T) {
 	var out bytes.Buffer
 	tell(ui.NewStory(&out, ui.StoryOptions{Verbose: true}).Node("w1"))
 	if !strings.Contains(out.String(), "w1: a detail\n") {
@@ -61,7 +61,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-func TestTransferIsHeardOfEveryTenSeconds(t *testing.T) {
+func TestTransferIsReportedEveryTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := ui.NewStory(&out, ui.StoryOptions{}).Node("w1").Transfer("kubelet.exe", 100_000_000)
@@ -159,7 +159,7 @@ func TestLiveLinesComeAndGo(t *testing.T) {
 	}
 }
 
-func TestAStepThatGoesOnIsHeardOfOffATerminal(t *testing.T) {
+func TestLongStepIsReportedWithoutATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		story := ui.NewStory(&out, ui.StoryOptions{})

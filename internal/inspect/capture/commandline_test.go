@@ -127,7 +127,7 @@ func TestTooManyFilters(t *testing.T) {
 	}
 }
 
-func TestWhatFlagsTake(t *testing.T) {
+func TestFilterFlagsAreParsed(t *testing.T) {
 	for text, want := range map[string]string{"00:15:5d:01:02:03": "00-15-5D-01-02-03", "00155d010203": "00-15-5D-01-02-03", "0015.5d01.0203": "00-15-5D-01-02-03", "00:15": "", "x0155d010203": "", "-00155d010203": "00-15-5D-01-02-03"} {
 		if got, err := ParseMAC(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("MAC %q: %q, %v", text, got, err)

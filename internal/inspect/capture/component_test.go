@@ -21,7 +21,7 @@ const componentList = "\ufeff" + `[
     {"Name": "Container NIC remote", "Type": "Host vNIC", "Id": 31,
      "Properties": [{"Name": "MAC Address", "Value": "00-15-5D-0A-0F-A8"}]}]}]`
 
-func TestWhoseComponentsAre(t *testing.T) {
+func TestComponentsHaveTheirOwners(t *testing.T) {
 	all, err := parseComponents(componentList)
 	if err != nil || len(all) != 4 || all["12"].Name != "vmswitch.sys" || all["5"].MAC != "00-15-5D-7A-01-DC" {
 		t.Fatalf("%+v, %v", all, err)
@@ -105,7 +105,7 @@ func TestSightingsThatDoNotMatch(t *testing.T) {
 }
 
 // A line of a live capture names the component that saw the packet, if its name is known.
-func TestWhereAPacketWasSeen(t *testing.T) {
+func TestPacketLineNamesItsComponent(t *testing.T) {
 	n := Names{Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"}, "30": {ID: "30", Name: "NIC", Pod: "default/b"}}}
 	for component, want := range map[string]string{
 		"30": "component 30 (default/b)  ip", "12": "component 12 (vmswitch.sys)  ip", "99": "component 99  ip", "": "ip",

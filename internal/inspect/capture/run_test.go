@@ -142,7 +142,7 @@ func TestACaptureThatIsFetchedWhileItGoesOn(t *testing.T) {
 
 // A capture may end before the caller has seen that it began. Its packets are fetched
 // nevertheless.
-func TestACaptureThatIsOverAtOnce(t *testing.T) {
+func TestCaptureThatEndsAtOnce(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	for range 5 {
 		packets := 0
@@ -169,7 +169,7 @@ func TestACaptureThatIsOverAtOnce(t *testing.T) {
 
 // A capture that is stopped before the node has begun it has no packets, and the error
 // reports that.
-func TestACaptureThatIsLetGoBeforeItBegan(t *testing.T) {
+func TestCaptureReleasedBeforeItBegan(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	letGo := make(chan struct{})
 	var once sync.Once
@@ -197,7 +197,7 @@ func TestACaptureThatIsLetGoBeforeItBegan(t *testing.T) {
 }
 
 // If fetched packets cannot be written, the capture ends with that error.
-func TestRoundsThatNobodyTakes(t *testing.T) {
+func TestCaptureEndsIfRoundsCannotBeWritten(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	gone := errors.New("stdout is gone")
 	_, err := capture.Run(t.Context(), n.Node, capture.Options{
@@ -228,7 +228,7 @@ func TestRoundsOfNothing(t *testing.T) {
 	awaitClean(t, n)
 }
 
-func TestALiveCapture(t *testing.T) {
+func TestLiveCapture(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	stop := make(chan struct{})
 	var packets []capture.Packet
@@ -247,7 +247,7 @@ func TestALiveCapture(t *testing.T) {
 }
 
 // If the packets of a live capture cannot be printed, the capture ends with that error.
-func TestALiveCaptureThatNobodyReads(t *testing.T) {
+func TestLiveCaptureEndsIfPacketsCannotBePrinted(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	gone := errors.New("stdout is gone")
 	_, err := capture.Run(t.Context(), n.Node, capture.Options{
@@ -259,7 +259,7 @@ func TestALiveCaptureThatNobodyReads(t *testing.T) {
 	awaitClean(t, n)
 }
 
-func TestSomebodyElseCapturesOnTheNode(t *testing.T) {
+func TestForeignCaptureIsRefusedOrEnded(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	run(t, n, "start", "--capture", "--file-name", `C:\theirs.etl`)
 	_, err := ended(t, n, capture.Options{})
@@ -302,7 +302,7 @@ func TestTheConnectionIsCut(t *testing.T) {
 	awaitClean(t, n)
 }
 
-func TestOlderWindowsGivesItsLog(t *testing.T) {
+func TestOlderWindowsReturnsItsLog(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	n.Machine.WriteFile(`C:\Windows\Temp\pktmon-build.txt`, []byte("17763"))
 	result, err := ended(t, n, capture.Options{MaxSize: 1 << 20})
@@ -338,7 +338,7 @@ func TestNoPktmon(t *testing.T) {
 	}
 }
 
-func TestWhoseAddressesTheyAre(t *testing.T) {
+func TestAddressesHaveTheirOwners(t *testing.T) {
 	known := hns.Known{
 		Here:     []hns.Pod{{Namespace: "a", Name: "x", IPs: []string{"10.0.0.1", "fd00::1"}}, {Namespace: "a", Name: "host"}},
 		Services: []hns.Service{{Namespace: "a", Name: "s", IPs: []string{"10.96.0.1"}}}, Cluster: true,

@@ -44,7 +44,7 @@ func (s *tail) Recv() (*agentv1.TailReply, error) {
 
 // Fewer bytes arrive than a UTF-16 file has, so the position in the file decides when all of
 // it has been shown. The last line is shown even if pktmon ended within it.
-func TestWhatIsShownIsTheWholeFile(t *testing.T) {
+func TestWholeFileIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const line, cut = "PktGroupId 1, Component 5\n\tone\n", "PktGroupId 2"
 		at := func(offset int) *agentv1.TailPlace { return &agentv1.TailPlace{Offset: int64(offset)} }

@@ -108,7 +108,7 @@ func TestAStreamIsInOrderOfTime(t *testing.T) {
 
 // A node that sends nothing, or has a slow clock, delays the packets of the others by at most
 // maxLag.
-func TestAStreamWaitsForNobodyForLong(t *testing.T) {
+func TestStreamBoundsItsWait(t *testing.T) {
 	var out bytes.Buffer
 	s, err := NewStream(&out, "a", "b")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestAStreamWaitsForNobodyForLong(t *testing.T) {
 }
 
 // Close drops the packets that still wait, and removes their files.
-func TestAStreamThatIsGivenUp(t *testing.T) {
+func TestAbandonedStream(t *testing.T) {
 	s, err := NewStream(io.Discard, "a", "b")
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestAReasonWithACommaAndALineWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestADropCountsOnlyWhereItIsSaid(t *testing.T) {
+func TestDropIsCountedOnlyIfReported(t *testing.T) {
 	lines := &sightingLines{}
 	if err := lines.add([]byte(pktmonText)); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestAPortByItsAddress(t *testing.T) {
 	}
 }
 
-func TestWhereVfpctrlIsNotOrRefuses(t *testing.T) {
+func TestVfpctrlMissingOrRefusing(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	port := capture.SwitchPort{Port: vfp.Port{Name: "2BE5EAA5-2F4D-4D85-8F6E-0C6C0F1C3A11"}}
 	var refused *capture.VFPError

@@ -111,7 +111,7 @@ func TestABundleIsReadBack(t *testing.T) {
 
 // The error reports whether a file is damaged, cut or not a bundle. A bundle with a path that
 // leads out of its folder is rejected.
-func TestWhatIsNoBundle(t *testing.T) {
+func TestOtherFilesAreNoBundle(t *testing.T) {
 	whole, err := os.ReadFile(packed(t))
 	if err != nil {
 		t.Fatal(err)

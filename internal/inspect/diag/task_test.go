@@ -61,7 +61,7 @@ func (someServices) Get(_ context.Context, r *agentv1.GetServiceRequest, _ ...gr
 }
 
 // A service whose configuration cannot be read does not hide the others.
-func TestServicesThatCannotAllBeAsked(t *testing.T) {
+func TestServicesAreListedIfSomeCannotBeQueried(t *testing.T) {
 	v := visiting(t, &node.Node{Services: someServices{}})
 	records, _ := v.collect(t.Context(), []Collector{{Name: "services", Collect: services}})
 	if r := records[0]; r.Result != Failed || !strings.Contains(r.Error, "WinDefend") || len(r.Tables) != 1 {
@@ -97,7 +97,7 @@ func (p *pieces) Recv() (*agentv1.ReadReply, error) {
 }
 
 // The missing part of a file is reported, wherever its pieces end.
-func TestAFileThatIsCutIsSaidToBe(t *testing.T) {
+func TestTruncatedFileIsMarked(t *testing.T) {
 	const most = 1000
 	for _, c := range []struct {
 		bytes  int

@@ -141,7 +141,7 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 	if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
 		return f.Rule == "api-server" && strings.Contains(f.What, "does not answer")
 	}) {
-		t.Errorf("nobody says that it does not answer: %+v", r.Findings)
+		t.Errorf("no finding reports that it does not answer: %+v", r.Findings)
 	}
 	for _, rule := range []string{"node-ready", "clock", "pods-waiting", "runtime-handlers"} {
 		if !slices.ContainsFunc(r.Skipped, func(s doctor.Skipped) bool { return s.Rule == rule && s.Why == "the API server does not answer" }) {

@@ -201,7 +201,7 @@ func TestLogAtTheRootOfADrive(t *testing.T) {
 
 // The health check uses the port of kubelet's configuration, and is skipped if that is
 // 0; a file that kubelet cannot read is a fault.
-func TestWhatKubeletIsTold(t *testing.T) {
+func TestKubeletFlagsAreGathered(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
 	const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 	for text, want := range map[string]doctor.Fact[doctor.Health]{
@@ -222,7 +222,7 @@ func TestWhatKubeletIsTold(t *testing.T) {
 }
 
 // Ntfs reports healthy volumes and damaged ones with the same event id.
-func TestEventsThatTellOfNoFault(t *testing.T) {
+func TestHarmlessEventsAreIgnored(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
 	volume := simulated.LoggedEvent{Channel: "System", Provider: "Microsoft-Windows-Ntfs", ID: 98, Level: 4, Message: "Volume C: is healthy. No action is needed."}
 	n.Machine.LogEvent(volume)

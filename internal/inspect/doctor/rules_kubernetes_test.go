@@ -36,8 +36,8 @@ func runtimeFaults() []fault {
 			program("kubelet", "v1.36.3")(f)
 		}, "supports containerd 1"},
 		{"runtime-answers", finding.Error, func(f *doctor.Facts) {
-			f.Runtime.Value.Answers, f.Runtime.Value.Error = false, "nobody serves the pipe"
-		}, "nobody serves"},
+			f.Runtime.Value.Answers, f.Runtime.Value.Error = false, "no process serves the pipe"
+		}, "no process serves"},
 		{"runtime-ready", finding.Error, condition(0), "NotReadyYet: something is missing"},
 		{"network-ready", finding.Error, condition(1), "no pod network"},
 		{"runtime-handlers", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.Handlers = []string{"runhcs-wcow-hypervisor"} }, "no runtime runhcs-wcow-process"},

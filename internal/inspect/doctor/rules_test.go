@@ -289,7 +289,7 @@ func TestRulesAreComplete(t *testing.T) {
 }
 
 // Facts that resemble a fault, but are none, cause no finding.
-func TestNoFault(t *testing.T) {
+func TestSimilarFactsCauseNoFinding(t *testing.T) {
 	proxy := func(change func(*doctor.Proxy)) func(*doctor.Facts) {
 		return func(f *doctor.Facts) { change(f.Proxy.Value) }
 	}

@@ -151,7 +151,7 @@ func TestKillWaitsUntilItIsGone(t *testing.T) {
 	})
 }
 
-func TestKillTellsWhatDoesNotGo(t *testing.T) {
+func TestKillReportsASystemThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &services{systems: []*agentv1.ComputeObject{system("a", `{"State":"Running"}`, "", "")}}
 		var still *hcs.StillThereError

@@ -100,7 +100,7 @@ func indented(t *testing.T, text []byte) []byte {
 	return out.Bytes()
 }
 
-func TestWhoseObjectsAre(t *testing.T) {
+func TestObjectsHaveTheirOwners(t *testing.T) {
 	v := calico(t)
 	whose := func(k hns.Known) map[string]int {
 		count := map[string]int{}
@@ -135,7 +135,7 @@ func TestWhoseObjectsAre(t *testing.T) {
 		known hns.Known
 		want  map[string]int
 	}{
-		"nobody tells":              {hns.Known{}, map[string]int{"endpoint unknown": 40, "namespace unknown": 24, "balancer unknown": 120}},
+		"no owners":                 {hns.Known{}, map[string]int{"endpoint unknown": 40, "namespace unknown": 24, "balancer unknown": 120}},
 		"the runtime":               {runtime, fromRuntime},
 		"its sandboxes' IDs alone":  {byName, fromRuntime},
 		"its pods' addresses alone": {byIP, fromRuntime},
@@ -198,7 +198,7 @@ func TestPoliciesInWords(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoObject(t *testing.T) {
+func TestParseRejectsTextThatIsNoObject(t *testing.T) {
 	_, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {[]byte(`{"ID":"a"}`), []byte(`<html>`)}})
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "endpoints") || !strings.Contains(err.Error(), "<html>") {

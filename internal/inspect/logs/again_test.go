@@ -137,7 +137,7 @@ func pattern(t *testing.T, text string) *logs.Pattern {
 }
 
 // A node that rejects swdt's login is reported once, however many logs it has.
-func TestNoHopeIsToldOfOnce(t *testing.T) {
+func TestPermanentFailureIsReportedOnce(t *testing.T) {
 	n := startNode(t)
 	sources := []string{`file:C:\a.log`, `file:C:\b.log`, `file:C:\c.log`, "event:System"}
 	for _, source := range sources[:3] {

@@ -97,7 +97,7 @@ func TestSeveralLogsComeInOrderOfTime(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedFor(t *testing.T) {
+func TestOptionsSelectRecords(t *testing.T) {
 	n := startNode(t)
 	var text strings.Builder
 	for i := range 50 {
@@ -286,7 +286,7 @@ func TestContainersLinesInPieces(t *testing.T) {
 	f.stop()
 }
 
-func TestWhatIsNotThere(t *testing.T) {
+func TestMissingLogsAreErrors(t *testing.T) {
 	n := startNode(t)
 	_, err := show(t, n, logs.Options{Sources: []string{"kubelet"}, Tail: 1})
 	var nothing *logs.NothingError

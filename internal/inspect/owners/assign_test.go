@@ -55,7 +55,7 @@ func pidsOf(processes []Process) (all []uint32) {
 }
 
 // A process that got the parent's ID later is younger than the child, and so not its parent.
-func TestParentsThatAreNone(t *testing.T) {
+func TestYoungerParentIsNoParent(t *testing.T) {
 	f := factsOf(
 		proc(10, 0, "task.exe", 100, 0), proc(20, 10, "child.exe", 90, 0), proc(30, 20, "grandchild.exe", 80, 0),
 		proc(40, 10, "older.exe", 200, 0), // its parent 10 has exited, and the id belongs to another process
@@ -127,7 +127,7 @@ func TestANumberThatIsNotOfThisMachine(t *testing.T) {
 
 // If the runtime fails after its first answers, these are dropped: they would assign
 // processes to pods that are not listed.
-func TestHalfAnAnswerIsNone(t *testing.T) {
+func TestPartialRuntimeAnswersAreDropped(t *testing.T) {
 	shim := proc(10, 0, "containerd-shim-runhcs-v1.exe", 100, 0)
 	shim.CommandLine = "shim -namespace k8s.io -id pod-of-app"
 	f := factsOf(shim, proc(20, 0, "app.exe", 100, 0))

@@ -82,7 +82,7 @@ func TestAFollowerForgets(t *testing.T) {
 	}
 }
 
-func TestAContainerWhoseTimestampStandsStill(t *testing.T) {
+func TestUnchangedTimestampIsStale(t *testing.T) {
 	follower := stats.NewFollower(stats.DefaultTolerance)
 	var rows []stats.Row
 	for i := range 60 {
@@ -102,7 +102,7 @@ func TestAContainerWhoseTimestampStandsStill(t *testing.T) {
 
 // A watch of a full node may run for hours during other work, so the cost of a sample must
 // not grow with the length of its series, whatever the samples report.
-func TestWhatASampleTakes(t *testing.T) {
+func TestSampleCostsAConstantAmount(t *testing.T) {
 	const pods = 200
 	follower, tally, second := stats.NewFollower(stats.DefaultTolerance), stats.NewTally(), 0
 	containers := make([]stats.Container, pods)

@@ -169,7 +169,7 @@ func plantedOnNode() map[string]planted {
 		"an old certificate":  {func(f *facts) { f.node.files.value = []string{clientCertificate} }, []string{"leftovers warning: client certificate"}},
 		"nssm's kubelet":      {func(f *facts) { put(f, Service{Name: "kubelet", State: "stopped", CommandLine: `C:\k\nssm.exe`}) }, []string{"kubelet-service error: nssm"}},
 		"a kubelet elsewhere": {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `D:\Kube Stuff\kubelet.exe --v=2`}) }, []string{"kubelet-service error: outside of C:\\k"}},
-		"somebody's kubelet":  {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
+		"a foreign kubelet":   {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
 		"containerd where it belongs": {func(f *facts) {
 			put(f, Service{Name: "containerd", State: "running", CommandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
 			f.node.runtime = factOf("containerd v1.7.12", nil)
@@ -259,7 +259,7 @@ func plantedOnCluster() map[string]planted {
 		"a dead namesake":                  {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }), []string{"node-name warning: which is not Ready"}},
 		"ourselves of before, still Ready": {namesake(func(*cluster.Node) {}), []string{"node-name info: this machine's node win-1 of before, which is Ready"}},
 		"ourselves of before":              {namesake(func(n *cluster.Node) { n.Ready = false }), []string{"node-name info: of before, which is not Ready"}},
-		"ourselves, with somebody's kubelet": {func(f *facts) {
+		"ourselves, with a foreign kubelet": {func(f *facts) {
 			namesake(func(*cluster.Node) {})(f)
 			put(f, Service{Name: "kubelet", State: "running", CommandLine: `C:/k/kubelet.exe --v=2`})
 		}, []string{"node-name error: which is Ready", "kubelet-service warning: has not made"}},

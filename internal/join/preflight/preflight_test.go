@@ -279,7 +279,7 @@ func TestAPreparedNode(t *testing.T) {
 }
 
 // The alias is not in the hosts file yet: the checks use the address that it will have.
-func TestAnAliasThatIsGoingToBeThere(t *testing.T) {
+func TestChecksUseTheFutureAlias(t *testing.T) {
 	p := newPair(t, simulated.Minimal)
 	p.enableContainers(t)
 	_, port, _ := strings.Cut(p.cluster.Address(), ":")
@@ -341,7 +341,7 @@ func TestANodeThatIsLostEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestOneOfTheTwoIsEnough(t *testing.T) {
+func TestRunNeedsOnlyTheNodeOrTheCluster(t *testing.T) {
 	p := newPair(t, simulated.Minimal)
 	p.enableContainers(t)
 	without := p.input

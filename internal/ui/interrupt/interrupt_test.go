@@ -43,7 +43,7 @@ func TestACommandThatDoesNotEndIsEndedWithinASecond(t *testing.T) {
 	})
 }
 
-func TestNobodyIsKilledAfterTheEnd(t *testing.T) {
+func TestSignalAfterTheEndKillsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done := make(chan os.Signal), make(chan struct{})

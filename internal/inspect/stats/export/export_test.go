@@ -22,7 +22,7 @@ func reading(second int, id string, reported *uint64) stats.Reading {
 	}}}
 }
 
-func TestWhatPrometheusSees(t *testing.T) {
+func TestPrometheusReadsTheMetrics(t *testing.T) {
 	exporter, follower := export.New(), stats.NewFollower(stats.DefaultTolerance)
 	add := func(r stats.Reading) { exporter.Add(r, follower.Add(r)) }
 	for i := range 30 {

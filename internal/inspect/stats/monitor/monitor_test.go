@@ -12,7 +12,7 @@ import (
 )
 
 // If a watch has several nodes and callers, a source that fails is named, once.
-func TestAFailingSourceIsToldOfOnce(t *testing.T) {
+func TestFailingSourceIsReportedOnce(t *testing.T) {
 	var said []string
 	w := &Show{Warn: func(text string) { said = append(said, text) }, failing: map[string]bool{}}
 	for range 3 {

@@ -65,7 +65,7 @@ func TestItAsksAtEveryTickForEveryCaller(t *testing.T) {
 	})
 }
 
-func TestASlowSourceIsAskedAsOftenAsItAnswers(t *testing.T) {
+func TestSlowSourceIsAskedAsOftenAsItAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asker{takes: 2500 * time.Millisecond}
 		n := 0

@@ -66,7 +66,7 @@ func read(t *testing.T, path string) (record.Recording, []stats.Reading) {
 	return recording, all
 }
 
-func TestWhatIsRecordedIsRead(t *testing.T) {
+func TestRecordedSamplesAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r")
 	want := readings(30)
 	write(t, path, want)
@@ -156,7 +156,7 @@ func refused(t *testing.T, path, text string) {
 }
 
 // An answer takes only the bytes of its numbers, since names are recorded once.
-func TestWhatAnAnswerTakes(t *testing.T) {
+func TestAnswerIsRecordedInFewBytes(t *testing.T) {
 	const pods, answers = 200, 300
 	var all []stats.Reading
 	for i := range answers {

@@ -69,7 +69,7 @@ func story(t *testing.T) []byte {
 	return page.Bytes()
 }
 
-func TestAPageHasAllAndNeedsNothing(t *testing.T) {
+func TestPageIsComplete(t *testing.T) {
 	page := string(story(t))
 	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2700", "containerd v1.7.12", "zero ", "above 2", "1 + 1", "4.0 ms"} {
 		if !strings.Contains(page, want) {

@@ -54,7 +54,7 @@ func runtimeOf(t *testing.T, workload crisim.Workload) *criclient.Client {
 
 // The rate is the node's own counter over the node's own time, so the latency of its
 // answers does not affect it.
-func TestWhatTheNodeCounts(t *testing.T) {
+func TestNodeRateIsItsOwnCounter(t *testing.T) {
 	began := time.Date(2024, 1, 22, 19, 48, 13, 0, time.UTC)
 	processes := &processList{taken: began.Add(time.Hour), list: []*agentv1.Process{
 		process(44, began.Add(time.Second), 10*time.Minute), process(48, began, time.Hour),
@@ -103,7 +103,7 @@ func TestNumberOfAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestNodeThatCannotTell(t *testing.T) {
+func TestNodeWithoutProcessesIsAnError(t *testing.T) {
 	broken := errors.New("broken")
 	if _, _, err := sample.NewNode(runtimeOf(t, aPod(time.Now(), 44)).Runtime, &processList{err: broken}, 4).Ask(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("no list of processes: %v", err)

@@ -64,7 +64,7 @@ func serveWorkload(t testing.TB, version string, workload crisim.Workload) *cric
 	return client
 }
 
-func TestWhatTheRuntimeSays(t *testing.T) {
+func TestRuntimeSamplesAreRead(t *testing.T) {
 	for _, test := range []struct {
 		version string
 		rates   []bool // whether the first and the second answer report a rate
@@ -107,7 +107,7 @@ func (r *absentminded) ContainerStatus(ctx context.Context, q *runtimev1.Contain
 	return r.Runtime.ContainerStatus(ctx, q, o...)
 }
 
-func TestADetailIsAskedForAgain(t *testing.T) {
+func TestFailedDetailIsRequestedAgain(t *testing.T) {
 	cri := sample.NewCRI(&absentminded{Runtime: serve(t, "v1.7.12", 1).Runtime}, 4, false)
 	for i, want := range []float64{0, 0.5} {
 		samples, _, err := cri.Ask(t.Context())
@@ -148,7 +148,7 @@ func TestTwoCallersSpoilEachOther(t *testing.T) {
 	}
 }
 
-func TestWhatTheKubeletSays(t *testing.T) {
+func TestKubeletSamplesAreRead(t *testing.T) {
 	const summary = `{"node":{"nodeName":"win"},"pods":[{"podRef":{"name":"cpulimittest","namespace":"cpu","uid":"1"},
 		"containers":[{"name":"burn","startTime":"2024-01-20T22:06:18Z",
 		"cpu":{"time":"2024-01-22T19:48:13Z","usageNanoCores":504720890,"usageCoreNanoSeconds":82450187500000},
