@@ -39,6 +39,11 @@ type Document struct {
 	// setup` does because of a field that may have had another meaning in the swdt
 	// that the file was written for.
 	OtherMeanings []string
+	// KnownHosts is the file with this node's host key, if the node has one of its own; "":
+	// that of the user. AcceptNewHostKey reports whether the file has no key yet, so that
+	// the one of the first contact is added to it.
+	KnownHosts       string
+	AcceptNewHostKey bool
 
 	nameLine int            // line of its name
 	lines    map[string]int // by field path

@@ -57,3 +57,16 @@ func homeVariable() string {
 	}
 	return "HOME"
 }
+
+// DataFolder returns the user's folder for data that programs keep, always an absolute
+// path: $XDG_DATA_HOME, else ~/.local/share; on Windows, %LOCALAPPDATA%.
+func DataFolder() (string, error) {
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return data, nil
+	}
+	if runtime.GOOS == "windows" {
+		return CacheFolder() // Windows has one folder for both
+	}
+	home, err := Home()
+	return filepath.Join(home, ".local", "share"), err
+}

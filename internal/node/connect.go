@@ -18,6 +18,9 @@ import (
 // missing. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
+	if doc.KnownHosts != "" {
+		opts.KnownHosts, opts.AcceptNewHostKey = doc.KnownHosts, doc.AcceptNewHostKey
+	}
 	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
 	n.caller = &caller{node: n.Name, calls: &n.calls}
 	n.Machine = agentv1.NewMachineClient(n.caller)

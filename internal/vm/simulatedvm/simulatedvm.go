@@ -46,7 +46,7 @@ type Driver struct {
 	Findings []finding.Problem
 }
 
-// state is what a VM's file holds.
+// state is the content of a VM's file.
 type state struct {
 	State     vm.State   `json:"state"`
 	Since     time.Time  `json:"since"`

@@ -1,0 +1,75 @@
+package vm
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// writeKeys makes the SSH key pair that logs in to a VM, in a new folder.
+func writeKeys(folder, name string) error {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make the VM's SSH key: %w", err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "swdt VM "+name)
+	if err != nil {
+		return fmt.Errorf("make the VM's SSH key: %w", err)
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		return fmt.Errorf("make the VM's SSH key: %w", err)
+	}
+	authorized := append(bytes.TrimSpace(ssh.MarshalAuthorizedKey(key)), " swdt\n"...)
+	for file, content := range map[string][]byte{keyFile: pem.EncodeToMemory(block), publicKeyFile: authorized} {
+		if err := os.WriteFile(filepath.Join(folder, file), content, localfile.Private); err != nil {
+			return fmt.Errorf("write the VM's SSH key: %w", err)
+		}
+	}
+	return nil
+}
+
+// maxKnownHosts is far larger than a file with the keys of one VM, in bytes.
+const maxKnownHosts = 64 << 10
+
+// pin makes a VM's known host keys those of its present address, which may have another
+// port than when the keys were seen. It reports whether there are any. If there are none,
+// the key of the first contact is to be trusted; otherwise, only these.
+func pin(path, address string) (bool, error) {
+	text, err := readSmall(path, maxKnownHosts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the VM's host keys: %w; remove the file if you trust the VM's present key", err)
+	}
+	host, found := knownhosts.Normalize(address), false
+	var pinned strings.Builder
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) >= 3 && fields[0][0] != '#' && fields[0][0] != '@' {
+			fields[0], found = host, true
+			line = strings.Join(fields, " ") + "\n"
+		}
+		pinned.WriteString(line)
+	}
+	if pinned.String() == string(text) {
+		return found, nil
+	}
+	if err := localfile.Replace(path, []byte(pinned.String())); err != nil {
+		return found, fmt.Errorf("write the VM's host keys: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,223 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// cleanLimit bounds the removal of what a failed creation has made.
+const cleanLimit = 30 * time.Second
+
+// Machines are your VMs: their records and the drivers that run them. Each method that
+// changes a VM holds the VM's lock, so that any number of swdt can work side by side.
+type Machines struct {
+	store   *Store
+	drivers []Driver
+	command string
+}
+
+// NewMachines returns the VMs of a store. command is the command line that other
+// processes read in their errors while this one works on a VM.
+func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
+	return &Machines{store: store, drivers: drivers, command: command}
+}
+
+// Drivers returns the names of the drivers.
+func (s *Machines) Drivers() (names []string) {
+	for _, driver := range s.drivers {
+		names = append(names, driver.Name())
+	}
+	return names
+}
+
+func (s *Machines) driver(name string) (Driver, error) {
+	for _, driver := range s.drivers {
+		if driver.Name() == name {
+			return driver, nil
+		}
+	}
+	return nil, fmt.Errorf("this swdt has no driver %s; its drivers are %s", name, ui.Alternatives(s.Drivers()))
+}
+
+// CheckError reports that your machine cannot run a VM.
+type CheckError struct{ Problems []finding.Problem }
+
+func (e *CheckError) Error() string {
+	var lines []string
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("%s: %s; %s", p.Check, p.What, p.Remedy))
+	}
+	return "your machine cannot run the VM:\n" + strings.Join(lines, "\n")
+}
+
+// Plan is the VM that Create would make.
+type Plan struct {
+	Record   Record
+	Problems []finding.Problem // of your machine
+	Command  []string          // that starts the VM; nil: the driver does not know it
+	Exists   bool
+}
+
+// Plan returns what Create would make of a node's spec.machine. It changes nothing.
+func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, error) {
+	r, err := s.planned(ctx, document)
+	if err != nil {
+		return Plan{}, err
+	}
+	driver, err := s.driver(r.Driver)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Record: r, Problems: driver.Check(ctx, r.Machine)}
+	if made, err := s.store.Get(r.Name); err == nil {
+		plan.Record, plan.Exists = made, made.Complete
+	}
+	if starts, ok := driver.(interface {
+		CommandLine(Machine) ([]string, error)
+	}); ok {
+		if plan.Command, err = starts.CommandLine(plan.Record.Machine); err != nil {
+			return plan, fmt.Errorf("make the VM's command line: %w", err)
+		}
+	}
+	return plan, nil
+}
+
+// Create makes the VM of a node's spec.machine, stopped. If it exists, Create does nothing
+// but warn about differences. It first removes the remains of an interrupted creation. The
+// error is a *CheckError if your machine cannot run the VM.
+func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Reporter) (Report, error) {
+	record, err := s.planned(ctx, document)
+	if err != nil {
+		return Report{}, err
+	}
+	driver, err := s.driver(record.Driver)
+	if err != nil {
+		return Report{}, err
+	}
+	held, err := s.store.lock(ctx, record.Name, s.command, lockLimit)
+	if err != nil {
+		return Report{}, err
+	}
+	defer held.unlock()
+	made, err := s.store.Get(record.Name)
+	switch {
+	case err == nil && made.Complete:
+		for _, difference := range differences(made, record) {
+			r.Warn("the VM exists with another %s; `swdt vm delete` and `swdt vm create` make it anew", difference)
+		}
+		return s.report(ctx, made, "nothing to do: the VM exists"), nil
+	case err == nil:
+		r.Info("removing what an interrupted creation left")
+		if err := s.discard(ctx, made, r); err != nil {
+			return Report{}, err
+		}
+	case !errors.Is(err, ErrUnknown):
+		return Report{}, err
+	}
+	if err := checked(driver.Check(ctx, record.Machine), r); err != nil {
+		return Report{}, err
+	}
+	if err := s.make(ctx, driver, record, r); err != nil {
+		return Report{}, err
+	}
+	return s.changed(ctx, record, "created: "+record.words()), nil
+}
+
+// checked returns a *CheckError for errors among the problems, and reports the others.
+func checked(problems []finding.Problem, r ui.Reporter) error {
+	e := &CheckError{}
+	for _, p := range problems {
+		switch {
+		case p.Severity == finding.Error && !p.Ignored:
+			e.Problems = append(e.Problems, p)
+		case p.Severity != finding.Info:
+			r.Warn("%s; %s", p.What, p.Remedy)
+		}
+	}
+	if len(e.Problems) > 0 {
+		return e
+	}
+	return nil
+}
+
+// make makes a VM that does not exist. If it fails, nothing of the VM remains, or the
+// error says what.
+func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.Reporter) error {
+	r.Step("making VM %s", record.Name)
+	r.Debug("making its folder %s", record.Folder)
+	err := s.store.add(record, func(folder string) error { return writeKeys(folder, record.Name) })
+	if err != nil {
+		return err
+	}
+	r.Debug("making its disk and firmware")
+	if err = driver.Create(ctx, record.Machine); err == nil {
+		r.Debug("completing its record")
+		record.Complete = true
+		err = writeRecord(record.Folder, record)
+	}
+	if err == nil {
+		r.Debug("the VM is complete")
+		return nil
+	}
+	err = fmt.Errorf("create VM %s: %w", record.Name, err)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	if left := s.discard(clean, record, r); left != nil {
+		return errors.Join(err, fmt.Errorf("%w; `swdt vm delete` tries again", left))
+	}
+	return err
+}
+
+// discard removes a VM, which is ended first if it runs. The caller holds its lock.
+func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) error {
+	driver, err := s.driver(record.Driver)
+	if err != nil {
+		return err
+	}
+	r.Debug("ending it")
+	if err := driver.Kill(ctx, record.Machine); err != nil {
+		return fmt.Errorf("end VM %s: %w", record.Name, err)
+	}
+	r.Debug("removing its disk and firmware")
+	if err := driver.Delete(ctx, record.Machine); err != nil {
+		return fmt.Errorf("delete VM %s: %w", record.Name, err)
+	}
+	r.Debug("removing its folder")
+	return s.store.remove(record.Folder)
+}
+
+// Delete ends a VM and removes everything of it, also if it is not complete.
+func (s *Machines) Delete(ctx context.Context, name string, r ui.Reporter) (Report, error) {
+	if err := CheckName(name); err != nil {
+		return Report{}, err
+	}
+	held, err := s.store.lock(ctx, name, s.command, lockLimit)
+	if err != nil {
+		return Report{}, err
+	}
+	record, err := s.store.Get(name)
+	if errors.Is(err, ErrUnknown) {
+		held.remove()
+		return Report{State: Absent, Driver: "", Result: unchanged, Name: name, Message: "nothing to do: there is no such VM"}, nil
+	}
+	if err != nil {
+		held.unlock()
+		return Report{}, err
+	}
+	r.Step("deleting VM %s", name)
+	if err := s.discard(ctx, record, r); err != nil {
+		held.unlock()
+		return Report{}, err
+	}
+	held.remove()
+	report := record.report()
+	report.State, report.Result, report.Message = Absent, changed, "deleted"
+	return report, nil
+}

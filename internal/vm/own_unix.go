@@ -1,0 +1,26 @@
+//go:build !windows
+
+package vm
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// modesMatter reports whether the modes of folders keep other users out.
+const modesMatter = true
+
+// ownedByUser reports whether a file belongs to the user whom swdt runs as.
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// allocated returns the bytes that a file, which may have holes, takes on the disk.
+func allocated(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(stat.Blocks) * 512
+	}
+	return info.Size()
+}

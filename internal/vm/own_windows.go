@@ -1,0 +1,13 @@
+package vm
+
+import "io/fs"
+
+// modesMatter is false: on Windows the folder inherits access from the user's profile.
+const modesMatter = false
+
+// ownedByUser returns true: the store is below the user's profile, which other users
+// cannot change.
+func ownedByUser(fs.FileInfo) bool { return true }
+
+// allocated returns the bytes that a file takes on the disk.
+func allocated(info fs.FileInfo) int64 { return info.Size() }

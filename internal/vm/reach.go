@@ -1,0 +1,186 @@
+package vm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// NotRunningError reports a VM that cannot be reached since it does not run.
+type NotRunningError struct {
+	Name  string
+	State State
+}
+
+func (e *NotRunningError) Error() string {
+	return fmt.Sprintf("VM %s is %s; start it with `swdt vm start`", e.Name, e.State)
+}
+
+func (e *NotRunningError) Unwrap() error { return ErrStopped }
+
+// NoAddressError reports a VM that runs, but whose address is not known.
+type NoAddressError struct{ Name string }
+
+func (e *NoAddressError) Error() string {
+	return fmt.Sprintf("the address of VM %s is not known yet; wait for its guest to start (`swdt vm console` shows it), or set spec.machine.network.address",
+		e.Name)
+}
+
+// Reach completes the credentials of a node whose machine is a VM: the address, the VM's
+// key if no other way to log in is set, and the file with the VM's host key. The key that
+// the VM shows at the first contact is pinned there. A node without spec.machine, or with a
+// hostname of its own, is returned as it is.
+func (s *Machines) Reach(ctx context.Context, document config.Document) (config.Document, error) {
+	if document.Node.Spec.Machine == nil || document.Node.Spec.Credentials.Hostname != "" {
+		return document, nil
+	}
+	_, err := s.with(ctx, document.Node.Metadata.Name, func(record Record, driver Driver) (Report, error) {
+		addresses, err := running(ctx, record, driver)
+		if err != nil {
+			return Report{}, err
+		}
+		return Report{}, complete(&document, record, addresses[0].HostPort())
+	})
+	return document, err
+}
+
+// complete fills in the credentials for a VM at an address, host:port.
+func complete(document *config.Document, record Record, address string) error {
+	pinned, err := pin(record.KnownHosts(), address)
+	if err != nil {
+		return err
+	}
+	c := &document.Node.Spec.Credentials
+	c.Hostname = address
+	c.ProxyJump = cmp.Or(c.ProxyJump, "none") // the VM is on this machine
+	if c.PrivateKey == "" && c.Password == "" && c.PasswordFrom == nil {
+		c.PrivateKey = record.Key()
+	}
+	document.KnownHosts, document.AcceptNewHostKey = record.KnownHosts(), !pinned
+	return nil
+}
+
+// HostPort returns the address as host:port.
+func (a Address) HostPort() string { return net.JoinHostPort(a.IP.String(), strconv.Itoa(a.Port)) }
+
+// running returns the addresses of a VM that runs, the best first; there is at least one.
+func running(ctx context.Context, record Record, driver Driver) ([]Address, error) {
+	status, err := driver.Status(ctx, record.Machine)
+	if err != nil {
+		return nil, fmt.Errorf("look whether VM %s runs: %w", record.Name, err)
+	}
+	if status.State != Running {
+		return nil, &NotRunningError{record.Name, status.State}
+	}
+	all, err := driver.Addresses(ctx, record.Machine)
+	if err != nil {
+		return nil, fmt.Errorf("find the address of VM %s: %w", record.Name, err)
+	}
+	all = usable(all, record.sshPort(), ownAddresses())
+	if len(all) == 0 {
+		return nil, &NoAddressError{record.Name}
+	}
+	return all, nil
+}
+
+// ownAddresses returns the addresses of your machine.
+func ownAddresses() (own []netip.Addr) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, address := range all {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			own = append(own, prefix.Addr().Unmap())
+		}
+	}
+	return own
+}
+
+// usable returns the addresses at which swdt may look for a guest, the best first. A guest
+// chooses what its agent says and which addresses it uses: it must not lead swdt to your
+// machine, where another program may listen. Only the forwarded port is there.
+func usable(all []Address, forwarded int, own []netip.Addr) []Address {
+	all = slices.DeleteFunc(slices.Clone(all), func(a Address) bool {
+		ip := a.IP.Unmap()
+		if ip.IsLoopback() || slices.Contains(own, ip) {
+			return forwarded == 0 || a.Port != forwarded || !ip.IsLoopback()
+		}
+		return !ip.IsGlobalUnicast() || a.Port < 1 || a.Port > 65535
+	})
+	rank := func(a Address) int {
+		known := slices.Index([]string{"forward", "configured", "DHCP lease", "neighbour table"}, a.Source)
+		if known < 0 {
+			known = 10 // what the guest says comes last
+		}
+		if !a.IP.Unmap().Is4() {
+			known += 100
+		}
+		return known
+	}
+	slices.SortStableFunc(all, func(a, b Address) int { return rank(a) - rank(b) })
+	return all
+}
+
+const (
+	// awaitInterval is the pause between two looks for a guest's SSH server.
+	awaitInterval = time.Second
+	// bannerLimit bounds one look.
+	bannerLimit = 5 * time.Second
+)
+
+// Await waits until a VM's SSH server answers. ctx bounds the wait.
+func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Report, error) {
+	r.Step("waiting for the SSH server of VM %s", name)
+	err := wait.Condition{
+		Name: "the SSH server of VM " + name, Interval: awaitInterval,
+		Look: func(ctx context.Context) error {
+			addresses, err := s.Addresses(ctx, name)
+			var none *NoAddressError
+			if err != nil {
+				return wait.StopIf(!errors.As(err, &none), err)
+			}
+			return greets(ctx, addresses[0].HostPort())
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.with(ctx, name, func(record Record, _ Driver) (Report, error) {
+		return s.changed(ctx, record, "its SSH server answers"), nil
+	})
+}
+
+// greets returns nil if an SSH server greets at an address. A forwarded port accepts
+// connections before the guest does, so only the greeting counts.
+func greets(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, bannerLimit)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	greeting := make([]byte, 4)
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		return fmt.Errorf("%s does not greet as SSH servers do: %w", address, err)
+	}
+	if !bytes.Equal(greeting, []byte("SSH-")) {
+		return wait.Stop(fmt.Errorf("%s is no SSH server", address))
+	}
+	return nil
+}
