@@ -1,0 +1,155 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// match is a logic of three values: a condition that swdt does not know may hold.
+type match int
+
+const (
+	no match = iota
+	unknown
+	yes
+)
+
+// rule is one line of a chain.
+type rule struct {
+	text       string // as iptables-save prints it
+	conditions []condition
+	target     string // a verdict or a chain; empty: the rule only counts
+	isGoto     bool
+}
+
+// condition is an option of a rule with its values.
+type condition struct {
+	name   string
+	values []string
+	not    bool
+}
+
+// parseRule reads the words behind `-A CHAIN`.
+func parseRule(text string, words []string) rule {
+	r := rule{text: text}
+	not := false
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "!" {
+			not = true
+			continue
+		}
+		if word == "-m" || word == "--comment" { // -m only announces the options that follow
+			i++
+			continue
+		}
+		var values []string
+		for i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") && words[i+1] != "!" {
+			i++
+			values = append(values, words[i])
+		}
+		switch {
+		case (word == "-j" || word == "-g") && len(values) > 0:
+			r.target, r.isGoto = values[0], word == "-g"
+			return r // the target's own options follow
+		default:
+			r.conditions = append(r.conditions, condition{word, values, not})
+		}
+		not = false
+	}
+	return r
+}
+
+// matches reports whether all of the rule's conditions hold for a packet.
+func (r rule) matches(p Packet) match {
+	result := yes
+	for _, c := range r.conditions {
+		result = min(result, c.holds(p))
+	}
+	return result
+}
+
+func (c condition) holds(p Packet) match {
+	if len(c.values) == 0 {
+		return unknown
+	}
+	result := c.test(p)
+	if result == unknown || !c.not {
+		return result
+	}
+	return yes - result
+}
+
+func (c condition) test(p Packet) match {
+	value := c.values[0]
+	switch c.name {
+	case "-i":
+		return is(interfaceMatches(value, p.In))
+	case "-o":
+		return is(interfaceMatches(value, p.Out))
+	case "-s":
+		return within(value, p.From)
+	case "-d":
+		return within(value, p.To)
+	case "-p":
+		return is(value == p.Protocol || value == "all")
+	case "--dport", "--dports":
+		return portWithin(value, p.Port)
+	case "--ctstate", "--state":
+		return is(slices.Contains(strings.Split(value, ","), "NEW"))
+	}
+	return unknown
+}
+
+func is(b bool) match {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// interfaceMatches compares an interface with a pattern, whose + at the end matches any rest.
+func interfaceMatches(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "+"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}
+
+// within reports whether an address is in one of the networks, separated by commas.
+func within(networks string, a netip.Addr) match {
+	for network := range strings.SplitSeq(networks, ",") {
+		if !strings.Contains(network, "/") {
+			network += "/" + strconv.Itoa(a.BitLen())
+		}
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil {
+			return unknown // a mask that is not a prefix
+		}
+		if prefix.Contains(a) {
+			return yes
+		}
+	}
+	return no
+}
+
+// portWithin reports whether a port is in a list such as 22,80:90.
+func portWithin(list string, port uint16) match {
+	for item := range strings.SplitSeq(list, ",") {
+		first, last, ranged := strings.Cut(item, ":")
+		if !ranged {
+			last = first
+		}
+		low, errLow := strconv.ParseUint(first, 10, 16)
+		high, errHigh := strconv.ParseUint(last, 10, 16)
+		if errLow != nil || errHigh != nil {
+			return unknown
+		}
+		if uint64(port) >= low && uint64(port) <= high {
+			return yes
+		}
+	}
+	return no
+}
