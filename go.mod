@@ -49,7 +49,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/vishvananda/netns v0.0.5 // indirect
+require github.com/vishvananda/netns v0.0.5
 
 require (
 	github.com/VividCortex/ewma v1.2.0 // indirect

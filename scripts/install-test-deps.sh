@@ -39,6 +39,8 @@ need genisoimage command -v genisoimage
 need wimtools command -v wimcapture
 need p7zip-full command -v 7z
 need libxml2-utils command -v xmllint
+# Tests compare what swdt concludes of a firewall with what the kernel does.
+need iptables test -x /usr/sbin/iptables-restore
 # Tests open the report of statistics in a browser.
 need chromium command -v chromium
 # The race detector needs a C compiler.

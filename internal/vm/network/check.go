@@ -63,7 +63,8 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 		if v.Passes && v.Hides == "" {
 			continue
 		}
-		p := finding.Problem{Check: "firewall", Where: finding.OnMachine, Severity: finding.Error, Evidence: v.Rule}
+		p := finding.Problem{Check: "firewall", Where: finding.OnMachine}
+		p.Severity, p.Evidence = finding.Error, v.Rule
 		switch {
 		case v.Passes:
 			p.Severity, p.Evidence = finding.Warning, v.Hides
@@ -71,21 +72,30 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 			p.Remedy = exempt(c.Packet)
 		case v.Maybe:
 			p.Severity = finding.Warning
-			p.What = fmt.Sprintf("%s: your firewall may drop it (%s); the rule has a condition that swdt does not know", c.Use, c.Packet)
-			p.Remedy = f.accept(c.Packet)
+			p.What = fmt.Sprintf("%s: your firewall may drop %s (%s); the rule has a condition that swdt does not know",
+				c.Use, v.dropped(), c.Packet)
+			p.Remedy = f.accept(c.Packet, v)
 		default:
-			p.What = fmt.Sprintf("%s: your firewall drops it (%s)", c.Use, c.Packet)
-			p.Remedy = f.accept(c.Packet)
+			p.What = fmt.Sprintf("%s: your firewall drops %s (%s)", c.Use, v.dropped(), c.Packet)
+			p.Remedy = f.accept(c.Packet, v)
 		}
 		problems = append(problems, p)
 	}
 	return problems
 }
 
+// dropped names what does not pass.
+func (v Verdict) dropped() string {
+	if v.Answer {
+		return "the answers"
+	}
+	return "it"
+}
+
 // accept returns the command that lets a packet through, tried on a copy of the
 // firewall. DOCKER-USER is the chain that Docker never changes, but it is not always the
 // first.
-func (f *Firewall) accept(p Packet) string {
+func (f *Firewall) accept(p Packet, v Verdict) string {
 	const onBridge = "put the VM on the bridge of kind itself: network mode bridge"
 	for _, name := range []string{"DOCKER-USER", "FORWARD"} {
 		id := chainID{"filter", name}
@@ -93,6 +103,9 @@ func (f *Firewall) accept(p Packet) string {
 			continue
 		}
 		allow := fmt.Sprintf("-i %s -o %s -j ACCEPT", p.In, p.Out)
+		if v.Answer {
+			allow = fmt.Sprintf("-i %s -o %s -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", p.Out, p.In)
+		}
 		if f.with(id, parseRule(allow, strings.Fields(allow))).Judge(p).Passes {
 			return fmt.Sprintf("`sudo iptables -I %s %s`; or %s", name, allow, onBridge)
 		}

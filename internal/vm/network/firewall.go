@@ -30,6 +30,14 @@ type Packet struct {
 	From, To netip.Addr
 	Protocol string // tcp or udp
 	Port     uint16 // of the receiver
+
+	isAnswer bool // Port is then the sender's
+}
+
+// answer returns the first packet of the other direction.
+func (p Packet) answer() Packet {
+	p.In, p.Out, p.From, p.To, p.isAnswer = p.Out, p.In, p.To, p.From, true
+	return p
 }
 
 func (p Packet) String() string {
@@ -40,6 +48,8 @@ func (p Packet) String() string {
 type Verdict struct {
 	// Passes reports whether the packet is forwarded.
 	Passes bool
+	// Answer means that the packet passes, and its answer does not.
+	Answer bool
 	// Rule is the rule that decides, as iptables-save prints it, or the chain's policy;
 	// empty if no rule decides.
 	Rule string
@@ -111,12 +121,16 @@ func (f *Firewall) parseLine(table *string, line string) error {
 	return nil
 }
 
-// Judge returns what the firewall does to a packet that your machine forwards.
+// Judge returns what the firewall does to a connection that your machine forwards: to its
+// first packet and, for TCP, to the answer. VXLAN, the use of UDP here, has no answers.
 func (f *Firewall) Judge(p Packet) Verdict {
-	for _, id := range []chainID{{"raw", "PREROUTING"}, {"mangle", "FORWARD"}, {"filter", "FORWARD"}} {
-		switch rule, target, maybe := f.decide(id, p); target {
-		case "DROP", "REJECT":
-			return Verdict{Rule: rule, Maybe: maybe}
+	if v := f.forward(p); !v.Passes {
+		return v
+	}
+	if p.Protocol == "tcp" {
+		if v := f.forward(p.answer()); !v.Passes {
+			v.Answer = true
+			return v
 		}
 	}
 	v := Verdict{Passes: true}
@@ -124,6 +138,17 @@ func (f *Firewall) Judge(p Packet) Verdict {
 		v.Hides = rule
 	}
 	return v
+}
+
+// forward returns what happens to one packet.
+func (f *Firewall) forward(p Packet) Verdict {
+	for _, id := range []chainID{{"raw", "PREROUTING"}, {"mangle", "FORWARD"}, {"filter", "FORWARD"}} {
+		switch rule, target, maybe := f.decide(id, p); target {
+		case "DROP", "REJECT":
+			return Verdict{Rule: rule, Maybe: maybe}
+		}
+	}
+	return Verdict{Passes: true}
 }
 
 // decide returns the rule that ends a packet's way through one of the kernel's chains.

@@ -119,7 +119,7 @@ func TestConditions(t *testing.T) {
 		"-m physdev --physdev-is-bridged":            unknown,
 	} {
 		f := parse(t, "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD "+conditions+" -j DROP\nCOMMIT\n")
-		got := f.Judge(packet)
+		got := f.forward(packet)
 		want := Verdict{Passes: want == no, Maybe: want == unknown}
 		if want.Passes {
 			got.Rule = ""
@@ -190,6 +190,29 @@ func TestARemedyIsOnlyNamedIfItHelps(t *testing.T) {
 	raw := strings.Replace(docker, "-p udp -m udp --dport 999 ", "", 1)
 	if got := parse(t, raw).Problems(packet)[0].Remedy; strings.Contains(got, "iptables") {
 		t.Errorf("got %q, but no rule of table filter helps", got)
+	}
+}
+
+func TestAnswersCount(t *testing.T) {
+	const drops = "-A FORWARD -i br-kind -o virbr0 -j REJECT"
+	f := parse(t, "*filter\n:FORWARD ACCEPT [0:0]\n"+drops+"\nCOMMIT\n")
+	p := sides("virbr0").Connections()[0]
+	if diff := cmp.Diff(Verdict{Answer: true, Rule: drops}, f.Judge(p.Packet)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const want = "`sudo iptables -I FORWARD -i br-kind -o virbr0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT`"
+	if got := f.Problems([]Connection{p})[0].Remedy; !strings.HasPrefix(got, want) {
+		t.Errorf("remedy %q, want %q", got, want)
+	}
+}
+
+func TestPortsOfClients(t *testing.T) {
+	for list, want := range map[string]match{
+		"32768:65535": yes, "1024:65535": yes, "1:1000": no, "40000": unknown, "1,40000:50000": unknown, "a": unknown,
+	} {
+		if got := portWithin(list, 80, true); got != want {
+			t.Errorf("%s: got %d, want %d", list, got, want)
+		}
 	}
 }
 

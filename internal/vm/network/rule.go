@@ -96,9 +96,15 @@ func (c condition) test(p Packet) match {
 	case "-p":
 		return is(value == p.Protocol || value == "all")
 	case "--dport", "--dports":
-		return portWithin(value, p.Port)
+		return portWithin(value, p.Port, p.isAnswer)
+	case "--sport", "--sports":
+		return portWithin(value, p.Port, !p.isAnswer)
 	case "--ctstate", "--state":
-		return is(slices.Contains(strings.Split(value, ","), "NEW"))
+		state := "NEW"
+		if p.isAnswer {
+			state = "ESTABLISHED"
+		}
+		return is(slices.Contains(strings.Split(value, ","), state))
 	}
 	return unknown
 }
@@ -135,21 +141,30 @@ func within(networks string, a netip.Addr) match {
 	return no
 }
 
-// portWithin reports whether a port is in a list such as 22,80:90.
-func portWithin(list string, port uint16) match {
+// portWithin reports whether a port is in a list such as 22,80:90. The client's port is
+// unknown, but high.
+func portWithin(list string, port uint16, isClients bool) match {
+	const lowestOfClients = 32768 // Linux's default; Windows begins at 49152
+	low, high := uint64(port), uint64(port)
+	if isClients {
+		low, high = lowestOfClients, 65535
+	}
+	result := no
 	for item := range strings.SplitSeq(list, ",") {
-		first, last, ranged := strings.Cut(item, ":")
+		text, last, ranged := strings.Cut(item, ":")
 		if !ranged {
-			last = first
+			last = text
 		}
-		low, errLow := strconv.ParseUint(first, 10, 16)
-		high, errHigh := strconv.ParseUint(last, 10, 16)
-		if errLow != nil || errHigh != nil {
+		from, errFrom := strconv.ParseUint(text, 10, 16)
+		to, errTo := strconv.ParseUint(last, 10, 16)
+		switch {
+		case errFrom != nil || errTo != nil:
 			return unknown
-		}
-		if uint64(port) >= low && uint64(port) <= high {
+		case from <= low && high <= to:
 			return yes
+		case from <= high && low <= to:
+			result = unknown
 		}
 	}
-	return no
+	return result
 }
