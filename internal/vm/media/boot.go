@@ -36,12 +36,12 @@ func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 		}
 		m.Boot.Files = append(m.Boot.Files, BootFile{Path: path, Present: ok})
 		if !ok {
-			m.find(finding.Error, "the ISO has no "+path+", which starts Windows Setup", "use an ISO as Microsoft publishes it")
+			m.find(finding.Error, asPublished, "the ISO has no %s, which starts Windows Setup", path)
 		}
 	}
 	m.Boot.BIOS, m.Boot.UEFI = bootCatalog(discfs.NewImage(r, m.SizeBytes))
 	if !m.Boot.UEFI {
-		m.find(finding.Error, "the ISO has no boot entry for UEFI, which swdt's VMs start with", "use an ISO as Microsoft publishes it")
+		m.find(finding.Error, asPublished, "the ISO has no boot entry for UEFI, which swdt's VMs start with")
 	}
 	return nil
 }

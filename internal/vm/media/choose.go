@@ -30,7 +30,8 @@ func (e *EditionError) Error() string {
 	for _, edition := range e.Editions {
 		all = append(all, edition.String())
 	}
-	return fmt.Sprintf(problem+"; choose one of its editions, by index, name or word: %s", e.Wanted, strings.Join(all, ", "))
+	return fmt.Sprintf(problem+"; choose one of its editions, by index, name or word: %s",
+		e.Wanted, strings.Join(all, ", "))
 }
 
 // String returns the index, name and word of an edition: 1 "Windows Server 2022

@@ -24,7 +24,8 @@ func TestChoose(t *testing.T) {
 	m := inspect(t, mediatest.WindowsISO(t))
 	for wanted, index := range map[string]int{
 		"standard-core": 1, "standard": 2, "datacenter-core": 3, "datacenter": 4, "2": 2, "4": 4,
-		"Windows Server 2022 SERVERDATACENTERCORE": 3, "windows server 2022 serverstandard": 2, "Windows Server 2022 Datacenter Evaluation": 3,
+		"Windows Server 2022 SERVERDATACENTERCORE": 3, "windows server 2022 serverstandard": 2,
+		"Windows Server 2022 Datacenter Evaluation": 3,
 	} {
 		if e, err := m.Choose(wanted); err != nil || e.Index != index {
 			t.Errorf("%q: %d, %v; want %d", wanted, e.Index, err, index)
@@ -47,7 +48,8 @@ func TestChoose(t *testing.T) {
 }
 
 func TestChooseAmongEqualNames(t *testing.T) {
-	m := media.Media{Editions: []media.Edition{{Index: 1, Name: "Windows"}, {Index: 2, Name: "Windows"}, {Index: 3, Name: "3x", DisplayName: "2"}}}
+	m := media.Media{Editions: []media.Edition{{Index: 1, Name: "Windows"}, {Index: 2, Name: "Windows"}, {Index: 3,
+		Name: "3x", DisplayName: "2"}}}
 	_, err := m.Choose("Windows")
 	const want = `several editions of the ISO match "Windows"; choose one of its editions, by index, name or word: 1 "Windows", 2 "Windows", 3 "3x"`
 	if err == nil || err.Error() != want {
@@ -56,7 +58,8 @@ func TestChooseAmongEqualNames(t *testing.T) {
 	if e, err := m.Choose("2"); err != nil || e.Index != 2 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, err := (media.Media{}).Choose("standard"); err == nil || err.Error() != `the ISO has no edition "standard", and no other one; use another ISO` {
+	if _, err := (media.Media{}).Choose("standard"); err == nil ||
+		err.Error() != `the ISO has no edition "standard", and no other one; use another ISO` {
 		t.Error(err)
 	}
 }
@@ -114,14 +117,16 @@ func TestDrivers(t *testing.T) {
 		}
 		version = strings.ToLower(version)
 		want := media.DriverFolder{Driver: "NetKVM", Path: "NetKVM/" + version + "/amd64", Files: []media.DriverFile{
-			{Path: "netkvm.cat", Bytes: 10 + int64(len(version))}, {Path: "netkvm.inf", Bytes: 10 + int64(len(version))}, {Path: "netkvm.sys", Bytes: 10 + int64(len(version))},
+			{Path: "netkvm.cat", Bytes: 10 + int64(len(version))}, {Path: "netkvm.inf",
+				Bytes: 10 + int64(len(version))}, {Path: "netkvm.sys", Bytes: 10 + int64(len(version))},
 		}}
 		if diff := cmp.Diff(want, folders[1]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", version, diff)
 		}
 	}
 	_, err = media.Drivers(d, "w7")
-	if err == nil || err.Error() != `the ISO has no virtio drivers for "w7", only for 2k19, 2k22, 2k25, w10, w11; use a newer ISO of virtio-win` {
+	if err == nil ||
+		err.Error() != `the ISO has no virtio drivers for "w7", only for 2k19, 2k22, 2k25, w10, w11; use a newer ISO of virtio-win` {
 		t.Error(err)
 	}
 	opened, err := d.Open("netkvm/2K22/AMD64/NETKVM.INF")
@@ -150,7 +155,8 @@ func TestHostileDrivers(t *testing.T) {
 		"a dot at the end":   {fstest.MapFS{"a/w11/amd64/x.inf.": {}}, "its name ends in a space or a dot"},
 		"too many files":     {many, "more than 4096 files or 268.4 MB"},
 		"nothing to install": {fstest.MapFS{"a/w11/amd64/x.sys": {}}, `no virtio drivers`},
-		"no drivers":         {fstest.MapFS{"a/b/x": {}}, "the ISO has no virtio drivers (DRIVER/VERSION/amd64); use the ISO of virtio-win"},
+		"no drivers": {fstest.MapFS{"a/b/x": {}},
+			"the ISO has no virtio drivers (DRIVER/VERSION/amd64); use the ISO of virtio-win"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := media.Drivers(c.files, "w11")

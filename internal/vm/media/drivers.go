@@ -51,7 +51,8 @@ func (e *DriverError) Error() string {
 	if len(e.Versions) == 0 {
 		return "the ISO has no virtio drivers (DRIVER/VERSION/amd64); use the ISO of virtio-win"
 	}
-	return fmt.Sprintf("the ISO has no virtio drivers for %q, only for %s; use a newer ISO of virtio-win", e.Version, strings.Join(e.Versions, ", "))
+	return fmt.Sprintf("the ISO has no virtio drivers for %q, only for %s; use a newer ISO of virtio-win",
+		e.Version, strings.Join(e.Versions, ", "))
 }
 
 // Drivers returns the folders with drivers for a version of Windows, which virtio-win calls
@@ -80,7 +81,7 @@ func Drivers(fsys fs.FS, version string) ([]DriverFolder, error) {
 		}
 	}
 	if len(folders) == 0 {
-		return nil, &DriverError{Version: version, Versions: slices.DeleteFunc(known, func(name string) bool { return name == version })}
+		return nil, &DriverError{Version: version, Versions: slices.Delete(known, i, i+1)}
 	}
 	return folders, nil
 }
@@ -162,11 +163,13 @@ func (b *driverBudget) folder(fsys fs.FS, driver, root string) (DriverFolder, er
 			return err
 		}
 		if problem := unportable(name); problem != "" {
-			return fmt.Errorf("the driver file %q cannot be copied: %s; use the ISO of virtio-win as it is published", name, problem)
+			return fmt.Errorf("the driver file %q cannot be copied: %s; use the ISO of virtio-win as it is published",
+				name, problem)
 		}
 		b.files, b.bytes = b.files-1, b.bytes-found.Size()
 		if b.files < 0 || b.bytes < 0 {
-			return fmt.Errorf("the drivers have more than %d files or %s; use the ISO of virtio-win as it is published", maxDriverFiles, ui.Size(maxDriverBytes))
+			return fmt.Errorf("the drivers have more than %d files or %s; use the ISO of virtio-win as it is published",
+				maxDriverFiles, ui.Size(maxDriverBytes))
 		}
 		installable = installable || strings.EqualFold(path.Ext(name), ".inf")
 		folder.Files = append(folder.Files, DriverFile{Path: strings.TrimPrefix(name, root+"/"), Bytes: found.Size()})

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,9 +58,11 @@ func (m *Media) readEditions(d *Disc) (bool, error) {
 		}
 		info, err := wim.Read(r, size)
 		if err != nil {
-			return false, fmt.Errorf("read the editions in %s: %w; the image is damaged: download or copy it again", path, err)
+			return false, readError(path, err)
 		}
-		m.Image = ImageFile{Path: path, Parts: info.Parts, Compression: info.Compression, Solid: info.Solid, SizeBytes: size}
+		m.Image = ImageFile{
+			Path: path, Parts: info.Parts, Compression: info.Compression, Solid: info.Solid, SizeBytes: size,
+		}
 		for _, image := range info.Images {
 			m.Editions = append(m.Editions, editionOf(image, info.Images))
 		}
@@ -68,26 +71,35 @@ func (m *Media) readEditions(d *Disc) (bool, error) {
 		}
 	}
 	if len(others) > 0 {
-		m.find(finding.Warning, fmt.Sprintf("the ISO also has %s: Windows Setup uses one of them alone", strings.Join(others, " and ")), "use an ISO as Microsoft publishes it")
+		m.find(finding.Warning, asPublished,
+			"the ISO also has %s: Windows Setup uses one of them alone", strings.Join(others, " and "))
 	}
 	return m.Image.Path != "", nil
+}
+
+// readError adds the remedy that package wim does not know.
+func readError(path string, err error) error {
+	if broken := (*wim.Error)(nil); errors.As(err, &broken) {
+		return fmt.Errorf("read the editions in %s: %w; the ISO is damaged: download or copy it again", path, err)
+	}
+	return fmt.Errorf("read the editions: %w", err)
 }
 
 // checkParts notes a file that is one of several, and parts that are missing.
 func (m *Media) checkParts(d *Disc, info wim.Info) error {
 	if info.Solid {
-		m.find(finding.Info, m.Image.Path+" is compressed as a whole (ESD): the installation takes longer", "")
+		m.find(finding.Info, "", "%s is compressed as a whole (ESD): the installation takes longer", m.Image.Path)
 	}
 	if len(info.Images) == 0 {
-		m.find(finding.Error, m.Image.Path+" holds no edition of Windows", "use an ISO as Microsoft publishes it")
+		m.find(finding.Error, asPublished, "%s holds no edition of Windows", m.Image.Path)
 	}
 	if info.Part != 1 {
-		m.find(finding.Error, fmt.Sprintf("%s is part %d of %d, not the first", m.Image.Path, info.Part, info.Parts), "use an ISO as Microsoft publishes it")
+		m.find(finding.Error, asPublished, "%s is part %d of %d, not the first", m.Image.Path, info.Part, info.Parts)
 	}
 	if info.Parts == 1 {
 		return nil
 	}
-	m.find(finding.Info, fmt.Sprintf("the editions are split into %d files (install.swm, install2.swm and so on)", info.Parts), "")
+	m.find(finding.Info, "", "the editions are split into %d files (install.swm, install2.swm and so on)", info.Parts)
 	var missing []string
 	for part := 2; part <= info.Parts && len(missing) < 10; part++ {
 		path := fmt.Sprintf("sources/install%d.swm", part)
@@ -100,16 +112,17 @@ func (m *Media) checkParts(d *Disc, info wim.Info) error {
 		}
 	}
 	if len(missing) > 0 {
-		m.find(finding.Error, "parts of the split image are missing: "+strings.Join(missing, ", "), "use an ISO as Microsoft publishes it")
+		m.find(finding.Error, asPublished, "parts of the split image are missing: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
 func editionOf(i wim.Image, all []wim.Image) Edition {
 	e := Edition{
-		Index: i.Index, Word: word(i), Name: i.Name, DisplayName: i.DisplayName, EditionID: i.Edition, InstallationType: i.Installation,
+		Index: i.Index, Word: word(i), Name: i.Name, DisplayName: i.DisplayName,
+		EditionID: i.Edition, InstallationType: i.Installation, Evaluation: strings.HasSuffix(i.Edition, "Eval"),
 		Architecture: i.Architecture, Product: i.Product, Build: i.Build, ServicePackBuild: i.ServicePack,
-		Evaluation: strings.HasSuffix(i.Edition, "Eval"), Languages: i.Languages, DefaultLanguage: i.DefaultLanguage, InstalledBytes: i.Bytes,
+		Languages: i.Languages, DefaultLanguage: i.DefaultLanguage, InstalledBytes: i.Bytes,
 	}
 	if i.Build != 0 {
 		e.Version = fmt.Sprintf("%d.%d.%d.%d", i.Major, i.Minor, i.Build, i.ServicePack)

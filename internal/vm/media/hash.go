@@ -22,19 +22,20 @@ type Sum struct {
 }
 
 // knownMedium is an evaluation medium that Microsoft publishes.
-type knownMedium struct {
-	name, sha256 string
-	size         int64
-}
+type knownMedium struct{ name, sha256 string }
 
 // knownMedia returns the evaluation media in English whose hashes two public projects agree
 // on, as of August 2026; that of Windows Server 2019 comes from one.
 func knownMedia() []knownMedium {
 	return []knownMedium{
-		{"Windows Server 2025 evaluation, en-us, 26100.32230", "7b052573ba7894c9924e3e87ba732ccd354d18cb75a883efa9b900ea125bfd51", 8_152_356_864},
-		{"Windows Server 2022 evaluation, en-us, 20348.587", "3e4fa6d8507b554856fc9ca6079cc402df11a8b79344871669f0251535255325", 5_044_094_976},
-		{"Windows Server 2019 evaluation, en-us, 17763.737", "549bca46c055157291be6c22a3aaaed8330e78ef4382c99ee82c896426a1cee1", 5_296_713_728},
-		{"Windows 11 Enterprise LTSC evaluation, en-us, 26100.1742", "67cec5865eaa037a72ddc633a717a10a2bed50778862267223ddb9c60ef5da68", 5_112_850_432},
+		{"Windows Server 2025 evaluation, en-us, 26100.32230",
+			"7b052573ba7894c9924e3e87ba732ccd354d18cb75a883efa9b900ea125bfd51"},
+		{"Windows Server 2022 evaluation, en-us, 20348.587",
+			"3e4fa6d8507b554856fc9ca6079cc402df11a8b79344871669f0251535255325"},
+		{"Windows Server 2019 evaluation, en-us, 17763.737",
+			"549bca46c055157291be6c22a3aaaed8330e78ef4382c99ee82c896426a1cee1"},
+		{"Windows 11 Enterprise LTSC evaluation, en-us, 26100.1742",
+			"67cec5865eaa037a72ddc633a717a10a2bed50778862267223ddb9c60ef5da68"},
 	}
 }
 

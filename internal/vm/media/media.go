@@ -61,6 +61,9 @@ type Media struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
+// asPublished is the remedy for an ISO that was changed.
+const asPublished = "use an ISO as Microsoft publishes it"
+
 // UnknownError reports an ISO that holds neither Windows nor drivers.
 type UnknownError struct {
 	Label string
@@ -68,8 +71,8 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("the ISO with the label %q has no sources/install.wim, .esd or .swm, and no virtio drivers (its root holds %q); "+
-		"use the ISO of a Windows installation or of virtio-win", e.Label, e.Found)
+	return fmt.Sprintf("the ISO with the label %q has no sources/install.wim, .esd or .swm, and no virtio drivers "+
+		"(its root holds %q); use the ISO of a Windows installation or of virtio-win", e.Label, e.Found)
 }
 
 // Inspect reads an ISO of size bytes. An ISO that is damaged or cut short is an error of
@@ -114,8 +117,8 @@ func (m *Media) checkWhole(d *Disc) error {
 	if err := d.Whole(); err != nil {
 		return err
 	}
-	m.find(finding.Warning, fmt.Sprintf("the file lacks the last %s of its file system, which hold no files", ui.Size(d.Missing)),
-		"compare its SHA-256 with the published one")
+	m.find(finding.Warning, "compare its SHA-256 with the published one",
+		"the file lacks the last %s of its file system, which hold no files", ui.Size(d.Missing))
 	return nil
 }
 
@@ -126,13 +129,14 @@ func (m *Media) describe(r io.ReaderAt, d *Disc) error {
 		return err
 	}
 	if m.Architecture != "amd64" {
-		m.find(finding.Error, "the editions are not all for 64-bit Intel and AMD processors (amd64)", "use an ISO for x64")
+		m.find(finding.Error, "use an ISO for x64",
+			"the editions are not all for 64-bit Intel and AMD processors (amd64)")
 	}
 	return nil
 }
 
-func (m *Media) find(severity finding.Severity, what, remedy string) {
-	m.Findings = append(m.Findings, finding.Finding{Severity: severity, What: what, Remedy: remedy})
+func (m *Media) find(severity finding.Severity, remedy, what string, args ...any) {
+	m.Findings = append(m.Findings, finding.New("", what, args...).As(severity).Remedied("%s", remedy))
 }
 
 func unknown(d *Disc) error {

@@ -49,21 +49,31 @@ func TestInspect(t *testing.T) {
 	_, size := open(t, path)
 	edition := func(index int, word, name, display, id, kind string) media.Edition {
 		return media.Edition{
-			Index: index, Word: word, Name: "Windows Server 2022 " + name, DisplayName: "Windows Server 2022 " + display, EditionID: id,
-			InstallationType: kind, Architecture: "amd64", Product: "Microsoft® Windows® Operating System", Version: "10.0.20348.587", Build: 20348,
-			ServicePackBuild: 587, Evaluation: true, Languages: []string{"en-US"}, DefaultLanguage: "en-US", InstalledBytes: 2,
+			Index: index, Word: word, Name: "Windows Server 2022 " + name,
+			DisplayName: "Windows Server 2022 " + display, EditionID: id,
+			InstallationType: kind, Architecture: "amd64", Product: "Microsoft® Windows® Operating System",
+			Version: "10.0.20348.587", Build: 20348,
+			ServicePackBuild: 587, Evaluation: true, Languages: []string{"en-US"}, DefaultLanguage: "en-US",
+			InstalledBytes: 2,
 		}
 	}
 	want := media.Media{
-		Kind: media.KindWindows, Format: "udf", Label: mediatest.WindowsLabel, SizeBytes: size, Product: "Windows Server 2022",
-		Version: "10.0.20348.587", Architecture: "amd64", Evaluation: true, Languages: []string{"en-US"}, DefaultLanguage: "en-US",
-		DriverVersion: "2k22",
-		Image:         media.ImageFile{Path: "sources/install.wim", Parts: 1, Compression: "LZX", SizeBytes: got.Image.SizeBytes},
+		Kind: media.KindWindows, Format: "udf", Label: mediatest.WindowsLabel, SizeBytes: size,
+		Product: "Windows Server 2022",
+		Version: "10.0.20348.587", Architecture: "amd64", Evaluation: true, Languages: []string{"en-US"},
+		DefaultLanguage: "en-US",
+		DriverVersion:   "2k22",
+		Image: media.ImageFile{Path: "sources/install.wim", Parts: 1, Compression: "LZX",
+			SizeBytes: got.Image.SizeBytes},
 		Editions: []media.Edition{
-			edition(1, "standard-core", "SERVERSTANDARDCORE", "Standard Evaluation", "ServerStandardEval", "Server Core"),
-			edition(2, "standard", "SERVERSTANDARD", "Standard Evaluation (Desktop Experience)", "ServerStandardEval", "Server"),
-			edition(3, "datacenter-core", "SERVERDATACENTERCORE", "Datacenter Evaluation", "ServerDatacenterEval", "Server Core"),
-			edition(4, "datacenter", "SERVERDATACENTER", "Datacenter Evaluation (Desktop Experience)", "ServerDatacenterEval", "Server"),
+			edition(1, "standard-core", "SERVERSTANDARDCORE", "Standard Evaluation", "ServerStandardEval",
+				"Server Core"),
+			edition(2, "standard", "SERVERSTANDARD", "Standard Evaluation (Desktop Experience)", "ServerStandardEval",
+				"Server"),
+			edition(3, "datacenter-core", "SERVERDATACENTERCORE", "Datacenter Evaluation", "ServerDatacenterEval",
+				"Server Core"),
+			edition(4, "datacenter", "SERVERDATACENTER", "Datacenter Evaluation (Desktop Experience)",
+				"ServerDatacenterEval", "Server"),
 		},
 		Boot: media.Boot{BIOS: true, UEFI: true, Files: []media.BootFile{
 			{Path: "sources/boot.wim", Present: true}, {Path: "efi/boot/bootx64.efi", Present: true},
@@ -96,7 +106,8 @@ func TestFindings(t *testing.T) {
 		"no boot files": {
 			func(t *testing.T, folder string) { remove(t, folder, "sources/boot.wim", "efi/boot/bootx64.efi") },
 			mediatest.BootArguments(), finding.Error,
-			[]string{"the ISO has no sources/boot.wim, which starts Windows Setup", "the ISO has no efi/boot/bootx64.efi, which starts Windows Setup"},
+			[]string{"the ISO has no sources/boot.wim, which starts Windows Setup",
+				"the ISO has no efi/boot/bootx64.efi, which starts Windows Setup"},
 		},
 		"no boot catalog": {
 			func(*testing.T, string) {}, nil, finding.Error,
@@ -108,7 +119,8 @@ func TestFindings(t *testing.T) {
 		},
 		"ARM": {
 			func(t *testing.T, folder string) {
-				mediatest.Run(t, "wiminfo", filepath.Join(folder, "sources/install.wim"), "1", "--image-property", "WINDOWS/ARCH=12")
+				mediatest.Run(t, "wiminfo", filepath.Join(folder, "sources/install.wim"), "1", "--image-property",
+					"WINDOWS/ARCH=12")
 			}, mediatest.BootArguments(), finding.Error,
 			[]string{"the editions are not all for 64-bit Intel and AMD processors (amd64)"},
 		},
@@ -127,7 +139,8 @@ func TestFindings(t *testing.T) {
 		},
 		"the wrong part": {
 			func(t *testing.T, folder string) { split(t, folder, 2) }, mediatest.BootArguments(), finding.Error,
-			[]string{"sources/install.swm is part 2 of 3, not the first", "parts of the split image are missing: sources/install2.swm, sources/install3.swm"},
+			[]string{"sources/install.swm is part 2 of 3, not the first",
+				"parts of the split image are missing: sources/install2.swm, sources/install3.swm"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +159,8 @@ func TestSplitImage(t *testing.T) {
 	split(t, folder, 1, 2, 3)
 	m := inspect(t, mediatest.UDF(t, folder, "LABEL", mediatest.BootArguments()...))
 	want := []string{"the editions are split into 3 files (install.swm, install2.swm and so on)"}
-	if diff := cmp.Diff(want, whats(m, finding.Info)); diff != "" || len(m.Findings) != 1 || m.Image.Path != "sources/install.swm" || m.Image.Parts != 3 {
+	if diff := cmp.Diff(want, whats(m, finding.Info)); diff != "" || len(m.Findings) != 1 ||
+		m.Image.Path != "sources/install.swm" || m.Image.Parts != 3 {
 		t.Errorf("%+v\n%s", m, diff)
 	}
 }
@@ -256,7 +270,8 @@ func TestReportOfHostileText(t *testing.T) {
 	m.Findings = append(m.Findings, finding.Finding{Severity: finding.Error, What: "\x1b[31m"})
 	var out bytes.Buffer
 	page := ui.NewPage(&out, false)
-	if err := errors.Join(media.Report{File: "/tmp/\x1b[2J\u202e.iso", Media: m}.WriteText(page), page.Flush()); err != nil {
+	if err := errors.Join(media.Report{File: "/tmp/\x1b[2J\u202e.iso", Media: m}.WriteText(page),
+		page.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\x07\u202e\u009b") {
@@ -288,11 +303,11 @@ func TestReport(t *testing.T) {
   sha256       3e4fa6d8507b554856fc9ca6079cc402df11a8b79344871669f0251535255325
                Windows Server 2022 evaluation, en-us, 20348.587
 
-INDEX  EDITION          NAME                                      ID                    TYPE         VERSION         LANGUAGES
-1      standard-core    Windows Server 2022 SERVERSTANDARDCORE    ServerStandardEval    Server Core  10.0.20348.587  en-US
-2      standard         Windows Server 2022 SERVERSTANDARD        ServerStandardEval    Server       10.0.20348.587  en-US
-3      datacenter-core  Windows Server 2022 SERVERDATACENTERCORE  ServerDatacenterEval  Server Core  10.0.20348.587  en-US
-4      datacenter       Windows Server 2022 SERVERDATACENTER      ServerDatacenterEval  Server       10.0.20348.587  en-US
+INDEX  EDITION          NAME                                      ID                    TYPE         VERSION
+1      standard-core    Windows Server 2022 SERVERSTANDARDCORE    ServerStandardEval    Server Core  10.0.20348.587
+2      standard         Windows Server 2022 SERVERSTANDARD        ServerStandardEval    Server       10.0.20348.587
+3      datacenter-core  Windows Server 2022 SERVERDATACENTERCORE  ServerDatacenterEval  Server Core  10.0.20348.587
+4      datacenter       Windows Server 2022 SERVERDATACENTER      ServerDatacenterEval  Server       10.0.20348.587
 
 ! warning  something
            → do this
@@ -324,11 +339,15 @@ func TestReportAsJSON(t *testing.T) {
 	delete(got, "sizeBytes")
 	drivers := []any{"Balloon", "NetKVM", "vioserial", "viostor"}
 	want := map[string]any{
-		"file": "virtio-win.iso", "sha256": "", "known": "", "kind": "drivers", "format": "iso9660", "label": "virtio-win-0.1.285",
-		"product": "", "version": "", "architecture": "", "evaluation": false, "languages": []any{}, "defaultLanguage": "", "driverVersion": "",
+		"file": "virtio-win.iso", "sha256": "", "known": "", "kind": "drivers", "format": "iso9660",
+		"label":   "virtio-win-0.1.285",
+		"product": "", "version": "", "architecture": "", "evaluation": false, "languages": []any{},
+		"defaultLanguage": "", "driverVersion": "",
 		"image":    map[string]any{"path": "", "parts": 0.0, "compression": "", "solid": false, "sizeBytes": 0.0},
-		"editions": []any{}, "boot": map[string]any{"bios": false, "uefi": false, "files": []any{}}, "findings": []any{},
-		"drivers": []any{map[string]any{"version": "2k22", "drivers": drivers}, map[string]any{"version": "w11", "drivers": drivers}},
+		"editions": []any{}, "boot": map[string]any{"bios": false, "uefi": false, "files": []any{}},
+		"findings": []any{},
+		"drivers": []any{map[string]any{"version": "2k22", "drivers": drivers}, map[string]any{"version": "w11",
+			"drivers": drivers}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

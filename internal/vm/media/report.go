@@ -53,10 +53,13 @@ func (r Report) writeSummary(w io.Writer) error {
 	}
 	rows := [][]string{{"  label", r.Label}}
 	if r.Kind == KindWindows {
-		rows = append(rows, []string{"  version", r.Version}, []string{"  editions in", r.imageText()}, []string{"  boot", r.bootText()})
+		rows = append(rows, [][]string{
+			{"  version", r.Version}, {"  editions in", r.imageText()}, {"  boot", r.bootText()},
+		}...)
 	}
 	if r.SHA256 != "" {
-		rows = append(rows, []string{"  sha256", r.SHA256}, []string{"", cmp.Or(r.Known, "not one of the media that swdt knows")})
+		known := cmp.Or(r.Known, "not one of the media that swdt knows")
+		rows = append(rows, [][]string{{"  sha256", r.SHA256}, {"", known}}...)
 	}
 	return ui.Lines(w, rows)
 }
@@ -91,12 +94,13 @@ func (r Report) writeEditions(w io.Writer) error {
 	}
 	var rows [][]string
 	for _, e := range r.Editions {
-		rows = append(rows, []string{strconv.Itoa(e.Index), e.Word, e.Name, e.EditionID, e.InstallationType, e.Version, strings.Join(e.Languages, " ")})
+		rows = append(rows, []string{strconv.Itoa(e.Index), e.Word, e.Name, e.EditionID, e.InstallationType, e.Version})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return ui.TableOr(w, "no editions", []string{"INDEX", "EDITION", "NAME", "ID", "TYPE", "VERSION", "LANGUAGES"}, rows)
+	header := []string{"INDEX", "EDITION", "NAME", "ID", "TYPE", "VERSION"}
+	return ui.TableOr(w, "no editions", header, rows)
 }
 
 func (r Report) writeDrivers(w io.Writer) error {

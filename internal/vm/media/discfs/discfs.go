@@ -2,7 +2,7 @@
 // udf and iso9660 know the formats on the disc; this package has what they share: reads
 // within the image, limits, rules for names, and look-up that ignores case, as Windows does.
 //
-// An image is not trusted. A tree has at most 131,072 entries and 64 levels, each folder has
+// An image is not trusted. A tree has at most 65,536 entries and 64 levels, each folder has
 // one place in it, so that no loop exists, and no name leads out of its folder.
 //
 //   - discfs.go: Image, bounded reads
@@ -46,7 +46,7 @@ func (i *Image) Missing() int64 { return max(0, i.want-i.size) }
 func (i *Image) Read(p []byte, offset int64) error {
 	end := offset + int64(len(p))
 	if offset < 0 || end < offset {
-		return &DamageError{Offset: max(offset, 0), Problem: "an offset is beyond every possible image"}
+		return Damage(offset, "an offset is beyond every possible image")
 	}
 	if end > i.size {
 		return i.cutShort(end)

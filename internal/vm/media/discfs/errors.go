@@ -29,6 +29,11 @@ func (e *DamageError) Error() string {
 		e.Offset/SectorSize, e.Offset, e.Problem)
 }
 
+// Damage returns a *DamageError.
+func Damage(offset int64, format string, args ...any) error {
+	return &DamageError{Offset: max(offset, 0), Problem: fmt.Sprintf(format, args...)}
+}
+
 // UnsupportedError reports an image that follows a format which swdt does not read.
 type UnsupportedError struct {
 	What   string

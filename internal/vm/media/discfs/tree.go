@@ -13,9 +13,10 @@ import (
 
 // Limits of a tree. Installation media have some thousand entries in ten levels.
 const (
-	MaxEntries   = 1 << 17
-	maxDepth     = 64
-	maxNameBytes = 16 << 20 // of all names together
+	MaxEntries     = 1 << 16
+	maxDepth       = 64
+	maxNameBytes   = 16 << 20 // of all names together
+	maxFolderBytes = 64 << 20 // of the data of all folders together, with names that do not count
 )
 
 // Format reads the structures of one file system.
@@ -62,11 +63,12 @@ type FS struct {
 	format Format
 	root   Child
 
-	mutex     sync.Mutex
-	folders   map[int64]*folder
-	places    map[int64]place // of each folder that some list contains
-	entries   int
-	nameBytes int
+	mutex       sync.Mutex
+	folders     map[int64]*folder
+	places      map[int64]place // of each folder that some list contains
+	entries     int
+	nameBytes   int
+	folderBytes int64
 }
 
 // folder is a folder that was read once.
@@ -169,7 +171,7 @@ func (f *FS) find(name string) (Child, Entry, error) {
 	depth := 0
 	for part := range strings.SplitSeq(name, "/") {
 		if depth++; depth > maxDepth {
-			return Child{}, Entry{}, &DamageError{Offset: max(entry.ID, 0), Problem: fmt.Sprintf("folders are nested deeper than %d levels", maxDepth)}
+			return Child{}, Entry{}, Damage(entry.ID, "folders are nested deeper than %d levels", maxDepth)
 		}
 		if !entry.Dir {
 			return Child{}, Entry{}, fs.ErrNotExist
@@ -200,6 +202,10 @@ func (f *FS) read(entry Entry) (*folder, error) {
 	if known := f.folders[entry.ID]; known != nil {
 		return known, nil
 	}
+	if entry.Size > maxFolderBytes-f.folderBytes {
+		return nil, Damage(entry.ID, "the folders of the image have more than %d MB of names", maxFolderBytes>>20)
+	}
+	f.folderBytes += entry.Size
 	children, err := f.format.List(entry)
 	if err != nil {
 		return nil, err

@@ -44,20 +44,22 @@ func (v *volume) Root() (discfs.Child, error) {
 
 // child returns the entry that consists of some records of the same name.
 func child(name string, records []record) discfs.Child {
-	entry := discfs.Entry{Dir: records[0].flags&flagFolder != 0, Modified: records[0].modified, ID: records[0].extent.Offset}
+	first := records[0]
+	entry := discfs.Entry{ID: first.extent.Offset, Dir: first.flags&flagFolder != 0, Modified: first.modified}
 	for _, r := range records {
 		if r.extent.Length > 0 { // the position of an empty file has no meaning
 			entry.Extents = append(entry.Extents, r.extent)
 			entry.Size += r.extent.Length
 		}
 	}
-	return discfs.Child{Name: name, Dir: entry.Dir, ID: entry.ID, Load: func() (discfs.Entry, error) { return entry, nil }}
+	load := func() (discfs.Entry, error) { return entry, nil }
+	return discfs.Child{Name: name, Dir: entry.Dir, ID: entry.ID, Load: load}
 }
 
 // List returns the names in a folder.
 func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 	if folder.Size > maxFolderBytes || len(folder.Extents) != 1 || folder.Extents[0].Offset < 0 {
-		return nil, &discfs.DamageError{Offset: folder.ID, Problem: fmt.Sprintf("a folder has %d bytes of names", folder.Size)}
+		return nil, discfs.Damage(folder.ID, "a folder has %d bytes of names", folder.Size)
 	}
 	data := make([]byte, folder.Size)
 	if err := v.image.Read(data, folder.Extents[0].Offset); err != nil {
@@ -86,7 +88,7 @@ func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 		}
 	}
 	if len(parts) > 0 {
-		return nil, &discfs.DamageError{Offset: folder.ID, Problem: fmt.Sprintf("the extents of the file %q have no end", parts[0].name)}
+		return nil, discfs.Damage(folder.ID, "the extents of the file %q have no end", parts[0].name)
 	}
 	return children, nil
 }

@@ -111,11 +111,12 @@ func choose(image *discfs.Image, descriptors [][]byte) (*volume, error) {
 		}
 	}
 	if chosen == nil {
-		return nil, &discfs.DamageError{Offset: firstDescriptor * discfs.SectorSize, Problem: "the image has no primary volume descriptor"}
+		return nil, discfs.Damage(firstDescriptor*discfs.SectorSize, "the image has no primary volume descriptor")
 	}
 	if size := binary.LittleEndian.Uint16(chosen.descriptor[128:]); size != discfs.SectorSize {
 		return nil, &discfs.UnsupportedError{
-			What: fmt.Sprintf("the volume has blocks of %d bytes, not %d", size, discfs.SectorSize), Remedy: "use the .iso file as it is published",
+			What:   fmt.Sprintf("the volume has blocks of %d bytes, not %d", size, discfs.SectorSize),
+			Remedy: "use the .iso file as it is published",
 		}
 	}
 	if label == "" { // that of Joliet has at most 16 characters

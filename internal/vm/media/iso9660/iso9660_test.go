@@ -88,7 +88,8 @@ func record(name []byte, flags byte, sector, length uint32) []byte {
 
 func sample() image {
 	i := newImage(
-		joliet("NetKVM", isFolder, 30, 2048), joliet("readme ü.txt;1", 0, 40, 5), joliet("a;b.txt", 0, 40, 2), joliet("empty", 0, 9999, 0),
+		joliet("NetKVM", isFolder, 30, 2048), joliet("readme ü.txt;1", 0, 40, 5), joliet("a;b.txt", 0, 40, 2),
+		joliet("empty", 0, 9999, 0),
 		joliet("large;1", isContinued, 50, 2048), joliet("large;1", 0, 52, 3))
 	i.folder(30, joliet("netkvm.inf", 0, 41, 9))
 	i.Put(40, []byte("hello"))
@@ -125,7 +126,8 @@ func TestEveryStructure(t *testing.T) {
 		t.Errorf("label %q, Joliet %t, %d bytes missing", fsys.Label(), fsys.Joliet(), fsys.Missing())
 	}
 	want := map[string]string{
-		"NetKVM/netkvm.inf": "[Version]", "readme ü.txt": "hello", "a;b.txt": "he", "empty": "", "large": strings.Repeat("L", 2048) + "end",
+		"NetKVM/netkvm.inf": "[Version]", "readme ü.txt": "hello", "a;b.txt": "he", "empty": "",
+		"large": strings.Repeat("L", 2048) + "end",
 	}
 	if diff := cmp.Diff(want, contents(t, fsys)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -134,7 +136,8 @@ func TestEveryStructure(t *testing.T) {
 		t.Error(err)
 	}
 	found, err := fsys.Stat("NETKVM/NetKVM.INF")
-	if err != nil || !found.ModTime().Equal(time.Date(2022, 3, 4, 4, 6, 7, 0, time.UTC)) || found.Name() != "netkvm.inf" {
+	if err != nil || !found.ModTime().Equal(time.Date(2022, 3, 4, 4, 6, 7, 0, time.UTC)) ||
+		found.Name() != "netkvm.inf" {
 		t.Errorf("%s, modified %s, %v", found.Name(), found.ModTime(), err)
 	}
 }
@@ -142,8 +145,9 @@ func TestEveryStructure(t *testing.T) {
 func files() map[string]string {
 	all := map[string]string{
 		"NetKVM/2k22/amd64/netkvm.inf": "[Version]", "empty": "", "a name with spaces.and.dots.txt": "dots",
-		"Ünïcødé-漢字.txt": "unicode", strings.Repeat("n", 60) + ".txt": "long", "one/two/three/four/five/six/file": "deep",
-		"big.bin": strings.Repeat("0123456789abcdef", 200_000),
+		"Ünïcødé-漢字.txt": "unicode", strings.Repeat("n", 60) + ".txt": "long",
+		"one/two/three/four/five/six/file": "deep",
+		"big.bin":                          strings.Repeat("0123456789abcdef", 200_000),
 	}
 	for n := range 200 { // a folder of several sectors
 		all[fmt.Sprintf("many/file with a longer name %03d.dll", n)] = fmt.Sprint(n)
@@ -211,7 +215,8 @@ func TestWithoutJoliet(t *testing.T) {
 	if err != nil || fsys.Joliet() || fsys.Label() != "PLAIN" {
 		t.Fatal(fsys, err)
 	}
-	if diff := cmp.Diff(map[string]string{"NETKVM/NETKVM.INF": "[Version]", "NODOT": "x"}, contents(t, fsys)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"NETKVM/NETKVM.INF": "[Version]", "NODOT": "x"}, contents(t,
+		fsys)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -230,16 +235,20 @@ func TestHostileImages(t *testing.T) {
 		image image
 		want  string
 	}{
-		"a name that leads out":    {newImage(joliet("..", 0, 40, 5)), `an entry has the name ".."`},
-		"a path as a name":         {newImage(joliet("../../x", 0, 40, 5)), "a character that no file name may have"},
-		"a Windows path":           {newImage(joliet(`..\x`, 0, 40, 5)), "a character that no file name may have"},
-		"a name with controls":     {newImage(joliet("a\x1b]0;x\x07", 0, 40, 5)), "a character that no file name may have"},
-		"an empty name":            {newImage(record(nil, 0, 40, 5)), `an entry has the name ""`},
-		"a folder in itself":       {newImage(joliet("loop", isFolder, rootSector, 2048)), `the folder "loop" has two places`},
-		"a folder of gigabytes":    {newImage(joliet("a", isFolder, 40, 1<<32-1)), "a folder has 4294967295 bytes of names"},
-		"a folder without bytes":   {newImage(joliet("a", isFolder, 40, 0)), "a folder has 0 bytes of names"},
-		"extents without end":      {newImage(circle), `the extents of the file "x" have no end`},
-		"extents of two names":     {newImage(joliet("x", isContinued, 40, 5), joliet("y", 0, 40, 5)), `the extents of the file "x" have no end`},
+		"a name that leads out": {newImage(joliet("..", 0, 40, 5)), `an entry has the name ".."`},
+		"a path as a name":      {newImage(joliet("../../x", 0, 40, 5)), "a character that no file name may have"},
+		"a Windows path":        {newImage(joliet(`..\x`, 0, 40, 5)), "a character that no file name may have"},
+		"a name with controls": {newImage(joliet("a\x1b]0;x\x07", 0, 40, 5)),
+			"a character that no file name may have"},
+		"an empty name": {newImage(record(nil, 0, 40, 5)), `an entry has the name ""`},
+		"a folder in itself": {newImage(joliet("loop", isFolder, rootSector, 2048)),
+			`the folder "loop" has two places`},
+		"a folder of gigabytes": {newImage(joliet("a", isFolder, 40, 1<<32-1)),
+			"the folders of the image have more than 64 MB of names"},
+		"a folder without bytes": {newImage(joliet("a", isFolder, 40, 0)), "a folder has 0 bytes of names"},
+		"extents without end":    {newImage(circle), `the extents of the file "x" have no end`},
+		"extents of two names": {newImage(joliet("x", isContinued, 40, 5), joliet("y", 0, 40, 5)),
+			`the extents of the file "x" have no end`},
 		"a record without length":  {at(30, 68, 3), "a directory record has the length 3"},
 		"a name beyond its record": {at(30, 68+32, 200), "longer than the record"},
 		"interleaved":              {at(30, 68+26, 1), "interleaved"},

@@ -65,7 +65,8 @@ func Write(t testing.TB, folder string, files map[string]string) {
 func UDF(t testing.TB, folder, label string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "udf.iso")
-	args = append([]string{"-quiet", "-udf", "-input-charset", "utf-8", "-iso-level", "3", "-allow-limited-size", "-V", label}, args...)
+	format := []string{"-quiet", "-udf", "-input-charset", "utf-8", "-iso-level", "3", "-allow-limited-size"}
+	args = append(append(format, "-V", label), args...)
 	out, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +99,11 @@ type Edition struct {
 func Server2022() []Edition {
 	edition := func(name, display, id, installation string) Edition {
 		return Edition{Name: "Windows Server 2022 " + name, Properties: map[string]string{
-			"DISPLAYNAME": "Windows Server 2022 " + display, "WINDOWS/EDITIONID": id, "WINDOWS/INSTALLATIONTYPE": installation,
-			"WINDOWS/ARCH": "9", "WINDOWS/PRODUCTNAME": "Microsoft® Windows® Operating System", "WINDOWS/PRODUCTTYPE": "ServerNT",
-			"WINDOWS/VERSION/MAJOR": "10", "WINDOWS/VERSION/MINOR": "0", "WINDOWS/VERSION/BUILD": "20348", "WINDOWS/VERSION/SPBUILD": "587",
+			"DISPLAYNAME":       "Windows Server 2022 " + display,
+			"WINDOWS/EDITIONID": id, "WINDOWS/INSTALLATIONTYPE": installation, "WINDOWS/ARCH": "9",
+			"WINDOWS/PRODUCTNAME": "Microsoft® Windows® Operating System", "WINDOWS/PRODUCTTYPE": "ServerNT",
+			"WINDOWS/VERSION/MAJOR": "10", "WINDOWS/VERSION/MINOR": "0",
+			"WINDOWS/VERSION/BUILD": "20348", "WINDOWS/VERSION/SPBUILD": "587",
 			"WINDOWS/LANGUAGES/LANGUAGE": "en-US", "WINDOWS/LANGUAGES/DEFAULT": "en-US",
 		}}
 	}
@@ -156,16 +159,23 @@ func WindowsISO(t testing.TB) string {
 
 // BootArguments returns the arguments of genisoimage for the boot catalog of Windows media.
 func BootArguments() []string {
-	return []string{"-b", "boot/etfsboot.com", "-no-emul-boot", "-eltorito-alt-boot", "-e", "efi/microsoft/boot/efisys.bin", "-no-emul-boot"}
+	return []string{
+		"-b", "boot/etfsboot.com", "-no-emul-boot",
+		"-eltorito-alt-boot", "-e", "efi/microsoft/boot/efisys.bin", "-no-emul-boot",
+	}
 }
 
 // VirtioISO makes an image like virtio-win with drivers for some versions of Windows, and
 // returns its file.
 func VirtioISO(t testing.TB, versions ...string) string {
 	t.Helper()
-	files := map[string]string{"virtio-win_license.txt": "license", "guest-agent/qemu-ga-x86_64.msi": "msi", "amd64/2k22/viostor.inf": "of floppies"}
+	files := map[string]string{
+		"virtio-win_license.txt": "license", "guest-agent/qemu-ga-x86_64.msi": "msi",
+		"amd64/2k22/viostor.inf": "of floppies",
+	}
+	stems := map[string]string{"viostor": "viostor", "NetKVM": "netkvm", "vioserial": "vioser", "Balloon": "balloon"}
 	for _, version := range versions {
-		for driver, stem := range map[string]string{"viostor": "viostor", "NetKVM": "netkvm", "vioserial": "vioser", "Balloon": "balloon"} {
+		for driver, stem := range stems {
 			for _, extension := range []string{".inf", ".sys", ".cat"} {
 				files[fmt.Sprintf("%s/%s/amd64/%s%s", driver, version, stem, extension)] = driver + version + extension
 				files[fmt.Sprintf("%s/%s/x86/%s%s", driver, version, stem, extension)] = "x86"

@@ -66,7 +66,8 @@ func readDescriptor(image *discfs.Image, sector int64, block uint32, wanted ...u
 	case len(wanted) > 0 && !slices.Contains(wanted, tag):
 		problem = fmt.Sprintf("there is no %s, but a descriptor with tag %d", name, tag)
 	case binary.LittleEndian.Uint32(descriptor[12:]) != block:
-		problem = fmt.Sprintf("the %s belongs to block %d, and is in block %d", name, binary.LittleEndian.Uint32(descriptor[12:]), block)
+		problem = fmt.Sprintf("the %s belongs to block %d, and is in block %d",
+			name, binary.LittleEndian.Uint32(descriptor[12:]), block)
 	}
 	if problem != "" {
 		return nil, &discfs.DamageError{Offset: sector * discfs.SectorSize, Problem: problem}
@@ -101,16 +102,15 @@ func verify(descriptor []byte, name string) string {
 
 // crc returns the CRC-16 of ECMA-167: polynomial 0x1021, start 0.
 func crc(data []byte) uint16 {
+	// The remainders of all values of four bits.
+	remainders := [16]uint16{
+		0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+		0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
+	}
 	var sum uint16
 	for _, b := range data {
-		sum ^= uint16(b) << 8
-		for range 8 {
-			if sum&0x8000 != 0 {
-				sum = sum<<1 ^ 0x1021
-			} else {
-				sum <<= 1
-			}
-		}
+		sum = sum<<4 ^ remainders[sum>>12^uint16(b>>4)]
+		sum = sum<<4 ^ remainders[sum>>12^uint16(b&15)]
 	}
 	return sum
 }

@@ -38,7 +38,7 @@ func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 			children = append(children, *child)
 		}
 		if at += length; len(children) > discfs.MaxEntries {
-			return nil, &discfs.DamageError{Offset: folder.ID, Problem: fmt.Sprintf("the folder has more than %d entries", discfs.MaxEntries)}
+			return nil, discfs.Damage(folder.ID, "the folder has more than %d entries", discfs.MaxEntries)
 		}
 	}
 	return children, nil
@@ -76,13 +76,13 @@ func (v *volume) content(folder discfs.Entry) ([]byte, error) {
 		return folder.Inline, nil
 	}
 	if folder.Size > maxFolderBytes {
-		return nil, &discfs.DamageError{Offset: folder.ID, Problem: fmt.Sprintf("a folder has %d bytes of names", folder.Size)}
+		return nil, discfs.Damage(folder.ID, "a folder has %d bytes of names", folder.Size)
 	}
 	data := make([]byte, folder.Size)
 	rest := data
 	for _, e := range folder.Extents {
 		if e.Offset < 0 {
-			return nil, &discfs.DamageError{Offset: folder.ID, Problem: "a folder has no recorded content"}
+			return nil, discfs.Damage(folder.ID, "a folder has no recorded content")
 		}
 		if err := v.image.Read(rest[:e.Length], e.Offset); err != nil {
 			return nil, err

@@ -2,16 +2,13 @@ package udf
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/swdt-dev/swdt/internal/vm/media/discfs"
 )
 
-// Limits of one file. An extent holds less than 1 GiB, so install.wim has five to eight.
-const (
-	maxExtents       = 1 << 16
-	maxContinuations = 1 << 10 // sectors that only hold more extents
-)
+// maxContinuations bounds the sectors that only hold more extents of one file. An extent
+// holds less than 1 GiB, so install.wim has five to eight; a file entry has room for 234.
+const maxContinuations = 16
 
 // Types of files in a file entry.
 const (
@@ -34,7 +31,7 @@ func (v *volume) Root() (discfs.Child, error) {
 	root := v.child(".", true, v.root)
 	entry, err := root.Load()
 	if err == nil && !entry.Dir {
-		err = &discfs.DamageError{Offset: entry.ID, Problem: "the root is not a folder"}
+		err = discfs.Damage(entry.ID, "the root is not a folder")
 	}
 	return root, err
 }
@@ -58,7 +55,7 @@ func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 		return discfs.Entry{}, err
 	}
 	damage := func(format string, args ...any) error {
-		return &discfs.DamageError{Offset: sector * discfs.SectorSize, Problem: fmt.Sprintf(format, args...)}
+		return discfs.Damage(sector*discfs.SectorSize, format, args...)
 	}
 	fixed, modified := 176, 84
 	if tagOf(data) == tagExtendedEntry {
@@ -99,7 +96,9 @@ func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 // extents reads allocation descriptors, which continue in other sectors if the entry has no
 // room for all. form is 0 for short ones, 1 for long ones. The extents have size bytes
 // altogether.
-func (v *volume) extents(data []byte, form uint16, size int64, damage func(string, ...any) error) ([]discfs.Extent, error) {
+func (v *volume) extents(
+	data []byte, form uint16, size int64, damage func(string, ...any) error,
+) ([]discfs.Extent, error) {
 	step := 8 << form
 	if form > 1 {
 		return nil, damage("the file entry has allocation descriptors of the unknown form %d", form)
@@ -131,9 +130,7 @@ func (v *volume) extents(data []byte, form uint16, size int64, damage func(strin
 			}
 			extent.Offset = sector * discfs.SectorSize
 		}
-		if all, rest = append(all, extent), rest-extent.Length; len(all) > maxExtents {
-			return nil, damage("the file has more than %d extents", maxExtents)
-		}
+		all, rest = append(all, extent), rest-extent.Length
 	}
 	if rest > 0 {
 		return nil, damage("the file entry states %d bytes, and its extents hold %d", size, size-rest)
@@ -154,7 +151,7 @@ func (v *volume) continuation(block uint32) ([]byte, error) {
 	}
 	length := int64(binary.LittleEndian.Uint32(data[20:]))
 	if fixed+length > int64(len(data)) {
-		return nil, &discfs.DamageError{Offset: sector * discfs.SectorSize, Problem: "the allocation extent is longer than its sector"}
+		return nil, discfs.Damage(sector*discfs.SectorSize, "the allocation extent is longer than its sector")
 	}
 	return data[fixed : fixed+length], nil
 }

@@ -36,15 +36,18 @@ func TestHostileImages(t *testing.T) {
 		make func(image)
 		want string
 	}{
-		"a name that leads out":     {root(identifier("..", 0, 50)), `an entry has the name ".."`},
-		"a path as a name":          {root(identifier("../../etc/passwd", 0, 50)), "a character that no file name may have"},
+		"a name that leads out": {root(identifier("..", 0, 50)), `an entry has the name ".."`},
+		"a path as a name": {root(identifier("../../etc/passwd", 0, 50)),
+			"a character that no file name may have"},
 		"a Windows path as a name":  {root(identifier(`..\x`, 0, 50)), "a character that no file name may have"},
 		"an empty name":             {root(identifier("", 0, 50)), `an entry has the name ""`},
 		"a name of an unknown form": {root(rawIdentifier([]byte{99, 'a'}, 0, 50)), `an entry has the name ""`},
 		"a name with a NUL":         {root(identifier("a\x00b", 0, 50)), "a character that no file name may have"},
 		"a name with controls":      {root(identifier("a\x1b[2Jb", 0, 50)), `the name "a\x1b[2Jb" has a character`},
-		"two files of one name":     {root(identifier("a", 0, 50), identifier("a", 0, 50)), `two entries with the name "a"`},
-		"a folder in itself":        {root(identifier("loop", isFolder, rootBlock)), `the folder "loop" has two places`},
+		"two files of one name": {root(identifier("a", 0, 50), identifier("a", 0, 50)),
+			`two entries with the name "a"`},
+		"a folder in itself": {root(identifier("loop", isFolder, rootBlock)),
+			`the folder "loop" has two places`},
 		"a folder in its child": {func(i image) {
 			i.folder(rootBlock, identifier("a", isFolder, 10))
 			i.folder(10, identifier("b", isFolder, 20))
@@ -61,7 +64,8 @@ func TestHostileImages(t *testing.T) {
 				i.folder(rootBlock+2*level, identifier("a", isFolder, rootBlock+2*level+2))
 			}
 		}, "folders are nested deeper than 64 levels"},
-		"a file that is a folder by name":        {root(identifier("a", isFolder, 50)), "disagree on whether this is a folder"},
+		"a file that is a folder by name": {root(identifier("a", isFolder, 50)),
+			"disagree on whether this is a folder"},
 		"a name that leads out of the partition": {root(identifier("a", 0, 1<<31)), "outside of the partition"},
 		"content outside of the partition": {func(i image) {
 			i.folder(rootBlock, identifier("a", 0, 50))
@@ -72,7 +76,7 @@ func TestHostileImages(t *testing.T) {
 		}, "lie outside of the partition"},
 		"a folder of gigabytes that are not recorded": {func(i image) {
 			i.block(rootBlock, fileEntry(rootBlock, 4, 0, 1<<29, short(1<<29|1<<30, 2)))
-		}, "a folder has 536870912 bytes of names"},
+		}, "the folders of the image have more than 64 MB of names"},
 		"a file of more bytes than exist": {func(i image) {
 			i.folder(rootBlock, identifier("a", 0, 50))
 			i.block(50, fileEntry(50, 5, 0, 1<<62, short(2048, 51)))
@@ -102,7 +106,7 @@ func TestHostileImages(t *testing.T) {
 			binary.LittleEndian.PutUint32(continuation[20:], uint32(len(extents)+8))
 			i.block(51, tagged(continuation, 258, 51))
 			i.block(50, fileEntry(50, 5, 0, 1<<40, short(2048|3<<30, 51)))
-		}, "the file has more than 65536 extents"},
+		}, "the extents of the file have no end"},
 		"an entry longer than its sector": {func(i image) {
 			i.folder(rootBlock, identifier("a", 0, 50))
 			entry := fileEntry(50, 5, 0, 5, short(5, 51))
@@ -198,6 +202,36 @@ func TestFolderWithAMillionNames(t *testing.T) {
 	}
 }
 
+// Folders can share their data, and have names that do not count: reading them all would
+// take hours.
+func TestFoldersOfDeletedNames(t *testing.T) {
+	i := newImage()
+	var deleted []byte
+	for len(deleted)+44 <= 1<<20 {
+		deleted = append(deleted, identifier("gone", isDeleted, 9)...)
+	}
+	i.block(1000, deleted)
+	var root []byte
+	for n := range uint32(900) {
+		root = append(root, identifier(fmt.Sprint("folder", n), isFolder, 10+n)...)
+		var extents []byte
+		for range 15 {
+			extents = append(extents, short(uint32(len(deleted)), 1000)...)
+		}
+		i.block(10+n, fileEntry(10+n, 4, 0, 15*int64(len(deleted)), extents))
+	}
+	i.block(1600, root)
+	i.block(rootBlock, fileEntry(rootBlock, 4, 0, int64(len(root)), short(uint32(len(root)), 1600)))
+	fsys, err := i.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := walk(fsys)
+	if err == nil || !strings.Contains(err.Error(), "the folders of the image have more than 64 MB of names") || entries > 6 {
+		t.Errorf("%d entries, %v", entries, err)
+	}
+}
+
 // Many folders with many names each exceed the limit of the tree.
 func TestTreeWithTooManyEntries(t *testing.T) {
 	i := newImage()
@@ -225,7 +259,8 @@ func TestTreeWithTooManyEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := walk(fsys)
-	if err == nil || !strings.Contains(err.Error(), "the image has more than 131072 files") || entries > discfs.MaxEntries {
+	if err == nil || !strings.Contains(err.Error(), "the image has more than 65536 files") ||
+		entries > discfs.MaxEntries {
 		t.Errorf("%d entries, %v", entries, err)
 	}
 }

@@ -183,7 +183,8 @@ func sample() image {
 	i.folder(rootBlock,
 		identifier("", isFolder|isParent, rootBlock), identifier("gone", isDeleted, 99),
 		identifier("Sources", isFolder, 4), identifier("long.txt", 0, 8), identifier("inline.txt", 0, 10),
-		identifier("extended.txt", 0, 12), identifier("empty", 0, 14), identifier("Ünïcødé 漢字 😀.txt", 0, 15), identifier("many.bin", 0, 18))
+		identifier("extended.txt", 0, 12), identifier("empty", 0, 14), identifier("Ünïcødé 漢字 😀.txt", 0, 15),
+		identifier("many.bin", 0, 18))
 	i.folder(4, identifier("install.wim", 0, 6))
 	i.file(6, "wim")
 	i.block(9, []byte("long"))
@@ -200,6 +201,7 @@ func sample() image {
 	continuation := append(make([]byte, 24), short(5, 21)...)
 	binary.LittleEndian.PutUint32(continuation[20:], 8)
 	i.block(22, tagged(continuation, 258, 22))
-	i.block(18, fileEntry(18, 5, 0, 2048+2048+5, append(append(short(2048, 20), short(2048|1<<30, 0)...), short(2048|3<<30, 22)...)))
+	i.block(18, fileEntry(18, 5, 0, 2048+2048+5, append(append(short(2048, 20), short(2048|1<<30, 0)...),
+		short(2048|3<<30, 22)...)))
 	return i
 }

@@ -118,6 +118,7 @@ func openVolume(image *discfs.Image) (*volume, error) {
 
 // descriptors are the parts of a volume descriptor sequence that matter.
 type descriptors struct {
+	at         int64 // the byte offset of the sequence
 	logical    []byte
 	partitions map[uint16][]byte
 }
@@ -125,7 +126,10 @@ type descriptors struct {
 // openSequence reads a volume descriptor sequence, of which extent holds the length in bytes
 // and the first sector.
 func openSequence(image *discfs.Image, extent []byte) (*volume, error) {
-	found := descriptors{partitions: map[uint16][]byte{}}
+	found := descriptors{
+		at:         int64(binary.LittleEndian.Uint32(extent[4:])) * discfs.SectorSize,
+		partitions: map[uint16][]byte{},
+	}
 	for range maxSequences {
 		length, start := binary.LittleEndian.Uint32(extent), binary.LittleEndian.Uint32(extent[4:])
 		next, err := found.gather(image, int64(start), min(int64(length/discfs.SectorSize), maxVolumeSectors))
@@ -137,7 +141,7 @@ func openSequence(image *discfs.Image, extent []byte) (*volume, error) {
 		}
 		extent = next
 	}
-	return nil, &discfs.DamageError{Problem: "the volume descriptor sequence has no end"}
+	return nil, discfs.Damage(found.at, "the volume descriptor sequence has no end")
 }
 
 // gather reads the descriptors of some sectors. It returns the extent of the continuation,
@@ -154,7 +158,8 @@ func (d *descriptors) gather(image *discfs.Image, start, count int64) (next []by
 		case tagVolumePointer:
 			return descriptor[20:28], nil
 		case tagPartition:
-			d.partitions[binary.LittleEndian.Uint16(descriptor[22:])] = newer(d.partitions[binary.LittleEndian.Uint16(descriptor[22:])], descriptor)
+			number := binary.LittleEndian.Uint16(descriptor[22:])
+			d.partitions[number] = newer(d.partitions[number], descriptor)
 		case tagLogicalVolume:
 			d.logical = newer(d.logical, descriptor)
 		}
@@ -173,20 +178,23 @@ func newer(a, b []byte) []byte {
 // volume checks the logical volume and its partition, and reads the file set.
 func (d *descriptors) volume(image *discfs.Image) (*volume, error) {
 	if d.logical == nil {
-		return nil, &discfs.DamageError{Problem: "the volume has no logical volume descriptor"}
+		return nil, discfs.Damage(d.at, "the volume has no logical volume descriptor")
 	}
 	if size := binary.LittleEndian.Uint32(d.logical[212:]); size != discfs.SectorSize {
 		return nil, &discfs.UnsupportedError{
-			What: fmt.Sprintf("the UDF volume has blocks of %d bytes, not %d as optical media have", size, discfs.SectorSize), Remedy: remedy,
+			What:   fmt.Sprintf("the UDF volume has blocks of %d bytes, not %d", size, discfs.SectorSize),
+			Remedy: remedy,
 		}
 	}
 	kind, length := d.logical[440], d.logical[441]
 	if maps := binary.LittleEndian.Uint32(d.logical[268:]); maps != 1 || kind != 1 || length != 6 {
-		return nil, &discfs.UnsupportedError{What: "the UDF volume is of a later version than 1.02, or rewritable", Remedy: remedy}
+		return nil, &discfs.UnsupportedError{
+			What: "the UDF volume is of a later version than 1.02, or rewritable", Remedy: remedy,
+		}
 	}
 	partition := d.partitions[binary.LittleEndian.Uint16(d.logical[444:])]
 	if partition == nil {
-		return nil, &discfs.DamageError{Problem: "the volume names a partition that is not described"}
+		return nil, discfs.Damage(d.at, "the volume names a partition that is not described")
 	}
 	v := &volume{
 		image:  image,
@@ -219,10 +227,8 @@ func (v *volume) readFileSet(at []byte) error {
 // that count and block put outside of the partition.
 func (v *volume) sector(block uint32, count int64) (int64, error) {
 	if int64(block)+count > v.length {
-		return 0, &discfs.DamageError{
-			Offset:  (v.start + int64(block)) * discfs.SectorSize,
-			Problem: fmt.Sprintf("%d blocks from block %d lie outside of the partition of %d blocks", count, block, v.length),
-		}
+		return 0, discfs.Damage((v.start+int64(block))*discfs.SectorSize,
+			"%d blocks from block %d lie outside of the partition of %d blocks", count, block, v.length)
 	}
 	return v.start + int64(block), nil
 }

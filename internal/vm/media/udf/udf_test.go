@@ -68,8 +68,9 @@ func TestEveryStructure(t *testing.T) {
 		t.Errorf("label %q, %d bytes missing", fsys.Label(), fsys.Missing())
 	}
 	want := map[string]string{
-		"Sources": "/", "Sources/install.wim": "wim", "long.txt": "long", "inline.txt": "inline", "extended.txt": "extended",
-		"empty": "", "Ünïcødé 漢字 😀.txt": "unicode",
+		"Sources": "/", "Sources/install.wim": "wim", "long.txt": "long", "inline.txt": "inline",
+		"extended.txt": "extended",
+		"empty":        "", "Ünïcødé 漢字 😀.txt": "unicode",
 		"many.bin": "first" + strings.Repeat("\x00", 2043+2048) + "third",
 	}
 	if diff := cmp.Diff(want, contents(t, fsys)); diff != "" {
@@ -134,7 +135,8 @@ func TestReadsAcrossExtents(t *testing.T) {
 func TestImageOfGenisoimage(t *testing.T) {
 	files := map[string]string{
 		"sources/install.wim": "wim", "empty": "", "a name with spaces .and. dots...txt": "dots",
-		"Ünïcødé-漢字-кириллица.txt": "unicode", strings.Repeat("n", 200) + ".txt": "long", strings.Repeat("漢", 60): "wide",
+		"Ünïcødé-漢字-кириллица.txt": "unicode", strings.Repeat("n", 200) + ".txt": "long", strings.Repeat("漢",
+			60): "wide",
 		"deep" + strings.Repeat("/level", 30) + "/file": "deep",
 		"big.bin": strings.Repeat("0123456789abcdef", 300_000),
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf16"
@@ -65,22 +64,24 @@ type versionElement struct {
 func parseImages(text []byte, count int) ([]Image, error) {
 	const position = 72 // of the reference to the document in the header
 	if len(text) < 2 || text[0] != 0xff || text[1] != 0xfe {
-		return nil, &Error{Offset: position, Problem: "the list of editions is not UTF-16 text"}
+		return nil, broken(position, "the list of editions is not UTF-16 text")
 	}
 	var parsed document
 	decoder := xml.NewDecoder(bytes.NewReader(utf8Of(text[2:])))
-	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil } // it is UTF-8 by now
+	// The document may state UTF-16, and is UTF-8 by now.
+	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	if err := decoder.Decode(&parsed); err != nil {
-		return nil, &Error{Offset: position, Problem: fmt.Sprintf("the list of editions is no XML document: %v", err)}
+		return nil, broken(position, "the list of editions is no XML document: %v", err)
 	}
 	if len(parsed.Images) != count || count > maxImages {
-		return nil, &Error{Offset: 44, Problem: fmt.Sprintf("the header states %d editions, and their list has %d, of at most %d", count, len(parsed.Images), maxImages)}
+		return nil, broken(44, "the header states %d editions, and their list has %d, of at most %d",
+			count, len(parsed.Images), maxImages)
 	}
 	images := make([]Image, 0, count)
 	taken := map[int]bool{}
 	for _, element := range parsed.Images {
 		if element.Index < 1 || element.Index > count || taken[element.Index] {
-			return nil, &Error{Offset: position, Problem: fmt.Sprintf("the list of editions has the index %d wrongly", element.Index)}
+			return nil, broken(position, "the list of editions has the index %d wrongly", element.Index)
 		}
 		taken[element.Index] = true
 		images = append(images, element.image())
@@ -101,7 +102,8 @@ func (e imageElement) image() Image {
 	w := e.Windows
 	image := Image{
 		Index: e.Index, Name: clean(e.Name), DisplayName: clean(e.DisplayName), Bytes: max(e.Bytes, 0),
-		Edition: clean(w.Edition), Installation: clean(w.Installation), Product: clean(w.Product), ProductType: clean(w.ProductType),
+		Edition: clean(w.Edition), Installation: clean(w.Installation),
+		Product: clean(w.Product), ProductType: clean(w.ProductType),
 		Major: w.Version.Major, Minor: w.Version.Minor, Build: w.Version.Build, ServicePack: w.Version.ServicePack,
 		DefaultLanguage: clean(w.Default), Languages: []string{},
 	}

@@ -52,6 +52,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("byte %d of the Windows image: %s", e.Offset, e.Problem)
 }
 
+func broken(offset int64, format string, args ...any) error {
+	return &Error{Offset: max(offset, 0), Problem: fmt.Sprintf(format, args...)}
+}
+
 // resource is the position of a resource of the file.
 type resource struct {
 	offset, size int64
@@ -66,11 +70,11 @@ func Read(r io.ReaderAt, size int64) (Info, error) {
 	}
 	switch magic := string(header[:8]); {
 	case magic == "WLPWM\x00\x00\x00":
-		return Info{}, &Error{Problem: "the file is made for reading from a pipe; convert it with `wimlib-imagex export`"}
+		return Info{}, broken(0, "the file is made for reading from a pipe; convert it with `wimlib-imagex export`")
 	case magic != "MSWIM\x00\x00\x00":
-		return Info{}, &Error{Problem: "the file does not begin as Windows image files do"}
+		return Info{}, broken(0, "the file does not begin as Windows image files do")
 	case binary.LittleEndian.Uint32(header[8:]) < headerSize:
-		return Info{}, &Error{Offset: 8, Problem: "the header is too short"}
+		return Info{}, broken(8, "the header is too short")
 	}
 	info := Info{
 		Compression: compression(binary.LittleEndian.Uint32(header[16:])),
@@ -79,7 +83,7 @@ func Read(r io.ReaderAt, size int64) (Info, error) {
 		Parts:       int(binary.LittleEndian.Uint16(header[42:])),
 	}
 	if info.Part < 1 || info.Part > info.Parts {
-		return Info{}, &Error{Offset: 40, Problem: fmt.Sprintf("the file is part %d of %d", info.Part, info.Parts)}
+		return Info{}, broken(40, "the file is part %d of %d", info.Part, info.Parts)
 	}
 	text, err := readXML(r, size, parseResource(header[72:]))
 	if err != nil {
@@ -114,11 +118,11 @@ func readXML(r io.ReaderAt, size int64, at resource) ([]byte, error) {
 	const compressed, position = 1 << 2, 72
 	switch {
 	case at.flags&compressed != 0:
-		return nil, &Error{Offset: position, Problem: "the list of editions is compressed"}
+		return nil, broken(position, "the list of editions is compressed")
 	case at.size > maxXML:
-		return nil, &Error{Offset: position, Problem: fmt.Sprintf("the list of editions has %d bytes", at.size)}
+		return nil, broken(position, "the list of editions has %d bytes", at.size)
 	case at.size == 0:
-		return nil, &Error{Offset: position, Problem: "the file has no list of editions"}
+		return nil, broken(position, "the file has no list of editions")
 	}
 	text := make([]byte, at.size)
 	return text, readFull(r, text, at.offset, size)
@@ -127,14 +131,14 @@ func readXML(r io.ReaderAt, size int64, at resource) ([]byte, error) {
 // readFull fills p from an offset in a file of size bytes.
 func readFull(r io.ReaderAt, p []byte, offset, size int64) error {
 	if offset < 0 || offset > size-int64(len(p)) {
-		return &Error{Offset: max(offset, 0), Problem: fmt.Sprintf("the file ends after %d bytes, before the %d that are needed here", size, len(p))}
+		return broken(offset, "the file ends after %d bytes, before the %d that are needed here", size, len(p))
 	}
 	n, err := r.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return &Error{Offset: offset + int64(n), Problem: "the file ends early"}
+		return broken(offset+int64(n), "the file ends early")
 	}
 	return err
 }

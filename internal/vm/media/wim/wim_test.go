@@ -46,7 +46,8 @@ const oneImage = `<?xml version="1.0" encoding="UTF-16"?><WIM><TOTALBYTES>7</TOT
 func TestRead(t *testing.T) {
 	got, err := read(file(1, oneImage))
 	want := wim.Info{Compression: "none", Part: 1, Parts: 1, Images: []wim.Image{{
-		Index: 1, Name: "Windows Ünïcode", DisplayName: "Shown", Edition: "EnterpriseSEval", Installation: "Client", Product: "P",
+		Index: 1, Name: "Windows Ünïcode", DisplayName: "Shown", Edition: "EnterpriseSEval", Installation: "Client",
+		Product:     "P",
 		ProductType: "WinNT", Architecture: "arm64", Major: 10, Build: 26100, ServicePack: 1742,
 		Languages: []string{"de-DE", "en-US"}, DefaultLanguage: "de-DE", Bytes: 123,
 	}}}
@@ -78,14 +79,18 @@ func TestFilesOfWimlib(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Compression != c.compression || got.Solid != c.solid || got.Part != 1 || got.Parts != 1 || len(got.Images) != 4 {
+			if got.Compression != c.compression || got.Solid != c.solid || got.Part != 1 || got.Parts != 1 ||
+				len(got.Images) != 4 {
 				t.Errorf("%+v", got)
 			}
 			want := wim.Image{
-				Index: 3, Name: "Windows Server 2022 SERVERDATACENTERCORE", DisplayName: "Windows Server 2022 Datacenter Evaluation",
-				Edition: "ServerDatacenterEval", Installation: "Server Core", Product: "Microsoft® Windows® Operating System", ProductType: "ServerNT",
-				Architecture: "amd64", Major: 10, Build: 20348, ServicePack: 587, Languages: []string{"en-US"}, DefaultLanguage: "en-US",
-				Bytes: got.Images[2].Bytes,
+				Index: 3, Name: "Windows Server 2022 SERVERDATACENTERCORE",
+				DisplayName: "Windows Server 2022 Datacenter Evaluation",
+				Edition:     "ServerDatacenterEval", Installation: "Server Core",
+				Product: "Microsoft® Windows® Operating System", ProductType: "ServerNT",
+				Architecture: "amd64", Major: 10, Build: 20348, ServicePack: 587, Languages: []string{"en-US"},
+				DefaultLanguage: "en-US",
+				Bytes:           got.Images[2].Bytes,
 			}
 			if diff := cmp.Diff(want, got.Images[2]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -101,7 +106,8 @@ func TestPartsOfASplitFile(t *testing.T) {
 	for i := range big {
 		big[i] = byte(i * i >> 7)
 	}
-	mediatest.Write(t, content, map[string]string{"a": string(big[:1<<20]), "b": "b" + string(big[1<<20:2<<20]), "c": "c" + string(big[2<<20:])})
+	mediatest.Write(t, content, map[string]string{"a": string(big[:1<<20]), "b": "b" + string(big[1<<20:2<<20]),
+		"c": "c" + string(big[2<<20:])})
 	whole := filepath.Join(folder, "install.wim")
 	mediatest.Run(t, "wimcapture", content, whole, "Name", "--compress=none")
 	mediatest.Run(t, "wimsplit", whole, filepath.Join(folder, "install.swm"), "1")
@@ -132,9 +138,11 @@ func TestHostileFiles(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":                    {nil, "byte 0 of the Windows image: the file ends after 0 bytes, before the 208 that are needed here"},
-		"cut in the header":        {file(1, oneImage)[:100], "the file ends after 100 bytes"},
-		"cut in the list":          {file(1, oneImage)[:300], "byte 208 of the Windows image: the file ends after 300 bytes"},
+		"empty": {nil,
+			"byte 0 of the Windows image: the file ends after 0 bytes, before the 208 that are needed here"},
+		"cut in the header": {file(1, oneImage)[:100], "the file ends after 100 bytes"},
+		"cut in the list": {file(1, oneImage)[:300],
+			"byte 208 of the Windows image: the file ends after 300 bytes"},
 		"another file":             {set(0, 'P', 'K'), "does not begin as Windows image files do"},
 		"for a pipe":               {set(0, []byte("WLPWM")...), "wimlib-imagex export"},
 		"short header":             {set(8, 1, 0), "the header is too short"},
@@ -147,13 +155,16 @@ func TestHostileFiles(t *testing.T) {
 		"a list behind every file": {set(80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), "the file ends after"},
 		"not UTF-16":               {set(208, 'x'), "is not UTF-16 text"},
 		"not XML":                  {file(1, "<WIM><IMAGE"), "the list of editions is no XML document"},
-		"entities of entities":     {file(1, `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><WIM><IMAGE INDEX="1"><NAME>&b;</NAME></IMAGE></WIM>`), "no XML document"},
-		"endless nesting":          {file(1, strings.Repeat("<WIM>", 20_000)), "no XML document"},
-		"another count":            {file(2, oneImage), "the header states 2 editions, and their list has 1"},
-		"too many":                 {file(60_000, "<WIM>"+many+"</WIM>"), "their list has 60000, of at most 256"},
-		"an index twice":           {file(2, `<WIM><IMAGE INDEX="1"/><IMAGE INDEX="1"/></WIM>`), "has the index 1 wrongly"},
-		"an index of zero":         {file(1, `<WIM><IMAGE INDEX="0"/></WIM>`), "has the index 0 wrongly"},
-		"a number that is none":    {file(1, `<WIM><IMAGE INDEX="1"><WINDOWS><ARCH>x</ARCH></WINDOWS></IMAGE></WIM>`), "no XML document"},
+		"entities of entities": {file(1,
+			`<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><WIM><IMAGE INDEX="1"><NAME>&b;</NAME></IMAGE></WIM>`), "no XML document"},
+		"endless nesting": {file(1, strings.Repeat("<WIM>", 20_000)), "no XML document"},
+		"another count":   {file(2, oneImage), "the header states 2 editions, and their list has 1"},
+		"too many":        {file(60_000, "<WIM>"+many+"</WIM>"), "their list has 60000, of at most 256"},
+		"an index twice": {file(2, `<WIM><IMAGE INDEX="1"/><IMAGE INDEX="1"/></WIM>`),
+			"has the index 1 wrongly"},
+		"an index of zero": {file(1, `<WIM><IMAGE INDEX="0"/></WIM>`), "has the index 0 wrongly"},
+		"a number that is none": {file(1, `<WIM><IMAGE INDEX="1"><WINDOWS><ARCH>x</ARCH></WINDOWS></IMAGE></WIM>`),
+			"no XML document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(c.data)
