@@ -39,11 +39,20 @@ func Hash(ctx context.Context, path string) (string, error) {
 // finds either the old content or the new, even if several processes replace the file at
 // once.
 func Replace(path string, content []byte) error {
+	return ReplaceBy(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// ReplaceBy replaces the file's content, as Replace does, by what a function writes. If
+// the function fails, the file stays as it was.
+func ReplaceBy(path string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
 	}
-	_, err = beside.Write(content)
+	err = write(beside)
 	if closeErr := beside.Close(); err == nil {
 		err = closeErr
 	}

@@ -112,14 +112,21 @@ func (i *Image) AddFS(folder string, files fs.FS) error {
 		case !found.Type().IsRegular():
 			return refuse(path.Join(folder, file), "it is neither a file nor a folder (%s); copy the file itself there", found.Type())
 		}
-		info, err := found.Info()
-		if err != nil {
-			return fmt.Errorf("put %s on the disc: %w", file, err)
-		}
-		return i.add(path.Join(folder, file), info.Size(), func() (io.ReadCloser, error) {
-			return openRegular(files, file)
-		})
+		return i.AddFile(path.Join(folder, file), files, file)
 	})
+}
+
+// AddFile puts a regular file of a file system on the disc. It is opened when the image
+// is written, and must still have the size that it has now.
+func (i *Image) AddFile(to string, files fs.FS, file string) error {
+	info, err := fs.Stat(files, file)
+	switch {
+	case err != nil:
+		return fmt.Errorf("put %q on the disc: %w", to, err)
+	case !info.Mode().IsRegular():
+		return refuse(to, "%s is no regular file", file)
+	}
+	return i.add(to, info.Size(), func() (io.ReadCloser, error) { return openRegular(files, file) })
 }
 
 // openRegular opens a file that was a regular one when it was added; anything else that

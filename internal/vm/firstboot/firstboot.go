@@ -43,7 +43,7 @@ const (
 	Archive OpenSSH = "zip"
 )
 
-// End is what happens when all stages succeeded. After a failure the machine always goes
+// End says how the script ends when all stages succeeded. After a failure the machine always goes
 // on, so that a person can look at it.
 type End string
 

@@ -92,7 +92,7 @@ func TestEachStageIsMarked(t *testing.T) {
 			t.Errorf("%s (-Stages +script)\n%s", name, diff)
 		}
 		for _, stage := range found {
-			for _, state := range []firstboot.State{firstboot.Begun, firstboot.Passed, firstboot.Failed} {
+			for _, state := range []firstboot.State{firstboot.Begun, firstboot.Passed, firstboot.Warned, firstboot.Failed} {
 				line := fmt.Sprintf("SWDT stage=%s %s", stage, state)
 				if m, ok := firstboot.ParseMark(line); !ok || m.Stage != stage || m.State != state {
 					t.Errorf("ParseMark does not read %q", line)

@@ -19,6 +19,9 @@ func TestParseMark(t *testing.T) {
 		{"SWDT stage=openssh error msiexec ended with 1603 for openssh.msi\r", firstboot.Mark{
 			Stage: "openssh", State: firstboot.Failed, Text: "msiexec ended with 1603 for openssh.msi",
 		}},
+		{"SWDT stage=power warn powercfg.exe ended with 1: ", firstboot.Mark{
+			Stage: "power", State: firstboot.Warned, Text: "powercfg.exe ended with 1:",
+		}},
 		{"SWDT exit=0", firstboot.Mark{State: firstboot.Exited}},
 		{"SWDT exit=1 failed: sshd keys", firstboot.Mark{State: firstboot.Exited, Code: 1, Text: "failed: sshd keys"}},
 		{"SWDT exit=2 no drive has the script\n", firstboot.Mark{State: firstboot.Exited, Code: 2, Text: "no drive has the script"}},
@@ -71,7 +74,7 @@ func FuzzParseMark(f *testing.F) {
 			if m.Stage != "" || m.Code < 0 || m.Code > 999 {
 				t.Errorf("%q gives %+v", line, m)
 			}
-		case firstboot.Begun, firstboot.Passed, firstboot.Failed:
+		case firstboot.Begun, firstboot.Passed, firstboot.Warned, firstboot.Failed:
 			if m.Stage == "" || m.Code != 0 {
 				t.Errorf("%q gives %+v", line, m)
 			}

@@ -10,8 +10,8 @@ import (
 type stage struct {
 	name string
 	file string // of stages/, without the extension
-	// required stages decide whether the machine is of use. If another fails, the mark
-	// reports it, and the script still ends with 0.
+	// required stages decide whether the machine is of use. If another fails, its mark is
+	// Warned, and the script still ends with 0.
 	required bool
 	// last stages run only if nothing required has failed, since they take away the
 	// ways to look at the machine.

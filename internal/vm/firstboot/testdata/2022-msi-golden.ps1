@@ -36,8 +36,12 @@ function Invoke-Stage([string]$Name, [bool]$Required, [scriptblock]$Work) {
     } catch {
         $problem = $_
         try { Add-Content -LiteralPath $swdtLog -Value ($problem | Out-String -Width 4096) -Encoding UTF8 } catch { }
-        if ($Required) { $script:swdtFailed += $Name }
-        Send-Mark ('stage=' + $Name + ' error ' + $problem.Exception.Message)
+        if ($Required) {
+            $script:swdtFailed += $Name
+            Send-Mark ('stage=' + $Name + ' error ' + $problem.Exception.Message)
+        } else {
+            Send-Mark ('stage=' + $Name + ' warn ' + $problem.Exception.Message)
+        }
     }
 }
 

@@ -1,0 +1,4 @@
+package configcd
+
+// AuthorizedKeys is authorizedKeys, for the fuzz test.
+var AuthorizedKeys = authorizedKeys

@@ -1,0 +1,32 @@
+package configcd
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// others are the bits of a mode that let other users write.
+const others fs.FileMode = 0o022
+
+// checkFolder returns an error if another user can write the folder of a file: he could
+// put his own answer file in its place, and would have the guest.
+func checkFolder(path string) error {
+	folder := filepath.Dir(path)
+	info, err := os.Stat(folder)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder; choose another place", folder)
+	case runtime.GOOS == "windows":
+		return nil // a folder of the user's profile has an access list of its own
+	case info.Mode()&others != 0:
+		return fmt.Errorf("other users can write the folder %s (mode %o); run `chmod go-w %s`", folder, info.Mode().Perm(), folder)
+	case !ownFolder(info):
+		return fmt.Errorf("the folder %s belongs to another user; choose one of yours", folder)
+	}
+	return nil
+}

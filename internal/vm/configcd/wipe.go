@@ -1,0 +1,74 @@
+package configcd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Wipe removes the CD's file, and what a Write that was killed has left beside it. It
+// writes zeros over them first, which hides the password from whoever reads the disk
+// later, as far as the file system overwrites in place: one that copies on write, an SSD
+// or a backup can keep the old content. A file that is absent is no error; call Wipe as
+// soon as the VM has no CD any more.
+func Wipe(path string) error {
+	unfinished, err := filepath.Glob(globbed(path) + ".*.new")
+	if err != nil {
+		return fmt.Errorf("remove the configuration CD: %w", err)
+	}
+	var problems []error
+	for _, file := range append(unfinished, path) {
+		if err := wipe(file); err != nil {
+			problems = append(problems, fmt.Errorf("remove the configuration CD: %w; delete %s yourself", err, file))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// globbed returns a path as a pattern that matches it alone.
+func globbed(path string) string {
+	if filepath.Separator == '\\' {
+		return path // there is nothing to escape with
+	}
+	var out []rune
+	for _, r := range path {
+		switch r {
+		case '*', '?', '[', '\\':
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+func wipe(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular(): // a link's target is none of ours
+		return os.Remove(path)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	opened, err := file.Stat()
+	if err == nil && os.SameFile(info, opened) {
+		_, err = io.CopyN(file, zeros{}, opened.Size())
+		err = errors.Join(err, file.Sync())
+	}
+	return errors.Join(err, file.Close(), os.Remove(path))
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
