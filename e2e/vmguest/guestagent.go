@@ -120,7 +120,8 @@ func (a *guestAgent) answer(ctx context.Context, line []byte) []byte {
 	case errors.Is(err, errNoReply):
 		return nil
 	case errors.Is(err, errors.ErrUnsupported):
-		return encode(map[string]any{"error": agentError{"CommandNotFound", "The command " + r.Execute + " has not been found"}})
+		err := agentError{"CommandNotFound", "The command " + r.Execute + " has not been found"}
+		return encode(map[string]any{"error": err})
 	case err != nil:
 		return encode(map[string]any{"error": agentError{"GenericError", err.Error()}})
 	}

@@ -3,12 +3,15 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/testing/vmguest"
 )
 
 func TestSettingsOfACD(t *testing.T) {
@@ -56,5 +59,29 @@ func TestACDChangesWhatItSets(t *testing.T) {
 	want := settings{Hostname: "new", Preset: "node", Shell: "powershell", Keys: []string{"a"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Tests write the settings with vmguest.ConfigCD: both packages must spell the fields alike.
+func TestTestsWriteTheSameSettings(t *testing.T) {
+	text, err := json.Marshal(vmguest.Settings{
+		Hostname: "a", Preset: "b", Shell: "c", Password: "d", AuthorizedKeys: []string{"e"},
+		Address: "f", Gateway: "g", Restart: "h",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got settings
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := settings{
+		Hostname: "a", Preset: "b", Shell: "c", Password: "d", Keys: []string{"e"}, Address: "f", Gateway: "g", Restart: "h",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if vmguest.SettingsFile != settingsFile {
+		t.Errorf("tests write %s, the guest reads %s", vmguest.SettingsFile, settingsFile)
 	}
 }

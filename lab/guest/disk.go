@@ -57,7 +57,8 @@ func (b builder) partition(raw, esp string) error {
 	if err := f.Truncate(firstPartition + int64(len(image)) + stateSize + mebibyte); err != nil {
 		return fmt.Errorf("write the disk: %w", err)
 	}
-	table := fmt.Sprintf("label: gpt\nunit: sectors\nstart=%d, size=%d, type=%s, name=esp\nstart=%d, size=%d, type=%s, name=%s\n",
+	table := fmt.Sprintf("label: gpt\nunit: sectors\nstart=%d, size=%d, type=%s, name=esp\n"+
+		"start=%d, size=%d, type=%s, name=%s\n",
 		firstPartition/512, len(image)/512, espType,
 		(firstPartition+len(image))/512, stateSize/512, linuxType, stateLabel)
 	if err := b.commandWith(table, "sfdisk", "--quiet", raw); err != nil {
@@ -110,7 +111,9 @@ func (b builder) program(name, commandLine string) (string, error) {
 		return "", err
 	}
 	args := []string{}
-	for _, section := range []struct{ name, file string }{{".cmdline", line}, {".linux", b.kernel}, {".initrd", b.initramfs}} {
+	for _, section := range []struct{ name, file string }{
+		{".cmdline", line}, {".linux", b.kernel}, {".initrd", b.initramfs},
+	} {
 		info, err := os.Stat(section.file)
 		if err != nil {
 			return "", fmt.Errorf("make the EFI program: %w", err)

@@ -15,7 +15,7 @@ import (
 // savedVersion is increased by a change of saved that older code would misread.
 const savedVersion = 1
 
-// saved is what a machine keeps while it is switched off, for encoding/gob. Names of DNS,
+// saved is the state that a machine keeps while it is off, for encoding/gob. Names of DNS,
 // reachable addresses, hooks and scripts are around the machine, and are not kept.
 type saved struct {
 	Version  int
@@ -120,10 +120,11 @@ func ReadSaved(r io.Reader) (*Saved, error) {
 		return nil, fmt.Errorf("read the state of a simulated machine: %w", err)
 	}
 	if s.Version != savedVersion {
-		return nil, fmt.Errorf("read the state of a simulated machine: version %d, this code knows %d; delete the state", s.Version, savedVersion)
+		return nil, fmt.Errorf("read the state of a simulated machine: it has version %d, and only %d is known; delete the state",
+			s.Version, savedVersion)
 	}
 	if !s.Disk.Folder {
-		return nil, errors.New("read the state of a simulated machine: the root of its disk is not a folder; delete the state")
+		return nil, errors.New("read the state of a simulated machine: its disk has no folder; delete the state")
 	}
 	if err := s.Disk.check(); err != nil {
 		return nil, err
