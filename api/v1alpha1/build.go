@@ -76,7 +76,8 @@ func validateBuild(p *problems, field, source string, b Build) {
 		validatePattern(p, at(field+".watch", i, ""), pattern)
 	}
 	if scheme, _, ok := strings.Cut(source, "://"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
-		p.add(field, "is set, but sourceURL is not a path on your machine", "make sourceURL the path that the command writes")
+		p.add(field, "is set, but sourceURL is not a path on your machine",
+			"make sourceURL the path that the command writes")
 	}
 	for name, value := range sorted(b.Env) {
 		item := fmt.Sprintf("%s.env[%s]", field, name)
@@ -101,7 +102,8 @@ func validatePattern(p *problems, field, pattern string) {
 	case strings.HasPrefix(bare, "../") || strings.Contains(bare, "/../"):
 		p.add(field, fmt.Sprintf("%.60q leads out of dir", pattern), "make dir the folder above")
 	case strings.Contains(strings.ReplaceAll("/"+bare+"/", "/**/", "/"), "**"):
-		p.add(field, fmt.Sprintf("%.60q has ** beside other characters", pattern), "write ** between slashes, such as **/*.go")
+		p.add(field, fmt.Sprintf("%.60q has ** beside other characters", pattern),
+			"write ** between slashes, such as **/*.go")
 	case strings.ContainsAny(bare, "[]"):
 		p.add(field, fmt.Sprintf("%.60q has brackets", pattern), "only * ? and ** are understood")
 	}

@@ -32,7 +32,8 @@ func TestSetDefaults(t *testing.T) {
 	second, minute, half := &Duration{time.Second}, &Duration{time.Minute}, &Duration{30 * time.Second}
 	provisioners := []Provisioner{
 		{Name: "KUBELET", Destination: `c:\k\kubelet.exe`, SHA256: "ab", Overwrite: &yes,
-			Health: &Health{HTTPGet: "http://127.0.0.1:10248/healthz", Settle: second, Timeout: minute, StopTimeout: half}},
+			Health: &Health{HTTPGet: "http://127.0.0.1:10248/healthz", Settle: second, Timeout: minute,
+				StopTimeout: half}},
 		{Name: "containerd", Destination: "bad", Overwrite: &no,
 			Health: &Health{None: true, Settle: &Duration{0}, Timeout: minute, StopTimeout: half}},
 		{Name: "mine", Destination: `c:\folder/`, Overwrite: &yes,
@@ -50,7 +51,8 @@ func TestSetDefaults(t *testing.T) {
 }
 
 func TestDefaultDependsOn(t *testing.T) {
-	for name, want := range map[string][]string{"Kubelet": {"containerd"}, "kube-proxy": {"containerd"}, "containerd": nil, "mine": nil} {
+	for name, want := range map[string][]string{"Kubelet": {"containerd"}, "kube-proxy": {"containerd"},
+		"containerd": nil, "mine": nil} {
 		if got := DefaultDependsOn(name); !slices.Equal(got, want) {
 			t.Errorf("DefaultDependsOn(%s) = %v, want %v", name, got, want)
 		}

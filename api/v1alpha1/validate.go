@@ -63,7 +63,8 @@ func Warnings(n *Node) []Problem {
 			"leave it out: swdt makes one and deletes it after use, or use tokenFrom")
 	}
 	if n.Spec.Machine != nil && n.Spec.Machine.Image.ProductKey != "" {
-		p.add("spec.machine.image.productKey", "the product key is in the file in clear text", "let no other user read the file, or leave the key out for evaluation media")
+		p.add("spec.machine.image.productKey", "the product key is in the file in clear text",
+			"let no other user read the file, or leave the key out for evaluation media")
 	}
 	for i, provisioner := range n.Spec.Kubernetes.Provisioners {
 		if hasUserInfo(provisioner.SourceURL) {
@@ -81,7 +82,8 @@ const (
 )
 
 func validateMetadata(p *problems, m Metadata) {
-	if p.required("metadata.name", m.Name, "name the node, as used with --node") && !matches(`[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?`, m.Name) {
+	if p.required("metadata.name", m.Name, "name the node, as used with --node") &&
+		!matches(`[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?`, m.Name) {
 		p.add("metadata.name", fmt.Sprintf("%.60q is not a name", m.Name),
 			"use letters, digits, and - _ . between them")
 	}
@@ -91,7 +93,8 @@ func validateMetadata(p *problems, m Metadata) {
 			p.add(field, "is not a label's key", "use letters, digits, and - _ . between them; a prefix ends in /")
 		}
 		if !matches(labelValue, value) {
-			p.add(field, fmt.Sprintf("%.70q is not a label's value", value), "use at most 63 letters, digits, and - _ . between them")
+			p.add(field, fmt.Sprintf("%.70q is not a label's value", value),
+				"use at most 63 letters, digits, and - _ . between them")
 		}
 	}
 }
@@ -145,7 +148,8 @@ func validateMethods(p *problems, field string, c Credentials) {
 		p.add(field+"."+methods[1], "is set beside "+methods[0], "keep one of them")
 	}
 	if c.PassphraseFrom != nil && c.PrivateKey == "" && len(methods) > 0 {
-		p.add(field+".passphraseFrom", "is set, but there is no key that it could unlock", "set privateKey, or remove it")
+		p.add(field+".passphraseFrom", "is set, but there is no key that it could unlock",
+			"set privateKey, or remove it")
 	}
 	if strings.Contains(c.PrivateKey, "PRIVATE KEY") || hasControl(c.PrivateKey) {
 		p.add(field+".privateKey", "is a key, not the path of one", "put the key into a file and write its path")
@@ -163,7 +167,8 @@ func validateSecretSource(p *problems, field string, s *SecretSource) {
 		p.add(field+".file", "is set beside env", "keep one of them")
 	case s.Env != "" && !matches(`[A-Za-z_][A-Za-z0-9_]*`, s.Env):
 		// The value may be the secret itself, so it is not printed.
-		p.add(field+".env", "is not the name of an environment variable", "write the name alone, without $ or %, such as SWDT_PASSWORD")
+		p.add(field+".env", "is not the name of an environment variable",
+			"write the name alone, without $ or %, such as SWDT_PASSWORD")
 	}
 }
 
@@ -185,7 +190,8 @@ func validateProxyJump(p *problems, field, jumps string) {
 	for jump := range strings.SplitSeq(jumps, ",") {
 		host := jump[strings.LastIndex(jump, "@")+1:]
 		if _, _, err := HostPort(host); err != nil || strings.HasPrefix(jump, "@") {
-			p.add(field, fmt.Sprintf("%.80q is not a jump host", jump), "write [user@]host[:port], several with commas and no spaces")
+			p.add(field, fmt.Sprintf("%.80q is not a jump host", jump),
+				"write [user@]host[:port], several with commas and no spaces")
 		}
 	}
 }

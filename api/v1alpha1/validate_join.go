@@ -34,10 +34,12 @@ func validateContainerd(p *problems, field string, c Containerd) {
 	validateOptionalPath(p, field+".logFile", c.LogFile)
 	levels := []string{"", "trace", "debug", "info", "warn", "error", "fatal", "panic"}
 	if !slices.Contains(levels, c.LogLevel) {
-		p.add(field+".logLevel", fmt.Sprintf("%.60q is not a level of containerd's log", c.LogLevel), "write one of "+strings.Join(levels[1:], ", "))
+		p.add(field+".logLevel", fmt.Sprintf("%.60q is not a level of containerd's log", c.LogLevel),
+			"write one of "+strings.Join(levels[1:], ", "))
 	}
 	if c.PauseImage != "" && !matches(`[a-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?`, c.PauseImage) {
-		p.add(field+".pauseImage", fmt.Sprintf("%.60q is not an image", c.PauseImage), "write it such as registry.k8s.io/pause:3.10")
+		p.add(field+".pauseImage", fmt.Sprintf("%.60q is not an image", c.PauseImage),
+			"write it such as registry.k8s.io/pause:3.10")
 	}
 }
 
@@ -71,7 +73,8 @@ func validateKubelet(p *problems, field string, k Kubelet) {
 			p.add(item, "is not a label's key", "use letters, digits, and - _ . between them; a prefix ends in /")
 		}
 		if !matches(labelValue, value) {
-			p.add(item, fmt.Sprintf("%.70q is not a label's value", value), "use at most 63 letters, digits, and - _ . between them")
+			p.add(item, fmt.Sprintf("%.70q is not a label's value", value),
+				"use at most 63 letters, digits, and - _ . between them")
 		}
 	}
 }
@@ -90,11 +93,13 @@ func validateJoin(p *problems, field string, j Join) {
 	validateAlias(p, field+".controlPlaneAlias", j.ControlPlaneAlias)
 	validateToken(p, field, j)
 	if j.DiscoveryTokenCACertHash != "" && !matches(`sha256:[0-9a-f]{64}`, j.DiscoveryTokenCACertHash) {
-		p.add(field+".discoveryTokenCACertHash", "is not the hash of a CA", "write sha256: and 64 hexadecimal digits, as kubeadm prints it")
+		p.add(field+".discoveryTokenCACertHash", "is not the hash of a CA",
+			"write sha256: and 64 hexadecimal digits, as kubeadm prints it")
 	}
 	for i, check := range j.IgnorePreflightErrors {
 		if !matches(`[A-Za-z0-9][A-Za-z0-9-]*`, check) {
-			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check), "write the id that --preflight shows, or all")
+			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check),
+				"write the id that --preflight shows, or all")
 		}
 	}
 }
@@ -103,10 +108,12 @@ func validateAlias(p *problems, field string, alias *ControlPlaneAlias) {
 	if alias == nil {
 		return
 	}
-	if p.required(field+".name", alias.Name, "write the name that the API server is reached by") && checkHost(alias.Name) != nil {
+	if p.required(field+".name", alias.Name, "write the name that the API server is reached by") &&
+		checkHost(alias.Name) != nil {
 		p.add(field+".name", fmt.Sprintf("%.60q is not a host name", alias.Name), "use letters, digits, - and .")
 	}
-	if _, err := netip.ParseAddr(alias.IP); p.required(field+".ip", alias.IP, "write the API server's address as the node reaches it") && err != nil {
+	if _, err := netip.ParseAddr(alias.IP); p.required(field+".ip", alias.IP,
+		"write the API server's address as the node reaches it") && err != nil {
 		p.add(field+".ip", fmt.Sprintf("%.60q is not an IP address", alias.IP), "write an IPv4 or IPv6 address")
 	}
 }
@@ -114,7 +121,8 @@ func validateAlias(p *problems, field string, alias *ControlPlaneAlias) {
 // validateToken does not print the token, which is a secret.
 func validateToken(p *problems, field string, j Join) {
 	if j.Token != "" && !matches(`[a-z0-9]{6}\.[a-z0-9]{16}`, j.Token) {
-		p.add(field+".token", "is not a bootstrap token", "write it as kubeadm token create prints it, or leave it out: swdt makes one")
+		p.add(field+".token", "is not a bootstrap token",
+			"write it as kubeadm token create prints it, or leave it out: swdt makes one")
 	}
 	if j.Token != "" && j.TokenFrom != nil {
 		p.add(field+".tokenFrom", "is set beside token", "keep one of them")

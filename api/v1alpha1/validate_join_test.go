@@ -19,8 +19,9 @@ func problemsOf(n *Node) []string {
 func TestValidateJoin(t *testing.T) {
 	n := validNode()
 	n.Spec.Kubernetes = Kubernetes{
-		Version:    "v1.36.3",
-		Containerd: Containerd{Version: "2.0.0-rc.1", Source: "https://h/c.tar.gz", SHA256: strings.Repeat("AB", 32), PauseImage: "registry.k8s.io/pause:3.10", LogLevel: "debug"},
+		Version: "v1.36.3",
+		Containerd: Containerd{Version: "2.0.0-rc.1", Source: "https://h/c.tar.gz", SHA256: strings.Repeat("AB", 32),
+			PauseImage: "registry.k8s.io/pause:3.10", LogLevel: "debug"},
 		Kubelet: Kubelet{
 			Source: "$HOME/kubelet.exe", ExtraArgs: map[string]string{"v": "4", "feature-gates": "A=true"},
 			ConfigPatch:        map[string]any{"maxPods": 30},
@@ -42,7 +43,8 @@ func TestValidateJoin(t *testing.T) {
 
 	n.Spec.Kubernetes = Kubernetes{
 		Version: "1.36",
-		Containerd: Containerd{Version: "latest", Source: "ftp://h/c", SHA256: "12", PauseImage: "Pause Image", LogLevel: "loud", LogFile: "log",
+		Containerd: Containerd{Version: "latest", Source: "ftp://h/c", SHA256: "12", PauseImage: "Pause Image",
+			LogLevel: "loud", LogFile: "log",
 			CNI: ContainerdCNI{BinDirectory: "bin", ConfigDirectory: `\\server\share`}},
 		Kubelet: Kubelet{
 			Source: "ftp://h/k", KubeadmSource: "http:///x", LogRunnerSource: "a\tb",
@@ -51,8 +53,10 @@ func TestValidateJoin(t *testing.T) {
 			NodeLabels:         map[string]string{"/a": "b", "c": "d e"},
 		},
 		Join: Join{
-			NodeName: "WIN", NodeIP: "here", ControlPlaneEndpoint: "https://cp", ControlPlaneAlias: &ControlPlaneAlias{Name: "c p", IP: "cp"},
-			Token: "hunter2", TokenFrom: &SecretSource{}, DiscoveryTokenCACertHash: "x", IgnorePreflightErrors: []string{"a b"},
+			NodeName: "WIN", NodeIP: "here", ControlPlaneEndpoint: "https://cp",
+			ControlPlaneAlias: &ControlPlaneAlias{Name: "c p", IP: "cp"},
+			Token:             "hunter2", TokenFrom: &SecretSource{}, DiscoveryTokenCACertHash: "x",
+			IgnorePreflightErrors: []string{"a b"},
 		},
 	}
 	got := problemsOf(n)

@@ -30,7 +30,8 @@ func validateProvisioner(p *problems, field string, pr Provisioner) {
 		validateServiceName(p, field+".name", pr.Name)
 	}
 	if pr.Version != "" && !matches(`[A-Za-z0-9][A-Za-z0-9._+-]*`, pr.Version) {
-		p.add(field+".version", fmt.Sprintf("%.60q is not a version", pr.Version), "write it as the binary reports it, such as 1.29.0")
+		p.add(field+".version", fmt.Sprintf("%.60q is not a version", pr.Version),
+			"write it as the binary reports it, such as 1.29.0")
 	}
 	validateSource(p, field+".sourceURL", pr.SourceURL)
 	if pr.SHA256 != "" && !matches(`[0-9a-f]{64}`, pr.SHA256) {
@@ -77,7 +78,8 @@ func validateSource(p *problems, field, source string) {
 	scheme, rest, isURL := strings.Cut(source, "://")
 	switch {
 	case hasControl(source):
-		p.add(field, "has a control character", `in double quotes \n, \b, \t and the like are escapes: write it without quotes or in single quotes`)
+		p.add(field, "has a control character",
+			`in double quotes \n, \b, \t and the like are escapes: write it without quotes or in single quotes`)
 	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or known only once expanded
 	case !slices.Contains([]string{"http", "https", "file"}, strings.ToLower(scheme)):
 		p.add(field, "has a scheme that is not understood", "write a path, file://…, http://… or https://…")
@@ -135,7 +137,8 @@ func validateHealth(p *problems, field string, h Health) {
 	validateSpan(p, field+".timeout", h.Timeout, false)
 	validateSpan(p, field+".stopTimeout", h.StopTimeout, false)
 	if h.Settle != nil && h.Timeout != nil && h.Timeout.Duration > 0 && h.Settle.Duration > h.Timeout.Duration {
-		p.add(field+".settle", fmt.Sprintf("%s is longer than the timeout of %s", h.Settle, h.Timeout), "make it shorter, or timeout longer")
+		p.add(field+".settle", fmt.Sprintf("%s is longer than the timeout of %s", h.Settle, h.Timeout),
+			"make it shorter, or timeout longer")
 	}
 }
 
@@ -170,7 +173,8 @@ func validateOrder(p *problems, field string, provisioners []Provisioner) {
 			case state[next] == open:
 				from := slices.IndexFunc(trail, func(t string) bool { return strings.EqualFold(t, name) })
 				p.add(at(field, i, "dependsOn"),
-					"services wait for each other: "+strings.Join(append(slices.Clone(trail[max(from, 0):]), name), " → "),
+					"services wait for each other: "+strings.Join(append(slices.Clone(trail[max(from, 0):]), name),
+						" → "),
 					"remove one of the dependencies")
 			default:
 				visit(next)

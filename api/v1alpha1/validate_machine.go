@@ -27,14 +27,16 @@ func validateMachine(p *problems, field string, m *Machine) {
 	oneOf(p, field+".driver", m.Driver, DefaultMachineDriver, simulatedDriver)
 	validateMachineImage(p, field+".image", m.Image)
 	if m.CPUs < 1 || m.CPUs > maxMachineCPUs {
-		p.add(field+".cpus", fmt.Sprintf("%d is not a number of processors", m.CPUs), fmt.Sprintf("write 1 to %d", maxMachineCPUs))
+		p.add(field+".cpus", fmt.Sprintf("%d is not a number of processors", m.CPUs),
+			fmt.Sprintf("write 1 to %d", maxMachineCPUs))
 	}
 	validateSize(p, field+".memory", m.Memory, minMachineMemory, "8Gi")
 	validateSize(p, field+".disk", m.Disk, minMachineDisk, "64Gi")
 	oneOf(p, field+".diskBus", m.DiskBus, "sata", "virtio")
 	oneOf(p, field+".accelerator", m.Accelerator, "auto", "kvm", "hvf", "whpx", "tcg")
 	if !matches(`[A-Za-z0-9][A-Za-z0-9 ()+./_-]{0,63}`, m.TimeZone) {
-		p.add(field+".timeZone", fmt.Sprintf("%.60q is not a time zone of Windows", m.TimeZone), "write its name as `tzutil /l` lists it, such as UTC")
+		p.add(field+".timeZone", fmt.Sprintf("%.60q is not a time zone of Windows", m.TimeZone),
+			"write its name as `tzutil /l` lists it, such as UTC")
 	}
 	validateMachineNetwork(p, field+".network", m.Network)
 }
@@ -42,9 +44,11 @@ func validateMachine(p *problems, field string, m *Machine) {
 func validateSize(p *problems, field string, size, least Quantity, example string) {
 	switch {
 	case size < least:
-		p.add(field, fmt.Sprintf("%s is too little: at least %s are needed", size, least), "write the size with its unit, such as "+example)
+		p.add(field, fmt.Sprintf("%s is too little: at least %s are needed", size, least),
+			"write the size with its unit, such as "+example)
 	case size > maxMachineSize:
-		p.add(field, fmt.Sprintf("%s is too much: at most %s are possible", size, maxMachineSize), "write the size with its unit, such as "+example)
+		p.add(field, fmt.Sprintf("%s is too much: at most %s are possible", size, maxMachineSize),
+			"write the size with its unit, such as "+example)
 	}
 }
 
@@ -69,7 +73,8 @@ func validateMachineImage(p *problems, field string, image MachineImage) {
 		p.add(field+".iso", "is set beside disk", "keep disk for an installed Windows, or iso to install one")
 	}
 	for _, only := range []struct{ name, value string }{
-		{"sha256", image.SHA256}, {"edition", image.Edition}, {"openSSH", image.OpenSSH}, {"productKey", image.ProductKey},
+		{"sha256", image.SHA256}, {"edition", image.Edition}, {"openSSH", image.OpenSSH},
+		{"productKey", image.ProductKey},
 	} {
 		if only.value != "" && image.ISO == "" {
 			p.add(field+"."+only.name, "is set, but there is no iso to install from", "set iso, or remove it")
@@ -79,10 +84,12 @@ func validateMachineImage(p *problems, field string, image MachineImage) {
 		p.add(field+".sha256", "is not a SHA-256 hash", "write 64 hexadecimal digits, as sha256sum prints them")
 	}
 	if image.Edition != "" && (hasControl(image.Edition) || len(image.Edition) > 200) {
-		p.add(field+".edition", "is not an edition", "write standard-core, standard, datacenter-core, datacenter, or the number of an image")
+		p.add(field+".edition", "is not an edition",
+			"write standard-core, standard, datacenter-core, datacenter, or the number of an image")
 	}
 	if image.ProductKey != "" && !matches(`(?i)[A-Z0-9]{5}(-[A-Z0-9]{5}){4}`, image.ProductKey) {
-		p.add(field+".productKey", "is not a product key", "write five groups of five letters and digits with dashes between them")
+		p.add(field+".productKey", "is not a product key",
+			"write five groups of five letters and digits with dashes between them")
 	}
 }
 
@@ -109,9 +116,11 @@ func validateMachineNetwork(p *problems, field string, n MachineNetwork) {
 		address, err := netip.ParseAddr(n.Address)
 		switch {
 		case err != nil || address.Zone() != "":
-			p.add(field+".address", fmt.Sprintf("%.60q is not an IP address", n.Address), "write an IPv4 or IPv6 address, or auto")
+			p.add(field+".address", fmt.Sprintf("%.60q is not an IP address", n.Address),
+				"write an IPv4 or IPv6 address, or auto")
 		case n.Mode == "user":
-			p.add(field+".address", "is set, but in mode user the VM has no address of its own", "write mode: bridge or tap, or remove it")
+			p.add(field+".address", "is set, but in mode user the VM has no address of its own",
+				"write mode: bridge or tap, or remove it")
 		}
 	}
 	validateMachinePorts(p, field, n)
@@ -119,10 +128,12 @@ func validateMachineNetwork(p *problems, field string, n MachineNetwork) {
 
 func validateMachinePorts(p *problems, field string, n MachineNetwork) {
 	if len(n.Ports) > 0 && n.Mode != "user" {
-		p.add(field+".ports", "is set, but the mode is "+n.Mode, "remove it: all of the VM's ports are at its own address")
+		p.add(field+".ports", "is set, but the mode is "+n.Mode,
+			"remove it: all of the VM's ports are at its own address")
 	}
 	if len(n.Ports) > maxMachinePorts {
-		p.add(field+".ports", fmt.Sprintf("has %d ports", len(n.Ports)), fmt.Sprintf("keep at most %d", maxMachinePorts))
+		p.add(field+".ports", fmt.Sprintf("has %d ports", len(n.Ports)),
+			fmt.Sprintf("keep at most %d", maxMachinePorts))
 		return
 	}
 	names, hosts := newSeen(p), newSeen(p)
@@ -132,7 +143,8 @@ func validateMachinePorts(p *problems, field string, n MachineNetwork) {
 			if matches(`[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?`, port.Name) {
 				names.add(item("name"), port.Name)
 			} else {
-				p.add(item("name"), fmt.Sprintf("%.60q is not a name", port.Name), "use at most 15 lower-case letters, digits, and - between them")
+				p.add(item("name"), fmt.Sprintf("%.60q is not a name", port.Name),
+					"use at most 15 lower-case letters, digits, and - between them")
 			}
 		}
 		if port.Guest < 1 || port.Guest > 65535 {
@@ -143,7 +155,8 @@ func validateMachinePorts(p *problems, field string, n MachineNetwork) {
 		}
 		switch {
 		case port.Host < 0 || port.Host > 65535:
-			p.add(item("host"), fmt.Sprintf("%d is not a port", port.Host), "write a number from 1 to 65535, or leave it out")
+			p.add(item("host"), fmt.Sprintf("%d is not a port", port.Host),
+				"write a number from 1 to 65535, or leave it out")
 		case port.Host != 0:
 			hosts.add(item("host"), fmt.Sprint(port.Host))
 		}

@@ -9,14 +9,16 @@ import (
 
 func TestQuantity(t *testing.T) {
 	for text, want := range map[string]Quantity{
-		"8Gi": 8 << 30, "512Mi": 512 << 20, "1.5Gi": 3 << 29, "64G": 64e9, "1k": 1000, "1Ti": 1 << 40, "4096": 4096, "0": 0,
+		"8Gi": 8 << 30, "512Mi": 512 << 20, "1.5Gi": 3 << 29, "64G": 64e9, "1k": 1000, "1Ti": 1 << 40, "4096": 4096,
+		"0": 0,
 	} {
 		var got Quantity
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
 			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "Gi", "8GB", "8gi", "-1", "1e9", "0.1", "8 Gi", "9999999Ti", "1.2.3Gi", "0x10", "NaN", "Inf", "+8Gi", "٨Gi"} {
+	for _, text := range []string{"", "Gi", "8GB", "8gi", "-1", "1e9", "0.1", "8 Gi", "9999999Ti", "1.2.3Gi",
+		"0x10", "NaN", "Inf", "+8Gi", "٨Gi"} {
 		var got Quantity
 		if err := got.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is %d", text, got)
@@ -41,7 +43,8 @@ func TestMachineDefaults(t *testing.T) {
 	SetDefaults(&n)
 	want := Machine{
 		Driver: "qemu", CPUs: 4, Memory: 8 << 30, Disk: 64 << 30, DiskBus: "sata", Accelerator: "auto", TimeZone: "UTC",
-		Network: MachineNetwork{Mode: "user", Address: "auto", Adapter: "e1000e", Ports: []MachinePort{{Name: "rdp", Guest: 3389}}},
+		Network: MachineNetwork{Mode: "user", Address: "auto", Adapter: "e1000e",
+			Ports: []MachinePort{{Name: "rdp", Guest: 3389}}},
 	}
 	if diff := cmp.Diff(want, once); diff != "" {
 		t.Error(diff)
@@ -51,7 +54,8 @@ func TestMachineDefaults(t *testing.T) {
 	}
 	virtio := Node{Spec: NodeSpec{Machine: &Machine{Image: MachineImage{ISO: "w.iso", Drivers: "v.iso"}}}}
 	SetDefaults(&virtio)
-	if m := virtio.Spec.Machine; m.DiskBus != "virtio" || m.Network.Adapter != "virtio" || m.Image.Edition != "standard-core" {
+	if m := virtio.Spec.Machine; m.DiskBus != "virtio" || m.Network.Adapter != "virtio" ||
+		m.Image.Edition != "standard-core" {
 		t.Errorf("with drivers: %+v", m)
 	}
 }
@@ -61,28 +65,45 @@ func TestValidateMachine(t *testing.T) {
 		change func(*Machine)
 		want   []string
 	}{
-		"good":           {func(*Machine) {}, nil},
-		"a unit":         {func(m *Machine) { m.Memory = 8 }, []string{"spec.machine.memory: 8 is too little: at least 64Mi are needed"}},
-		"too much":       {func(m *Machine) { m.Disk = 65 << 40 }, []string{"spec.machine.disk: 65Ti is too much: at most 64Ti are possible"}},
-		"processors":     {func(m *Machine) { m.CPUs = 1000 }, []string{"spec.machine.cpus: 1000 is not a number of processors"}},
-		"a URL":          {func(m *Machine) { m.Image.Disk = "https://h/a.qcow2" }, []string{"spec.machine.image.disk: is a URL"}},
-		"a line break":   {func(m *Machine) { m.Image.Disk = "a\nb" }, []string{"spec.machine.image.disk: has a control character"}},
-		"disk and iso":   {func(m *Machine) { m.Image.Disk, m.Image.ISO = "a", "b" }, []string{"spec.machine.image.iso: is set beside disk"}},
-		"key, not shown": {func(m *Machine) { m.Image.ISO, m.Image.ProductKey = "a", "SECRET" }, []string{"spec.machine.image.productKey: is not a product key"}},
-		"QEMU's options in a bridge": {func(m *Machine) { m.Network.Mode, m.Network.Bridge = "bridge", "br0,script=/x" },
+		"good": {func(*Machine) {}, nil},
+		"a unit": {func(m *Machine) { m.Memory = 8 },
+			[]string{"spec.machine.memory: 8 is too little: at least 64Mi are needed"}},
+		"too much": {func(m *Machine) { m.Disk = 65 << 40 },
+			[]string{"spec.machine.disk: 65Ti is too much: at most 64Ti are possible"}},
+		"processors": {func(m *Machine) { m.CPUs = 1000 },
+			[]string{"spec.machine.cpus: 1000 is not a number of processors"}},
+		"a URL": {func(m *Machine) { m.Image.Disk = "https://h/a.qcow2" },
+			[]string{"spec.machine.image.disk: is a URL"}},
+		"a line break": {func(m *Machine) { m.Image.Disk = "a\nb" },
+			[]string{"spec.machine.image.disk: has a control character"}},
+		"disk and iso": {func(m *Machine) { m.Image.Disk, m.Image.ISO = "a", "b" },
+			[]string{"spec.machine.image.iso: is set beside disk"}},
+		"key, not shown": {func(m *Machine) { m.Image.ISO, m.Image.ProductKey = "a", "SECRET" },
+			[]string{"spec.machine.image.productKey: is not a product key"}},
+		"QEMU's options in a bridge": {func(m *Machine) {
+			m.Network.Mode, m.Network.Bridge = "bridge", "br0,script=/x"
+		},
 			[]string{`spec.machine.network.bridge: "br0,script=/x" is not the name of a network interface`}},
-		"a path as a tap": {func(m *Machine) { m.Network.Mode, m.Network.Tap = "tap", "../t" }, []string{`spec.machine.network.tap: "../t" is not the name of a network interface`}},
-		"QEMU's options in an address": {func(m *Machine) { m.Network.Mode, m.Network.Tap, m.Network.Address = "tap", "t", "fe80::1%a,b" },
+		"a path as a tap": {func(m *Machine) { m.Network.Mode, m.Network.Tap = "tap", "../t" },
+			[]string{`spec.machine.network.tap: "../t" is not the name of a network interface`}},
+		"QEMU's options in an address": {func(m *Machine) {
+			m.Network.Mode, m.Network.Tap, m.Network.Address = "tap", "t", "fe80::1%a,b"
+		},
 			[]string{`spec.machine.network.address: "fe80::1%a,b" is not an IP address`}},
-		"QEMU's options in a port": {func(m *Machine) { m.Network.Ports = []MachinePort{{Name: "x,y", Guest: 1}} }, []string{`spec.machine.network.ports[0].name: "x,y" is not a name`}},
-		"a port without a guest":   {func(m *Machine) { m.Network.Ports = []MachinePort{{Name: "web"}} }, []string{"spec.machine.network.ports[0].guest: is not a port of the VM"}},
+		"QEMU's options in a port": {func(m *Machine) { m.Network.Ports = []MachinePort{{Name: "x,y", Guest: 1}} },
+			[]string{`spec.machine.network.ports[0].name: "x,y" is not a name`}},
+		"a port without a guest": {func(m *Machine) { m.Network.Ports = []MachinePort{{Name: "web"}} },
+			[]string{"spec.machine.network.ports[0].guest: is not a port of the VM"}},
 		"ports of an own address": {func(m *Machine) {
-			m.Network = MachineNetwork{Mode: "tap", Tap: "t", Address: "auto", Adapter: "virtio", Ports: []MachinePort{{Name: "rdp", Guest: 3389}}}
+			m.Network = MachineNetwork{Mode: "tap", Tap: "t", Address: "auto", Adapter: "virtio",
+				Ports: []MachinePort{{Name: "rdp", Guest: 3389}}}
 		}, []string{"spec.machine.network.ports: is set, but the mode is tap"}},
-		"a driver": {func(m *Machine) { m.Driver = "vmware" }, []string{`spec.machine.driver: "vmware" is not one of qemu, simulated`}},
+		"a driver": {func(m *Machine) { m.Driver = "vmware" },
+			[]string{`spec.machine.driver: "vmware" is not one of qemu, simulated`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := Node{APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: "n"}, Spec: NodeSpec{Machine: &Machine{}}}
+			n := Node{APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: "n"},
+				Spec: NodeSpec{Machine: &Machine{}}}
 			SetDefaults(&n)
 			c.change(n.Spec.Machine)
 			var got []string

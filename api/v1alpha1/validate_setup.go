@@ -48,7 +48,8 @@ func validateFeatures(p *problems, field string, features []string) {
 		case feature == "":
 			p.add(at(field, i, ""), "is empty", "write a feature's name")
 		case !matches(`[A-Za-z0-9][A-Za-z0-9._-]*`, feature):
-			p.add(at(field, i, ""), fmt.Sprintf("%.60q is not a feature", feature), "write a name of `dism /Online /Get-Features`, such as Containers")
+			p.add(at(field, i, ""), fmt.Sprintf("%.60q is not a feature", feature),
+				"write a name of `dism /Online /Get-Features`, such as Containers")
 		default:
 			seen.add(at(field, i, ""), feature)
 		}
@@ -60,7 +61,8 @@ func validateHosts(p *problems, field string, entries []HostsEntry) {
 	for i, entry := range entries {
 		address, err := netip.ParseAddr(entry.Address)
 		if p.required(at(field, i, "address"), entry.Address, "write an IPv4 or IPv6 address") && err != nil {
-			p.add(at(field, i, "address"), fmt.Sprintf("%.60q is not an IP address", entry.Address), "write an IPv4 or IPv6 address")
+			p.add(at(field, i, "address"), fmt.Sprintf("%.60q is not an IP address", entry.Address),
+				"write an IPv4 or IPv6 address")
 		}
 		if len(entry.Names) == 0 {
 			p.add(at(field, i, "names"), "is missing", "list the names of the address")
@@ -130,7 +132,8 @@ func validateFirewall(p *problems, field string, rules []FirewallRule) {
 		name := at(field, i, "name")
 		if p.required(name, rule.Name, "name the rule") {
 			if hasControl(rule.Name) || strings.ContainsAny(rule.Name, `"|`) || strings.EqualFold(rule.Name, "all") {
-				p.add(name, fmt.Sprintf("%.60q cannot be a rule's name", rule.Name), `use a name without " and |, other than all`)
+				p.add(name, fmt.Sprintf("%.60q cannot be a rule's name", rule.Name),
+					`use a name without " and |, other than all`)
 			} else {
 				seen.add(name, rule.Name)
 			}
@@ -160,7 +163,8 @@ func validatePorts(p *problems, field string, rule FirewallRule) {
 			to, err = strconv.ParseUint(last, 10, 16)
 		}
 		if err != nil || from == 0 || to < from {
-			p.add(field, fmt.Sprintf("%.40q is neither a port nor a range", entry), "write 10250, 8000-8100, several with commas, or any")
+			p.add(field, fmt.Sprintf("%.40q is neither a port nor a range", entry),
+				"write 10250, 8000-8100, several with commas, or any")
 		}
 	}
 }
@@ -177,8 +181,11 @@ func validateProfiles(p *problems, field, profiles string) {
 func validateAddresses(p *problems, field, addresses string) {
 	for entry := range strings.SplitSeq(addresses, ",") {
 		entry = strings.TrimSpace(entry)
-		if !isAddress(entry) && !slices.Contains([]string{"any", "localsubnet", "dns", "dhcp", "wins", "defaultgateway"}, strings.ToLower(entry)) {
-			p.add(field, fmt.Sprintf("%.60q is not an address", entry), "write 10.0.0.1, 10.0.0.0/8, 10.0.0.1-10.0.0.9 or LocalSubnet, several with commas, or any")
+		if !isAddress(entry) &&
+			!slices.Contains([]string{"any", "localsubnet", "dns", "dhcp", "wins", "defaultgateway"},
+				strings.ToLower(entry)) {
+			p.add(field, fmt.Sprintf("%.60q is not an address", entry),
+				"write 10.0.0.1, 10.0.0.0/8, 10.0.0.1-10.0.0.9 or LocalSubnet, several with commas, or any")
 		}
 	}
 }
@@ -204,12 +211,14 @@ func validateAuthorizedKeys(p *problems, field string, keys []string) {
 		case key == "":
 			p.add(entry, "is empty", "write a public key or the path of a .pub file")
 		case strings.Contains(key, "PRIVATE KEY"):
-			p.add(entry, "is a private key", "write the public key, or the path of its .pub file; private keys stay where they are")
+			p.add(entry, "is a private key",
+				"write the public key, or the path of its .pub file; private keys stay where they are")
 		case hasControl(key):
 			p.add(entry, "has more than one line", "make an item of each key")
 		case strings.HasSuffix(key, ".pub") || isPublicKey(key):
 		default:
-			p.add(entry, "is neither a public key nor the path of a .pub file", "write it as in authorized_keys: ssh-ed25519 AAAA… comment")
+			p.add(entry, "is neither a public key nor the path of a .pub file",
+				"write it as in authorized_keys: ssh-ed25519 AAAA… comment")
 		}
 	}
 }

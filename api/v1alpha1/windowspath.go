@@ -109,11 +109,13 @@ func checkComponent(name string) (what, remedy string) {
 	case strings.Contains(name, ":"):
 		return "names an alternate data stream (a colon after the drive)", "remove the colon"
 	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
-		return fmt.Sprintf("has the name %q, and Windows drops dots and spaces at the end of a name", name), "remove them"
+		return fmt.Sprintf("has the name %q, and Windows drops dots and spaces at the end of a name", name),
+			"remove them"
 	case isDeviceName(name):
 		return fmt.Sprintf("has the name %q, which Windows reserves for a device", name), "use another name"
 	case windowsLength(name) > maxComponent:
-		return fmt.Sprintf("has a name of %d characters", windowsLength(name)), fmt.Sprintf("use at most %d", maxComponent)
+		return fmt.Sprintf("has a name of %d characters", windowsLength(name)),
+			fmt.Sprintf("use at most %d", maxComponent)
 	}
 	return "", ""
 }

@@ -90,7 +90,8 @@ func TestCleanWindowsPath(t *testing.T) {
 // windowsPath generates texts that look like paths, valid or not.
 func windowsPath() *rapid.Generator[string] {
 	part := rapid.OneOf(
-		rapid.SampledFrom([]string{`c:`, `\`, `/`, `..`, `.`, ` `, `:`, `nul`, `COM1`, `k`, `a.exe`, `\\.\`, `?`, "\n", `é`, `%A%`}),
+		rapid.SampledFrom([]string{`c:`, `\`, `/`, `..`, `.`, ` `, `:`, `nul`, `COM1`, `k`, `a.exe`, `\\.\`,
+			`?`, "\n", `é`, `%A%`}),
 		rapid.StringN(0, 4, -1),
 	)
 	return rapid.Custom(func(t *rapid.T) string {
@@ -112,11 +113,13 @@ func TestCleanPathIsPlain(t *testing.T) {
 		if again, err := CleanWindowsPath(clean); err != nil || again != clean {
 			t.Fatalf("cleaning %q again: %q, %v", clean, again, err)
 		}
-		if !strings.HasPrefix(clean[1:], `:\`) || strings.ContainsAny(clean, `/<>"|?*`) || strings.Contains(clean, `\\`) {
+		if !strings.HasPrefix(clean[1:], `:\`) || strings.ContainsAny(clean, `/<>"|?*`) ||
+			strings.Contains(clean, `\\`) {
 			t.Fatalf("%q is not in the usual form", clean)
 		}
 		for component := range strings.SplitSeq(clean[3:], `\`) {
-			if len(clean) > 3 && (component == "" || strings.TrimRight(component, ". ") != component || strings.ContainsAny(component, ":\x00\n")) {
+			if len(clean) > 3 && (component == "" || strings.TrimRight(component, ". ") != component ||
+				strings.ContainsAny(component, ":\x00\n")) {
 				t.Fatalf("%q has the component %q", clean, component)
 			}
 		}
@@ -131,7 +134,8 @@ func TestCleanPathIgnoresCaseAndSeparator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := windowsPath().Draw(t, "path")
 		_, err := CleanWindowsPath(path)
-		for _, same := range []string{asciiUpper(path), strings.ReplaceAll(path, `\`, "/"), strings.ReplaceAll(path, "/", `\`)} {
+		for _, same := range []string{asciiUpper(path), strings.ReplaceAll(path, `\`, "/"),
+			strings.ReplaceAll(path, "/", `\`)} {
 			if _, other := CleanWindowsPath(same); (other == nil) != (err == nil) {
 				t.Fatalf("%q: %v, but %q: %v", path, err, same, other)
 			}
@@ -159,7 +163,8 @@ func TestDangerousPathsAreRefused(t *testing.T) {
 			t.Fatalf("%q is refused: %v", path, err)
 		}
 		i := rapid.IntRange(0, len(names)-1).Draw(t, "i")
-		names[i] = rapid.SampledFrom([]string{"..", ".", names[i] + ":s", names[i] + ".", names[i] + " ", "nul", "Com7.txt", names[i] + "?", names[i] + "\t"}).Draw(t, "danger")
+		names[i] = rapid.SampledFrom([]string{"..", ".", names[i] + ":s", names[i] + ".", names[i] + " ", "nul",
+			"Com7.txt", names[i] + "?", names[i] + "\t"}).Draw(t, "danger")
 		if clean, err := CleanWindowsPath(`c:\` + strings.Join(names, `\`)); err == nil {
 			t.Fatalf("%q is accepted", clean)
 		}

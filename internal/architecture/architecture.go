@@ -110,7 +110,8 @@ func Forbidden(from, imported string) string {
 	case isStandIn(from):
 		return onlyIf(b.Name != "cli", "only programs and tools import cli")
 	case isStandIn(imported):
-		return onlyIf(from == "internal/cli" && imported == "internal/sandbox", "the product imports no stand-in; only cli starts a sandbox")
+		return onlyIf(from == "internal/cli" && imported == "internal/sandbox",
+			"the product imports no stand-in; only cli starts a sandbox")
 	case a.Side == BothSides:
 		return onlyIf(b.Side == BothSides, "code of both sides imports neither side")
 	case a.Side == Node && imported == "api/v1alpha1":
@@ -118,7 +119,8 @@ func Forbidden(from, imported string) string {
 	case a.Side == Node:
 		return onlyIf(b.Side == Node || b.Side == BothSides, "what runs on the node imports nothing of your machine")
 	case b.Side == Node:
-		return onlyIf(imported == "internal/platform", "your machine knows of the node's code only the vocabulary of package platform")
+		return onlyIf(imported == "internal/platform",
+			"your machine knows of the node's code only the vocabulary of package platform")
 	}
 	return ""
 }

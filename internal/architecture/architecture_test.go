@@ -30,7 +30,8 @@ func TestImportsFollowTheRules(t *testing.T) {
 		room := architecture.RoomOf(from)
 		used[room] = true
 		if !known[room] {
-			t.Errorf("%s stands in no known room: add %q to Floors in internal/architecture, or put the package into a room that exists", from, room)
+			t.Errorf("%s stands in no known room: add %q to Floors in internal/architecture, or put the package into "+
+				"a room that exists", from, room)
 			continue
 		}
 		for _, imported := range slices.Sorted(maps.Keys(imports[from])) {
@@ -58,7 +59,8 @@ func TestRoomsAndArrowsStayFew(t *testing.T) {
 	}
 	t.Logf("%d rooms, %d arrows between them", len(rooms), arrows)
 	if len(rooms) > mostRooms || arrows > mostArrows {
-		t.Errorf("%d rooms and %d arrows; at most %d and %d keep the map readable", len(rooms), arrows, mostRooms, mostArrows)
+		t.Errorf("%d rooms and %d arrows; at most %d and %d keep the map readable", len(rooms), arrows, mostRooms,
+			mostArrows)
 	}
 }
 
@@ -109,7 +111,8 @@ func TestForbidden(t *testing.T) {
 		{"internal/docgen", "internal/cli", true},
 	} {
 		if reason := architecture.Forbidden(test.from, test.imported); (reason == "") != test.allowed {
-			t.Errorf("%s imports %s: allowed %t expected, but Forbidden returned %q", test.from, test.imported, test.allowed, reason)
+			t.Errorf("%s imports %s: allowed %t expected, but Forbidden returned %q", test.from, test.imported,
+				test.allowed, reason)
 		}
 	}
 }

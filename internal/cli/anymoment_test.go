@@ -46,7 +46,8 @@ func simulatedNode(t *testing.T, name, folder string) (machine *simulated.Machin
 }
 
 // simulatedNodeWith is simulatedNode with another agent.
-func simulatedNodeWith(t *testing.T, name, folder string, main func(hash string) simulated.AgentMain) (machine *simulated.Machine, document string, unplug func()) {
+func simulatedNodeWith(t *testing.T, name, folder string,
+	main func(hash string) simulated.AgentMain) (machine *simulated.Machine, document string, unplug func()) {
 	t.Helper()
 	embedded, err := agent()
 	if err != nil {
@@ -106,7 +107,8 @@ func (w *workplace) swdt(ctx context.Context, stderr *lines, args ...string) (co
 	w.t.Setenv("XDG_CACHE_HOME", filepath.Join(w.folder, "cache"))
 	var out bytes.Buffer
 	args = append(args, "-c", filepath.Join(w.folder, "swdt.yaml"))
-	code = cli.Run(ctx, ui.Streams{Out: &out, Err: stderr}, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+	code = cli.Run(ctx, ui.Streams{Out: &out, Err: stderr}, args,
+		cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 	return code, out.String()
 }
 

@@ -89,12 +89,16 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.pods, "pod", nil, "only packets of this pod, as `NAMESPACE/NAME`")
-	flags.StringSliceVar(&o.services, "service", nil, "only packets of this Service, as `NAMESPACE/NAME`, and of its endpoints")
+	flags.StringSliceVar(&o.services, "service",
+		nil, "only packets of this Service, as `NAMESPACE/NAME`, and of its endpoints")
 	flags.StringSliceVar(&o.ips, "ip", nil, "only packets from or to this `address` or network (10.244.1.0/24)")
 	flags.StringSliceVar(&o.ports, "port", nil, "only packets from or to this `port`")
-	flags.StringSliceVar(&o.protocols, "proto", nil, "only packets of this `protocol`: tcp, udp, icmp, icmpv6, or a number")
+	flags.StringSliceVar(&o.protocols, "proto", nil,
+		"only packets of this `protocol`: tcp, udp, icmp, icmpv6, or a number")
 	flags.StringSliceVar(&o.macs, "mac", nil, "only packets from or to this MAC `address`")
-	flags.StringVar(&o.components, "comp", "", "only at these `components` of the network stack: all, nics, or numbers as\n`pktmon list` shows them (default all)")
+	flags.StringVar(&o.components, "comp",
+		"", "only at these `components` of the network stack: all, nics, or numbers as\n`pktmon list` shows them "+
+			"(default all)")
 	flags.BoolVar(&o.drops, "drops", false, "only packets that were dropped")
 	flags.DurationVar(&o.duration, "for", 0, "capture for this `time`, such as 30s (default until Ctrl-C)")
 	flags.StringVar(&o.maxSize, "max-size", "512MB", "how much a node keeps with -w: beyond it, the oldest packets go")
@@ -105,13 +109,16 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 	must(cmd.MarkFlagFilename("out"))
 	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))
 	must(cmd.RegisterFlagCompletionFunc("service", listed(a.completeServices(&o.cluster))))
-	must(cmd.RegisterFlagCompletionFunc("proto", cobra.FixedCompletions([]string{"tcp", "udp", "icmp", "icmpv6"}, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("comp", cobra.FixedCompletions([]string{"all", "nics"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("proto", cobra.FixedCompletions([]string{"tcp", "udp", "icmp", "icmpv6"},
+		cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("comp", cobra.FixedCompletions([]string{"all", "nics"},
+		cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // complete checks the flags. It contacts no node.
 func (o *captureOptions) complete(format string) error {
-	o.wanted = capture.Options{Components: o.components, Drops: o.drops, For: o.duration, Force: o.force, Live: o.file == ""}
+	o.wanted = capture.Options{Components: o.components, Drops: o.drops, For: o.duration, Force: o.force,
+		Live: o.file == ""}
 	o.onStdout, o.named = o.file == stdoutFile, len(o.pods)+len(o.services) > 0
 	for flag, names := range map[string][]string{"pod": o.pods, "service": o.services} {
 		for _, name := range names {

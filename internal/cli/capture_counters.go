@@ -29,7 +29,8 @@ In JSON and YAML, "answer" of each node is the output of pktmon itself.`,
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON := !a.inText()
-			results, err := a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) (answer criclient.Answer, err error) {
+			results, err := a.askNodes(cmd.Context(), func(ctx context.Context, n *node.Node, _ config.Document,
+				_ ui.Reporter) (answer criclient.Answer, err error) {
 				text, err := capture.Counters(ctx, n.Processes, asJSON)
 				if err != nil {
 					return answer, err
@@ -51,7 +52,8 @@ In JSON and YAML, "answer" of each node is the output of pktmon itself.`,
 }
 
 // askNodes runs ask on every node.
-func (a *app) askNodes(ctx context.Context, ask func(context.Context, *node.Node, config.Document, ui.Reporter) (criclient.Answer, error)) ([]fleet.Result[criclient.Answer], error) {
+func (a *app) askNodes(ctx context.Context, ask func(context.Context, *node.Node, config.Document,
+	ui.Reporter) (criclient.Answer, error)) ([]fleet.Result[criclient.Answer], error) {
 	s, err := a.begin()
 	if err != nil {
 		return nil, err

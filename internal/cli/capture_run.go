@@ -16,7 +16,8 @@ import (
 
 func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 	if o.onStdout && isTerminal(a.streams.Out) {
-		return usagef("with -w - the packets are on stdout, which is a terminal: pipe it, as in `swdt capture -w - | wireshark -k -i -`")
+		return usagef("with -w - the packets are on stdout, which is a terminal: pipe it, as in " +
+			"`swdt capture -w - | wireshark -k -i -`")
 	}
 	s, err := a.begin()
 	if err != nil {
@@ -44,9 +45,10 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 		records := a.records(out)
 		shown.Record = func(r capture.Record) error { return records.write(r) }
 	}
-	results := a.captureAll(ctx, s, o, folder, capture.Handling{Begin: func(wanted *capture.Options, names capture.Names) {
-		wanted.Packet = func(p capture.Packet) error { return shown.Print(names.Node, names.Of(p)) }
-	}})
+	results := a.captureAll(ctx, s, o,
+		folder, capture.Handling{Begin: func(wanted *capture.Options, names capture.Names) {
+			wanted.Packet = func(p capture.Packet) error { return shown.Print(names.Node, names.Of(p)) }
+		}})
 	if o.wanted.Live {
 		return capture.Unwritten(ctx, fleet.Failures(results))
 	}
@@ -54,29 +56,32 @@ func (a *app) runCapture(ctx context.Context, o *captureOptions) (err error) {
 }
 
 // captureAll captures on all nodes at the same time: no node waits for another.
-func (a *app) captureAll(ctx context.Context, s *session, o *captureOptions, folder string, handle capture.Handling) []fleet.Result[capture.NodeCapture] {
+func (a *app) captureAll(ctx context.Context, s *session, o *captureOptions, folder string,
+	handle capture.Handling) []fleet.Result[capture.NodeCapture] {
 	defer s.story.End()
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	return fleet.Run(ctx, s.documents, len(s.documents), func(ctx context.Context, doc config.Document) (captured capture.NodeCapture, err error) {
-		r := s.reporter(doc)
-		defer ui.Done(r)
-		if handle.End != nil {
-			defer func() { err = errors.Join(err, handle.End(doc.Node.Metadata.Name)) }()
-		}
-		n, err := s.connect(ctx, doc, r)
-		if err != nil {
-			return capture.NodeCapture{}, explain(ctx, err)
-		}
-		defer n.Leave(ctx)
-		captured, err = capture.On(ctx, n, doc, o.wanted, handle, folder, r)
-		return captured, explain(ctx, err)
-	})
+	return fleet.Run(ctx, s.documents, len(s.documents),
+		func(ctx context.Context, doc config.Document) (captured capture.NodeCapture, err error) {
+			r := s.reporter(doc)
+			defer ui.Done(r)
+			if handle.End != nil {
+				defer func() { err = errors.Join(err, handle.End(doc.Node.Metadata.Name)) }()
+			}
+			n, err := s.connect(ctx, doc, r)
+			if err != nil {
+				return capture.NodeCapture{}, explain(ctx, err)
+			}
+			defer n.Leave(ctx)
+			captured, err = capture.On(ctx, n, doc, o.wanted, handle, folder, r)
+			return captured, explain(ctx, err)
+		})
 }
 
 // streamCaptures writes the captured packets to stdout as they arrive, and reports
 // on stderr.
-func (a *app) streamCaptures(ctx context.Context, s *session, o *captureOptions, folder string, out io.Writer) (err error) {
+func (a *app) streamCaptures(ctx context.Context, s *session, o *captureOptions, folder string,
+	out io.Writer) (err error) {
 	var nodes []string
 	for _, doc := range s.documents {
 		nodes = append(nodes, doc.Node.Metadata.Name)
@@ -99,7 +104,8 @@ func (a *app) streamCaptures(ctx context.Context, s *session, o *captureOptions,
 }
 
 // writeStaged writes the captures to their files, and prints the files' names.
-func (a *app) writeStaged(o *captureOptions, staging *localfile.Staging, results []fleet.Result[capture.NodeCapture]) error {
+func (a *app) writeStaged(o *captureOptions, staging *localfile.Staging,
+	results []fleet.Result[capture.NodeCapture]) error {
 	report, err := capture.Write(o.file, staging, results)
 	return errors.Join(err, a.print(report, report.WriteText), fleet.Failures(results))
 }
@@ -113,7 +119,8 @@ func (a *app) findNamed(ctx context.Context, s *session, o *captureOptions) erro
 		return err
 	}
 	named := capture.Named{Pods: o.pods, Services: o.services}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (capture.Found, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (capture.Found, error) {
 		return named.Look(ctx, n, doc, known, r)
 	})
 	if err := fleet.Failures(results); err != nil {

@@ -36,7 +36,8 @@ func TestCaptureEndsWithItsReader(t *testing.T) {
 	w.write("swdt.yaml", []byte(first+"---\n"+second))
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	for name, args := range map[string][]string{"live": {"capture", "--port", "53"}, "to a pipe": {"capture", "-w", "-", "--round", "500ms"}} {
+	for name, args := range map[string][]string{"live": {"capture", "--port", "53"},
+		"to a pipe": {"capture", "-w", "-", "--round", "500ms"}} {
 		t.Run(name, func(t *testing.T) {
 			story := &lines{}
 			code := <-w.begin(t.Context(), ui.Streams{Out: &gone{left: 300}, Err: story}, args...)

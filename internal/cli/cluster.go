@@ -14,14 +14,16 @@ import (
 type clusterOptions struct{ kubeconfig, context string }
 
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
+		"", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
 	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
 	must(cmd.MarkFlagFilename("kubeconfig"))
 	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
 }
 
 // completeContexts completes the contexts of the kubeconfig.
-func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	return beginningWith(cluster.Contexts(o.kubeconfig), toComplete), cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -44,7 +46,8 @@ const impliedClusterTimeout = 3 * time.Second
 // if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
 // names cannot be used. In the second case it prints a warning, in which without describes
 // what the command does not do.
-func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster, error) {
+func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster,
+	error) {
 	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
 		if o.named() { // no check: the command itself reports what is wrong with it
 			return nil
@@ -57,7 +60,8 @@ func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Repor
 // optionalClusterOnce is optionalCluster for a command that needs nothing more from the cluster after ask has
 // returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
 // it gets little time, and if it fails, swdt warns and goes on without it.
-func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string, ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
+func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string,
+	ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
 	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
 		return nil, nil
 	}

@@ -21,7 +21,8 @@ func environment(variables map[string]string) cli.Environment {
 func TestColours(t *testing.T) {
 	w, _, unplugs := diagnosed(t, "n1", "n2")
 	w.write("pod.yaml", []byte("kind: Pod\n"))
-	if code, out := w.swdt(t.Context(), &lines{}, "cp", filepath.Join(w.folder, "pod.yaml"), `node:C:\var\lib\kubelet\config.yaml`, "-n", "n1"); code != 0 {
+	if code, out := w.swdt(t.Context(), &lines{}, "cp", filepath.Join(w.folder, "pod.yaml"),
+		`node:C:\var\lib\kubelet\config.yaml`, "-n", "n1"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	unplugs["n2"]()
@@ -78,7 +79,8 @@ func TestTerminalsThatCannotDraw(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			screen := newTerminal(t, 12, c.columns)
 			code := cli.Run(t.Context(), ui.Streams{Out: screen.File, Err: screen.File}, []string{
-				"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, "0"), "--interval", "50ms", "--for", "700ms",
+				"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, "0"), "--interval", "50ms",
+				"--for", "700ms",
 			}, environment(map[string]string{"TERM": c.term}))
 			text := screen.hangUp()
 			if code != 0 || !strings.Contains(text, "default/burner/burn") || strings.Contains(text, "\x1b") {
@@ -89,7 +91,8 @@ func TestTerminalsThatCannotDraw(t *testing.T) {
 	t.Run("steps", func(t *testing.T) {
 		w, _, _ := diagnosed(t, "n1")
 		screen := newTerminal(t, 12, 0)
-		code := cli.Run(t.Context(), ui.Streams{Out: &lines{}, Err: screen.File}, []string{"status", "-c", filepath.Join(w.folder, "swdt.yaml")},
+		code := cli.Run(t.Context(), ui.Streams{Out: &lines{}, Err: screen.File},
+			[]string{"status", "-c", filepath.Join(w.folder, "swdt.yaml")},
 			environment(map[string]string{"TERM": "xterm"}))
 		if text := screen.hangUp(); code != 0 || strings.Contains(text, "\x1b") {
 			t.Errorf("exit code %d\n%q", code, text)

@@ -25,7 +25,8 @@ import (
 // the user, and if anything fails, it offers nothing.
 
 // offeredByNodes collects what the nodes offer, sorted and without duplicates.
-func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document, ask func(context.Context, *node.Node, config.Document) ([]string, error)) []string {
+func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
+	ask func(context.Context, *node.Node, config.Document) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
 	quiet := *a
@@ -35,7 +36,8 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document, as
 		return nil
 	}
 	var all []string
-	for _, result := range onNodes(ctx, s, func(ctx context.Context, n *node.Node, document config.Document, _ ui.Reporter) ([]string, error) {
+	for _, result := range onNodes(ctx, s, func(ctx context.Context, n *node.Node, document config.Document,
+		_ ui.Reporter) ([]string, error) {
 		return ask(ctx, n, document)
 	}) {
 		all = append(all, result.Value...)
@@ -58,16 +60,19 @@ func (a *app) completePods(cmd *cobra.Command, _ []string, toComplete string) ([
 }
 
 // completePodNames completes the same pods as completePods, without their namespaces.
-func (a *app) completePodNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completePodNames(cmd *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	return a.partOfPods(cmd, args, toComplete, func(_, name string) string { return name })
 }
 
 // completeNamespaces completes the namespaces of the pods on the selected nodes.
-func (a *app) completeNamespaces(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeNamespaces(cmd *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	return a.partOfPods(cmd, args, toComplete, func(namespace, _ string) string { return namespace })
 }
 
-func (a *app) partOfPods(cmd *cobra.Command, args []string, toComplete string, part func(namespace, name string) string) ([]string, cobra.ShellCompDirective) {
+func (a *app) partOfPods(cmd *cobra.Command, args []string, toComplete string,
+	part func(namespace, name string) string) ([]string, cobra.ShellCompDirective) {
 	pods, directive := a.completePods(cmd, args, "")
 	var parts []string
 	for _, pod := range pods {
@@ -80,7 +85,8 @@ func (a *app) partOfPods(cmd *cobra.Command, args []string, toComplete string, p
 
 // completeSources completes a log's source: a name that swdt knows, or, after pod/,
 // a pod of the nodes.
-func (a *app) completeSources(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeSources(cmd *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	const ofPod = "pod/"
 	if prefix, isPod := strings.CutPrefix(toComplete, ofPod); isPod {
 		pods, directive := a.completePods(cmd, args, prefix)
@@ -121,7 +127,8 @@ func (a *app) completeNetworks(cmd *cobra.Command, _ []string, toComplete string
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node, _ config.Document) ([]string, error) {
+	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node, _ config.Document) ([]string,
+		error) {
 		state, err := hns.Read(ctx, n.Compute)
 		var names []string
 		for _, network := range state.Networks {
@@ -133,7 +140,8 @@ func (a *app) completeNetworks(cmd *cobra.Command, _ []string, toComplete string
 }
 
 // completeContainers completes NAMESPACE/POD/CONTAINER, for the first argument.
-func (a *app) completeContainers(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeContainers(cmd *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -143,18 +151,21 @@ func (a *app) completeContainers(cmd *cobra.Command, args []string, toComplete s
 		var names []string
 		for _, container := range reply.GetContainers() {
 			labels := container.GetLabels()
-			names = append(names, labels["io.kubernetes.pod.namespace"]+"/"+labels["io.kubernetes.pod.name"]+"/"+container.GetMetadata().GetName())
+			names = append(names, labels["io.kubernetes.pod.namespace"]+"/"+labels["io.kubernetes.pod.name"]+
+				"/"+container.GetMetadata().GetName())
 		}
 		return names, err
 	})
 }
 
-func (a *app) completeFromRuntime(cmd *cobra.Command, toComplete string, list func(context.Context, *criclient.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeFromRuntime(cmd *cobra.Command, toComplete string,
+	list func(context.Context, *criclient.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	documents, err := a.documents()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node, document config.Document) ([]string, error) {
+	names := a.offeredByNodes(cmd, documents, func(ctx context.Context, n *node.Node,
+		document config.Document) ([]string, error) {
 		client, err := criclient.Open(ctx, n, document.RuntimePipe(), criclient.Options{Reconnect: ui.Discard{}})
 		if err != nil {
 			return nil, err
@@ -177,7 +188,8 @@ func isControl(r rune) bool { return !unicode.IsPrint(r) }
 
 // completePlaces completes the arguments of cp: a file of this machine, or a node's
 // name with a colon and a path on that node.
-func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -208,7 +220,8 @@ func (a *app) completeRemote(cmd *cobra.Command, documents []config.Document, at
 		return []string{at.node + ":C:/"}
 	}
 	folder, separator := at.path[:last+1], at.path[last:last+1]
-	found := a.offeredByNodes(cmd, chosen, func(ctx context.Context, n *node.Node, _ config.Document) ([]string, error) {
+	found := a.offeredByNodes(cmd, chosen, func(ctx context.Context, n *node.Node, _ config.Document) ([]string,
+		error) {
 		reply, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: strings.ReplaceAll(folder, "/", `\`)})
 		var paths []string
 		for _, entry := range reply.GetEntries() {

@@ -26,7 +26,8 @@ func kubeconfigOf(t *testing.T, services ...corev1.Service) string {
 		w.Header().Set("Content-Type", "application/json")
 		var answer any = metav1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}}
 		if strings.HasSuffix(r.URL.Path, "/services") {
-			answer = corev1.ServiceList{TypeMeta: metav1.TypeMeta{Kind: "ServiceList", APIVersion: "v1"}, Items: services}
+			answer = corev1.ServiceList{TypeMeta: metav1.TypeMeta{Kind: "ServiceList", APIVersion: "v1"},
+				Items: services}
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
@@ -53,7 +54,8 @@ func service(namespace, name string) corev1.Service {
 
 func TestServicesAreCompleted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	kubeconfig := kubeconfigOf(t, service("shop", "web10"), service("shop", "web2"), service("default", "kubernetes"), service("shop", "e\x1b[2Jvil"))
+	kubeconfig := kubeconfigOf(t, service("shop", "web10"), service("shop", "web2"), service("default", "kubernetes"),
+		service("shop", "e\x1b[2Jvil"))
 	for toComplete, want := range map[string][]string{
 		"":           {"default/kubernetes", "shop/web2", "shop/web10"},
 		"shop/":      {"shop/web2", "shop/web10"},
@@ -61,7 +63,8 @@ func TestServicesAreCompleted(t *testing.T) {
 		"none":       nil,
 	} {
 		var out, story bytes.Buffer
-		code := cli.Run(t.Context(), ui.Streams{Out: &out, Err: &story}, []string{"__complete", "capture", "--kubeconfig", kubeconfig, "--service", toComplete},
+		code := cli.Run(t.Context(), ui.Streams{Out: &out, Err: &story},
+			[]string{"__complete", "capture", "--kubeconfig", kubeconfig, "--service", toComplete},
 			cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if got := lines[:len(lines)-1]; code != 0 || !slices.Equal(got, want) && len(got)+len(want) > 0 {

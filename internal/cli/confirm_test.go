@@ -31,7 +31,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	stateDir := filepath.Join(w.folder, "sandboxes")
 	sandboxIn(t, stateDir)
 	commands := commandsThatAsk(stateDir)
-	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())), slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
+	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())),
+		slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
 		t.Fatalf("these commands have --yes: %q; this test knows %q", found, known)
 	}
 	for name, args := range commands {
@@ -48,7 +49,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 		t.Run(name+" without a terminal", func(t *testing.T) {
 			story := &lines{}
 			args := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--no-drain" })
-			if code, _ := w.swdt(t.Context(), story, args...); code != 2 || !strings.Contains(story.String(), "there is no terminal to ask on: ") {
+			if code, _ := w.swdt(t.Context(), story, args...); code != 2 ||
+				!strings.Contains(story.String(), "there is no terminal to ask on: ") {
 				t.Errorf("exit code %d, want 2: %s", code, story)
 			}
 		})

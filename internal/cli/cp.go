@@ -43,7 +43,10 @@ folder in DST for each node.`,
 		),
 		Args:              arguments(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completePlaces,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.runCp(cmd.Context(), args[0], args[1]) },
+		RunE: func(cmd *cobra.Command,
+			args []string) error {
+			return a.runCp(cmd.Context(), args[0], args[1])
+		},
 	})
 	cmd.Flags().BoolP("recursive", "r", false, "accepted for those who are used to it: folders are always copied whole")
 	return cmd
@@ -89,7 +92,8 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (transfer.CopyResult, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (transfer.CopyResult, error) {
 		if to.remote() {
 			return transfer.Upload(ctx, n, from.path, to.path, r)
 		}

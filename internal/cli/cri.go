@@ -22,7 +22,8 @@ func (a *app) criCommand() *cobra.Command {
 		a.criAskCommand("status", "Print whether the runtime and its pod network are ready",
 			"JSON and YAML have the runtime's own configuration too.", fixed(criclient.Status)),
 		a.criAskCommand("pods", "List all pod sandboxes", "", fixed(criclient.Pods)),
-		a.criAskCommand("containers", "List all containers, including those that have ended", "", fixed(criclient.Containers)),
+		a.criAskCommand("containers", "List all containers, including those that have ended", "",
+			fixed(criclient.Containers)),
 		a.criAskCommand("images", "List all images, and which of them the node can run",
 			`The table shows the Windows that each image was made for, if the image and the
 runtime report it (containerd does), and whether this node can run it:
@@ -33,7 +34,8 @@ runtime report it (containerd does), and whether this node can run it:
   unknown       the runtime or the image does not report it
 
 HostProcess containers use nothing of their image's Windows: they run anyway.`, forBuild(criclient.Images)),
-		a.criAskCommand("stats", "Print the CPU and memory usage of containers", `CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
+		a.criAskCommand("stats", "Print the CPU and memory usage of containers",
+			`CORES is usageNanoCores and CPU TIME usageCoreNanoSeconds, as the runtime gives
 them. A value that it does not give is printed as -, which is not 0.`, fixed(criclient.Stats)),
 	)
 	cmd.Long = `Asks the node's containerd over its Container Runtime Interface, which listens
@@ -91,7 +93,8 @@ func (a *app) runCRI(ctx context.Context, ask asking) error {
 		return err
 	}
 	s.quiet = true
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (answer criclient.Answer, err error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (answer criclient.Answer, err error) {
 		question, err := ask(ctx, n)
 		if err != nil {
 			return answer, err

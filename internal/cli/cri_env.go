@@ -61,7 +61,8 @@ func (a *app) runCRIEnv(ctx context.Context, listen string) error {
 // proxyAddress returns the address that the proxy of the only node listens on.
 func (a *app) proxyAddress(documents []config.Document, listen string) (string, error) {
 	if len(documents) != 1 {
-		return "", usagef("the variables lead to one node's runtime, and there are %d nodes: choose one with --node", len(documents))
+		return "", usagef("the variables lead to one node's runtime, and there are %d nodes: choose one with --node",
+			len(documents))
 	}
 	address := listen
 	if address == "" {

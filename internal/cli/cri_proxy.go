@@ -63,7 +63,9 @@ Its exit code is the exit code of swdt.`,
 // listenFlag adds --listen, the address of a node's proxy, to `cri proxy` and to the command
 // that prints this address for clients.
 func (a *app) listenFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "listen", "", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT\n(default a socket in $XDG_RUNTIME_DIR or the cache folder)")
+	cmd.Flags().StringVar(value, "listen",
+		"", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT\n(default a socket in $XDG_RUNTIME_DIR "+
+			"or the cache folder)")
 	must(cmd.RegisterFlagCompletionFunc("listen", cobra.FixedCompletions(
 		[]string{"unix:///", "tcp://127.0.0.1:0"}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -80,7 +82,8 @@ func (o *criProxyOptions) validate(args []string, nodes int) error {
 	case o.listen == "":
 		return nil
 	case nodes > 1 && o.listen != anyPort:
-		return usagef("--listen %s: %d nodes cannot share it; leave it away, use %s, or choose one with --node", o.listen, nodes, anyPort)
+		return usagef("--listen %s: %d nodes cannot share it; leave it away, use %s, or choose one with --node",
+			o.listen, nodes, anyPort)
 	case errors.As(criproxy.Check(o.listen), &address):
 		return usagef("--listen %v", address)
 	}
@@ -134,16 +137,17 @@ func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string
 	if err != nil {
 		return err
 	}
-	results := fleet.Run(ctx, s.documents, a.global.parallel, func(ctx context.Context, document config.Document) (*criProxy, error) {
-		p := proxies[document.Node.Metadata.Name]
-		defer ui.Done(p.reporter)
-		n, err := s.connect(ctx, document, p.reporter)
-		if err != nil {
-			return p, explain(ctx, err)
-		}
-		p.node = n
-		return p, nil
-	})
+	results := fleet.Run(ctx, s.documents, a.global.parallel,
+		func(ctx context.Context, document config.Document) (*criProxy, error) {
+			p := proxies[document.Node.Metadata.Name]
+			defer ui.Done(p.reporter)
+			n, err := s.connect(ctx, document, p.reporter)
+			if err != nil {
+				return p, explain(ctx, err)
+			}
+			p.node = n
+			return p, nil
+		})
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 {
 		return failed

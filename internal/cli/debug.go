@@ -81,7 +81,8 @@ func (a *app) runDebugDiff(ctx context.Context, o *debugDiffOptions, oldPath, ne
 	if err != nil {
 		return err
 	}
-	result, err := patchfile.Diff(ctx, oldPath, newPath, patchfile.Options{Delta: options, Out: o.out, Verify: o.verify})
+	result, err := patchfile.Diff(ctx, oldPath, newPath, patchfile.Options{Delta: options, Out: o.out,
+		Verify: o.verify})
 	if err != nil {
 		return err
 	}

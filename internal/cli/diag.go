@@ -66,10 +66,12 @@ At most %d nodes are asked at a time, whatever --parallel is, to bound memory.`,
 	flags.Var(&o.profile, "profile", "how much is gathered")
 	flags.StringVarP(&o.out, "out", "w", "", "`file` to write (default swdt-diag-DATE.tar.gz)")
 	flags.StringArrayVar(&o.redact, "redact", nil, "also take out what fits this `pattern`; several times for several")
-	flags.BoolVar(&o.eventFiles, "evtx", false, "keep the event channels as .evtx files too, in which nothing is redacted")
+	flags.BoolVar(&o.eventFiles, "evtx",
+		false, "keep the event channels as .evtx files too, in which nothing is redacted")
 	flags.DurationVar(&o.nodeTimeout, "node-timeout", diag.NodeTimeout, "the longest `time` for one node")
 	must(cmd.MarkFlagFilename("out", "tar.gz"))
-	must(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(diag.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(diag.Profiles(),
+		cobra.ShellCompDirectiveNoFileComp)))
 	addInOrder(cmd, a.diagShowCommand())
 	return cmd
 }
@@ -85,7 +87,8 @@ func (o *diagOptions) complete(now time.Time) error {
 		return usagef("--redact: %v", err)
 	}
 	if o.eventFiles && len(o.redact) > 0 {
-		return usagef("--evtx keeps files in which nothing can be redacted, and --redact wants something to be: leave one of them out")
+		return usagef("--evtx keeps files in which nothing can be redacted, and --redact wants something to be: " +
+			"leave one of them out")
 	}
 	if o.nodeTimeout <= 0 {
 		return usagef("--node-timeout %s: use a positive time, such as 5m", o.nodeTimeout)
@@ -119,11 +122,13 @@ func (a *app) runDiag(ctx context.Context, o *diagOptions) error {
 	return manifest.Failures()
 }
 
-func (a *app) gatherDiag(ctx context.Context, s *session, o *diagOptions, found *cluster.Cluster) (diag.Manifest, error) {
+func (a *app) gatherDiag(ctx context.Context, s *session, o *diagOptions, found *cluster.Cluster) (diag.Manifest,
+	error) {
 	defer s.story.End()
 	return diag.Gather(ctx, s.documents, o.out, diag.Options{
 		Profile: o.profile, Redact: o.redact, Version: a.env.Version, Parallel: a.global.parallel,
-		NodeTimeout: o.nodeTimeout, Timeout: a.global.timeout, Cluster: found, EventFiles: o.eventFiles, Remedies: a.remediesFor, Reporter: s.reporter,
+		NodeTimeout: o.nodeTimeout, Timeout: a.global.timeout, Cluster: found, EventFiles: o.eventFiles,
+		Remedies: a.remediesFor, Reporter: s.reporter,
 		Connect: s.connectAndClose,
 	})
 }

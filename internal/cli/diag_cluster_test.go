@@ -112,21 +112,24 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	story := &lines{}
-	code, stdout := w.swdt(t.Context(), story, "diag", "--profile", "network", "--kubeconfig", kubeconfig, "--out", w.bundle(), "--redact", "corp-*")
+	code, stdout := w.swdt(t.Context(), story, "diag", "--profile", "network", "--kubeconfig", kubeconfig, "--out",
+		w.bundle(), "--redact", "corp-*")
 	if code != 3 { // from the node that cannot be reached
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, story)
 	}
 	files := unpacked(t, w.bundle())
 	for name, words := range map[string][]string{
-		"nodes/win/tables/cluster-node.txt":           {"v1.27.0", "KubeletNotReady: the runtime is down"},
-		"nodes/win/tables/cluster-pods.txt":           {"default/web", "0/1", "app: ErrImagePull: no such image"},
-		"nodes/win/tables/cluster-pods.json":          {"an-ordinary-value", "--db-password=REDACTED"},
-		"nodes/win/tables/cluster-events.txt":         {"2026-11-20T12:00:00Z", "pod default/web", "7"},
-		"nodes/win/tables/cluster-runtimeclasses.txt": {"windows-2022", "runhcs-wcow-process", "kubernetes.io/os=windows"},
-		"nodes/win/tables/doctor.txt":                 {"node-ready", "version-skew", "pods-restarting"},
-		"manifest.json":                               {"pod default/crashes has exited 7 times", "CrashLoopBackOff: get https://me:REDACTED"},
-		"nodes/win/tables/hns-loadbalancers.txt":      {"default/named-by-the-cluster"},
-		"nodes/gone/tables/cluster-node.txt":          {"Kubelet stopped posting node status."},
+		"nodes/win/tables/cluster-node.txt":   {"v1.27.0", "KubeletNotReady: the runtime is down"},
+		"nodes/win/tables/cluster-pods.txt":   {"default/web", "0/1", "app: ErrImagePull: no such image"},
+		"nodes/win/tables/cluster-pods.json":  {"an-ordinary-value", "--db-password=REDACTED"},
+		"nodes/win/tables/cluster-events.txt": {"2026-11-20T12:00:00Z", "pod default/web", "7"},
+		"nodes/win/tables/cluster-runtimeclasses.txt": {"windows-2022", "runhcs-wcow-process",
+			"kubernetes.io/os=windows"},
+		"nodes/win/tables/doctor.txt": {"node-ready", "version-skew", "pods-restarting"},
+		"manifest.json": {"pod default/crashes has exited 7 times",
+			"CrashLoopBackOff: get https://me:REDACTED"},
+		"nodes/win/tables/hns-loadbalancers.txt": {"default/named-by-the-cluster"},
+		"nodes/gone/tables/cluster-node.txt":     {"Kubelet stopped posting node status."},
 	} {
 		for _, word := range words {
 			if !strings.Contains(string(files[name]), word) {
@@ -160,7 +163,8 @@ func TestABundleHasTheClustersSide(t *testing.T) {
 // Without a kubeconfig the bundle lacks these objects, which is not a failure.
 func TestABundleWithoutACluster(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
-	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 || !strings.Contains(out, "whole") {
+	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 ||
+		!strings.Contains(out, "whole") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	code, out := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win")
@@ -168,7 +172,8 @@ func TestABundleWithoutACluster(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	story := &lines{}
-	if code, _ := w.swdt(t.Context(), story, "diag", "--out", w.bundle(), "--kubeconfig", filepath.Join(w.folder, "missing.conf")); code != 2 {
+	if code, _ := w.swdt(t.Context(), story, "diag", "--out", w.bundle(), "--kubeconfig",
+		filepath.Join(w.folder, "missing.conf")); code != 2 {
 		t.Errorf("a kubeconfig that is not there: exit code %d\n%s", code, story)
 	}
 }

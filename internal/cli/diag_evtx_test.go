@@ -20,7 +20,8 @@ func TestEventFiles(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	m := machines["win"]
 	for i := range 1500 {
-		m.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "P", ID: i, Level: 3, Message: "password=planted-in-an-event"})
+		m.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "P", ID: i, Level: 3,
+			Message: "password=planted-in-an-event"})
 	}
 	if code, out := w.swdt(t.Context(), &lines{}, "diag", "--out", w.bundle()); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
@@ -45,7 +46,9 @@ func TestEventFiles(t *testing.T) {
 	if !bytes.HasPrefix(system, []byte("ElfFile\x00")) || !bytes.Contains(system, []byte("planted-in-an-event")) {
 		t.Errorf("the file is not as the node has it: %.200q", system)
 	}
-	if n := bytes.Count(system, []byte("<Event ")); n != 1000 || !bytes.Contains(system, []byte("<EventRecordID>1500<")) || bytes.Contains(system, []byte("<EventRecordID>500<")) {
+	if n := bytes.Count(system, []byte("<Event ")); n != 1000 ||
+		!bytes.Contains(system, []byte("<EventRecordID>1500<")) ||
+		bytes.Contains(system, []byte("<EventRecordID>500<")) {
 		t.Errorf("%d events are in it, not the last 1000", n)
 	}
 	if !bytes.Contains(application, []byte("<EventRecordID>300<")) || len(application) > 16<<20 {

@@ -33,7 +33,8 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 		names = append(names, fmt.Sprintf("win-%02d", i))
 	}
 	w, machines, _ := diagnosed(t, names...)
-	line := "I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" pods=[\"default/web-6d4cf56db6-abcde\"]\n"
+	line := "I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" " +
+		"pods=[\"default/web-6d4cf56db6-abcde\"]\n"
 	log := []byte(strings.Repeat(line, 4<<20/len(line)))
 	for _, m := range machines {
 		m.WriteFile(`C:\var\log\kubelet\kubelet.log`, log)
@@ -41,7 +42,8 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 			return simulated.Answer{Stdout: "an answer\r\n"}, c.Path == powershell.Program
 		})
 	}
-	swdt := exec.CommandContext(t.Context(), "swdt", "diag", "--profile", "full", "--out", w.bundle(), "-c", filepath.Join(w.folder, "swdt.yaml"))
+	swdt := exec.CommandContext(t.Context(), "swdt", "diag", "--profile", "full", "--out", w.bundle(), "-c",
+		filepath.Join(w.folder, "swdt.yaml"))
 	swdt.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"), "HOME="+w.folder)
 	var out bytes.Buffer
 	swdt.Stdout, swdt.Stderr = &out, &out

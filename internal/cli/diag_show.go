@@ -50,5 +50,6 @@ func (a *app) runDiagShow(args []string) error {
 			return err
 		}
 	}
-	return a.print(diag.TableReport{Nodes: []diag.NodeTable{of}}, func(p *ui.Page) error { return bundle.Table(n, args[2], p) })
+	return a.print(diag.TableReport{Nodes: []diag.NodeTable{of}},
+		func(p *ui.Page) error { return bundle.Table(n, args[2], p) })
 }

@@ -73,7 +73,8 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	w, machines, _ := diagnosed(t, "win")
 	m := machines["win"]
 	planted := plant(m)
-	code, stdout := w.swdt(t.Context(), &lines{}, "diag", "--profile", "full", "--out", w.bundle(), "--redact", "bluebird-*")
+	code, stdout := w.swdt(t.Context(), &lines{}, "diag", "--profile", "full", "--out", w.bundle(), "--redact",
+		"bluebird-*")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stdout)
 	}
@@ -118,13 +119,19 @@ func plant(m *simulated.Machine) []string {
 	n := 0
 	next := func() string { n++; s := fmt.Sprintf("s3cr3t-%02d-x", n); planted = append(planted, s); return s }
 
-	m.WriteFile(`C:\etc\kubernetes\kubelet.conf`, []byte("users:\n- name: u\n  user:\n    client-key-data: "+next()+"\n    token: "+next()+"\n    password: "+next()+"\n"))
-	m.WriteFile(`C:\Program Files\containerd\config.toml`, []byte("version = 2\n[plugins.registry.configs.\"r.io\".auth]\n  username = \"me\"\n  password = \""+next()+"\"\n  identitytoken = \""+next()+"\"\n"))
-	m.WriteFile(`C:\etc\cni\net.d\10-calico.conf`, []byte(`{"name":"Calico","policy":{"k8s_auth_token":"`+next()+`"},"etcd":"https://root:`+next()+`@10.0.0.1:2379"}`))
+	m.WriteFile(`C:\etc\kubernetes\kubelet.conf`, []byte("users:\n- name: u\n  user:\n    client-key-data: "+
+		next()+"\n    token: "+next()+"\n    password: "+next()+"\n"))
+	m.WriteFile(`C:\Program Files\containerd\config.toml`,
+		[]byte("version = 2\n[plugins.registry.configs.\"r.io\".auth]\n  username = \"me\"\n  password = \""+
+			next()+"\"\n  identitytoken = \""+next()+"\"\n"))
+	m.WriteFile(`C:\etc\cni\net.d\10-calico.conf`, []byte(`{"name":"Calico","policy":{"k8s_auth_token":"`+next()+
+		`"},"etcd":"https://root:`+next()+`@10.0.0.1:2379"}`))
 	m.WriteFile(`C:\ProgramData\docker\config\daemon.json`, []byte(`{"auths":{"r.io":{"auth":"czNjcjN0LTk5LXg="}}}`))
 	planted = append(planted, "czNjcjN0LTk5LXg=")
-	m.WriteFile(`C:\CalicoWindows\config.ps1`, []byte("$env:CNI_PASSWORD = '"+next()+"'\r\n$env:DATASTORE = 'kubernetes'\r\n"))
-	m.WriteFile(`C:\k\StartKubelet.ps1`, []byte("kubeadm join x --token abcdef.x7h2k9q1m4z8w3y6 --certificate-key "+next()+"\r\n"))
+	m.WriteFile(`C:\CalicoWindows\config.ps1`,
+		[]byte("$env:CNI_PASSWORD = '"+next()+"'\r\n$env:DATASTORE = 'kubernetes'\r\n"))
+	m.WriteFile(`C:\k\StartKubelet.ps1`,
+		[]byte("kubeadm join x --token abcdef.x7h2k9q1m4z8w3y6 --certificate-key "+next()+"\r\n"))
 	planted = append(planted, "x7h2k9q1m4z8w3y6")
 
 	log := "I1120 14:29:59.1 1 x.go:1] \"Request\" header=\"Authorization: Bearer " + next() + "\"\n" +
@@ -138,9 +145,12 @@ func plant(m *simulated.Machine) []string {
 		"I1120 14:29:59.9 1 x.go:1] project bluebird-4711 is secret\n" +
 		"I1120 14:30:00.0 1 x.go:1] an ordinary line after the secrets\n"
 	planted = append(planted, "AKIAIOSFODNN7EXAMPLE", "ghp_abcdefghij", "bluebird-4711")
-	m.WriteFile(`C:\var\log\kubelet\kubelet.log`, []byte(strings.Repeat("I1120 14:29:58.0 1 x.go:1] filler\n", 20_000)+log))
-	m.WriteFile(`C:\var\log\pods\default_web_1\web\0.log`, []byte("2026-11-20T14:29:59.1Z stdout F password="+next()+"\n"))
-	m.WriteFile(`C:\var\log\pods\default_bluebird-4712_1\web\0.log`, []byte("2026-11-20T14:29:59.1Z stdout F of a pod whose name fits a pattern\n"))
+	m.WriteFile(`C:\var\log\kubelet\kubelet.log`,
+		[]byte(strings.Repeat("I1120 14:29:58.0 1 x.go:1] filler\n", 20_000)+log))
+	m.WriteFile(`C:\var\log\pods\default_web_1\web\0.log`,
+		[]byte("2026-11-20T14:29:59.1Z stdout F password="+next()+"\n"))
+	m.WriteFile(`C:\var\log\pods\default_bluebird-4712_1\web\0.log`,
+		[]byte("2026-11-20T14:29:59.1Z stdout F of a pod whose name fits a pattern\n"))
 	m.WriteFile(`C:\etc\cni\net.d\bluebird-4713.conf`, []byte(`{"cniVersion":"1.0.0"}`))
 	planted = append(planted, "bluebird-4712", "bluebird-4713")
 	m.WriteFile(`C:\Windows\Logs\CBS\CBS.log`, wide16("2026-11-20 14:29:59, Info CBS password: "+next()+"\r\n"))
@@ -152,17 +162,21 @@ func plant(m *simulated.Machine) []string {
 	}
 	text(parameters, "AppDirectory", `C:\k`)
 	text(parameters, "ServicePassword", next())
-	_ = registry.Set(parameters, platform.RegistryValue{Name: "AppEnvironmentExtra", Type: platform.RegistryMultiString, Strings: []string{"A=1", "API_TOKEN=" + next()}})
+	_ = registry.Set(parameters, platform.RegistryValue{Name: "AppEnvironmentExtra",
+		Type: platform.RegistryMultiString, Strings: []string{"A=1", "API_TOKEN=" + next()}})
 	const environment = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 	text(environment, "ORDINARY", "value")
 	text(environment, "DB_PASSWORD", next())
 	text(environment, "CONNECTION", "Server=x;Pwd="+next()+";")
 
 	m.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "P", ID: 1, Level: 3, Message: "ordinary event"})
-	m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: 2, Level: 2, Message: `{"password":"` + next() + `"}`})
-	m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: 3, Level: 2, Data: []string{"password=" + next()}})
+	m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: 2, Level: 2,
+		Message: `{"password":"` + next() + `"}`})
+	m.LogEvent(simulated.LoggedEvent{Channel: "Application", Provider: "P", ID: 3, Level: 2,
+		Data: []string{"password=" + next()}})
 
-	out, errOut := "10.244.0.0 255.255.0.0\r\nproxy http://me:"+next()+"@proxy:3128\r\n", "warning: client_secret="+next()+"\r\n"
+	out, errOut := "10.244.0.0 255.255.0.0\r\nproxy http://me:"+next()+"@proxy:3128\r\n",
+		"warning: client_secret="+next()+"\r\n"
 	m.Script(func(c platform.Command) (simulated.Answer, bool) {
 		return simulated.Answer{Stdout: out, Stderr: errOut}, c.Path == "route"
 	})
@@ -228,7 +242,8 @@ func TestABundleOfThirtyNodesThreeOfThemDead(t *testing.T) {
 	hangs := make(chan struct{})
 	t.Cleanup(func() { close(hangs) })
 	machines["win-25"].OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind == simulated.OpProcessRun && op.Phase == simulated.Before && strings.Contains(op.Target, "ipconfig") {
+		if op.Kind == simulated.OpProcessRun && op.Phase == simulated.Before &&
+			strings.Contains(op.Target, "ipconfig") {
 			<-hangs // a program that prints nothing and does not end
 		}
 		return simulated.Continue()
@@ -283,7 +298,8 @@ func TestACancelledBundleLeavesNothing(t *testing.T) {
 func TestDiagRefusesNonsense(t *testing.T) {
 	w, _, _ := diagnosed(t, "win")
 	for _, args := range [][]string{
-		{"diag", "--redact", "*"}, {"diag", "--profile", "huge"}, {"diag", "--out", w.folder}, {"diag", "--node-timeout", "0s"}, {"diag", "--evtx", "--redact", "x*"}, {"diag", "show"},
+		{"diag", "--redact", "*"}, {"diag", "--profile", "huge"}, {"diag", "--out", w.folder},
+		{"diag", "--node-timeout", "0s"}, {"diag", "--evtx", "--redact", "x*"}, {"diag", "show"},
 	} {
 		story := &lines{}
 		if code, _ := w.swdt(t.Context(), story, args...); code != 2 {

@@ -63,12 +63,14 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 	o.cluster.addFlags(cmd)
 	flags.BoolVar(&o.list, "list-rules", false, "only list the rules; no node is contacted")
 	flags.StringSliceVar(&o.rules, "rule", nil, "only these `rules`, several times or with commas for several")
-	flags.StringVar(&o.failOn, "fail-on", string(finding.Error), "end with 5 for a finding this bad: error, warning, info or never")
+	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
+		"end with 5 for a finding this bad: error, warning, info or never")
 	flags.StringVar(&o.facts, "facts", "", "look at the facts in this `file` and contact no node")
 	flags.StringVar(&o.saveFacts, "save-facts", "", "write the facts to this `file`, to look at again with --facts")
 	must(cmd.MarkFlagFilename("facts"))
 	must(cmd.RegisterFlagCompletionFunc("rule", completeRules))
-	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(),
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -97,7 +99,8 @@ func (o *doctorOptions) validate() error {
 		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
 	}
 	if o.facts != "" && (o.saveFacts != "" || o.cluster.named()) {
-		return usagef("--facts reads a file and contacts no node and no cluster: leave --save-facts, --kubeconfig and --context out")
+		return usagef("--facts reads a file and contacts no node and no cluster: leave --save-facts, --kubeconfig " +
+			"and --context out")
 	}
 	if o.saveFacts != "" {
 		if err := checkOutFile("--save-facts", o.saveFacts); err != nil {
@@ -130,9 +133,11 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		return err
 	}
 	s.quiet = true
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (doctor.Facts, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (doctor.Facts, error) {
 		r.Step("looking at the node")
-		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join, Pipe: doc.RuntimePipe()})
+		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join,
+			Pipe: doc.RuntimePipe()})
 	})
 	if o.saveFacts != "" {
 		if err := saveFacts(o.saveFacts, results); err != nil {
@@ -162,7 +167,8 @@ func (a *app) listRules(o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.print(doctor.RuleList{Rules: doctor.List(rules)}, func(p *ui.Page) error { return doctor.WriteList(p, rules) })
+	return a.print(doctor.RuleList{Rules: doctor.List(rules)},
+		func(p *ui.Page) error { return doctor.WriteList(p, rules) })
 }
 
 // examined applies the rules to the facts of each node.

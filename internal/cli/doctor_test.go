@@ -28,7 +28,8 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.LogEvent(simulated.LoggedEvent{
-		Channel: "System", Provider: "Service Control Manager", ID: 7031, Level: 2, Data: []string{"sync"}, Message: "sync --token=planted-2 ended\x1b[2J.",
+		Channel: "System", Provider: "Service Control Manager", ID: 7031, Level: 2, Data: []string{"sync"},
+		Message: "sync --token=planted-2 ended\x1b[2J.",
 	})
 	path := filepath.Join(w.folder, "facts.json")
 	code, live := w.swdt(t.Context(), &lines{}, "doctor", "--fail-on", "never", "--save-facts", path)
@@ -36,7 +37,8 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 		t.Fatalf("exit code %d\n%q", code, live)
 	}
 	facts, err := os.ReadFile(path)
-	if err != nil || bytes.Contains(facts, []byte("planted")) || !bytes.Contains(facts, []byte("--etcd-password REDACTED")) {
+	if err != nil || bytes.Contains(facts, []byte("planted")) ||
+		!bytes.Contains(facts, []byte("--etcd-password REDACTED")) {
 		t.Fatalf("%v\n%.3000s", err, facts)
 	}
 	var file struct{ Nodes []doctor.Facts }
@@ -63,7 +65,8 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 func TestDoctorGroupsFindingsOfNodes(t *testing.T) {
 	w, _, _ := diagnosed(t, "n10", "n2", "n1")
 	w.write("kubelet.conf", []byte("apiVersion: v1\nkind: Config\n"))
-	if code, out := w.swdt(t.Context(), &lines{}, "cp", filepath.Join(w.folder, "kubelet.conf"), `node:C:\etc\kubernetes\kubelet.conf`, "-n", "n2"); code != 0 {
+	if code, out := w.swdt(t.Context(), &lines{}, "cp", filepath.Join(w.folder, "kubelet.conf"),
+		`node:C:\etc\kubernetes\kubelet.conf`, "-n", "n2"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	code, out := w.swdt(t.Context(), &lines{}, "doctor", "--rule", "joined", "--fail-on", "never")

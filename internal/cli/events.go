@@ -41,9 +41,11 @@ applied here. -o json prints one line of JSON for each event.`,
 	})
 	o.addFlags(cmd, "events")
 	must(cmd.Flags().MarkHidden("timestamps")) // events always have their timestamps
-	cmd.Flags().StringArrayVar(&o.channels, "channel", nil, "`name` of a channel, or of several as above; several times for several")
+	cmd.Flags().StringArrayVar(&o.channels, "channel",
+		nil, "`name` of a channel, or of several as above; several times for several")
 	cmd.Flags().IntSliceVar(&o.ids, "id", nil, "only events with these `numbers`")
-	must(cmd.RegisterFlagCompletionFunc("channel", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	must(cmd.RegisterFlagCompletionFunc("channel", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		var names []string
 		for _, group := range events.Groups() {
 			names = append(names, group.Name)

@@ -47,7 +47,8 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	})
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
-	cmd.Flags().StringArrayVar(&o.environment, "env", nil, "environment variable to add, `NAME=value`; several times for several")
+	cmd.Flags().StringArrayVar(&o.environment, "env",
+		nil, "environment variable to add, `NAME=value`; several times for several")
 	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "leave stdin alone, as a loop that reads it needs")
 	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, as is done without it too")
 	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "refused: a program gets no terminal from swdt yet")
@@ -100,12 +101,14 @@ func (a *app) noTerminal(args []string) error {
 	if len(documents) != 1 {
 		return usagef("%s; leave -t out, or choose one node with -n NAME", why)
 	}
-	return usagef("%s; leave -t out, or use the node's SSH server: `%s`", why, node.SSHLine(a.shell(), documents[0], args))
+	return usagef("%s; leave -t out, or use the node's SSH server: `%s`",
+		why, node.SSHLine(a.shell(), documents[0], args))
 }
 
 // runRemote runs a program on every node. From one node it copies the output
 // unchanged; from several it marks each line with the node's name.
-func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Node, command.Streams) (int, error)) error {
+func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Node, command.Streams) (int,
+	error)) error {
 	s, err := a.begin()
 	if err != nil {
 		return err
@@ -113,11 +116,13 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 	s.quiet = true
 	single := len(s.documents) == 1
 	out, errOut := ui.NewLineWriter(a.streams.Out), ui.NewLineWriter(a.streams.Err)
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int,
+		error) {
 		ui.Done(r) // the program has the terminal now
 		if single {
 			s.story.End()
-			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)})
+			return run(ctx, n, command.Streams{Stdin: a.stdin(), Stdout: ui.Raw(a.streams.Out),
+				Stderr: ui.Raw(a.streams.Err)})
 		}
 		stdout, stderr := out.Prefixed(doc.Node.Metadata.Name+": "), errOut.Prefixed(doc.Node.Metadata.Name+": ")
 		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})

@@ -89,7 +89,8 @@ func (a *app) finish(ctx context.Context, err error) int {
 		text := "interrupted"
 		var going *push.InterruptedError
 		if errors.As(err, &going) {
-			text = a.remedies("", "interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended")
+			text = a.remedies("",
+				"interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended")
 		}
 		fmt.Fprintln(a.streams.Err, "swdt: "+text)
 		return exitInterrupted

@@ -38,16 +38,17 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		"done":                        {nil, 0},
-		"anything else":               {failed, 1},
-		"usage":                       {usagef("no such flag"), 2},
-		"config, wrapped":             {fmt.Errorf("load: %w", &config.Error{}), 2},
-		"unreachable":                 {nodes(unreachable), 3},
-		"rolled back":                 {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK)), 4},
-		"rolled back in part":         {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_FAILED)), 4},
-		"a program's own":             {&exitError{code: 42}, 42},
-		"all alike":                   {nodes(unreachable, nil, unreachable), 3},
-		"in different ways":           {nodes(unreachable, rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK), failed), 1},
+		"done":                {nil, 0},
+		"anything else":       {failed, 1},
+		"usage":               {usagef("no such flag"), 2},
+		"config, wrapped":     {fmt.Errorf("load: %w", &config.Error{}), 2},
+		"unreachable":         {nodes(unreachable), 3},
+		"rolled back":         {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK)), 4},
+		"rolled back in part": {nodes(rolledBack(agentv1.SwapResult_SWAP_RESULT_FAILED)), 4},
+		"a program's own":     {&exitError{code: 42}, 42},
+		"all alike":           {nodes(unreachable, nil, unreachable), 3},
+		"in different ways": {nodes(unreachable, rolledBack(agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK),
+			failed), 1},
 		"programs that agree":         {nodes(&exitError{code: 9}, &exitError{code: 9}), 9},
 		"a program and an absent one": {nodes(&exitError{code: 9}, unreachable), 1},
 		"the node is at work":         {nodes(&push.InterruptedError{Err: &timeoutError{flag: "5s"}}), 6},
@@ -70,7 +71,8 @@ func TestInterruptedWinsOverWhatItCaused(t *testing.T) {
 	cancel(&InterruptedError{Signal: "interrupt"})
 	for want, err := range map[string]error{
 		"swdt: interrupted\n": nodes(context.Canceled),
-		"swdt: interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended\n": nodes(&push.InterruptedError{Err: context.Canceled}),
+		"swdt: interrupted; the node finishes the transaction by itself, `swdt status` shows how it ended\n": nodes(
+			&push.InterruptedError{Err: context.Canceled}),
 	} {
 		var out bytes.Buffer
 		a := &app{streams: ui.Streams{Err: &out}}
@@ -84,7 +86,8 @@ func TestANodeIsNamedOnce(t *testing.T) {
 	refused := func(name string) error { return &node.UnreachableError{Node: name, Err: errors.New("refused")} }
 	lost := &node.LostError{Node: "n1", Err: errors.New("reset")}
 	for want, err := range map[string]error{
-		"2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line": nodes(refused("n0"), errors.New("disk full\nsecond line")),
+		"2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line": nodes(refused("n0"),
+			errors.New("disk full\nsecond line")),
 		"2 of 2 nodes failed:\n  n0: kubelet: refused\n  n1: kubelet: send: lost the connection to the node's agent: reset": nodes(
 			fmt.Errorf("kubelet: %w", refused("n0")), fmt.Errorf("kubelet: send: %w", lost)),
 		"2 of 2 nodes failed:\n  n0: look at the node: refused\n  n1: containerd log: refused": nodes(
@@ -106,10 +109,11 @@ func TestANodeIsNamedOnce(t *testing.T) {
 func TestNothingIsLostOfSeveralErrors(t *testing.T) {
 	full := errors.New("disk full")
 	for want, err := range map[string]error{
-		"n0: refused\ndisk full": errors.Join(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}), full),
-		"disk full":              errors.Join(&exitError{code: 7}, full),
-		"found\ndisk full":       errors.Join(&exitError{code: exitFinding, err: errors.New("found")}, full),
-		"":                       errors.Join(&exitError{code: 7}),
+		"n0: refused\ndisk full": errors.Join(nodes(&node.UnreachableError{Node: "n0", Err: errors.New("refused")}),
+			full),
+		"disk full":        errors.Join(&exitError{code: 7}, full),
+		"found\ndisk full": errors.Join(&exitError{code: exitFinding, err: errors.New("found")}, full),
+		"":                 errors.Join(&exitError{code: 7}),
 	} {
 		if text := new(app).message(err); text != want {
 			t.Errorf("got %q, want %q", text, want)
@@ -123,7 +127,8 @@ func TestTimeoutIsNamed(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	err := explain(ctx, fmt.Errorf("wait for kubelet: %w", ctx.Err()))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "--timeout 1ns") || !strings.Contains(err.Error(), "wait for kubelet") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "--timeout 1ns") ||
+		!strings.Contains(err.Error(), "wait for kubelet") {
 		t.Errorf("got %v", err)
 	}
 	if again := explain(ctx, err); again != err {

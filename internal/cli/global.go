@@ -77,16 +77,21 @@ func (f *logFormat) Set(value string) error {
 func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 	o.logs = "text"
 	flags.SortFlags = false
-	flags.VarP((*fileList)(&o.config), "config", "c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
+	flags.VarP((*fileList)(&o.config), "config",
+		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+
+			configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
-	flags.StringVarP(&o.output, "output", "o", "", "`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command has it (default text)")
+	flags.StringVarP(&o.output, "output", "o", "",
+		"`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command "+
+			"has it (default text)")
 	flags.BoolVar(&o.dryRun, dryRunFlag, false, "show what would change and change nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")
 	flags.IntVar(&o.parallel, "parallel", fleet.DefaultParallel, "how many nodes to work on at a time")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print details on stderr")
 	flags.Var(&o.logs, "log-format", "how progress is printed on stderr")
-	flags.BoolVar(&o.acceptNewHostKey, "accept-new-host-key", false, "trust a node seen for the first time without asking;\na changed key is refused all the same")
+	flags.BoolVar(&o.acceptNewHostKey, "accept-new-host-key",
+		false, "trust a node seen for the first time without asking;\na changed key is refused all the same")
 	flags.StringVar(&o.knownHosts, "known-hosts", "", "`file` of trusted host keys (default ~/.ssh/known_hosts)")
 	flags.StringVar(&o.sshConfig, "ssh-config", "", "SSH client's configuration `file` (default ~/.ssh/config)")
 }
@@ -205,7 +210,8 @@ func (a *app) completeNodes(_ *cobra.Command, _ []string, toComplete string) ([]
 }
 
 // completeComponents completes the provisioners of the selected nodes.
-func (a *app) completeComponents(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeComponents(_ *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	documents, err := a.documents()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -213,7 +219,8 @@ func (a *app) completeComponents(_ *cobra.Command, args []string, toComplete str
 	var names []string
 	for _, document := range documents {
 		for _, p := range document.Node.Spec.Kubernetes.Provisioners {
-			if strings.HasPrefix(p.Name, toComplete) && !slices.Contains(args, p.Name) && !slices.Contains(names, p.Name) {
+			if strings.HasPrefix(p.Name, toComplete) && !slices.Contains(args, p.Name) &&
+				!slices.Contains(names, p.Name) {
 				names = append(names, p.Name)
 			}
 		}

@@ -136,7 +136,8 @@ func (g *guide) steer(t *testing.T, line int, text string, next *steer) {
 		g.commands = append(g.commands,
 			guideCommand{text: "swdt sandbox " + rest},
 			guideCommand{text: "export SWDT_CONFIG=$HOME/.local/state/swdt/sandbox/" + name + "/node.yaml"},
-			guideCommand{text: "! [ -e $HOME/.local/state/swdt/sandbox/" + name + "/admin.conf ] || cp $HOME/.local/state/swdt/sandbox/" + name + "/admin.conf ."})
+			guideCommand{text: "! [ -e $HOME/.local/state/swdt/sandbox/" +
+				name + "/admin.conf ] || cp $HOME/.local/state/swdt/sandbox/" + name + "/admin.conf ."})
 	case word == "run":
 		g.commands = append(g.commands, guideCommand{text: rest})
 	case word == "exit":
@@ -183,13 +184,15 @@ func (g *guide) paste(t *testing.T) {
 	var script strings.Builder
 	for i, c := range g.commands {
 		file := filepath.Join(results, strconv.Itoa(i))
-		fmt.Fprintf(&script, "{ %s\n} >%s.out 2>&1 </dev/null\ncode=$?; echo $code >%s.code; (exit $code)\n", c.text, file, file)
+		fmt.Fprintf(&script, "{ %s\n} >%s.out 2>&1 </dev/null\ncode=$?; echo $code >%s.code; (exit $code)\n",
+			c.text, file, file)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 	shell.Dir = work
-	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="+results, "SWDT_CONFIG=", "KUBECONFIG=", "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
+	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="+results,
+		"SWDT_CONFIG=", "KUBECONFIG=", "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
 	if err := shell.Run(); ctx.Err() != nil {
 		t.Errorf("the guide does not come to an end: %v", err)
 	}

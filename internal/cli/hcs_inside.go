@@ -28,7 +28,8 @@ type insideOptions struct{ via string }
 
 func (o *insideOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.via, "via", "auto", "`way` into the container: auto, cri or hcsdiag")
-	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"},
+		cobra.ShellCompDirectiveNoFileComp)))
 }
 
 func (o *insideOptions) validate() error {
@@ -50,7 +51,8 @@ func (a *app) hcsExecCommand() *cobra.Command {
 		),
 		Args: arguments(cobra.MinimumNArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
+			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside,
+				s command.Streams) (int, error) {
 				return in.Exec(ctx, args[1:], s)
 			})
 		},
@@ -73,7 +75,8 @@ byte may end it. For other files use --via hcsdiag.`,
 		),
 		Args: arguments(cobra.ExactArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
+			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside,
+				s command.Streams) (int, error) {
 				return in.Read(ctx, args[1], s)
 			})
 		},
@@ -95,7 +98,8 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 		target.Via = ""
 	}
 	streams := command.Streams{Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (int,
+		error) {
 		target.Pipe = doc.RuntimePipe()
 		found := func() {
 			ui.Done(r)

@@ -36,10 +36,12 @@ func (a *app) runHCSKill(ctx context.Context, name string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if err := canConfirm(s.options.Prompt, yes || a.global.dryRun, "End "+name+" with all that runs in it?"); err != nil {
+	if err := canConfirm(s.options.Prompt, yes || a.global.dryRun,
+		"End "+name+" with all that runs in it?"); err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (hcs.Killed, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (hcs.Killed,
+		error) {
 		found, err := computeSystems(ctx, n, doc, r)
 		if err != nil {
 			return hcs.Killed{}, err

@@ -22,16 +22,19 @@ func TestHCSKillAsks(t *testing.T) {
 		{name: "no", typed: "no\n", shown: "the answer was no: nothing was changed", code: 1, there: true},
 		{name: "Enter alone", typed: "\n", shown: "the answer was no: nothing was changed", code: 1, there: true},
 		{name: "Ctrl-C", ctrlC: true, shown: "interrupted", code: 130, there: true},
-		{name: "something else, then yes", typed: "perhaps\nyes\n", shown: "killed container burn of pod default/burner"},
+		{name: "something else, then yes", typed: "perhaps\nyes\n",
+			shown: "killed container burn of pod default/burner"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			screen := newTerminal(t, 24, 120)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			result, story := &lines{}, &lines{}
-			code := w.begin(ctx, ui.Streams{In: screen.File, Out: result, Err: screen.File}, "hcs", "kill", "default/burner/burn")
+			code := w.begin(ctx, ui.Streams{In: screen.File, Out: result, Err: screen.File}, "hcs",
+				"kill", "default/burner/burn")
 			screen.await("the question", func(text string) bool {
-				return strings.Contains(text, "End container burn of pod default/burner (") && strings.Contains(text, "(yes/no) ")
+				return strings.Contains(text, "End container burn of pod default/burner (") &&
+					strings.Contains(text, "(yes/no) ")
 			})
 			if c.ctrlC {
 				cancel(&cli.InterruptedError{Signal: "test"})

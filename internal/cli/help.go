@@ -85,7 +85,8 @@ func usage(cmd *cobra.Command) string {
 		b.WriteString(".\n")
 	}
 	if cmd.Annotations[usesNodes] != "" || !cmd.HasParent() {
-		fmt.Fprintf(&b, "\n`%s options` lists the flags of every command, such as -c, -n and -o.\n", cmd.Root().CommandPath())
+		fmt.Fprintf(&b, "\n`%s options` lists the flags of every command, such as -c, -n and -o.\n",
+			cmd.Root().CommandPath())
 	}
 	return b.String()
 }
@@ -155,7 +156,8 @@ func optionsCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Root().PersistentFlags().FlagUsagesWrapped(helpWidth)
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags may be written before or after any command:\n%s\n", strings.TrimRight(flags, "\n "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags may be written before or after any command:\n%s\n",
+				strings.TrimRight(flags, "\n "))
 			return err
 		},
 	}
@@ -165,7 +167,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | exit-codes]",
 		Short: "Print the help of a command, or the exit codes",
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string,
+			cobra.ShellCompDirective) {
 			parent, _, err := root.Find(args)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -42,7 +42,8 @@ type hnsOptions struct {
 }
 
 func (o *hnsOptions) addFlags(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.network, "network", "", "only what is of this network: its `name`, or the beginning of its ID")
+	cmd.Flags().StringVar(&o.network, "network",
+		"", "only what is of this network: its `name`, or the beginning of its ID")
 	cmd.Flags().StringVar(&o.ip, "ip", "", "only what has to do with this `address`: a pod's, or a Service's")
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("network", a.completeNetworks))
@@ -85,8 +86,9 @@ type lookAtNetwork func(context.Context, *node.Node, config.Document, ui.Reporte
 // askCluster asks the cluster that the flags or KUBECONFIG name, if any, for its pods
 // and Services.
 func (a *app) askCluster(ctx context.Context, o *clusterOptions, r ui.Reporter) (known hns.Known, err error) {
-	_, err = a.optionalClusterOnce(ctx, o, r, "Services stay unknown", func(ctx context.Context, found *cluster.Cluster) error {
-		return known.AskCluster(ctx, found.Clientset())
-	})
+	_, err = a.optionalClusterOnce(ctx, o, r, "Services stay unknown",
+		func(ctx context.Context, found *cluster.Cluster) error {
+			return known.AskCluster(ctx, found.Clientset())
+		})
 	return known, err
 }

@@ -98,7 +98,8 @@ func (l lie) change(m protoreflect.Message, seen *atomic.Int64) {
 func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) simulated.AgentMain {
 	return func(hash string) simulated.AgentMain {
 		honest := sandbox.AgentMain(hash)
-		return func(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+		return func(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader,
+			stdout, stderr io.Writer) int {
 			l := now.Load()
 			if len(args) > 0 || l == nil { // a guardian
 				return honest(ctx, p, executable, args, stdin, stdout, stderr)
@@ -139,24 +140,34 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 func shownCommands() map[string][]string {
 	return map[string][]string{
 		"status": nil, "setup": nil, "kubernetes": {"--force"}, "rollback": {"kubelet"}, "doctor": nil,
-		"cp": {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil, "events": {"--tail", "5"},
-		"capture": {"--for", "50ms"}, "capture counters": nil, "capture vfp": nil, "capture fetch": {"-w", "fetched.pcapng"},
-		"ps": nil, "hns networks": nil, "hns endpoints": nil, "hns loadbalancers": nil, "hns policies": nil, "hns namespaces": nil,
-		"hns graph": nil, "hcs list": nil, "hcs kill": {"default/burner/burn", "--dry-run"},
-		"cri version": nil, "cri status": nil, "cri pods": nil, "cri containers": nil, "cri images": nil, "cri stats": nil,
-		"stats watch": {"--for", "300ms", "--interval", "100ms"}, "trace status": nil, "trace on": {"--dry-run"}, "trace off": {"--dry-run"},
-		"diag": {"--out", "bundle.tar.gz"},
+		"cp": {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
+		"events":  {"--tail", "5"},
+		"capture": {"--for", "50ms"}, "capture counters": nil, "capture vfp": nil,
+		"capture fetch": {"-w", "fetched.pcapng"},
+		"ps":            nil, "hns networks": nil, "hns endpoints": nil, "hns loadbalancers": nil, "hns policies": nil,
+		"hns namespaces": nil,
+		"hns graph":      nil, "hcs list": nil, "hcs kill": {"default/burner/burn", "--dry-run"},
+		"cri version": nil, "cri status": nil, "cri pods": nil, "cri containers": nil, "cri images": nil,
+		"cri stats":   nil,
+		"stats watch": {"--for", "300ms", "--interval", "100ms"}, "trace status": nil, "trace on": {"--dry-run"},
+		"trace off": {"--dry-run"},
+		"diag":      {"--out", "bundle.tar.gz"},
 	}
 }
 
 // notShown returns the other commands, with the reasons.
 func notShown() map[string]string {
-	const raw, here, parent = "its output is a program's of the user's own, or a stream for one", "it contacts no node", "it only holds others"
+	const raw, here, parent = "its output is a program's of the user's own, or a stream for one",
+		"it contacts no node", "it only holds others"
 	return map[string]string{
-		"exec": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw, "cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
-		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent, "config init": here, "config validate": here,
-		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here, "sandbox down": here, "version": here,
-		"completion": here, "options": here, "help exit-codes": here, "hns": parent, "hcs": parent, "cri": parent, "stats": parent, "trace": parent,
+		"exec": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
+		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
+		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
+		"config init": here, "config validate": here,
+		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here,
+		"sandbox down": here, "version": here,
+		"completion": here, "options": here, "help exit-codes": here, "hns": parent, "hcs": parent, "cri": parent,
+		"stats": parent, "trace": parent,
 		"join":  "it needs a cluster, and tells the story of its steps as setup does",
 		"reset": "it needs a node that has joined, and shows its steps as setup does",
 	}
@@ -192,7 +203,9 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 	var document string
 	w.machine, document, _ = simulatedNodeWith(t, "win", w.folder, lyingAgent(&now, &seen))
 	w.machine.WriteFile(`C:\k\x.txt`, []byte("a line\n"))
-	w.write("swdt.yaml", []byte(strings.Replace(document, "  kubernetes:\n", "  setup:\n    hosts: [{address: 10.0.0.1, names: [api]}]\n  kubernetes:\n", 1)))
+	w.write("swdt.yaml",
+		[]byte(strings.Replace(document, "  kubernetes:\n",
+			"  setup:\n    hosts: [{address: 10.0.0.1, names: [api]}]\n  kubernetes:\n", 1)))
 	w.build("1.0.0")
 	if code, _ := w.swdt(t.Context(), &lines{}, "kubernetes"); code != 0 {
 		t.Fatalf("the honest node: exit code %d", code)
@@ -215,7 +228,8 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 						text = onTerminal(t, append(args, more...))
 					}
 					if at := obeyed.FindStringIndex(text); at != nil {
-						t.Errorf("%+v %v: the terminal got %q", round, more, text[max(0, at[0]-80):min(len(text), at[1]+40)])
+						t.Errorf("%+v %v: the terminal got %q", round, more,
+							text[max(0, at[0]-80):min(len(text), at[1]+40)])
 					}
 				}
 			}
@@ -230,7 +244,8 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 func piped(t *testing.T, args []string) string {
 	t.Helper()
 	var out, story bytes.Buffer
-	cli.Run(t.Context(), ui.Streams{Out: &out, Err: &story}, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+	cli.Run(t.Context(), ui.Streams{Out: &out, Err: &story},
+		args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 	return out.String() + story.String()
 }
 
@@ -239,6 +254,7 @@ func piped(t *testing.T, args []string) string {
 func onTerminal(t *testing.T, args []string) string {
 	t.Helper()
 	screen := newTerminal(t, 40, 200)
-	cli.Run(t.Context(), ui.Streams{Out: screen.File, Err: screen.File}, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+	cli.Run(t.Context(), ui.Streams{Out: screen.File, Err: screen.File},
+		args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 	return strings.ReplaceAll(screen.hangUp(), "\r\n", "\n")
 }

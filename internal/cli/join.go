@@ -60,9 +60,11 @@ interrupted one, and a change of the node file makes exactly that change.
 	flags.BoolVar(&o.preflight, "preflight", false, "only say what would go wrong, and change nothing")
 	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node where a change needs it, wait, and go on")
-	flags.BoolVar(&o.drain, "drain", false, "where the node has pods already: have them leave before anything is changed")
+	flags.BoolVar(&o.drain, "drain",
+		false, "where the node has pods already: have them leave before anything is changed")
 	flags.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
-	flags.DurationVar(&o.readyTimeout, "ready-timeout", join.DefaultReadyTimeout, "how long the node may take to be Ready")
+	flags.DurationVar(&o.readyTimeout, "ready-timeout", join.DefaultReadyTimeout,
+		"how long the node may take to be Ready")
 	must(cmd.MarkFlagDirname("mirror"))
 	return cmd
 }
@@ -97,13 +99,15 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 		if err := join.Validate(doc, options); err != nil && (!o.preflight || found != nil) {
 			return err
 		} else if err != nil { // the machine can be examined without a cluster
-			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is given, so only the machine is examined; a join also needs: %v", err)
+			s.story.Node(doc.Node.Metadata.Name).Warn("no cluster is given, so only the machine is examined; a join "+
+				"also needs: %v", err)
 		}
 	}
 	if o.preflight {
 		return a.runPreflight(ctx, s, options)
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (plan.Result, error) {
 		result, err := join.Run(ctx, n, doc, options, r)
 		a.remedyAll(n.Name, result.Problems)
 		return result, err
@@ -130,7 +134,8 @@ func (a *app) remedyAll(node string, problems []finding.Problem) {
 }
 
 func (a *app) runPreflight(ctx context.Context, s *session, options join.Options) error {
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (preflight.Report, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (preflight.Report, error) {
 		report, err := join.Check(ctx, n, doc, options, r)
 		a.remedyAll(n.Name, report.Problems)
 		return report, err

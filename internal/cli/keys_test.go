@@ -38,7 +38,8 @@ func (w *workplace) sit() *typist {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := &typist{workplace: w, keyboard: keyboard, terminal: terminal, screen: newTranscript(), stdout: newTranscript(), code: make(chan int, 1)}
+	p := &typist{workplace: w, keyboard: keyboard, terminal: terminal, screen: newTranscript(),
+		stdout: newTranscript(), code: make(chan int, 1)}
 	if p.before, err = term.GetState(int(terminal.Fd())); err != nil {
 		w.t.Fatal(err)
 	}

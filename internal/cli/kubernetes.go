@@ -69,9 +69,12 @@ time, nothing is changed.`,
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
-	cmd.Flags().BoolVar(&o.build, "build", false, "run the build of each component first, as the node file's build: says")
-	cmd.Flags().BoolVar(&o.watch, "watch", false, "push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
-	cmd.Flags().BoolVar(&o.drain, "drain", false, "cordon the node and evict its pods before anything is stopped, uncordon it after")
+	cmd.Flags().BoolVar(&o.build, "build", false,
+		"run the build of each component first, as the node file's build: says")
+	cmd.Flags().BoolVar(&o.watch, "watch", false,
+		"push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
+	cmd.Flags().BoolVar(&o.drain, "drain", false,
+		"cordon the node and evict its pods before anything is stopped, uncordon it after")
 	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
 	o.cluster.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("drain", "watch")
@@ -111,7 +114,8 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 		}
 	}
 	push.Ahead(ctx, s.documents, options)
-	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeResult, error) {
+	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (push.NodeResult, error) {
 		return push.Push(ctx, n, doc, options, r)
 	}))
 }

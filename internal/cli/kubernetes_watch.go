@@ -23,7 +23,8 @@ func (a *app) runWatch(ctx context.Context, s *session, options push.Options, bu
 	defer stop(nil)
 	defer s.story.End()
 
-	w, err := live.New(s.documents, live.Options{Push: options, Builds: builds, Parallel: a.global.parallel, Reporter: s.reporter})
+	w, err := live.New(s.documents, live.Options{Push: options, Builds: builds, Parallel: a.global.parallel,
+		Reporter: s.reporter})
 	if errors.Is(err, live.ErrNothingToWatch) {
 		return usagef("--watch: %v", err)
 	}

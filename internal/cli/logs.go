@@ -34,9 +34,11 @@ func (o *selection) addFlags(cmd *cobra.Command, lines string) {
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	flags.StringVar(&o.since, "since", "", "only "+lines+" from this `time` on: 10m, 2h, or 2026-11-20T14:00:00Z")
 	flags.StringVar(&o.until, "until", "", "only "+lines+" up to this `time`, written alike")
-	flags.IntVar(&o.tail, "tail", defaultTail, "the last `N` "+lines+" of each; -1 for all (default 100, all with --since)")
+	flags.IntVar(&o.tail, "tail", defaultTail, "the last `N` "+
+		lines+" of each; -1 for all (default 100, all with --since)")
 	flags.Lookup("tail").DefValue = "0"
-	flags.StringVar(&o.grep, "grep", "", "only "+lines+" that match this regular `expression` (RE2); (?i) first ignores case")
+	flags.StringVar(&o.grep, "grep",
+		"", "only "+lines+" that match this regular `expression` (RE2); (?i) first ignores case")
 	flags.StringVar(&o.level, "level", "", "only this `level` and worse: debug, info, warning, error, fatal")
 	flags.BoolVar(&o.timestamps, "timestamps", false, "begin each line with its time, in UTC")
 	var levels []string
@@ -88,7 +90,8 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, usagef("--%s %s: use how long ago, such as 10m, or a time such as 2026-11-20T14:00:00Z", flag, text)
+	return time.Time{}, usagef("--%s %s: use how long ago, such as 10m, or a time such as 2026-11-20T14:00:00Z",
+		flag, text)
 }
 
 type logsOptions struct {
@@ -130,9 +133,13 @@ yet, and a service that restarts.
 		ValidArgsFunction: a.completeSources,
 	})
 	o.addFlags(cmd, "lines")
-	cmd.Flags().StringVar(&o.via, "via", string(logs.Auto), "how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or --context says which")
+	cmd.Flags().StringVar(&o.via, "via", string(logs.Auto),
+		"how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or "+
+			"--context says which")
 	o.cluster.addFlags(cmd)
-	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("via",
+		cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)},
+			cobra.ShellCompDirectiveNoFileComp)))
 	cmd.AddCommand(a.logsListCommand())
 	return cmd
 }

@@ -29,7 +29,8 @@ func (a *app) runLogsList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) ([]logs.Found, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) ([]logs.Found,
+		error) {
 		return logs.List(ctx, n)
 	})
 	failed := fleet.Failures(results)

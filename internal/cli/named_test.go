@@ -17,15 +17,19 @@ func TestEveryErrorNamesItsNodeOnce(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		"status unreachable":         {gone, []string{"status"}, "connection refused"},
-		"push unreachable":           {gone, []string{"push"}, "connection refused"},
-		"setup unreachable":          {gone, []string{"setup"}, "connection refused"},
-		"join unreachable":           {gone, []string{"join", "--preflight"}, "connection refused"},
-		"trace unreachable":          {gone, []string{"trace", "on"}, "connection refused"},
-		"push a component fails":     {func(m *simulated.Machine, _ func()) { m.OnOperation(diskFullAtStaging) }, []string{"push"}, "not enough space"},
-		"push rolled back":           {func(m *simulated.Machine, _ func()) { m.OnOperation(startFailsOnce()) }, []string{"push"}, "previous binaries"},
-		"rollback nothing was kept":  {func(*simulated.Machine, func()) {}, []string{"rollback", "kubelet"}, "previous"},
-		"trace a level and no start": {func(m *simulated.Machine, _ func()) { m.OnOperation(startFailsOnce()) }, []string{"trace", "on", "kubelet"}, "did not come up"},
+		"status unreachable": {gone, []string{"status"}, "connection refused"},
+		"push unreachable":   {gone, []string{"push"}, "connection refused"},
+		"setup unreachable":  {gone, []string{"setup"}, "connection refused"},
+		"join unreachable":   {gone, []string{"join", "--preflight"}, "connection refused"},
+		"trace unreachable":  {gone, []string{"trace", "on"}, "connection refused"},
+		"push a component fails": {func(m *simulated.Machine, _ func()) { m.OnOperation(diskFullAtStaging) },
+			[]string{"push"}, "not enough space"},
+		"push rolled back": {func(m *simulated.Machine, _ func()) { m.OnOperation(startFailsOnce()) },
+			[]string{"push"}, "previous binaries"},
+		"rollback nothing was kept": {func(*simulated.Machine, func()) {}, []string{"rollback", "kubelet"},
+			"previous"},
+		"trace a level and no start": {func(m *simulated.Machine, _ func()) { m.OnOperation(startFailsOnce()) },
+			[]string{"trace", "on", "kubelet"}, "did not come up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, machines, unplugs := diagnosed(t, "n8", "n9")

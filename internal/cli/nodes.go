@@ -103,18 +103,19 @@ func onNodes[T any](ctx context.Context, s *session,
 	defer s.story.End()
 	ctx, cancel := s.app.global.bounded(ctx)
 	defer cancel()
-	results := fleet.Run(ctx, s.documents, s.app.global.parallel, func(ctx context.Context, document config.Document) (T, error) {
-		r := s.reporter(document)
-		defer ui.Done(r)
-		n, err := s.connect(ctx, document, r)
-		if err != nil {
-			var none T
-			return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
-		}
-		defer n.Leave(ctx)
-		result, err := work(ctx, n, document, r)
-		return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
-	})
+	results := fleet.Run(ctx, s.documents, s.app.global.parallel,
+		func(ctx context.Context, document config.Document) (T, error) {
+			r := s.reporter(document)
+			defer ui.Done(r)
+			n, err := s.connect(ctx, document, r)
+			if err != nil {
+				var none T
+				return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
+			}
+			defer n.Leave(ctx)
+			result, err := work(ctx, n, document, r)
+			return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
+		})
 	slices.SortStableFunc(results, func(a, b fleet.Result[T]) int { return natural.Compare(a.Name(), b.Name()) })
 	return results
 }
@@ -128,7 +129,8 @@ func (s *session) connect(ctx context.Context, document config.Document, r ui.Re
 
 // connectAndClose connects to one node. It also returns the function that closes the
 // connection.
-func (s *session) connectAndClose(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, func(), error) {
+func (s *session) connectAndClose(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node,
+	func(), error) {
 	n, err := s.connect(ctx, document, r)
 	if err != nil {
 		return nil, nil, err

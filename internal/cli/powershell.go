@@ -65,8 +65,10 @@ const commandFlag = "command"
 // value ommand, as --command. All arguments after it belong to it, as in powershell.exe.
 func commandOfPowershell(root *cobra.Command, args []string) []string {
 	found, _, err := root.Find(args)
-	at := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "-"+commandFlag) || arg == "--" })
-	if err != nil || found.Name() != "powershell" || found.Parent() != root || at < 0 || at == len(args)-1 || args[at] == "--" {
+	at := slices.IndexFunc(args,
+		func(arg string) bool { return strings.EqualFold(arg, "-"+commandFlag) || arg == "--" })
+	if err != nil || found.Name() != "powershell" || found.Parent() != root || at < 0 || at == len(args)-1 ||
+		args[at] == "--" {
 		return args
 	}
 	return append(slices.Clone(args[:at]), "--"+commandFlag, strings.Join(args[at+1:], " "))

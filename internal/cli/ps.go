@@ -76,7 +76,8 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two looks of --watch")
 	must(cmd.RegisterFlagCompletionFunc("namespace", a.completeNamespaces))
 	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
-	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan},
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -118,7 +119,8 @@ func (a *app) runPs(ctx context.Context, o *psOptions) error {
 	if o.watch {
 		return a.watchPs(ctx, s, o)
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (owners.Table, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (owners.Table, error) {
 		r.Step("looking at the processes")
 		table, err := owners.NewObserver(n, owners.Options{Pipe: doc.RuntimePipe()}).Observe(ctx)
 		for _, gap := range table.Gaps {
@@ -156,7 +158,8 @@ func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
 	}
 	w.Begin(s.names())
 	a.global.parallel = max(a.global.parallel, len(s.documents)) // no node waits until the watch of another ends
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{}, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{},
+		error) {
 		return struct{}{}, w.Watch(ctx, n, doc.RuntimePipe(), o.interval, r)
 	})
 	return errors.Join(fleet.Failures(results), w.Keys.Quit())

@@ -22,11 +22,13 @@ func TestPsFindsAnOrphan(t *testing.T) {
 	}
 	const shim = `C:\Program Files\containerd\bin\containerd-shim-runhcs-v1.exe`
 	pid := machine.AddProcess(simulated.ProcessSpec{
-		Image: shim, CommandLine: `"` + shim + `" -namespace k8s.io -id deadbeef serve`, Started: time.Now().Add(-time.Hour),
+		Image: shim, CommandLine: `"` + shim + `" -namespace k8s.io -id deadbeef serve`,
+		Started: time.Now().Add(-time.Hour),
 	})
 	code, stdout := w.swdt(t.Context(), story, "ps", "--orphans", "--fail-on", "orphan")
 	if code != 5 || !strings.Contains(stdout, "a shim of a pod that the container runtime does not list, deadbeef") ||
-		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") || strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process has no owner") {
+		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") ||
+		strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process has no owner") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, story)
 	}
 	if machine.Kill("containerd-shim-runhcs-v1.exe") != 2 {
@@ -35,7 +37,10 @@ func TestPsFindsAnOrphan(t *testing.T) {
 	stop(t, machine)
 	story = &lines{}
 	code, stdout = w.swdt(t.Context(), story, "ps", "--fail-on", "orphan")
-	if code != 1 || !strings.Contains(story.String(), "orphaned shims cannot be detected while the container runtime does not answer") || !strings.Contains(stdout, "(stopped)") {
+	if code != 1 ||
+		!strings.Contains(story.String(),
+			"orphaned shims cannot be detected while the container runtime does not answer") ||
+		!strings.Contains(stdout, "(stopped)") {
 		t.Errorf("without the runtime: exit code %d\n%s\n%s", code, stdout, story)
 	}
 }

@@ -109,7 +109,8 @@ func TestPsWatchInAPipe(t *testing.T) {
 	for format, each := range map[string]func(*testing.T, []string){
 		"text": func(t *testing.T, looks []string) {
 			for _, look := range looks {
-				if !strings.HasPrefix(look, "win 2") || !strings.Contains(look, "\nOWNER ") || strings.Contains(look, "\x1b") {
+				if !strings.HasPrefix(look, "win 2") || !strings.Contains(look, "\nOWNER ") ||
+					strings.Contains(look, "\x1b") {
 					t.Errorf("a look: %q", look)
 				}
 			}
@@ -120,7 +121,8 @@ func TestPsWatchInAPipe(t *testing.T) {
 					Name string
 					Pods []struct{ Name string }
 				}
-				if err := json.Unmarshal([]byte(look), &node); err != nil || node.Name != "win" || len(node.Pods) != 1 || node.Pods[0].Name != "burner" {
+				if err := json.Unmarshal([]byte(look), &node); err != nil || node.Name != "win" ||
+					len(node.Pods) != 1 || node.Pods[0].Name != "burner" {
 					t.Errorf("a look: %+v, %v", node, err)
 				}
 			}
@@ -128,7 +130,8 @@ func TestPsWatchInAPipe(t *testing.T) {
 	} {
 		t.Run(format, func(t *testing.T) {
 			const wanted = 3
-			out := &looks{reached: make(chan struct{}), wanted: wanted, separator: map[string]string{"text": "win 2", "json": "\n"}[format]}
+			out := &looks{reached: make(chan struct{}), wanted: wanted,
+				separator: map[string]string{"text": "win 2", "json": "\n"}[format]}
 			p := w.watchPs(out, "-o", format)
 			<-out.reached
 			p.interrupt(t)
@@ -145,7 +148,8 @@ func TestPsWatchInAPipeReportsGaps(t *testing.T) {
 	p := w.watchPs(out)
 	<-out.reached
 	p.interrupt(t)
-	if look := out.all()[0]; !strings.Contains(look, "\nwin: pods and orphaned shims are unknown: ") || !strings.Contains(look, "\nOWNER ") {
+	if look := out.all()[0]; !strings.Contains(look, "\nwin: pods and orphaned shims are unknown: ") ||
+		!strings.Contains(look, "\nOWNER ") {
 		t.Errorf("a look: %q", look)
 	}
 }

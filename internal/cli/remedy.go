@@ -90,7 +90,8 @@ type carriedFlags struct {
 
 func (c *carriedFlags) has(name, short string) bool {
 	return slices.ContainsFunc(c.line, func(word string) bool {
-		return word == "--"+name || strings.HasPrefix(word, "--"+name+"=") || short != "" && strings.HasPrefix(word, "-"+short) && !strings.HasPrefix(word, "--")
+		return word == "--"+name || strings.HasPrefix(word, "--"+name+"=") || short != "" &&
+			strings.HasPrefix(word, "-"+short) && !strings.HasPrefix(word, "--")
 	})
 }
 

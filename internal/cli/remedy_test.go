@@ -35,7 +35,9 @@ func TestCommandsInTextsCanBePasted(t *testing.T) {
 	found := 0
 	for _, folder := range []string{"../../internal", "../../cmd"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/ui/remedy/") || strings.Contains(path, "internal/platform/simulated/") {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				strings.Contains(path, "internal/ui/remedy/") ||
+				strings.Contains(path, "internal/platform/simulated/") {
 				return err
 			}
 			files := token.NewFileSet()
@@ -120,7 +122,8 @@ func bareKubectl() *regexp.Regexp {
 // isMention reports whether the word before a command shows that the text only mentions
 // the command and does not propose to type it.
 func isMention(before string) bool {
-	return strings.HasPrefix(before, "\"") || slices.Contains([]string{"by", "as", "of", "what", "while", "Written", "with"}, before)
+	return strings.HasPrefix(before, "\"") ||
+		slices.Contains([]string{"by", "as", "of", "what", "while", "Written", "with"}, before)
 }
 
 // problemOf returns what is wrong with a proposed command, or "".
@@ -153,28 +156,41 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 		loaded                 int
 		args                   []string
 	}{
-		{name: "node files with a space", node: "n1", loaded: 3, args: []string{"-c", "my nodes.yaml", "-c", "b,c.yaml", "doctor"},
+		{name: "node files with a space", node: "n1", loaded: 3,
+			args: []string{"-c", "my nodes.yaml", "-c", "b,c.yaml", "doctor"},
 			text: "see why: `swdt logs kubelet --tail 50`; `swdt cri status`",
-			want: "see why: `swdt logs kubelet --tail 50 -c 'my nodes.yaml' -c b,c.yaml -n n1`; `swdt cri status -c 'my nodes.yaml' -c b,c.yaml -n n1`"},
+			want: "see why: `swdt logs kubelet --tail 50 -c 'my nodes.yaml' -c b,c.yaml -n n1`; " +
+				"`swdt cri status -c 'my nodes.yaml' -c b,c.yaml -n n1`"},
 		{name: "before --", node: "n1", loaded: 3, args: []string{"doctor", "-n", "n1,n2"},
 			text: "`swdt exec -- net stop hns`", want: "`swdt exec -n n1 -- net stop hns`"},
-		{name: "one node alone", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`swdt status`", want: "`swdt status`"},
+		{name: "one node alone", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`swdt status`",
+			want: "`swdt status`"},
 		{name: "no node in particular", loaded: 3, args: []string{"push", "-n", "n1", "-n", "n2", "-l", "os=2022"},
 			text: "`swdt status`", want: "`swdt status -n n1,n2 -l os=2022`"},
-		{name: "facts of a file", node: "n1", args: []string{"doctor", "--facts", "x"}, text: "`swdt reset --no-drain`", want: "`swdt reset --no-drain -n n1`"},
+		{name: "facts of a file", node: "n1", args: []string{"doctor", "--facts", "x"},
+			text: "`swdt reset --no-drain`", want: "`swdt reset --no-drain -n n1`"},
 		{name: "how nodes and the cluster are reached", node: "n1", loaded: 1,
-			args: []string{"join", "--known-hosts", "kh", "--ssh-config", "cfg", "--kubeconfig", "a.conf", "--context", "c"},
+			args: []string{"join", "--known-hosts", "kh", "--ssh-config", "cfg", "--kubeconfig", "a.conf", "--context",
+				"c"},
 			text: "`swdt reset`, then `swdt join --kubeconfig FILE`; `swdt status`",
-			want: "`swdt reset --known-hosts kh --ssh-config cfg --kubeconfig a.conf --context c`, then `swdt join --kubeconfig FILE --known-hosts kh --ssh-config cfg --context c`; `swdt status --known-hosts kh --ssh-config cfg`"},
+			want: "`swdt reset --known-hosts kh --ssh-config cfg --kubeconfig a.conf --context c`, then " +
+				"`swdt join --kubeconfig FILE --known-hosts kh --ssh-config cfg --context c`; " +
+				"`swdt status --known-hosts kh --ssh-config cfg`"},
 		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
-			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`", want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
-		{name: "a node already", loaded: 3, args: []string{"push", "-n", "n1", "-l", "os=2022"}, text: "`swdt status -n n2`", want: "`swdt status -n n2`"},
-		{name: "kubectl", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "doctor", "--kubeconfig", "a b.conf", "--context", "c"},
+			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`",
+			want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
+		{name: "a node already", loaded: 3, args: []string{"push", "-n", "n1", "-l", "os=2022"},
+			text: "`swdt status -n n2`", want: "`swdt status -n n2`"},
+		{name: "kubectl", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "doctor", "--kubeconfig", "a b.conf",
+			"--context", "c"},
 			text: "`kubectl exec -n ns p -- ls`; `kubectl get nodes --context=d | wc`; `kubectl swdt version`",
-			want: "`kubectl exec -n ns p --kubeconfig 'a b.conf' --context c -- ls`; `kubectl get nodes --context=d --kubeconfig 'a b.conf' | wc`; `kubectl swdt version`"},
-		{name: "kubectl without a kubeconfig", node: "n1", loaded: 1, args: []string{"doctor"}, text: "`kubectl get nodes`", want: "`kubectl get nodes`"},
+			want: "`kubectl exec -n ns p --kubeconfig 'a b.conf' --context c -- ls`; " +
+				"`kubectl get nodes --context=d --kubeconfig 'a b.conf' | wc`; `kubectl swdt version`"},
+		{name: "kubectl without a kubeconfig", node: "n1", loaded: 1, args: []string{"doctor"},
+			text: "`kubectl get nodes`", want: "`kubectl get nodes`"},
 		{name: "a name from a node", node: "n1", loaded: 2, args: []string{"doctor"},
-			text: remedy.Command("exec", "--", "netsh", "name=`a`; $(b)"), want: "`swdt exec -n n1 -- netsh $'name=\\140a\\140; $(b)'`"},
+			text: remedy.Command("exec", "--", "netsh", "name=`a`; $(b)"),
+			want: "`swdt exec -n n1 -- netsh $'name=\\140a\\140; $(b)'`"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := &app{env: Environment{Getenv: func(string) string { return "" }}}
@@ -231,12 +247,14 @@ func TestCommandsOnAPageKeepTheInvocation(t *testing.T) {
 func stdoutByHand() map[string]string {
 	programs, terminal := "streams of programs on the node", "asks whether it is a terminal"
 	return map[string]string{
-		"results.go": "has the printer, and makes the Page", "kubernetes_watch.go": "records", "ps.go": "records, and the live screen",
+		"results.go": "has the printer, and makes the Page", "kubernetes_watch.go": "records",
+		"ps.go":          "records, and the live screen",
 		"stats_watch.go": "records, CSV, and the live screen", "capture_run.go": "packets",
 		"cri_proxy.go": programs, "exec.go": programs, "hcs_inside.go": programs, "logs.go": "lines of logs",
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
-		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help", "sandbox.go": "the background process",
-		"prompt.go": terminal, "rows.go": terminal,
+		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",
+		"sandbox.go": "the background process",
+		"prompt.go":  terminal, "rows.go": terminal,
 	}
 }
 

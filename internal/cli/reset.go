@@ -74,7 +74,8 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 		return err
 	}
 	options.DryRun = a.global.dryRun
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (plan.Result, error) {
 		options := options
 		// Restore the settings that a trace has changed before reset removes the things that
 		// join installed.
@@ -97,7 +98,9 @@ func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
 	case found == nil && o.deleteNode:
 		return options, usagef("--delete-node needs the cluster: name its kubeconfig with --kubeconfig or KUBECONFIG")
 	case found == nil:
-		return options, usagef("to have the node's pods leave, name the cluster's kubeconfig with --kubeconfig or KUBECONFIG; or use --no-drain")
+		return options,
+			usagef("to have the node's pods leave, name the cluster's kubeconfig with --kubeconfig or KUBECONFIG; or " +
+				"use --no-drain")
 	}
 	options.Cluster = found
 	if !o.noDrain {

@@ -74,7 +74,8 @@ func outputOf(cmd *cobra.Command) (output, bool) {
 // chooseFormat checks -o against the command's declaration before the command runs.
 func (a *app) chooseFormat(cmd *cobra.Command) error {
 	declared, _ := outputOf(cmd)
-	p := &printer{declared: declared, Writer: result.Writer{Format: a.global.output}, colour: a.hasColour(a.streams.Out)}
+	p := &printer{declared: declared, Writer: result.Writer{Format: a.global.output},
+		colour: a.hasColour(a.streams.Out)}
 	a.printer = p
 	known := declared.all()
 	template, isPath := strings.CutPrefix(p.Format, result.JSONPath+"=")
@@ -214,7 +215,8 @@ func Results() []Result {
 func (a *app) results(cmd *cobra.Command) (all []Result) {
 	declared, ok := outputOf(cmd)
 	if ok || cmd.Runnable() && !cmd.HasSubCommands() {
-		r := Result{Declared: ok, Formats: declared.all(), Records: declared.records, Hidden: cmd.Hidden || cmd.HasParent() && cmd.Parent().Hidden}
+		r := Result{Declared: ok, Formats: declared.all(), Records: declared.records, Hidden: cmd.Hidden ||
+			cmd.HasParent() && cmd.Parent().Hidden}
 		_, r.Command, _ = strings.Cut(cmd.CommandPath(), " ")
 		if declared.document != nil {
 			r.Type = reflect.TypeOf(declared.document)

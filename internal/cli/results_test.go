@@ -41,7 +41,8 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 			}
 			inScript := strings.Contains(string(script), "\nmatches "+file+" ")
 			if inScript == elsewhere {
-				t.Errorf("swdt %s must be compared with %s by a line of results.txtar or by a test of comparedElsewhere, and not by both", result.Command, file)
+				t.Errorf("swdt %s must be compared with %s by a line of results.txtar or by a test of "+
+					"comparedElsewhere, and not by both", result.Command, file)
 			}
 			if elsewhere {
 				t.Run(file, other)
@@ -148,8 +149,10 @@ func TestEveryWideTableIsWider(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, result := range cli.Results() {
-		offered, compared := slices.Contains(result.Formats, "wide"), strings.Contains(string(script), "\nwider "+result.Command+"\n")
-		if result.Command == "doctor" || result.Command == "hns loadbalancers" { // the sandbox has too few objects; their packages test that
+		offered, compared := slices.Contains(result.Formats, "wide"),
+			strings.Contains(string(script), "\nwider "+result.Command+"\n")
+		// the sandbox has too few objects; their packages test that
+		if result.Command == "doctor" || result.Command == "hns loadbalancers" {
 			continue
 		}
 		if result.Command != "" && offered != compared {
@@ -171,7 +174,8 @@ func wider(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	if widest[1] <= widest[0] {
-		ts.Fatalf("the widest line of swdt %s has %d bytes, and %d with -o wide", strings.Join(args, " "), widest[0], widest[1])
+		ts.Fatalf("the widest line of swdt %s has %d bytes, and %d with -o wide", strings.Join(args, " "), widest[0],
+			widest[1])
 	}
 }
 

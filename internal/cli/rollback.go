@@ -25,7 +25,10 @@ first.`,
 		SuggestFor:        []string{"undo", "revert", "restore"},
 		Args:              arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeComponents,
-		RunE:              func(cmd *cobra.Command, names []string) error { return a.runRollback(cmd.Context(), names) },
+		RunE: func(cmd *cobra.Command,
+			names []string) error {
+			return a.runRollback(cmd.Context(), names)
+		},
 	}))
 }
 
@@ -38,7 +41,8 @@ func (a *app) runRollback(ctx context.Context, names []string) error {
 		return err
 	}
 	options := push.Options{DryRun: a.global.dryRun}
-	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeResult, error) {
+	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (push.NodeResult, error) {
 		return push.Rollback(ctx, n, doc, names, options, r)
 	}))
 }

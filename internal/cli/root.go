@@ -63,10 +63,13 @@ binaries back if the new ones do not come up.`,
 		&cobra.Group{ID: groupInside, Title: "Look into a node:"},
 		&cobra.Group{ID: groupAround, Title: "Other commands:"},
 	)
-	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(), a.statusCommand(), a.resetCommand())
+	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(),
+		a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
-		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
-	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(), optionsCommand(), a.debugCommand())
+		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
+		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
+	addTo(root, groupAround, a.configCommand(), a.sandboxCommand(), a.versionCommand(), a.completionCommand(),
+		optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
 	completeFileFlags(root)

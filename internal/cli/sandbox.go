@@ -68,13 +68,16 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 		},
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver, "what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
+	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver,
+		"what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
-	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(), cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(),
+		cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"},
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 

@@ -34,7 +34,8 @@ func writeSandboxUp(w io.Writer, info sandbox.Info) error {
 	case info.Driver == sandbox.DefaultDriver:
 		commands = append(commands, "swdt setup", "swdt kubernetes")
 	}
-	_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  %s\n", info.Name, info.Driver, info.Hostname, strings.Join(commands, "\n  "))
+	_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  %s\n", info.Name, info.Driver, info.Hostname,
+		strings.Join(commands, "\n  "))
 	return err
 }
 

@@ -81,7 +81,8 @@ func (a *app) runSandboxDown(ctx context.Context, o *sandboxDownOptions, names [
 		}
 		names = sandboxNames(list)
 		if len(names) > 0 {
-			if err := confirm(ctx, a.prompter(a.newStory()), o.yes, "End "+strings.Join(names, ", ")+" and remove their state?"); err != nil {
+			if err := confirm(ctx, a.prompter(a.newStory()),
+				o.yes, "End "+strings.Join(names, ", ")+" and remove their state?"); err != nil {
 				return err
 			}
 		}
@@ -149,7 +150,8 @@ func (a *app) runSandboxStatus(ctx context.Context, o *sandboxOptions) error {
 }
 
 // complete completes the names of the running sandboxes.
-func (o *sandboxOptions) complete(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (o *sandboxOptions) complete(cmd *cobra.Command, _ []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
 	all := o.Options
@@ -158,6 +160,7 @@ func (o *sandboxOptions) complete(cmd *cobra.Command, _ []string, toComplete str
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := slices.DeleteFunc(sandboxNames(list), func(name string) bool { return !strings.HasPrefix(name, toComplete) })
+	names := slices.DeleteFunc(sandboxNames(list),
+		func(name string) bool { return !strings.HasPrefix(name, toComplete) })
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -139,7 +139,8 @@ func appendFile(ts *testscript.TestScript, neg bool, args []string) {
 	all := ts.ReadFile(args[0])
 	for _, other := range args[1:] {
 		text := ts.ReadFile(other)
-		if section, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(section, "  ") && strings.HasSuffix(section, ":") {
+		if section, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(section, "  ") &&
+			strings.HasSuffix(section, ":") {
 			all = withoutSection(all, section)
 		}
 		all += text

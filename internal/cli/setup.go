@@ -35,7 +35,8 @@ If a change needs a reboot to take effect, swdt says so and ends with exit code
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSetup(cmd.Context(), o) },
 	}))
-	cmd.Flags().BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node where a change needs it, wait, and go on")
+	cmd.Flags().BoolVar(&o.allowReboot, "allow-reboot", false,
+		"reboot the node where a change needs it, wait, and go on")
 	return cmd
 }
 
@@ -46,7 +47,8 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 	}
 	s.warnOfOtherMeanings()
 	options := plan.Options{DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (plan.Result, error) {
 		steps := setup.Steps(doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
 		done, err := plan.Run(ctx, n, steps, options, r)
 		return plan.Result{Steps: done}, err

@@ -62,7 +62,8 @@ func (o *statsOptions) addFlags(a *app, cmd *cobra.Command) {
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("namespace", a.completeNamespaces))
 	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
-	must(cmd.RegisterFlagCompletionFunc("source", cobra.FixedCompletions([]string{"cri", "summary", "node"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("source", cobra.FixedCompletions([]string{"cri", "summary", "node"},
+		cobra.ShellCompDirectiveNoFileComp)))
 }
 
 func (o *statsOptions) complete() (err error) {
@@ -86,19 +87,22 @@ func (o *statsOptions) complete() (err error) {
 }
 
 func (o *statsOptions) keep(c stats.Container) bool {
-	return (o.namespace == "" || c.Namespace == o.namespace) && o.podName.MatchString(c.Pod) && o.choice.Matches(c.Path())
+	return (o.namespace == "" || c.Namespace == o.namespace) && o.podName.MatchString(c.Pod) &&
+		o.choice.Matches(c.Path())
 }
 
 func (o *statsOptions) meta() record.Meta {
 	return record.Meta{
-		Started: time.Now().UTC(), Interval: o.interval.String(), Callers: o.callers, Sources: o.wanted, Tolerance: o.tolerance,
+		Started: time.Now().UTC(), Interval: o.interval.String(), Callers: o.callers, Sources: o.wanted,
+		Tolerance: o.tolerance,
 	}
 }
 
 // watch returns the options of a watch that lasts for duration (0: until ctx ends).
 func (o *statsOptions) watch(duration time.Duration) monitor.Options {
 	return monitor.Options{
-		Sources: o.wanted, Interval: o.interval, Callers: o.callers, Sandboxes: o.sandboxes, Keep: o.keep, For: duration,
+		Sources: o.wanted, Interval: o.interval, Callers: o.callers, Sandboxes: o.sandboxes, Keep: o.keep,
+		For:     duration,
 		Cluster: o.cluster.open,
 	}
 }
@@ -119,10 +123,12 @@ func (a *app) observe(ctx context.Context, o *statsOptions, duration time.Durati
 		return err
 	}
 	s.quiet = true
-	s.app.global.parallel = max(s.app.global.parallel, len(s.documents)) // no node waits until the watch of another ends
+	// no node waits until the watch of another ends
+	s.app.global.parallel = max(s.app.global.parallel, len(s.documents))
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{}, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{},
+		error) {
 		err := cutShort(ctx, duration, monitor.Node(ctx, n, doc, o.watch(duration), to, r))
 		if errors.Is(err, monitor.ErrEnough) {
 			enough()

@@ -13,9 +13,10 @@ func (a *app) statsCompareCommand() *cobra.Command {
 		Long: `Compares two recordings, source by source: reported with computed cores, the
 verdicts a minute, and the time that an answer took. REPORTED/COMPUTED leaves
 idle containers out (less than 0.005 cores).`,
-		Example: examples("stats compare before.swdt after.swdt", "", "stats compare before.swdt after.swdt -o json", "for scripts"),
-		Args:    arguments(cobra.ExactArgs(2)),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runStatsCompare(args) },
+		Example: examples("stats compare before.swdt after.swdt", "", "stats compare before.swdt after.swdt -o json",
+			"for scripts"),
+		Args: arguments(cobra.ExactArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error { return a.runStatsCompare(args) },
 	}
 	cmd.ValidArgsFunction = completeFiles
 	return cmd

@@ -23,7 +23,8 @@ func TestStatsOnATerminal(t *testing.T) {
 	screen := newTerminal(t, 12, columns)
 	var story bytes.Buffer
 	code := cli.Run(context.Background(), ui.Streams{In: screen.File, Out: screen.File, Err: &story}, []string{
-		"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, "0"), "--interval", "50ms", "--for", "700ms",
+		"stats", "watch", "--source", "summary", "--kubeconfig", clusterOf(t, "0"), "--interval", "50ms", "--for",
+		"700ms",
 	}, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 
 	screen.press("\n")

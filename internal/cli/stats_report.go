@@ -20,9 +20,10 @@ func (a *app) statsReportCommand() *cobra.Command {
 		Long: `Writes a page with a chart for each container: reported and computed cores over
 time, with impossible values marked and the numbers under the pointer. The page
 is one file and fetches nothing.`,
-		Example: examples("stats report before.swdt", "", "stats report before.swdt after.swdt -w both.html", "side by side"),
-		Args:    arguments(cobra.RangeArgs(1, 2)),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runStatsReport(args, out) },
+		Example: examples("stats report before.swdt", "", "stats report before.swdt after.swdt -w both.html",
+			"side by side"),
+		Args: arguments(cobra.RangeArgs(1, 2)),
+		RunE: func(_ *cobra.Command, args []string) error { return a.runStatsReport(args, out) },
 	}
 	cmd.ValidArgsFunction = completeFiles
 	cmd.Flags().StringVarP(&out, "out", "w", "report.html", "`file` to write; - is stdout")

@@ -75,7 +75,8 @@ shorter --for is refused.`,
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` to record to, behind what it holds")
 	must(cmd.MarkFlagFilename("record"))
-	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(stats.VerdictNames(stats.Verdicts()), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(stats.VerdictNames(stats.Verdicts()),
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -106,7 +107,8 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	ctx, keys := a.tableKeys(ctx, monitor.Columns(), o.choice.Sort)
 	defer keys.End()
 	show := &monitor.Show{
-		Printer: a.statsPrinter(o, keys), Check: monitor.NewCheck(o.fatal), FirstFinding: o.duration == 0 && len(o.fatal) > 0,
+		Printer: a.statsPrinter(o, keys), Check: monitor.NewCheck(o.fatal), FirstFinding: o.duration == 0 &&
+			len(o.fatal) > 0,
 		Warn: func(text string) { fmt.Fprintln(a.streams.Err, ui.PrintableLines(text)) },
 	}
 	show.Begin(o.tolerance)
@@ -149,13 +151,15 @@ func (o *statsWatchOptions) checkable() error {
 		return nil
 	}
 	if slices.Equal(o.wanted, []stats.Source{stats.Node}) {
-		return usagef("--fail-on: the source node reports no rate, so it gets no verdicts; add cri or summary to --source")
+		return usagef("--fail-on: the source node reports no rate, so it gets no verdicts; add cri or summary to " +
+			"--source")
 	}
 	for _, v := range o.fatal {
 		rule, _ := stats.RuleOf(v)
 		// The first and the last answer may each be off by an interval.
 		if least := rule.Needs + 2*o.interval; o.duration > 0 && rule.Needs > 0 && o.duration < least {
-			return usagef("--for %s is too short for --fail-on %s, which looks at %s of samples: use --for %s or more", o.duration, v, rule.Needs, least)
+			return usagef("--for %s is too short for --fail-on %s, which looks at %s of samples: use --for %s or more",
+				o.duration, v, rule.Needs, least)
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func (a *app) runStatus(ctx context.Context) error {
 		return err
 	}
 	options := push.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (push.NodeStatus, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (push.NodeStatus, error) {
 		return push.Status(ctx, n, doc, options, r)
 	})
 	failed := fleet.Failures(results)

@@ -41,7 +41,8 @@ func newTerminal(t *testing.T, rows, columns uint16) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, keyboard: keyboard, File: screen, more: make(chan struct{}, 1), ended: make(chan struct{}), columns: columns}
+	term := &terminal{t: t, keyboard: keyboard, File: screen, more: make(chan struct{}, 1), ended: make(chan struct{}),
+		columns: columns}
 	if err := pty.Setsize(keyboard, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
 		t.Fatal(err)
 	}

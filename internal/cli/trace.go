@@ -59,7 +59,8 @@ both are switched, if the node has them.`,
 	cmd.Flags().StringVar(&o.level, "level", "debug", "containerd's log `level`: debug or trace")
 	cmd.Flags().IntVar(&o.v, "v", 4, "kubelet's verbosity, 0 to 10")
 	cmd.Flags().StringVar(&o.otlp, "otlp", "", "`URL` of the collector that containerd sends spans to")
-	cmd.Flags().BoolVar(&o.force, "force", false, "a setting that trace had changed was changed again: restore the present value later")
+	cmd.Flags().BoolVar(&o.force, "force", false,
+		"a setting that trace had changed was changed again: restore the present value later")
 	return cmd
 }
 
@@ -76,7 +77,8 @@ back those of before, and keeps the changed file beside it as *.swdt-old.`,
 		Args:    tracedServices, ValidArgs: trace.Services(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
 	}))
-	cmd.Flags().BoolVar(&o.force, "force", false, "a setting that trace had changed was changed again: restore the value from before trace all the same")
+	cmd.Flags().BoolVar(&o.force, "force", false,
+		"a setting that trace had changed was changed again: restore the value from before trace all the same")
 	return cmd
 }
 
@@ -93,7 +95,8 @@ func (a *app) traceStatusCommand() *cobra.Command {
 func tracedServices(cmd *cobra.Command, args []string) error {
 	for _, name := range args {
 		if !slices.Contains(trace.Services(), name) {
-			return usagef("%s knows no %q: it is about %s", cmd.CommandPath(), name, strings.Join(trace.Services(), " and "))
+			return usagef("%s knows no %q: it is about %s", cmd.CommandPath(), name,
+				strings.Join(trace.Services(), " and "))
 		}
 	}
 	return nil
@@ -133,7 +136,8 @@ func (a *app) runTraceOn(ctx context.Context, services []string, o *traceOptions
 }
 
 func (a *app) runTraceOff(ctx context.Context, services []string, o *traceOptions) error {
-	return a.switchTrace(ctx, trace.Options{Services: services, Force: o.force, Holder: plan.Holder("trace")}, trace.Off)
+	return a.switchTrace(ctx, trace.Options{Services: services, Force: o.force, Holder: plan.Holder("trace")},
+		trace.Off)
 }
 
 func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func(trace.Options) []plan.Step) error {
@@ -141,7 +145,8 @@ func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+		r ui.Reporter) (plan.Result, error) {
 		if err := push.Settle(ctx, n, options.Holder, a.global.dryRun, r); err != nil {
 			return plan.Result{}, err
 		}
@@ -158,7 +163,8 @@ func (a *app) runTraceStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, _ config.Document, _ ui.Reporter) ([]trace.ServiceStatus, error) {
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, _ config.Document,
+		_ ui.Reporter) ([]trace.ServiceStatus, error) {
 		return trace.Status(ctx, n)
 	})
 	report := trace.NewReport(results)

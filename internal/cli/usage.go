@@ -73,13 +73,15 @@ func wrongArguments(cmd *cobra.Command, args []string, check cobra.PositionalArg
 	}
 	switch {
 	case dash >= 0 && cmd.ArgsLenAtDash() >= 0:
-		return fmt.Sprintf("%s follows --, after which %s takes no flags: write it before --", args[dash], cmd.CommandPath())
+		return fmt.Sprintf("%s follows --, after which %s takes no flags: write it before --", args[dash],
+			cmd.CommandPath())
 	case len(args) < least:
 		return placeholder(cmd, len(args)) + " is missing"
 	case accepts(len(args)):
 		return fmt.Sprintf("%q is none of %s", wrongValue(cmd, args), strings.Join(cmd.ValidArgs, ", "))
 	case cmd.HasAvailableSubCommands() && closestCommand(cmd, args[0]) != "":
-		return fmt.Sprintf("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], closestCommand(cmd, args[0]))
+		return fmt.Sprintf("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0],
+			closestCommand(cmd, args[0]))
 	case most == 0 && cmd.Annotations[usesNodes] != "":
 		return fmt.Sprintf("%s takes no argument %q (-n %[2]s chooses a node of that name)", cmd.CommandPath(), args[0])
 	}
@@ -109,7 +111,8 @@ func wrongValue(cmd *cobra.Command, args []string) string {
 
 // placeholder returns the name of an argument in the command's usage line.
 func placeholder(cmd *cobra.Command, index int) string {
-	words := slices.DeleteFunc(strings.Fields(cmd.Use)[1:], func(word string) bool { return word == "[flags]" || word == "--" })
+	words := slices.DeleteFunc(strings.Fields(cmd.Use)[1:],
+		func(word string) bool { return word == "[flags]" || word == "--" })
 	if index < len(words) {
 		return words[index]
 	}
@@ -123,17 +126,19 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	// If a command is misspelt, its parent parses its flags.
-	if word := firstWord(cmd, a.args); word != "" && !slices.Contains(commandNames(cmd), word) && cmd.HasAvailableSubCommands() && cmd.ValidateArgs([]string{word}) != nil {
+	if word := firstWord(cmd, a.args); word != "" && !slices.Contains(commandNames(cmd), word) &&
+		cmd.HasAvailableSubCommands() && cmd.ValidateArgs([]string{word}) != nil {
 		return unknownCommand(cmd, word)
 	}
 	if long := a.longWithOneDash(cmd); long != "" {
 		return usagef("-%s has one dash; did you mean --%s?", long, long)
 	}
 	var (
-		unknown  *pflag.NotExistError
-		missing  *pflag.ValueRequiredError
-		invalid  *pflag.InvalidValueError
-		lists    = fmt.Sprintf("`%s --help` and `%s options` list the flags", cmd.CommandPath(), cmd.Root().CommandPath())
+		unknown *pflag.NotExistError
+		missing *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+		lists   = fmt.Sprintf("`%s --help` and `%s options` list the flags", cmd.CommandPath(),
+			cmd.Root().CommandPath())
 		longName string
 	)
 	switch {

@@ -107,7 +107,8 @@ func TestWatch(t *testing.T) {
 	run.stdout.await(t, `^\d\d:\d\d:\d\d containerd  .*healthy`, 1)
 
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
-	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  `+hash+` → `+hash+`  .*\(sent .*\)  push \S+  down \S+  healthy \S+$`, 2)
+	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  `+hash+` → `+
+		hash+`  .*\(sent .*\)  push \S+  down \S+  healthy \S+$`, 2)
 
 	// A binary that does not become healthy is rolled back, reported once, and not tried again.
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.2", Fault: simulated.CrashAtStart})
@@ -127,7 +128,8 @@ func TestWatchBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	const build = `, build: {dir: src, command: 'if grep bad *.go; then exit 3; fi; echo built; cp next ../kubelet.new && mv ../kubelet.new ../kubelet.exe', env: {A: b}}}`
-	text := strings.Replace(string(file), `'C:\k\kubelet.exe', health: {settle: 5ms}}`, `'C:\k\kubelet.exe', health: {settle: 5ms}`+build, 1)
+	text := strings.Replace(string(file), `'C:\k\kubelet.exe', health: {settle: 5ms}}`,
+		`'C:\k\kubelet.exe', health: {settle: 5ms}`+build, 1)
 	w.write("swdt.yaml", []byte(text))
 	source := func(content, version string) {
 		w.write("src/next", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: version}))
@@ -144,7 +146,8 @@ func TestWatchBuilds(t *testing.T) {
 	}
 	source("bad", "2.0.1")
 	once = &lines{}
-	if code, _ := w.swdt(t.Context(), once, "push", "--build"); code != 1 || strings.Count(once.String(), "bad\n") != 1 || !strings.Contains(once.String(), "exit code 3") {
+	if code, _ := w.swdt(t.Context(), once, "push", "--build"); code != 1 ||
+		strings.Count(once.String(), "bad\n") != 1 || !strings.Contains(once.String(), "exit code 3") {
 		t.Fatalf("exit code %d: %s", code, once)
 	}
 
@@ -191,7 +194,8 @@ func TestWatchSupersedes(t *testing.T) {
 	}
 	w.consistent("superseded")
 	for path := range w.machine.Snapshot(`C:\k`) {
-		if strings.Contains(path, ".part") || strings.Count(path, ".swdt-") > 0 && !strings.Contains(path, ".swdt-old") {
+		if strings.Contains(path, ".part") || strings.Count(path, ".swdt-") > 0 &&
+			!strings.Contains(path, ".swdt-old") {
 			t.Errorf("left behind: %s", path)
 		}
 	}
@@ -248,16 +252,20 @@ func TestWatchOverhead(t *testing.T) {
 	run.stderr.await(t, `"event":"pushed"`, 2)
 	const rounds = 5
 	for i := range rounds {
-		w.write("kubelet.new", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: fmt.Sprintf("1.1.%d", i), Size: 8 << 20}))
+		w.write("kubelet.new",
+			simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: fmt.Sprintf("1.1.%d", i), Size: 8 << 20}))
 		closed := time.Now()
-		if err := os.Rename(filepath.Join(w.folder, "kubelet.new"), filepath.Join(w.folder, "kubelet.exe")); err != nil {
+		if err := os.Rename(filepath.Join(w.folder, "kubelet.new"),
+			filepath.Join(w.folder, "kubelet.exe")); err != nil {
 			t.Fatal(err)
 		}
 		pushed := moment(t, run.stderr.await(t, `.*"event":"pushed".*"component":"kubelet".*`, i+2)[i+1])
 		healthy := moment(t, run.stderr.await(t, `.*"event":"healthy".*"component":"kubelet".*`, i+2)[i+1])
 		all, s := healthy.Time.Sub(closed).Seconds(), pushed.Seconds
-		t.Logf("file closed to healthy %.3f s, of which sent %.3f, down %.3f, healthy %.3f: overhead %.3f s; reported %.3f s later",
-			all, s["transfer"], s["down"], s["healthy"], all-s["transfer"]-s["down"]-s["healthy"], pushed.Time.Sub(healthy.Time).Seconds())
+		t.Logf("file closed to healthy %.3f s, of which sent %.3f, down %.3f, healthy %.3f: overhead %.3f s; "+
+			"reported %.3f s later",
+			all, s["transfer"], s["down"], s["healthy"], all-s["transfer"]-s["down"]-s["healthy"],
+			pushed.Time.Sub(healthy.Time).Seconds())
 	}
 	for line := range strings.Lines(strings.TrimSpace(run.stdout.String())) {
 		if !json.Valid([]byte(line)) {

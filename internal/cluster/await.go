@@ -51,7 +51,8 @@ func (w Wanted) missing(n Node) []string {
 		}
 	}
 	for _, t := range w.Taints {
-		if !slices.ContainsFunc(n.Taints, func(has corev1.Taint) bool { return has.MatchTaint(&t) && has.Value == t.Value }) {
+		if !slices.ContainsFunc(n.Taints,
+			func(has corev1.Taint) bool { return has.MatchTaint(&t) && has.Value == t.Value }) {
 			missing = append(missing, "taint "+t.ToString())
 		}
 	}

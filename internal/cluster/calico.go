@@ -107,7 +107,8 @@ func poolsOf(list []unstructured.Unstructured) []IPPool {
 }
 
 // custom reads one object of a kind that may not exist in the cluster.
-func (c *Cluster) custom(ctx context.Context, group, version, resource, name string) (*unstructured.Unstructured, bool, error) {
+func (c *Cluster) custom(ctx context.Context, group, version, resource, name string) (*unstructured.Unstructured,
+	bool, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	o, err := c.dynamic.Resource(kind).Get(ctx, name, metav1.GetOptions{})
 	if absent(err) {
@@ -125,7 +126,8 @@ func (c *Cluster) customAll(ctx context.Context, group, version, resource string
 		return nil, nil
 	}
 	if err != nil {
-		return nil, c.fail(fmt.Sprintf("list %s.%s", resource, group), Permission{Verb: "list", Group: group, Resource: resource}, err)
+		return nil, c.fail(fmt.Sprintf("list %s.%s", resource, group),
+			Permission{Verb: "list", Group: group, Resource: resource}, err)
 	}
 	return list.Items, nil
 }

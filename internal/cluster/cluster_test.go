@@ -69,10 +69,12 @@ func TestOpenFollowsKubectl(t *testing.T) {
 		return path
 	}
 	both := write("both", twoContexts)
-	elsewhere := write("elsewhere", strings.ReplaceAll(strings.ReplaceAll(twoContexts, "current-context: a", ""), "one", "three"))
+	elsewhere := write("elsewhere", strings.ReplaceAll(strings.ReplaceAll(twoContexts, "current-context: a", ""),
+		"one", "three"))
 	onlyCurrent := write("current", "apiVersion: v1\nkind: Config\ncurrent-context: b\n")
 	broken := write("broken", "clusters: [")
-	oidc := write("oidc", strings.Replace(twoContexts, "token: t0p-s3cret", "auth-provider: {name: oidc, config: {idp-issuer-url: 'https://idp.example', client-id: me}}", 1))
+	oidc := write("oidc", strings.Replace(twoContexts, "token: t0p-s3cret",
+		"auth-provider: {name: oidc, config: {idp-issuer-url: 'https://idp.example', client-id: me}}", 1))
 	home := filepath.Join(dir, "home")
 	t.Setenv("HOME", home)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // if this test runs in a pod, that would be another way to a cluster
@@ -83,16 +85,23 @@ func TestOpenFollowsKubectl(t *testing.T) {
 		server, target string
 		fails          bool
 	}{
-		"a file":                          {options: cluster.Options{Kubeconfig: both}, server: "https://one.example:6443", target: "one.example:6443"},
-		"a context":                       {options: cluster.Options{Kubeconfig: both, Context: "b"}, server: "https://two.example", target: "two.example:443"},
-		"the environment":                 {environment: both, server: "https://one.example:6443", target: "one.example:6443"},
-		"files merged, the first wins":    {environment: onlyCurrent + string(os.PathListSeparator) + both, server: "https://two.example", target: "two.example:443"},
-		"a file goes before the variable": {environment: elsewhere, options: cluster.Options{Kubeconfig: both}, server: "https://one.example:6443", target: "one.example:6443"},
-		"no such context":                 {options: cluster.Options{Kubeconfig: both, Context: "c"}, fails: true},
-		"no such file":                    {options: cluster.Options{Kubeconfig: filepath.Join(dir, "none")}, fails: true},
-		"a provider of credentials":       {options: cluster.Options{Kubeconfig: oidc}, server: "https://one.example:6443", target: "one.example:6443"},
-		"a broken file":                   {options: cluster.Options{Kubeconfig: broken}, fails: true},
-		"nothing at all":                  {fails: true},
+		"a file": {options: cluster.Options{Kubeconfig: both},
+			server: "https://one.example:6443", target: "one.example:6443"},
+		"a context": {options: cluster.Options{Kubeconfig: both, Context: "b"},
+			server: "https://two.example", target: "two.example:443"},
+		"the environment": {environment: both, server: "https://one.example:6443",
+			target: "one.example:6443"},
+		"files merged, the first wins": {environment: onlyCurrent + string(os.PathListSeparator) + both,
+			server: "https://two.example", target: "two.example:443"},
+		"a file goes before the variable": {environment: elsewhere, options: cluster.Options{Kubeconfig: both},
+			server: "https://one.example:6443", target: "one.example:6443"},
+		"no such context": {options: cluster.Options{Kubeconfig: both, Context: "c"}, fails: true},
+		"no such file": {options: cluster.Options{Kubeconfig: filepath.Join(dir, "none")},
+			fails: true},
+		"a provider of credentials": {options: cluster.Options{Kubeconfig: oidc},
+			server: "https://one.example:6443", target: "one.example:6443"},
+		"a broken file":  {options: cluster.Options{Kubeconfig: broken}, fails: true},
+		"nothing at all": {fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.environment)
@@ -119,7 +128,8 @@ func TestOpenFollowsKubectl(t *testing.T) {
 
 func TestEndpointOfIPv6(t *testing.T) {
 	for server, want := range map[string]string{
-		"https://[fd00::1]:6443": "[fd00::1]:6443", "https://[fd00::1]": "[fd00::1]:443", "http://h": "h:80", "10.0.0.1:6443": "10.0.0.1:6443",
+		"https://[fd00::1]:6443": "[fd00::1]:6443", "https://[fd00::1]": "[fd00::1]:443", "http://h": "h:80",
+		"10.0.0.1:6443": "10.0.0.1:6443",
 	} {
 		if got := cluster.FromClients(server, nil, nil).Endpoint(); got != want {
 			t.Errorf("endpoint of %s = %s, wanted %s", server, got, want)

@@ -42,7 +42,8 @@ type Antrea struct {
 func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 	list, err := c.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return CNI{}, c.fail("look for the pod network", Permission{Verb: "list", Group: appsv1.GroupName, Resource: "daemonsets"}, err)
+		return CNI{}, c.fail("look for the pod network", Permission{Verb: "list", Group: appsv1.GroupName,
+			Resource: "daemonsets"}, err)
 	}
 	sets := list.Items
 	found := CNI{KubeProxyWindows: onWindows(sets, "kube-proxy")}
@@ -137,12 +138,14 @@ func forWindows(p corev1.PodSpec) bool {
 	if p.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) {
 		return true
 	}
-	if p.Affinity == nil || p.Affinity.NodeAffinity == nil || p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if p.Affinity == nil || p.Affinity.NodeAffinity == nil ||
+		p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false
 	}
 	for _, term := range p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		for _, e := range term.MatchExpressions {
-			if e.Key == corev1.LabelOSStable && e.Operator == corev1.NodeSelectorOpIn && slices.Contains(e.Values, string(corev1.Windows)) {
+			if e.Key == corev1.LabelOSStable && e.Operator == corev1.NodeSelectorOpIn &&
+				slices.Contains(e.Values, string(corev1.Windows)) {
 				return true
 			}
 		}

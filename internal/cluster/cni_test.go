@@ -84,12 +84,15 @@ spec: {strictAffinity: true}
 
 func TestCNI(t *testing.T) {
 	operated := func(strict bool) *cluster.Calico {
-		return &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"}, StrictAffinity: strict,
-			Pools:            []cluster.IPPool{{Name: "default-ipv4-ippool", CIDR: "192.168.0.0/19", IPIP: "Never", VXLAN: "Always"}},
+		return &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS",
+			ServiceCIDRs: []string{"10.96.0.0/12"}, StrictAffinity: strict,
+			Pools: []cluster.IPPool{{Name: "default-ipv4-ippool", CIDR: "192.168.0.0/19", IPIP: "Never",
+				VXLAN: "Always"}},
 			ServicesEndpoint: true, WindowsDaemonSets: []string{"calico-system/calico-node-windows"}}
 	}
 	calicoObjects := []runtime.Object{configMap("tigera-operator", "kubernetes-services-endpoint", nil),
-		daemonSet("calico-system", "calico-node", selectsLinux), daemonSet("calico-system", "calico-node-windows", selectsWindows)}
+		daemonSet("calico-system", "calico-node", selectsLinux),
+		daemonSet("calico-system", "calico-node-windows", selectsWindows)}
 
 	for name, test := range map[string]struct {
 		objects []runtime.Object
@@ -97,33 +100,50 @@ func TestCNI(t *testing.T) {
 		kinds   bool // the cluster has the custom resources' kinds without any objects
 		want    cluster.CNI
 	}{
-		"nothing":                                {},
-		"Calico of the operator":                 {objects: calicoObjects, customs: []string{installation, pool, strictOld}, want: cluster.CNI{Calico: operated(true)}},
-		"Calico's newer API":                     {objects: calicoObjects, customs: []string{installation, pool, strictNew}, want: cluster.CNI{Calico: operated(true)}},
-		"Calico that borrows addresses":          {objects: calicoObjects, customs: []string{installation, pool}, want: cluster.CNI{Calico: operated(false)}},
-		"Calico of manifests":                    {objects: []runtime.Object{daemonSet("kube-system", "calico-node", selectsLinux)}, want: cluster.CNI{Calico: &cluster.Calico{}}},
-		"Calico that has not yet made its pools": {customs: []string{installation}, want: cluster.CNI{Calico: &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"}}}},
+		"nothing": {},
+		"Calico of the operator": {objects: calicoObjects,
+			customs: []string{installation, pool, strictOld}, want: cluster.CNI{Calico: operated(true)}},
+		"Calico's newer API": {objects: calicoObjects,
+			customs: []string{installation, pool, strictNew}, want: cluster.CNI{Calico: operated(true)}},
+		"Calico that borrows addresses": {objects: calicoObjects, customs: []string{installation, pool},
+			want: cluster.CNI{Calico: operated(false)}},
+		"Calico of manifests": {objects: []runtime.Object{daemonSet("kube-system", "calico-node",
+			selectsLinux)}, want: cluster.CNI{Calico: &cluster.Calico{}}},
+		"Calico that has not yet made its pools": {customs: []string{installation},
+			want: cluster.CNI{Calico: &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS",
+				ServiceCIDRs: []string{"10.96.0.0/12"}}}},
 		"flannel for Windows": {objects: []runtime.Object{
-			configMap("kube-flannel", "kube-flannel-cfg", map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan", "VNI": 4096, "Port": 4789}}`}),
-			daemonSet("kube-flannel", "kube-flannel-ds", selectsLinux), daemonSet("kube-flannel", "kube-flannel-ds-windows-amd64", affineToWindows)},
-			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "kube-flannel", Network: "10.244.0.0/16", Backend: "vxlan", VNI: 4096, Port: 4789,
+			configMap("kube-flannel", "kube-flannel-cfg",
+				map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan", "VNI": 4096, "Port": 4789}}`}),
+			daemonSet("kube-flannel", "kube-flannel-ds", selectsLinux),
+			daemonSet("kube-flannel", "kube-flannel-ds-windows-amd64", affineToWindows)},
+			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "kube-flannel", Network: "10.244.0.0/16",
+				Backend: "vxlan", VNI: 4096, Port: 4789,
 				WindowsDaemonSets: []string{"kube-flannel/kube-flannel-ds-windows-amd64"}}}},
 		"flannel as it comes": {objects: []runtime.Object{
-			configMap("kube-system", "kube-flannel-cfg", map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}`})},
-			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "kube-system", Network: "10.244.0.0/16", Backend: "vxlan", VNI: 1, Port: 8472}}},
+			configMap("kube-system", "kube-flannel-cfg",
+				map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}`})},
+			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "kube-system", Network: "10.244.0.0/16",
+				Backend: "vxlan", VNI: 1, Port: 8472}}},
 		"flannel elsewhere, without an overlay": {objects: []runtime.Object{daemonSet("net", "kube-flannel-ds"),
-			configMap("net", "kube-flannel-cfg", map[string]string{"net-conf.json": `{"Backend": {"Type": "host-gw"}}`})},
+			configMap("net", "kube-flannel-cfg",
+				map[string]string{"net-conf.json": `{"Backend": {"Type": "host-gw"}}`})},
 			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "net", Backend: "host-gw"}}},
-		"Antrea, and kube-proxy": {objects: []runtime.Object{daemonSet("kube-system", "antrea-agent", selectsLinux), daemonSet("kube-system", "antrea-agent-windows", selectsWindows),
-			daemonSet("kube-system", "kube-proxy", selectsLinux), daemonSet("kube-system", "kube-proxy-windows", func(p *corev1.PodSpec) { p.OS = &corev1.PodOS{Name: corev1.Windows} })},
-			want: cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"kube-system/antrea-agent-windows"}}, KubeProxyWindows: []string{"kube-system/kube-proxy-windows"}}},
+		"Antrea, and kube-proxy": {objects: []runtime.Object{daemonSet("kube-system", "antrea-agent", selectsLinux),
+			daemonSet("kube-system", "antrea-agent-windows", selectsWindows),
+			daemonSet("kube-system", "kube-proxy", selectsLinux),
+			daemonSet("kube-system", "kube-proxy-windows",
+				func(p *corev1.PodSpec) { p.OS = &corev1.PodOS{Name: corev1.Windows} })},
+			want: cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"kube-system/antrea-agent-windows"}},
+				KubeProxyWindows: []string{"kube-system/kube-proxy-windows"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []runtime.Object
 			for _, document := range test.customs {
 				objects = append(objects, custom(t, document))
 			}
-			dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), customLists(), objects...)
+			dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), customLists(),
+				objects...)
 			if len(test.customs) == 0 && !test.kinds {
 				noSuchKinds(dynamic)
 			}

@@ -23,8 +23,9 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 		}
 		ours = true
 		return map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{cordonAnnotation: time.Now().UTC().Format(time.RFC3339)}},
-			"spec":     map[string]any{"unschedulable": true},
+			"metadata": map[string]any{"annotations": map[string]any{cordonAnnotation: time.Now().UTC().Format(
+				time.RFC3339)}},
+			"spec": map[string]any{"unschedulable": true},
 		}
 	})
 	return ours && err == nil, err

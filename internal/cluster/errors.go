@@ -97,7 +97,8 @@ type ForbiddenError struct {
 
 func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("%s: the kubeconfig's user may not %s: %v; "+
-		"use an administrator's kubeconfig, or have that granted (`kubectl auth can-i %s`)", e.Doing, e.Missing, e.Err, e.Missing)
+		"use an administrator's kubeconfig, or have that granted (`kubectl auth can-i %s`)", e.Doing, e.Missing,
+		e.Err, e.Missing)
 }
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 

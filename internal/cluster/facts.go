@@ -87,7 +87,8 @@ func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, &ConfigError{Err: err}
 	}
-	_, err = client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrap.ConfigMapClusterInfo, metav1.GetOptions{})
+	_, err = client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrap.ConfigMapClusterInfo,
+		metav1.GetOptions{})
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false, nil
 	}

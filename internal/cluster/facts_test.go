@@ -38,7 +38,8 @@ func authority(t *testing.T) (certificate []byte, hash string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		&x509.Certificate{}, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func authority(t *testing.T) (certificate []byte, hash string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), fmt.Sprintf("sha256:%x", sha256.Sum256(public))
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		fmt.Sprintf("sha256:%x", sha256.Sum256(public))
 }
 
 func clusterInfoWith(ca []byte) *corev1.ConfigMap {
@@ -64,7 +66,8 @@ func TestClusterInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !info.Exists || info.Server != "https://cp:6443" || !slices.Equal(info.SignedFor, []string{"012345", "abcdef"}) ||
+	if !info.Exists || info.Server != "https://cp:6443" ||
+		!slices.Equal(info.SignedFor, []string{"012345", "abcdef"}) ||
 		!slices.Equal(info.CACertHashes, []string{oneHash, twoHash}) {
 		t.Errorf("ClusterInfo = %+v", info)
 	}
@@ -130,7 +133,8 @@ func TestClusterInfoWithoutCredentials(t *testing.T) {
 }
 
 func TestKubeletConfig(t *testing.T) {
-	c, _ := fakeCluster(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kubelet-config"},
+	c, _ := fakeCluster(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system",
+		Name: "kubelet-config"},
 		Data: map[string]string{"kubelet": "kind: KubeletConfiguration\n"}})
 	got, err := c.KubeletConfig(context.Background())
 	if err != nil || got != (cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}) {
@@ -158,7 +162,8 @@ func TestMissing(t *testing.T) {
 	for _, p := range missing {
 		printed = append(printed, p.String())
 	}
-	want := []string{"create secrets -n kube-system", "list secrets -n kube-system", "delete secrets -n kube-system", "create pods --subresource=eviction"}
+	want := []string{"create secrets -n kube-system", "list secrets -n kube-system", "delete secrets -n kube-system",
+		"create pods --subresource=eviction"}
 	if !slices.Equal(printed, want) {
 		t.Errorf("missing %q, wanted %q", printed, want)
 	}
@@ -167,8 +172,9 @@ func TestMissing(t *testing.T) {
 func TestPermissionIsWhatKubectlTakes(t *testing.T) {
 	for want, p := range map[string]cluster.Permission{
 		"get /version": {Verb: "get", Resource: "/version"},
-		"list poddisruptionbudgets.policy -n default": {Verb: "list", Group: "policy", Resource: "poddisruptionbudgets", Namespace: "default"},
-		"patch nodes/win-1":                           {Verb: "patch", Resource: "nodes", Name: "win-1"},
+		"list poddisruptionbudgets.policy -n default": {Verb: "list", Group: "policy",
+			Resource: "poddisruptionbudgets", Namespace: "default"},
+		"patch nodes/win-1": {Verb: "patch", Resource: "nodes", Name: "win-1"},
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%q, wanted %q", got, want)
@@ -179,7 +185,8 @@ func TestPermissionIsWhatKubectlTakes(t *testing.T) {
 // Errors are printed and logged, so none may contain a secret of the kubeconfig.
 func TestErrorsKeepTheKubeconfigsSecrets(t *testing.T) {
 	var printed bytes.Buffer
-	server := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, apierrors.NewUnauthorized("who?")) })
+	server := serveHTTP(t,
+		func(w http.ResponseWriter, _ *http.Request) { refuse(w, apierrors.NewUnauthorized("who?")) })
 	for _, host := range []string{server, "http://127.0.0.1:1"} {
 		c := opened(t, &rest.Config{Host: host, Username: "me", Password: "t0p-s3cret"})
 		_, err := c.Node(context.Background(), "n")

@@ -81,7 +81,8 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 // changeNode applies the patch that change returns for a node; nil means no patch. If
 // another client changed the node meanwhile, it retries. A patch, unlike an update, does
 // not touch fields that only a newer server knows.
-func (c *Cluster) changeNode(ctx context.Context, name, doing string, change func(*corev1.Node) map[string]any) (changed bool, err error) {
+func (c *Cluster) changeNode(ctx context.Context, name, doing string,
+	change func(*corev1.Node) map[string]any) (changed bool, err error) {
 	nodes := c.client.CoreV1().Nodes()
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		n, err := nodes.Get(ctx, name, metav1.GetOptions{})

@@ -80,7 +80,8 @@ func (c *Cluster) Node(ctx context.Context, name string) (Node, error) {
 }
 
 func leasePermission() Permission {
-	return Permission{Verb: "get", Group: coordinationv1.GroupName, Resource: "leases", Namespace: corev1.NamespaceNodeLease}
+	return Permission{Verb: "get", Group: coordinationv1.GroupName, Resource: "leases",
+		Namespace: corev1.NamespaceNodeLease}
 }
 
 func nodeOf(o *corev1.Node) Node {
@@ -103,7 +104,8 @@ func nodeOf(o *corev1.Node) Node {
 	}
 	for _, c := range o.Status.Conditions {
 		n.Conditions = append(n.Conditions, Condition{
-			Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time,
+			Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			Since: c.LastTransitionTime.Time,
 		})
 		if c.Type == corev1.NodeReady {
 			n.Ready = c.Status == corev1.ConditionTrue

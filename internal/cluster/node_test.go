@@ -46,20 +46,25 @@ func lease(name string, renewed time.Time) *coordinationv1.Lease {
 
 func TestNode(t *testing.T) {
 	renewed := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	c, _ := fakeCluster(lease("win-1", renewed), node("win-1", ready(corev1.ConditionTrue, "KubeletReady", "ok"), allocatable("3500m", "2Gi"), func(n *corev1.Node) {
-		n.Spec.Unschedulable = true
-		n.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}
-		n.Labels = map[string]string{"a": "b"}
-		n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.7"}}
-		n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3", OSImage: "Windows Server 2022 Datacenter",
-			KernelVersion: "10.0.20348.2700", ContainerRuntimeVersion: "containerd://1.7.12", OperatingSystem: "windows"}
-	}))
+	c, _ := fakeCluster(lease("win-1", renewed), node("win-1", ready(corev1.ConditionTrue, "KubeletReady", "ok"),
+		allocatable("3500m", "2Gi"), func(n *corev1.Node) {
+			n.Spec.Unschedulable = true
+			n.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}
+			n.Labels = map[string]string{"a": "b"}
+			n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.7"}}
+			n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3",
+				OSImage:       "Windows Server 2022 Datacenter",
+				KernelVersion: "10.0.20348.2700", ContainerRuntimeVersion: "containerd://1.7.12",
+				OperatingSystem: "windows"}
+		}))
 	n, err := c.Node(context.Background(), "win-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !n.Exists || !n.Ready || !n.Cordoned || !n.LeaseRenewed.Equal(renewed) || n.KubeletVersion != "v1.36.3" || n.OS != "windows" ||
-		n.OSImage != "Windows Server 2022 Datacenter" || n.KernelVersion != "10.0.20348.2700" || n.Runtime != "containerd://1.7.12" ||
+	if !n.Exists || !n.Ready || !n.Cordoned || !n.LeaseRenewed.Equal(renewed) || n.KubeletVersion != "v1.36.3" ||
+		n.OS != "windows" ||
+		n.OSImage != "Windows Server 2022 Datacenter" || n.KernelVersion != "10.0.20348.2700" ||
+		n.Runtime != "containerd://1.7.12" ||
 		n.Allocatable != (cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}) ||
 		n.Labels["a"] != "b" || n.Taints[0].Value != "windows" || n.Addresses[0].Address != "10.0.0.7" {
 		t.Errorf("Node = %+v", n)
@@ -74,12 +79,14 @@ func TestStateOfANode(t *testing.T) {
 	for want, n := range map[string]*corev1.Node{
 		"registered, with no word of its kubelet yet": node("n"),
 		"Ready": node("n", ready(corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")),
-		"NotReady (KubeletNotReady): cni plugin not initialized; cordoned": node("n", ready(corev1.ConditionFalse, "KubeletNotReady", "cni plugin not initialized"),
+		"NotReady (KubeletNotReady): cni plugin not initialized; cordoned": node("n",
+			ready(corev1.ConditionFalse, "KubeletNotReady", "cni plugin not initialized"),
 			func(n *corev1.Node) { n.Spec.Unschedulable = true }),
-		"Ready; DiskPressure (KubeletHasDiskPressure): low": node("n", ready(corev1.ConditionTrue, "", ""), func(n *corev1.Node) {
-			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure,
-				Status: corev1.ConditionTrue, Reason: "KubeletHasDiskPressure", Message: "low"})
-		}),
+		"Ready; DiskPressure (KubeletHasDiskPressure): low": node("n", ready(corev1.ConditionTrue, "", ""),
+			func(n *corev1.Node) {
+				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure,
+					Status: corev1.ConditionTrue, Reason: "KubeletHasDiskPressure", Message: "low"})
+			}),
 	} {
 		c, _ := fakeCluster(n)
 		got, err := c.Node(context.Background(), "n")
@@ -109,21 +116,26 @@ func TestAwaitNode(t *testing.T) {
 		}
 		do(2500*time.Millisecond, func() error { return client.Tracker().Create(nodes, node("win-1"), "") })
 		do(4500*time.Millisecond, func() error {
-			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionFalse, "KubeletNotReady", "no CNI")), "")
+			return client.Tracker().Update(nodes,
+				node("win-1", ready(corev1.ConditionFalse, "KubeletNotReady", "no CNI")), "")
 		})
 		do(6500*time.Millisecond, func() error {
-			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""), allocatable("2", "1Gi"), labelled), "")
+			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""),
+				allocatable("2", "1Gi"), labelled), "")
 		})
-		do(7500*time.Millisecond, func() error { return client.Tracker().Create(leases, lease("win-1", restarted), "kube-node-lease") })
+		do(7500*time.Millisecond,
+			func() error { return client.Tracker().Create(leases, lease("win-1", restarted), "kube-node-lease") })
 		do(8500*time.Millisecond, func() error {
-			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""), allocatable("2", "1Gi"), labelled, tainted), "")
+			return client.Tracker().Update(nodes, node("win-1", ready(corev1.ConditionTrue, "", ""),
+				allocatable("2", "1Gi"), labelled, tainted), "")
 		})
 		do(10500*time.Millisecond, func() error {
 			return client.Tracker().Update(leases, lease("win-1", restarted.Add(10*time.Second)), "kube-node-lease")
 		})
 		var states []string
 		n, err := c.AwaitNode(t.Context(), "win-1", cluster.Wanted{
-			Registered: true, Ready: true, Allocatable: true, LeaseAfter: restarted, Labels: map[string]string{"role": "burn"},
+			Registered: true, Ready: true, Allocatable: true, LeaseAfter: restarted,
+			Labels: map[string]string{"role": "burn"},
 			Taints: []corev1.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}},
 		}, func(state string) { states = append(states, state) })
 		if err != nil || !n.Ready {
@@ -132,8 +144,10 @@ func TestAwaitNode(t *testing.T) {
 		since := "a lease renewed after " + restarted.UTC().Format(time.RFC3339)
 		want := []string{
 			"not registered",
-			"registered, with no word of its kubelet yet; waiting for Ready, " + since + ", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
-			"NotReady (KubeletNotReady): no CNI; waiting for Ready, " + since + ", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
+			"registered, with no word of its kubelet yet; waiting for Ready, " + since +
+				", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
+			"NotReady (KubeletNotReady): no CNI; waiting for Ready, " + since +
+				", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
 			"Ready; waiting for " + since + ", taint os=windows:NoSchedule",
 			"Ready; waiting for " + since,
 		}
@@ -165,7 +179,8 @@ func TestAwaitNodeInVain(t *testing.T) {
 			t.Fatalf("AwaitNode = %v, wanted a NodeWaitError", err)
 		}
 		var away *cluster.UnreachableError
-		if !slices.Equal(vain.Missing, []string{"Ready", "allocatable CPU and memory"}) || vain.Last.State() != "NotReady (KubeletNotReady): no CNI" ||
+		if !slices.Equal(vain.Missing, []string{"Ready", "allocatable CPU and memory"}) ||
+			vain.Last.State() != "NotReady (KubeletNotReady): no CNI" ||
 			!errors.As(vain.Asked, &away) || vain.After != 20*time.Second {
 			t.Errorf("error %+v", vain)
 		}
@@ -195,9 +210,11 @@ func TestDeleteNode(t *testing.T) {
 
 func TestKubeletMaySet(t *testing.T) {
 	for label, want := range map[string]bool{
-		"team": true, "example.com/team": true, "kubernetes.io/os": true, "node.kubernetes.io/windows-build": true, "kubelet.kubernetes.io/x": true,
+		"team": true, "example.com/team": true, "kubernetes.io/os": true, "node.kubernetes.io/windows-build": true,
+		"kubelet.kubernetes.io/x":     true,
 		"topology.kubernetes.io/zone": true, "foo.node.kubernetes.io/x": true, "mykubernetes.io/x": true,
-		"node-role.kubernetes.io/worker": false, "node-restriction.kubernetes.io/x": false, "kubernetes.io/role": false, "foo.k8s.io/x": false, "k8s.io/x": false,
+		"node-role.kubernetes.io/worker": false, "node-restriction.kubernetes.io/x": false,
+		"kubernetes.io/role": false, "foo.k8s.io/x": false, "k8s.io/x": false,
 	} {
 		if got := cluster.KubeletMaySet(label); got != want {
 			t.Errorf("KubeletMaySet(%s) = %v", label, got)
@@ -214,7 +231,8 @@ func TestSetLabelsAndTaints(t *testing.T) {
 	}))
 	ctx := context.Background()
 	for _, want := range []bool{true, false} {
-		if changed, err := c.SetLabels(ctx, "win-1", map[string]string{"ours": "new", "node-role.kubernetes.io/worker": ""}); changed != want || err != nil {
+		if changed, err := c.SetLabels(ctx, "win-1", map[string]string{"ours": "new",
+			"node-role.kubernetes.io/worker": ""}); changed != want || err != nil {
 			t.Errorf("SetLabels = %v, %v; wanted %v", changed, err, want)
 		}
 		if changed, err := c.SetTaints(ctx, "win-1", []corev1.Taint{windows}); changed != want || err != nil {
@@ -244,7 +262,8 @@ func TestAChangeThatMeetsAnother(t *testing.T) {
 		conflicts--
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "win-1", errors.New("changed"))
 	})
-	if changed, err := c.SetLabels(context.Background(), "win-1", map[string]string{"a": "b"}); !changed || err != nil || conflicts != 0 {
+	if changed, err := c.SetLabels(context.Background(), "win-1", map[string]string{"a": "b"}); !changed ||
+		err != nil || conflicts != 0 {
 		t.Errorf("SetLabels = %v, %v, with %d conflicts to come", changed, err, conflicts)
 	}
 }

@@ -22,7 +22,8 @@ func (e *LogsDisabledError) Error() string {
 // under its /var/log (a folder is returned as HTML), or for the logs that query selects,
 // which needs NodeLogQuery. byteRange is an HTTP Range; empty: all. If the file does not
 // exist, apierrors.IsNotFound is true for the error.
-func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser, error) {
+func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser,
+	error) {
 	doing := "read the logs of node " + node + " through the API server"
 	where := path.Join("/api/v1/nodes", node, "proxy/logs", file)
 	if file == "" || file[len(file)-1] == '/' {

@@ -21,7 +21,8 @@ import (
 const pageSize = 500
 
 // Pages lists objects in pages, and calls take with one page at a time.
-func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(L)) error {
+func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error),
+	take func(L)) error {
 	at := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := list(ctx, at)
@@ -57,7 +58,8 @@ func (c *Cluster) LeaseObject(ctx context.Context, node string) (*coordinationv1
 func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, error) {
 	list, err := c.client.NodeV1().RuntimeClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, c.fail("list the RuntimeClasses", Permission{Verb: "list", Group: nodev1.GroupName, Resource: "runtimeclasses"}, err)
+		return nil, c.fail("list the RuntimeClasses", Permission{Verb: "list", Group: nodev1.GroupName,
+			Resource: "runtimeclasses"}, err)
 	}
 	return list.Items, nil
 }
@@ -73,7 +75,8 @@ func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.P
 	err := Pages(ctx, c.client.CoreV1().Events(metav1.NamespaceAll).List, func(page *corev1.EventList) {
 		for _, e := range page.Items {
 			on := e.InvolvedObject
-			if on.Kind == "Node" && on.Name == node || on.Kind == "Pod" && here[Pod{on.Namespace, on.Name}] || e.Source.Host == node {
+			if on.Kind == "Node" && on.Name == node || on.Kind == "Pod" && here[Pod{on.Namespace, on.Name}] ||
+				e.Source.Host == node {
 				about = append(about, e)
 			}
 		}

@@ -28,7 +28,8 @@ func TestPages(t *testing.T) {
 	}
 	var got []string
 	take := func(page *corev1.EventList) { got = append(got, page.Items[0].Reason) }
-	if err := cluster.Pages(t.Context(), list, take); err != nil || !slices.Equal(asked, []string{"", "one", "two"}) || len(got) != 3 {
+	if err := cluster.Pages(t.Context(), list, take); err != nil || !slices.Equal(asked, []string{"", "one", "two"}) ||
+		len(got) != 3 {
 		t.Errorf("asked after %q, got %q, %v", asked, got, err)
 	}
 	failing := func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
@@ -48,14 +49,18 @@ func TestEventsAbout(t *testing.T) {
 	event := func(kind, namespace, name, host string) *corev1.Event {
 		n++
 		return &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("e%02d", n), CreationTimestamp: metav1.NewTime(at)},
-			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}, Source: corev1.EventSource{Host: host},
-			LastTimestamp: metav1.NewTime(at.Add(-time.Duration(n) * time.Minute)),
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("e%02d", n),
+				CreationTimestamp: metav1.NewTime(at)},
+			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name},
+			Source:         corev1.EventSource{Host: host},
+			LastTimestamp:  metav1.NewTime(at.Add(-time.Duration(n) * time.Minute)),
 		}
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.PodSpec{NodeName: "win-1"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec: corev1.PodSpec{NodeName: "win-1"}}
 	c, _ := fakeCluster(pod,
-		event("Node", "", "win-1", ""), event("Node", "", "win-2", "win-2"), event("Pod", "default", "web", ""), event("Pod", "other", "web", "win-2"),
+		event("Node", "", "win-1", ""), event("Node", "", "win-2", "win-2"), event("Pod", "default", "web", ""),
+		event("Pod", "other", "web", "win-2"),
 		event("Pod", "default", "gone", "win-1"))
 	pods, err := c.PodsOn(t.Context(), "win-1")
 	if err != nil || len(pods) != 1 {
@@ -103,9 +108,11 @@ func TestWaitingAndRestarts(t *testing.T) {
 	}
 	p := &corev1.Pod{Status: corev1.PodStatus{
 		InitContainerStatuses: []corev1.ContainerStatus{status("init", 7, "", "")},
-		ContainerStatuses:     []corev1.ContainerStatus{status("a", 1, "ErrImagePull", "no such image\nnor registry"), status("b", 0, "ContainerCreating", "")},
+		ContainerStatuses: []corev1.ContainerStatus{status("a", 1, "ErrImagePull", "no such image\nnor registry"),
+			status("b", 0, "ContainerCreating", "")},
 	}}
-	if got := cluster.Waiting(p); !slices.Equal(got, []string{"a: ErrImagePull: no such image", "b: ContainerCreating"}) || cluster.Restarts(p) != 7 {
+	if got := cluster.Waiting(p); !slices.Equal(got, []string{"a: ErrImagePull: no such image",
+		"b: ContainerCreating"}) || cluster.Restarts(p) != 7 {
 		t.Errorf("waits for %q, restarted %d times", got, cluster.Restarts(p))
 	}
 }

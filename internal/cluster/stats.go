@@ -33,7 +33,8 @@ func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1
 
 // WindowsNodes returns the names of the cluster's Windows nodes.
 func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
-	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=windows"})
+	list, err := c.client.CoreV1().Nodes().List(ctx,
+		metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=windows"})
 	if err != nil {
 		return nil, c.nodeError("list the Windows nodes", "list", "", err)
 	}

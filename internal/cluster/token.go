@@ -96,7 +96,8 @@ func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
 	if err := c.DeleteToken(lasting, t); err != nil {
-		return fmt.Errorf("%w (its token expires at %s, and is not deleted: %w)", because, t.Expires.Format(time.RFC3339), err)
+		return fmt.Errorf("%w (its token expires at %s, and is not deleted: %w)", because,
+			t.Expires.Format(time.RFC3339), err)
 	}
 	return because
 }
@@ -227,7 +228,8 @@ func (c *Cluster) SweepTokens(ctx context.Context, node string) ([]string, error
 		if !ours || s.Annotations[tokenNodeAnnotation] != node {
 			continue
 		}
-		if err := c.deleteToken(ctx, s.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.UID))}); err != nil {
+		if err := c.deleteToken(ctx,
+			s.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.UID))}); err != nil {
 			return swept, err
 		}
 		swept = append(swept, strings.TrimPrefix(s.Name, bootstrap.BootstrapTokenSecretPrefix))

@@ -33,7 +33,8 @@ import (
 func clusterInfoObject(signed ...string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "cluster-info"},
-		Data:       map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  cluster: {server: \"https://cp:6443\"}\n"},
+		Data: map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  " +
+			"cluster: {server: \"https://cp:6443\"}\n"},
 	}
 	for _, id := range signed {
 		m.Data["jws-kubeconfig-"+id] = "a..b"
@@ -84,9 +85,11 @@ func TestMintToken(t *testing.T) {
 		s := found[0]
 		id, secret, _ := strings.Cut(token.Value(), ".")
 		for key, want := range map[string]string{
-			"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
-			"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
-			"expiration":        began.Add(10 * time.Minute).UTC().Format(time.RFC3339), "description": "swdt join of node win-1",
+			"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true",
+			"usage-bootstrap-signing": "true",
+			"auth-extra-groups":       "system:bootstrappers:kubeadm:default-node-token",
+			"expiration":              began.Add(10 * time.Minute).UTC().Format(time.RFC3339),
+			"description":             "swdt join of node win-1",
 		} {
 			if s.StringData[key] != want {
 				t.Errorf("%s is not as wanted", key)
@@ -117,7 +120,8 @@ func TestTokenHidesItsSecret(t *testing.T) {
 		_, secret, _ := strings.Cut(token.Value(), ".")
 		var printed bytes.Buffer
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
-			for _, value := range []any{token, &token, struct{ T cluster.Token }{token}, []cluster.Token{token}, fmt.Errorf("%w: %v", errors.ErrUnsupported, token)} {
+			for _, value := range []any{token, &token, struct{ T cluster.Token }{token}, []cluster.Token{token},
+				fmt.Errorf("%w: %v", errors.ErrUnsupported, token)} {
 				fmt.Fprintf(&printed, verb+"\n", value)
 			}
 		}
@@ -185,7 +189,8 @@ func TestAnInterruptedMintLeavesNothing(t *testing.T) {
 			answer(w, http.StatusCreated, corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
 		case r.Method == http.MethodDelete:
 			deleted <- r.URL.Path
-			answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
+			answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+				Status: "Success"})
 		case strings.HasSuffix(r.URL.Path, "/cluster-info"):
 			cancel()
 			answer(w, http.StatusOK, clusterInfoObject())
@@ -248,7 +253,8 @@ func TestSweepTokens(t *testing.T) {
 	}
 	const kind = "bootstrap.kubernetes.io/token"
 	c, client := fakeCluster(
-		token("aaaaaa", "swdt", "win-1", kind), token("bbbbbb", "swdt", "win-2", kind), token("cccccc", "helm", "win-1", kind),
+		token("aaaaaa", "swdt", "win-1", kind), token("bbbbbb", "swdt", "win-2", kind),
+		token("cccccc", "helm", "win-1", kind),
 		token("dddddd", "swdt", "win-1", "Opaque"), token("eeeeee", "swdt", "win-1", kind))
 	swept, err := c.SweepTokens(context.Background(), "win-1")
 	if err != nil {
@@ -290,7 +296,8 @@ func TestATokenLivesByTheServersClock(t *testing.T) {
 			answer(w, http.StatusOK, map[string]string{})
 		}
 	})
-	if _, err := c.MintToken(context.Background(), cluster.TokenOptions{Node: "win-1", TTL: 10 * time.Minute}); err != nil {
+	if _, err := c.MintToken(context.Background(), cluster.TokenOptions{Node: "win-1",
+		TTL: 10 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	expires, err := time.Parse(time.RFC3339, made.StringData["expiration"])

@@ -77,7 +77,8 @@ func convertCluster(root *yaml.Node) string {
 
 	hostname := workload("virtualization", "ssh", "hostname")
 	if hostname == nil {
-		hostname = remark(scalar(""), "write host or host:port; the older swdt asked libvirt, as `virsh domifaddr windows` does")
+		hostname = remark(scalar(""),
+			"write host or host:port; the older swdt asked libvirt, as `virsh domifaddr windows` does")
 	}
 	privateKey := workload("virtualization", "ssh", "privateKey")
 	if privateKey == nil {
@@ -85,7 +86,8 @@ func convertCluster(root *yaml.Node) string {
 	}
 	enableRDP := o.takeEnableRDP("spec", "workload", "auxiliary", "enableRDP")
 	if find(root, "spec", "workload", "auxiliary", "enableRDP") == nil {
-		enableRDP = remark(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"}, "was the default of the older swdt; without it Remote Desktop is left alone")
+		enableRDP = remark(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"},
+			"was the default of the older swdt; without it Remote Desktop is left alone")
 	}
 	version := workload("kubernetesVersion")
 	if version == nil {
@@ -177,7 +179,8 @@ func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 	if !isFalse(value) {
 		return value
 	}
-	o.meanings = append(o.meanings, strings.Join(path, ".")+": false left Remote Desktop as it was; today it turns it off")
+	o.meanings = append(o.meanings, strings.Join(path, ".")+
+		": false left Remote Desktop as it was; today it turns it off")
 	return nil
 }
 
@@ -192,7 +195,9 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	for i, item := range list.Content {
 		overwrite := o.takeFrom(item, "overwrite")
 		if isFalse(overwrite) {
-			o.meanings = append(o.meanings, fmt.Sprintf("%s[%d].overwrite: false replaced the file all the same; today it leaves a different file alone", strings.Join(path, "."), i))
+			o.meanings = append(o.meanings,
+				fmt.Sprintf("%s[%d].overwrite: false replaced the file all the same; today it leaves a different "+
+					"file alone", strings.Join(path, "."), i))
 			overwrite = nil
 		}
 		provisioner := o.object(
@@ -214,7 +219,8 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 // destination adds a remark if the destination looks like a folder, as in the first
 // samples.
 func destination(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.ScalarNode && !strings.Contains(n.Value[strings.LastIndexAny(n.Value, `\/`)+1:], ".") {
+	if n != nil && n.Kind == yaml.ScalarNode && !strings.Contains(n.Value[strings.LastIndexAny(n.Value, `\/`)+1:],
+		".") {
 		return remark(n, "looks like a folder: write the path of the file")
 	}
 	return n

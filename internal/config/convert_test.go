@@ -80,7 +80,8 @@ func TestConvert(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, convertedOf(documents[0].Node.Spec), cmp.AllowUnexported(converted{})); diff != "" {
+			if diff := cmp.Diff(want, convertedOf(documents[0].Node.Spec),
+				cmp.AllowUnexported(converted{})); diff != "" {
 				t.Errorf("it asks for something else (-want +got):\n%s", diff)
 			}
 			if len(documents[0].OtherMeanings) > 0 {
@@ -124,7 +125,8 @@ func TestOlderFilesNameConvert(t *testing.T) {
 // effect there. The loader warns of that until the file has a field that only today's
 // swdt has.
 func TestOtherMeanings(t *testing.T) {
-	const original = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: a}\nspec:\n  credentials: {hostname: h}\n  setup:\n    enableRDP: false\n"
+	const original = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: a}\nspec:\n  credentials: " +
+		"{hostname: h}\n  setup:\n    enableRDP: false\n"
 	tests := map[string]int{
 		original: 1,
 		strings.Replace(original, "false", "true", 1):                            0,
@@ -137,7 +139,8 @@ func TestOtherMeanings(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := documents[0].OtherMeanings
-		if len(got) != want || want > 0 && !strings.HasPrefix(got[0], "-:7: spec.setup.enableRDP: false turns Remote Desktop off; ") {
+		if len(got) != want || want > 0 &&
+			!strings.HasPrefix(got[0], "-:7: spec.setup.enableRDP: false turns Remote Desktop off; ") {
 			t.Errorf("%s: got %q", text, got)
 		}
 	}
@@ -163,7 +166,8 @@ spec:
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, got)
 	}
-	if second := documents[0].Node.Spec.Kubernetes.Provisioners[1]; second.Name != "kubelet" || second.SourceURL != "./x.exe" {
+	if second := documents[0].Node.Spec.Kubernetes.Provisioners[1]; second.Name != "kubelet" ||
+		second.SourceURL != "./x.exe" {
 		t.Errorf("got %+v", second)
 	}
 }
@@ -186,7 +190,8 @@ func TestConvertRefuses(t *testing.T) {
 			t.Errorf("%q from stdin:\ngot  %v\nwant %s", text, err, "-"+want)
 		}
 	}
-	if _, err := Convert("missing.yaml", nil); err == nil || !strings.HasPrefix(err.Error(), "missing.yaml: cannot be read") {
+	if _, err := Convert("missing.yaml", nil); err == nil ||
+		!strings.HasPrefix(err.Error(), "missing.yaml: cannot be read") {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -225,13 +230,15 @@ func TestStarter(t *testing.T) {
 		}
 		text.WriteString(line)
 	}
-	filled := strings.NewReplacer("sha256: …", "sha256: "+strings.Repeat("0", 64), "hostKey: SHA256:…", "hostKey: SHA256:"+strings.Repeat("A", 43),
+	filled := strings.NewReplacer("sha256: …", "sha256: "+strings.Repeat("0", 64), "hostKey: SHA256:…",
+		"hostKey: SHA256:"+strings.Repeat("A", 43),
 		"privateKey: ~", "# privateKey: ~").Replace(text.String())
 	documents, err = Load([]string{Stdin}, strings.NewReader(filled))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, filled)
 	}
-	if spec := documents[0].Node.Spec; len(spec.Setup.Firewall) != 1 || len(spec.Kubernetes.Provisioners[1].DependsOn) != 1 || spec.Credentials.PasswordFrom == nil {
+	if spec := documents[0].Node.Spec; len(spec.Setup.Firewall) != 1 ||
+		len(spec.Kubernetes.Provisioners[1].DependsOn) != 1 || spec.Credentials.PasswordFrom == nil {
 		t.Errorf("not everything is uncommented: %+v", spec)
 	}
 }

@@ -76,7 +76,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 			v.SetString(n.Value)
 		}
 	default:
-		panic("config: no decoding for " + v.Type().String()) // a new field type has no decoding; every test reaches this
+		// a new field type has no decoding; every test reaches this
+		panic("config: no decoding for " + v.Type().String())
 	}
 }
 
@@ -137,7 +138,8 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 // pairs calls each for the pairs of a mapping. Pairs of merged mappings (<<) come last, and
 // only if the mapping itself does not have their key. If there is a problem with a key,
 // pairs reports it under the field that named returns for that key.
-func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string, each func(key string, keyNode, value *yaml.Node)) {
+func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string,
+	each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -151,7 +153,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			d.problem(n.Content[i], named(key.Value), fmt.Sprintf("is set twice, first on line %d", line), "remove one of them")
+			d.problem(n.Content[i], named(key.Value), fmt.Sprintf("is set twice, first on line %d", line),
+				"remove one of them")
 			continue
 		}
 		seen[key.Value] = d.chunk.lineNumber(n.Content[i].Line)
@@ -163,7 +166,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string
 }
 
 // merge adds the pairs of <<: *other, or <<: [*one, *another].
-func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int, each func(key string, keyNode, value *yaml.Node)) {
+func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int,
+	each func(key string, keyNode, value *yaml.Node)) {
 	sources := []*yaml.Node{value}
 	if resolved := resolveAlias(value); resolved.Kind == yaml.SequenceNode {
 		sources = resolved.Content
@@ -216,7 +220,8 @@ func (d *decoder) hasStrayEscape(n *yaml.Node, path string) bool {
 		return false
 	}
 	_, written := cutKey(d.chunk.line(d.chunk.lineNumber(n.Line)))
-	d.problem(n, path, "has a control character: in double quotes a backslash begins an escape", inSingleQuotes(field, written))
+	d.problem(n, path, "has a control character: in double quotes a backslash begins an escape",
+		inSingleQuotes(field, written))
 	return true
 }
 
@@ -311,7 +316,8 @@ func (d *decoder) warnOfComment(n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode || !strings.HasSuffix(path, "assword") {
 		return
 	}
-	if _, value, _ := strings.Cut(d.chunk.line(d.chunk.lineNumber(n.Line)), ":"); strings.HasPrefix(strings.TrimSpace(value), "#") {
+	if _, value, _ := strings.Cut(d.chunk.line(d.chunk.lineNumber(n.Line)),
+		":"); strings.HasPrefix(strings.TrimSpace(value), "#") {
 		d.warnings = append(d.warnings, Problem{
 			File: d.file, Line: d.chunk.lineNumber(n.Line), Field: path,
 			What: "is empty: to YAML, what follows # is a comment", Remedy: "put the value in single quotes",

@@ -43,7 +43,8 @@ func fieldHomes() map[string][]string {
 			collect(t.Elem(), path)
 		case t.Kind() == reflect.Slice:
 			collect(t.Elem(), path+"[]")
-		case t.Kind() == reflect.Struct && t != reflect.TypeFor[v1alpha1.Duration]() && t != reflect.TypeFor[v1alpha1.Command]():
+		case t.Kind() == reflect.Struct && t != reflect.TypeFor[v1alpha1.Duration]() &&
+			t != reflect.TypeFor[v1alpha1.Command]():
 			for i, name := range fieldsOf(t).names {
 				homes[name] = append(homes[name], path)
 				collect(t.Field(i).Type, join(path, name))

@@ -145,7 +145,8 @@ func read(file string, stdin io.Reader) ([]byte, *Problem) {
 	case err != nil:
 		return nil, unreadable(file, err)
 	case len(data) > maxSize:
-		return nil, &Problem{File: file, What: fmt.Sprintf("is larger than %d KiB", maxSize>>10), Remedy: "name a node file"}
+		return nil, &Problem{File: file, What: fmt.Sprintf("is larger than %d KiB", maxSize>>10),
+			Remedy: "name a node file"}
 	}
 	return data, nil
 }
@@ -155,7 +156,8 @@ func unreadable(file string, err error) *Problem {
 	if errors.As(err, &path) {
 		err = path.Err // the message already names the file
 	}
-	return &Problem{File: file, What: fmt.Sprintf("cannot be read: %v", err), Remedy: "check the path and its permissions"}
+	return &Problem{File: file, What: fmt.Sprintf("cannot be read: %v", err),
+		Remedy: "check the path and its permissions"}
 }
 
 func noNode(sources []string) Problem {

@@ -181,7 +181,8 @@ func TestDefaultSource(t *testing.T) {
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
 		t.Errorf("without a file: got %v, want an *Error", err)
 	}
-	here := filepath.Join(".config", "swdt", "config.yaml") // relative: not in any home folder, whatever the environment is
+	// relative: not in any home folder, whatever the environment is
+	here := filepath.Join(".config", "swdt", "config.yaml")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(here), 0o755), os.WriteFile(here, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,8 @@ func TestDefaultSource(t *testing.T) {
 
 // For any text, problems have a file and an existing line.
 func FuzzLoad(f *testing.F) {
-	for _, name := range []string{"published.yaml", "sample.yaml", "older/original-1-config.yaml", "older/fork-5-calico-version.yaml"} {
+	for _, name := range []string{"published.yaml", "sample.yaml", "older/original-1-config.yaml",
+		"older/fork-5-calico-version.yaml"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)

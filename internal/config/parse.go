@@ -26,7 +26,8 @@ func parse(text source) (documents []Document, problems []Problem) {
 	for _, chunk := range splitDocuments(data) {
 		if len(problems) >= maxProblems {
 			return documents, append(problems, Problem{
-				File: text.file, Line: chunk.first, What: "there may be more problems from here on", Remedy: "mend those above first",
+				File: text.file, Line: chunk.first, What: "there may be more problems from here on",
+				Remedy: "mend those above first",
 			})
 		}
 		root, problem := parseYAML(text.file, chunk)

@@ -26,12 +26,15 @@ func TestLoadProblems(t *testing.T) {
 		"fields of another place": {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
 			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
-				"-:4: name: unknown field; name belongs under metadata or spec.machine.network.ports[] or spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: check the indentation\n" +
+				"-:4: name: unknown field; name belongs under metadata or spec.machine.network.ports[] or " +
+				"spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: " +
+				"check the indentation\n" +
 				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
 		},
 		"a joined line": {
 			head + "  setup:\n    chocoPackages:\n      - vim\n       - grep\n",
-			"-:9: spec.setup.chocoPackages[0]: goes on in the next line, which YAML joins to it; line the next field or dash up with its neighbours, or write the value on one line",
+			"-:9: spec.setup.chocoPackages[0]: goes on in the next line, which YAML joins to it; line the next field " +
+				"or dash up with its neighbours, or write the value on one line",
 		},
 		"twice": {
 			head + "    username: a\n    username: b\n",
@@ -45,17 +48,20 @@ func TestLoadProblems(t *testing.T) {
 -:11: spec.setup.hosts: is a mapping; write a list (each item begins with - )`,
 		},
 		"no space after the last colon": {
-			"apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: n}\nspec:\n  credentials:\n    hostname:h\n",
+			"apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: n}\nspec:\n  credentials:\n    " +
+				"hostname:h\n",
 			"-:6: spec.credentials: is a text; put a space after hostname:",
 		},
 		"duration": {
-			head + provisioner + "        destination: c:\\k\\kubelet.exe\n        health: {settle: 5, timeout: -1s, stopTimeout: 2h}\n",
+			head + provisioner +
+				"        destination: c:\\k\\kubelet.exe\n        health: {settle: 5, timeout: -1s, stopTimeout: 2h}\n",
 			`-:12: spec.kubernetes.provisioners[0].health.settle: "5" is not a duration such as 90s, 5m or 1m30s; write a number with its unit
 -:12: spec.kubernetes.provisioners[0].health.timeout: -1s is not a time to wait; write a duration such as 30s
 -:12: spec.kubernetes.provisioners[0].health.stopTimeout: 2h0m0s is too long; write at most 1h0m0s`,
 		},
 		"missing": {
-			"apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata:\nspec:\n  kubernetes:\n    provisioners:\n      - version: 1\n      -\n",
+			"apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata:\nspec:\n  kubernetes:\n    provisioners:\n   " +
+				"   - version: 1\n      -\n",
 			`-:3: metadata.name: is missing; name the node, as used with --node
 -:4: spec.credentials.hostname: is missing; write host or host:port, such as 192.168.122.220:22
 -:7: spec.kubernetes.provisioners[0].name: is missing; name the Windows service, such as kubelet
@@ -68,7 +74,8 @@ func TestLoadProblems(t *testing.T) {
 			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
 		},
 		"kind": {
-			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {}\n---\napiVersion: v1\nkind: Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",
+			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {}\n---\napiVersion: v1\nkind: " +
+				"Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",
 			"-:2: kind: Cluster is the format of an older swdt; `swdt config convert -` writes it as Node\n" +
 				"-:5: apiVersion: \"v1\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +
 				"-:8: apiVersion: is missing; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +
@@ -78,16 +85,19 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"a broken document hides no other": {
 			"a: b: c\n---\n" + head + "    user: x\n",
-			"-:1: the value has a colon and a space in it, which begin another value; put the value in single quotes, or a line break before the second field\n" +
+			"-:1: the value has a colon and a space in it, which begin another value; put the value in single " +
+				"quotes, or a line break before the second field\n" +
 				"-:9: spec.credentials.user: unknown field; did you mean username?",
 		},
 		"same name": {
 			head + "---\n" + head,
 			"-:10: metadata.name: n is the name of another node too (-:3); give each node a name of its own",
 		},
-		"nothing":       {"# nothing\n---\n---\n", "-:1: there is no node in it; `swdt config init` writes a file to start from"},
-		"binary":        {"MZ\x00\x00", "-:1: the file is not text; save it as UTF-8 text"},
-		"a tagged text": {head + "    username: !x y\n", "-:7: spec.credentials.username: begins with !, which is a tag to YAML; put the value in single quotes"},
+		"nothing": {"# nothing\n---\n---\n",
+			"-:1: there is no node in it; `swdt config init` writes a file to start from"},
+		"binary": {"MZ\x00\x00", "-:1: the file is not text; save it as UTF-8 text"},
+		"a tagged text": {head + "    username: !x y\n",
+			"-:7: spec.credentials.username: begins with !, which is a tag to YAML; put the value in single quotes"},
 		"a merge of nothing": {
 			head + "    <<: 5\n",
 			"-:7: spec.credentials: << merges a number; merge a mapping",
@@ -113,30 +123,62 @@ func TestLoadProblems(t *testing.T) {
 
 func TestLoadSyntax(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"tab":              {head + "\tusername: x\n    password: y\n", "-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
-		"domain user":      {head + "    username: \"CORP\\user\"\n", `-:7: the value of username has a backslash in double quotes, where it begins an escape; write 'CORP\user', in single quotes`},
-		"domain bob":       {head + "    username: \"CORP\\bob\"\n", `-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\bob', in single quotes`},
-		"domain tom":       {head + "    username: \"CORP\\tom\"\n", `-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\tom', in single quotes`},
-		"secret escape":    {head + "    password: \"a\\bc\"\n", `-:7: spec.credentials.password: has a control character: in double quotes a backslash begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
-		"escape":           {head + provisioner + "        destination: \"c:\\k\\kubelet.exe\"\n", `-:11: the value of destination has a backslash in double quotes, where it begins an escape; write 'c:\k\kubelet.exe', in single quotes`},
-		"colon inside":     {head + "    username: a: b\n", "-:7: the value of username has a colon and a space in it, which begin another value; put the value in single quotes, or a line break before the second field"},
-		"no space":         {head + "    username:a\n    password: b\n", "-:7: there is no space after username:; put one there"},
-		"open quote":       {head + "    username: \"a\n  setup:\n    enableRDP: true\n", "-:7: the value of username begins with a quote that is not closed; add the quote at its end"},
-		"open single":      {head + "    username: 'a\n", "-:7: the value of username begins with a quote that is not closed; add the quote at its end"},
-		"after quote":      {head + "    username: 'it's'\n    password: x\n", "-:7: the value of username goes on after its closing quote; put the whole value in quotes; a single quote in single quotes is written twice"},
-		"at sign":          {head + "    password: @secret\n", "-:7: the value of password begins with @, which has a meaning of its own in YAML; put the value in single quotes"},
-		"star":             {head + "    password: *secret\n", "-:7: the value of password begins with *, which has a meaning of its own in YAML; put the value in single quotes"},
-		"open bracket":     {head + "  setup:\n    chocoPackages: [vim, grep\n    enableRDP: true\n", "-:8: the value of chocoPackages begins with [ and is not closed well; close the bracket, put commas between the items, or quote the value"},
-		"deeper":           {head + "      username: a\n", "-:7: the line is indented deeper than the one above, which has a value already; line fields of the same level up"},
-		"between":          {head + "   username: a\n", "-:7: the line is indented by 3 spaces, which lines up with nothing above it; line fields of the same level up"},
-		"no colon":         {head + "    username\n    password: x\n", "-:7: there is no colon in the line; write field: value"},
-		"published sample": {"metadata:\n  - name: containerd:\n    version: 1\n", "-:2: the value of name ends in a colon; remove the colon at the end of the line"},
-		"no dash space":    {head + "  kubernetes:\n    provisioners:\n      -name: a\n       version: 1\n", "-:9: there is no space after the dash; put one there"},
-		"dash":             {head + provisioner + "    - name: b\n", "-:11: the item's dash is indented by 4 spaces, that of line 9 by 6; line the dashes of a list up"},
-		"merge conflict":   {"<<<<<<< HEAD\n" + head, "-:1: the line marks a merge conflict; resolve it with git"},
-		"one space":        {head + " setup: {}\n", "-:7: the line is indented by 1 space, which lines up with nothing above it; line fields of the same level up"},
-		"old Mac":          {strings.ReplaceAll(head, "\n", "\r") + "\tx\r", "-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
-		"second document":  {head + "---\n" + head + "    username: a: b\n", "-:14: the value of username has a colon and a space in it, which begin another value; put the value in single quotes, or a line break before the second field"},
+		"tab": {head + "\tusername: x\n    password: y\n",
+			"-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
+		"domain user": {head + "    username: \"CORP\\user\"\n",
+			`-:7: the value of username has a backslash in double quotes, where it begins an escape; write 'CORP\user', in single quotes`},
+		"domain bob": {head + "    username: \"CORP\\bob\"\n",
+			`-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\bob', in single quotes`},
+		"domain tom": {head + "    username: \"CORP\\tom\"\n",
+			`-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\tom', in single quotes`},
+		"secret escape": {head + "    password: \"a\\bc\"\n",
+			`-:7: spec.credentials.password: has a control character: in double quotes a backslash begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
+		"escape": {head + provisioner + "        destination: \"c:\\k\\kubelet.exe\"\n",
+			`-:11: the value of destination has a backslash in double quotes, where it begins an escape; write 'c:\k\kubelet.exe', in single quotes`},
+		"colon inside": {head + "    username: a: b\n",
+			"-:7: the value of username has a colon and a space in it, which begin another value; put the value in " +
+				"single quotes, or a line break before the second field"},
+		"no space": {head + "    username:a\n    password: b\n",
+			"-:7: there is no space after username:; put one there"},
+		"open quote": {head + "    username: \"a\n  setup:\n    enableRDP: true\n",
+			"-:7: the value of username begins with a quote that is not closed; add the quote at its end"},
+		"open single": {head + "    username: 'a\n",
+			"-:7: the value of username begins with a quote that is not closed; add the quote at its end"},
+		"after quote": {head + "    username: 'it's'\n    password: x\n",
+			"-:7: the value of username goes on after its closing quote; put the whole value in quotes; a single " +
+				"quote in single quotes is written twice"},
+		"at sign": {head + "    password: @secret\n",
+			"-:7: the value of password begins with @, which has a meaning of its own in YAML; put the value in " +
+				"single quotes"},
+		"star": {head + "    password: *secret\n",
+			"-:7: the value of password begins with *, which has a meaning of its own in YAML; put the value in " +
+				"single quotes"},
+		"open bracket": {head + "  setup:\n    chocoPackages: [vim, grep\n    enableRDP: true\n",
+			"-:8: the value of chocoPackages begins with [ and is not closed well; close the bracket, put commas " +
+				"between the items, or quote the value"},
+		"deeper": {head + "      username: a\n",
+			"-:7: the line is indented deeper than the one above, which has a value already; line fields of the same " +
+				"level up"},
+		"between": {head + "   username: a\n",
+			"-:7: the line is indented by 3 spaces, which lines up with nothing above it; line fields of the same " +
+				"level up"},
+		"no colon": {head + "    username\n    password: x\n",
+			"-:7: there is no colon in the line; write field: value"},
+		"published sample": {"metadata:\n  - name: containerd:\n    version: 1\n",
+			"-:2: the value of name ends in a colon; remove the colon at the end of the line"},
+		"no dash space": {head + "  kubernetes:\n    provisioners:\n      -name: a\n       version: 1\n",
+			"-:9: there is no space after the dash; put one there"},
+		"dash": {head + provisioner + "    - name: b\n",
+			"-:11: the item's dash is indented by 4 spaces, that of line 9 by 6; line the dashes of a list up"},
+		"merge conflict": {"<<<<<<< HEAD\n" + head, "-:1: the line marks a merge conflict; resolve it with git"},
+		"one space": {head + " setup: {}\n",
+			"-:7: the line is indented by 1 space, which lines up with nothing above it; line fields of the same " +
+				"level up"},
+		"old Mac": {strings.ReplaceAll(head, "\n", "\r") + "\tx\r",
+			"-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
+		"second document": {head + "---\n" + head + "    username: a: b\n",
+			"-:14: the value of username has a colon and a space in it, which begin another value; put the value in " +
+				"single quotes, or a line break before the second field"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,26 +213,31 @@ func TestLoadScalars(t *testing.T) {
 	}
 	spec := documents[0].Node.Spec
 	pr := spec.Kubernetes.Provisioners[0]
-	got := []any{spec.Credentials.Username, spec.Credentials.Password, spec.Credentials.PrivateKey, spec.Setup.Environment, pr.Version, pr.Destination, pr.Args, pr.Health.Settle.String(), pr.Health.HTTPGet}
-	want := []any{"007", "1e3", "", map[string]string{"DEBUG": "true", "LEVEL": "1.10", "EMPTY": ""}, "1.30", `C:\k\kubelet.exe`, []string{"--v", "4", "on"}, "1m30s", "http://127.0.0.1:10248/healthz"}
+	got := []any{spec.Credentials.Username, spec.Credentials.Password, spec.Credentials.PrivateKey,
+		spec.Setup.Environment, pr.Version, pr.Destination, pr.Args, pr.Health.Settle.String(), pr.Health.HTTPGet}
+	want := []any{"007", "1e3", "", map[string]string{"DEBUG": "true", "LEVEL": "1.10", "EMPTY": ""}, "1.30",
+		`C:\k\kubelet.exe`, []string{"--v", "4", "on"}, "1m30s", "http://127.0.0.1:10248/healthz"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestWarnings(t *testing.T) {
-	documents, err := loadText(t, head+"    password: hunter2\n"+provisioner+"        destination: c:\\k\\kubelet.exe\n---\n"+
+	documents, err := loadText(t, head+"    password: hunter2\n"+provisioner+
+		"        destination: c:\\k\\kubelet.exe\n---\n"+
 		strings.Replace(head, "name: n", "name: m", 1)+"    password: #hunter2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"-:7: spec.credentials.password: the password is in the file in clear text; use passwordFrom with env or file, or a key",
+		"-:7: spec.credentials.password: the password is in the file in clear text; use passwordFrom with env or " +
+			"file, or a key",
 	}
 	if diff := cmp.Diff(want, documents[0].Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want = []string{"-:20: spec.credentials.password: is empty: to YAML, what follows # is a comment; put the value in single quotes"}
+	want = []string{"-:20: spec.credentials.password: is empty: to YAML, what follows # is a comment; put the value " +
+		"in single quotes"}
 	if diff := cmp.Diff(want, documents[1].Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -201,9 +248,12 @@ func TestWarnings(t *testing.T) {
 func TestSecretsStaySecret(t *testing.T) {
 	const secret = "hunter2secret"
 	rapid.Check(t, func(t *rapid.T) {
-		before := rapid.SampledFrom([]string{"", "'", `"`, "@", "*", "&", "!", "%", "[", "{", "- ", "|", ">", "a: ", "`", "\\", "\t", "?", "#", "<<: ", "{a: ", `"\q`, "\n      "}).Draw(t, "before")
-		after := rapid.SampledFrom([]string{"", "'", `"`, ":", ": b", "]", "}", ": ]", "\n x", "\n\ty: z", ":b", " #", ", a: b}", "\n      - x", "\n    x: &a [*a]"}).Draw(t, "after")
-		field := rapid.SampledFrom([]string{"password: ", "password:", "password", "passwordFrom: ", "passwordFrom: {env: ", "passphraseFrom: {env: $", "password: !!int ", "privateKey: "}).Draw(t, "field")
+		before := rapid.SampledFrom([]string{"", "'", `"`, "@", "*", "&", "!", "%", "[", "{", "- ", "|", ">",
+			"a: ", "`", "\\", "\t", "?", "#", "<<: ", "{a: ", `"\q`, "\n      "}).Draw(t, "before")
+		after := rapid.SampledFrom([]string{"", "'", `"`, ":", ": b", "]", "}", ": ]", "\n x", "\n\ty: z", ":b",
+			" #", ", a: b}", "\n      - x", "\n    x: &a [*a]"}).Draw(t, "after")
+		field := rapid.SampledFrom([]string{"password: ", "password:", "password", "passwordFrom: ",
+			"passwordFrom: {env: ", "passphraseFrom: {env: $", "password: !!int ", "privateKey: "}).Draw(t, "field")
 		if field == "privateKey: " {
 			before = "-----BEGIN PRIVATE KEY-----" + before
 		}
@@ -235,7 +285,8 @@ func checkError(t *testing.T, text string, err error) {
 	last := max(strings.Count(oneLineEnd(text), "\n")+1, 1)
 	for _, problem := range failure.Problems {
 		tooLarge := problem.Line == 0 && len(text) > maxSize
-		if problem.File != Stdin || (problem.Line < 1 || problem.Line > last) && !tooLarge || problem.What == "" || problem.Remedy == "" {
+		if problem.File != Stdin || (problem.Line < 1 || problem.Line > last) && !tooLarge || problem.What == "" ||
+			problem.Remedy == "" {
 			t.Errorf("incomplete problem %+v", problem)
 		}
 		if line := problem.String(); strings.Contains(line, "\n") {

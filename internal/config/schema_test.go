@@ -47,57 +47,96 @@ func schemaCases() map[string]schemaCase {
 	bad := func(prefix string, bodies ...string) { add(false, prefix, bodies...) }
 
 	const node = "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\n"
-	bad(node, "metadata: {}\nspec: {credentials: {hostname: h}}", "spec: {credentials: {hostname: h}}", "metadata: {name: a b}\nspec: {credentials: {hostname: h}}",
-		"metadata: {name: a}\nspec: {}", "metadata: {name: a}\nspec: {credentials: {}}", "metadata: {name: a}\nspec: {credentials: {hostname: }}",
-		"metadata: {name: a, labels: [b]}\nspec: {credentials: {hostname: h}}", "metadata: {name: a}\nspec: {credentials: {hostname: me@h}}")
+	bad(node, "metadata: {}\nspec: {credentials: {hostname: h}}", "spec: {credentials: {hostname: h}}",
+		"metadata: {name: a b}\nspec: {credentials: {hostname: h}}",
+		"metadata: {name: a}\nspec: {}", "metadata: {name: a}\nspec: {credentials: {}}",
+		"metadata: {name: a}\nspec: {credentials: {hostname: }}",
+		"metadata: {name: a, labels: [b]}\nspec: {credentials: {hostname: h}}",
+		"metadata: {name: a}\nspec: {credentials: {hostname: me@h}}")
 	good(node, "metadata: {name: 1, labels: {a: 1, b: }}\nspec: {credentials: {hostname: h}}")
 
-	good(head, "    privateKey:", "    password: 5", "    privateKey: k\n    password: ''", "    passwordFrom: {env: A}", "    passwordFrom:",
-		"    passwordFrom: {env: A, file: ''}", "    hostKey: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "    proxyJump: me@a:22,b")
-	bad(head, "    privateKey: k\n    password: p", "    password: p\n    passwordFrom: {env: A}", "    passwordFrom: {}", "    passwordFrom: {env: A, file: b}",
-		"    passwordFrom: {env: $A}", "    hostKey: MD5:aa", "    proxyJump: a, b", "    privatekey: k", "    username: [a]")
+	good(head, "    privateKey:", "    password: 5", "    privateKey: k\n    password: ''",
+		"    passwordFrom: {env: A}", "    passwordFrom:",
+		"    passwordFrom: {env: A, file: ''}", "    hostKey: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+		"    proxyJump: me@a:22,b")
+	bad(head, "    privateKey: k\n    password: p", "    password: p\n    passwordFrom: {env: A}",
+		"    passwordFrom: {}", "    passwordFrom: {env: A, file: b}",
+		"    passwordFrom: {env: $A}", "    hostKey: MD5:aa", "    proxyJump: a, b", "    privatekey: k",
+		"    username: [a]")
 
 	vm := node + "metadata: {name: a}\nspec:\n  machine: "
-	good(vm, "{}", "{}\n  credentials: {username: me}", "{cpus: 2, memory: 4Gi, disk: 100G, diskBus: virtio}", "{memory: 1.5Gi, accelerator: tcg, timeZone: W. Europe Standard Time}",
-		"{driver: qemu, image: {disk: '~/a,b.qcow2'}}", "{image: {iso: a.iso, edition: 2, sha256: "+strings.Repeat("aB", 32)+", openSSH: a.msi, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}",
-		"{firmware: {secureBoot: true, tpm: true}}", "{network: {mode: bridge, bridge: br-0, tap: tap0, address: 172.18.255.10, adapter: virtio}}", "{network: {mode: tap, tap: t}}",
-		"{network: {ports: [{name: rdp}, {name: ssh, host: 2222}, {name: web, guest: 80, host: 8080}]}}", "\n  credentials: {hostname: h}")
-	bad(vm, "", "\n  credentials: {username: me}", "{cpus: two}", "{cpus: -1}", "{memory: 8GB}", "{memory: [8Gi]}", "{diskBus: ide}", "{driver: vmware}", "{accelerator: fast}",
-		"{image: {disk: a, iso: b}}", "{image: {sha256: "+strings.Repeat("aB", 32)+"}}", "{image: {disk: a, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}", "{image: {iso: 'https://h/a.iso'}}",
-		"{network: {mode: nat}}", "{network: {mode: bridge, bridge: 'br0,id=x'}}", "{network: {tap: a/b}}", "{network: {mode: bridge, bridge: b, address: x}}",
-		"{network: {ports: [{name: 'a,b', guest: 1}]}}", "{network: {ports: [{guest: 1}]}}", "{network: {ports: [{name: rdp, host: 70000}]}}", "{timeZone: 'a,b'}", "{image: a}", "{firmware: {tpm: 'yes'}}")
-	for _, body := range []string{"{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}", "{network: {mode: tap}}", "{network: {bridge: b}}", "{network: {ports: [{name: web}]}}",
-		"{network: {address: 1.2.3.4}}", "{network: {ports: [{name: rdp}, {name: rdp}]}}", "{network: {ports: [{name: ssh, guest: 23}]}}"} {
+	good(vm, "{}", "{}\n  credentials: {username: me}", "{cpus: 2, memory: 4Gi, disk: 100G, diskBus: virtio}",
+		"{memory: 1.5Gi, accelerator: tcg, timeZone: W. Europe Standard Time}",
+		"{driver: qemu, image: {disk: '~/a,b.qcow2'}}", "{image: {iso: a.iso, edition: 2, sha256: "+
+			strings.Repeat("aB", 32)+", openSSH: a.msi, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}",
+		"{firmware: {secureBoot: true, tpm: true}}",
+		"{network: {mode: bridge, bridge: br-0, tap: tap0, address: 172.18.255.10, adapter: virtio}}",
+		"{network: {mode: tap, tap: t}}",
+		"{network: {ports: [{name: rdp}, {name: ssh, host: 2222}, {name: web, guest: 80, host: 8080}]}}",
+		"\n  credentials: {hostname: h}")
+	bad(vm, "", "\n  credentials: {username: me}", "{cpus: two}", "{cpus: -1}", "{memory: 8GB}", "{memory: [8Gi]}",
+		"{diskBus: ide}", "{driver: vmware}", "{accelerator: fast}",
+		"{image: {disk: a, iso: b}}", "{image: {sha256: "+strings.Repeat("aB", 32)+"}}",
+		"{image: {disk: a, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}", "{image: {iso: 'https://h/a.iso'}}",
+		"{network: {mode: nat}}", "{network: {mode: bridge, bridge: 'br0,id=x'}}", "{network: {tap: a/b}}",
+		"{network: {mode: bridge, bridge: b, address: x}}",
+		"{network: {ports: [{name: 'a,b', guest: 1}]}}", "{network: {ports: [{guest: 1}]}}",
+		"{network: {ports: [{name: rdp, host: 70000}]}}", "{timeZone: 'a,b'}", "{image: a}", "{firmware: {tpm: 'yes'}}")
+	for _, body := range []string{"{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}",
+		"{network: {mode: tap}}", "{network: {bridge: b}}", "{network: {ports: [{name: web}]}}",
+		"{network: {address: 1.2.3.4}}", "{network: {ports: [{name: rdp}, {name: rdp}]}}",
+		"{network: {ports: [{name: ssh, guest: 23}]}}"} {
 		cases[body] = schemaCase{text: vm + body + "\n", beyondSchema: true}
 	}
 
-	good(head, "  setup:", "  setup: {enableRDP: false}", "  setup: {chocoPackages: [vim, vim-x@1.0]}", "  setup: {hosts: [{address: '::1', names: [a]}]}",
+	good(head, "  setup:", "  setup: {enableRDP: false}", "  setup: {chocoPackages: [vim, vim-x@1.0]}",
+		"  setup: {hosts: [{address: '::1', names: [a]}]}",
 		"  setup: {environment: {A: 1, B: true, C: }}", "  setup: {path: ['c:\\k', '%SystemRoot%\\x']}",
-		"  setup: {firewall: [{name: a, ports: 80}, {name: b, direction: out, action: block, protocol: udp, ports: '1-2,5', profiles: 'domain,private', addresses: LocalSubnet}]}",
+		"  setup: {firewall: [{name: a, ports: 80}, {name: b, direction: out, action: block, protocol: udp, ports: "+
+			"'1-2,5', profiles: 'domain,private', addresses: LocalSubnet}]}",
 		"  setup: {openSSH: {authorizedKeys: [a.pub]}}", "  setup: {firewall: [{name: a, direction: }]}")
-	bad(head, "  setup: {enableRDP: 'yes'}", "  setup: {enableRDP: 1}", "  setup: {chocoPackages: vim}", "  setup: {chocoPackages: ['a b']}", "  setup: {chocoPackages: [a@]}",
-		"  setup: {features: ['a;b']}", "  setup: {hosts: [{address: x, names: [a]}]}", "  setup: {hosts: [{address: 1.2.3.4}]}", "  setup: {environment: {Path: x}}",
-		"  setup: {environment: {a=b: x}}", "  setup: {path: [k]}", "  setup: {path: ['c:\\a;c:\\b']}", "  setup: {firewall: [{name: a, direction: inbound}]}",
-		"  setup: {firewall: [{name: a, ports: http}]}", "  setup: {firewall: [{name: a, profiles: home}]}", "  setup: {firewall: [{ports: 1}]}",
+	bad(head, "  setup: {enableRDP: 'yes'}", "  setup: {enableRDP: 1}", "  setup: {chocoPackages: vim}",
+		"  setup: {chocoPackages: ['a b']}", "  setup: {chocoPackages: [a@]}",
+		"  setup: {features: ['a;b']}", "  setup: {hosts: [{address: x, names: [a]}]}",
+		"  setup: {hosts: [{address: 1.2.3.4}]}", "  setup: {environment: {Path: x}}",
+		"  setup: {environment: {a=b: x}}", "  setup: {path: [k]}", "  setup: {path: ['c:\\a;c:\\b']}",
+		"  setup: {firewall: [{name: a, direction: inbound}]}",
+		"  setup: {firewall: [{name: a, ports: http}]}", "  setup: {firewall: [{name: a, profiles: home}]}",
+		"  setup: {firewall: [{ports: 1}]}",
 		"  setup: {openSSH: {authorizedKeys: ['']}}", "  setup: {enableRdp: true}", "  setup: {chocoPackages: [null]}")
 
 	item := head + provisioner
-	good(item, "        destination: c:\\k\\kubelet.exe", "        destination: C:/Program Files//x/nulls.exe\n        overwrite: false",
-		"        destination: c:\\a.exe\n        version: 1.29\n        sha256: "+strings.Repeat("aB", 32)+"\n        args: [-v, 4]\n        dependsOn: [a b]",
+	good(item, "        destination: c:\\k\\kubelet.exe",
+		"        destination: C:/Program Files//x/nulls.exe\n        overwrite: false",
+		"        destination: c:\\a.exe\n        version: 1.29\n        sha256: "+strings.Repeat("aB", 32)+
+			"\n        args: [-v, 4]\n        dependsOn: [a b]",
 		"        destination: c:\\a.exe\n        health: {httpGet: 'http://127.0.0.1/x', settle: 0s, timeout: 1m30s}",
-		"        destination: c:\\a.exe\n        health: {criPipe: 'npipe:////./pipe/x'}", "        destination: c:\\a.exe\n        health: {none: true}")
-	bad(item, "        overwrite: true", "        destination: k.exe", "        destination: \\\\host\\share\\k.exe", "        destination: \\\\.\\c:\\k.exe", "        destination: c:k.exe",
-		"        destination: c:\\k\\..\\k.exe", "        destination: c:\\k\\nul.exe", "        destination: c:\\COM1\\k.exe", "        destination: c:\\k\\", "        destination: c:\\k\\a.exe:b",
-		"        destination: c:\\k.\\a.exe", "        destination: 'c:\\k\\a.exe '", "        destination: c:\\k\\a?.exe", "        destination: \"c:\\new\\\\a.exe\"", "        destination: 5",
-		"        destination: c:\\a.exe\n        sha256: abc", "        destination: c:\\a.exe\n        version: [1]", "        destination: c:\\a.exe\n        overwrite: 'true'",
-		"        destination: c:\\a.exe\n        dependsOn: ['a/b']", "        destination: c:\\a.exe\n        health: {settle: 5}", "        destination: c:\\a.exe\n        health: {settle: 5 s}",
-		"        destination: c:\\a.exe\n        health: {httpGet: 'tcp://x'}", "        destination: c:\\a.exe\n        health: {criPipe: 'c:\\pipe'}")
+		"        destination: c:\\a.exe\n        health: {criPipe: 'npipe:////./pipe/x'}",
+		"        destination: c:\\a.exe\n        health: {none: true}")
+	bad(item, "        overwrite: true", "        destination: k.exe", "        destination: \\\\host\\share\\k.exe",
+		"        destination: \\\\.\\c:\\k.exe", "        destination: c:k.exe",
+		"        destination: c:\\k\\..\\k.exe", "        destination: c:\\k\\nul.exe",
+		"        destination: c:\\COM1\\k.exe", "        destination: c:\\k\\", "        destination: c:\\k\\a.exe:b",
+		"        destination: c:\\k.\\a.exe", "        destination: 'c:\\k\\a.exe '",
+		"        destination: c:\\k\\a?.exe", "        destination: \"c:\\new\\\\a.exe\"", "        destination: 5",
+		"        destination: c:\\a.exe\n        sha256: abc", "        destination: c:\\a.exe\n        version: [1]",
+		"        destination: c:\\a.exe\n        overwrite: 'true'",
+		"        destination: c:\\a.exe\n        dependsOn: ['a/b']",
+		"        destination: c:\\a.exe\n        health: {settle: 5}",
+		"        destination: c:\\a.exe\n        health: {settle: 5 s}",
+		"        destination: c:\\a.exe\n        health: {httpGet: 'tcp://x'}",
+		"        destination: c:\\a.exe\n        health: {criPipe: 'c:\\pipe'}")
 	build := item + "        destination: c:\\k.exe\n        build: "
-	good(build, "{command: make}", "{command: [make, -j, 2]}", "\n          command: |\n            cd x\n            make", "{dir: ~/src, command: make, env: {A: 1}, watch: ['**/*.go', '!x/**', 'a?.c']}", "")
-	bad(build, "{}", "{command: }", "{command: []}", "{command: ' '}", "{command: {a: b}}", "make", "{command: make, watch: ['/a']}", "{command: make, watch: ['a\\b']}",
+	good(build, "{command: make}", "{command: [make, -j, 2]}",
+		"\n          command: |\n            cd x\n            make",
+		"{dir: ~/src, command: make, env: {A: 1}, watch: ['**/*.go', '!x/**', 'a?.c']}", "")
+	bad(build, "{}", "{command: }", "{command: []}", "{command: ' '}", "{command: {a: b}}", "make",
+		"{command: make, watch: ['/a']}", "{command: make, watch: ['a\\b']}",
 		"{command: make, watch: ['[a]']}", "{command: make, watch: a.go}", "{command: make, environment: {}}")
-	source := head + "  kubernetes:\n    provisioners:\n      - name: kubelet\n        destination: c:\\k.exe\n        sourceURL: "
-	good(source, "k.exe", "./a/k.exe", "/a/k.exe", "~/k.exe", "$OUT/k.exe", "$BASE://x/k.exe", "http://h/k.exe", "HTTPS://h/k.exe", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
+	source := head +
+		"  kubernetes:\n    provisioners:\n      - name: kubelet\n        destination: c:\\k.exe\n        sourceURL: "
+	good(source, "k.exe", "./a/k.exe", "/a/k.exe", "~/k.exe", "$OUT/k.exe", "$BASE://x/k.exe", "http://h/k.exe",
+		"HTTPS://h/k.exe", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
 	bad(source, "ftp://h/k.exe", "http:///k.exe", "https://", "''", "", "[a]")
 	return cases
 }

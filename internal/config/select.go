@@ -26,7 +26,8 @@ func Select(documents []Document, names []string, selector string) ([]Document, 
 	}
 	if len(selected) == 0 {
 		return nil, &Error{[]Problem{{
-			Field: "--selector", What: fmt.Sprintf("no node has the labels %q", selector), Remedy: "there are: " + labelled(documents),
+			Field: "--selector", What: fmt.Sprintf("no node has the labels %q", selector),
+			Remedy: "there are: " + labelled(documents),
 		}}}
 	}
 	return selected, nil
@@ -45,7 +46,8 @@ func unknownNames(documents []Document, names []string) (problems []Problem) {
 		if meant := closest(name, known); meant != "" {
 			remedy = fmt.Sprintf("did you mean %s? %s", meant, remedy)
 		}
-		problems = append(problems, Problem{Field: "--node", What: fmt.Sprintf("there is no node %q", name), Remedy: remedy})
+		problems = append(problems, Problem{Field: "--node", What: fmt.Sprintf("there is no node %q", name),
+			Remedy: remedy})
 	}
 	return problems
 }
@@ -66,7 +68,8 @@ func parseSelector(selector string) (requirements []requirement, problems []Prob
 		r := parseTerm(strings.TrimSpace(term))
 		if r.key == "" || strings.ContainsAny(r.key+r.value, "=!() \t") {
 			problems = append(problems, Problem{
-				Field: "--selector", What: fmt.Sprintf("%q is not understood", term), Remedy: "write k=v, k!=v, k or !k, several with commas",
+				Field: "--selector", What: fmt.Sprintf("%q is not understood", term),
+				Remedy: "write k=v, k!=v, k or !k, several with commas",
 			})
 		}
 		requirements = append(requirements, r)

@@ -19,7 +19,8 @@ func TestStarterForJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := documents[0].Node.Spec.Kubernetes
-	if k.Version == "" || k.Containerd.Config == "" || len(k.Kubelet.ConfigPatch) == 0 || k.Join.ControlPlaneAlias == nil {
+	if k.Version == "" || k.Containerd.Config == "" || len(k.Kubelet.ConfigPatch) == 0 ||
+		k.Join.ControlPlaneAlias == nil {
 		t.Errorf("the example lacks something: %+v", k)
 	}
 }

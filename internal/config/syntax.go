@@ -23,7 +23,8 @@ func explainSyntax(c chunk, parseError error) Problem {
 	}
 	// The parser quotes parts of the file, which may be secret: leave them out.
 	message := regexp.MustCompile(`^yaml: (line \d+: )?|'[^']*'`).ReplaceAllString(parseError.Error(), "")
-	return Problem{Line: number, What: "this is not valid YAML: " + message, Remedy: "see this line and the one above it"}
+	return Problem{Line: number, What: "this is not valid YAML: " + message,
+		Remedy: "see this line and the one above it"}
 }
 
 // firstBadLine returns the line that makes the document invalid: the text up to and
@@ -90,7 +91,8 @@ func tabIndent(c chunk, number int) *Problem {
 	if !strings.Contains(indent, "\t") {
 		return nil
 	}
-	return &Problem{Line: number, What: "the line is indented with a tab, which YAML forbids", Remedy: "indent with spaces"}
+	return &Problem{Line: number, What: "the line is indented with a tab, which YAML forbids",
+		Remedy: "indent with spaces"}
 }
 
 // badEscape finds backslashes in double quotes, as in a Windows path or DOMAIN\user.
@@ -150,9 +152,11 @@ func strayColon(c chunk, number int) *Problem {
 	value = withoutComment(value)
 	switch {
 	case strings.HasSuffix(value, ":"):
-		return &Problem{Line: number, What: valueOf(key) + " ends in a colon", Remedy: "remove the colon at the end of the line"}
+		return &Problem{Line: number, What: valueOf(key) + " ends in a colon",
+			Remedy: "remove the colon at the end of the line"}
 	case strings.Contains(value, ": "):
-		return &Problem{Line: number, What: valueOf(key) + " has a colon and a space in it, which begin another value", Remedy: "put the value in single quotes, or a line break before the second field"}
+		return &Problem{Line: number, What: valueOf(key) + " has a colon and a space in it, which begin another value",
+			Remedy: "put the value in single quotes, or a line break before the second field"}
 	}
 	return nil
 }
@@ -184,7 +188,8 @@ func openQuote(c chunk, number int) *Problem {
 	}
 	quote := value[:1]
 	if end := strings.LastIndex(value[1:], quote); end < 0 {
-		return &Problem{Line: number, What: valueOf(key) + " begins with a quote that is not closed", Remedy: "add the quote at its end"}
+		return &Problem{Line: number, What: valueOf(key) + " begins with a quote that is not closed",
+			Remedy: "add the quote at its end"}
 	}
 	return &Problem{Line: number, What: valueOf(key) + " goes on after its closing quote",
 		Remedy: "put the whole value in quotes; a single quote in single quotes is written twice"}
@@ -221,7 +226,8 @@ func badItemIndent(c chunk, number int) *Problem {
 			for next := p + 1; next < number; next++ {
 				if isItem(c.line(next)) {
 					return &Problem{Line: number,
-						What:   fmt.Sprintf("the item's dash is indented by %s, that of line %d by %d", spaces(indent), next, indentOf(c.line(next))),
+						What: fmt.Sprintf("the item's dash is indented by %s, that of line %d by %d", spaces(indent),
+							next, indentOf(c.line(next))),
 						Remedy: "line the dashes of a list up"}
 				}
 			}
@@ -255,7 +261,8 @@ func badIndent(c chunk, number int) *Problem {
 		case at == indent && at != indentAbove:
 			return nil // it is aligned with another line, so the cause is not the indentation
 		case at < indent && indent < indentAbove:
-			return &Problem{Line: number, What: fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
+			return &Problem{Line: number,
+				What:   fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
 				Remedy: "line fields of the same level up"}
 		}
 	}

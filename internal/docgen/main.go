@@ -109,13 +109,17 @@ func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
 	for _, path := range [][]string{
-		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"}, {"cp"}, {"logs"}, {"logs", "list"}, {"events"}, {"ps"}, {"diag"}, {"diag", "show"},
+		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"},
+		{"cp"}, {"logs"}, {"logs", "list"}, {"events"}, {"ps"}, {"diag"}, {"diag", "show"},
 		{"capture"}, {"capture", "counters"}, {"capture", "vfp"},
-		{"hns"}, {"hns", "networks"}, {"hns", "endpoints"}, {"hns", "loadbalancers"}, {"hns", "namespaces"}, {"hns", "policies"}, {"hns", "graph"},
+		{"hns"}, {"hns", "networks"}, {"hns", "endpoints"}, {"hns", "loadbalancers"}, {"hns", "namespaces"},
+		{"hns", "policies"}, {"hns", "graph"},
 		{"hcs"}, {"hcs", "list"}, {"hcs", "read"}, {"hcs", "exec"}, {"hcs", "kill"},
-		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"}, {"cri", "containers"},
+		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"},
+		{"cri", "containers"},
 		{"cri", "images"}, {"cri", "stats"},
-		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"}, {"trace"}, {"trace", "on"}, {"trace", "off"}, {"trace", "status"}, {"doctor"},
+		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"}, {"trace"},
+		{"trace", "on"}, {"trace", "off"}, {"trace", "status"}, {"doctor"},
 		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
 		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
 		{"version"}, {"completion"}, {"options"}, {"help", "exit-codes"},
@@ -157,7 +161,8 @@ func nodeFilePage() ([]byte, error) {
 	}
 	var page bytes.Buffer
 	page.WriteString("# The node file\n\n" + generated +
-		"`swdt config init` prints a commented file to start from, `swdt config schema` the JSON schema for your editor.\n\n" +
+		"`swdt config init` prints a commented file to start from, `swdt config schema` the JSON schema for your " +
+		"editor.\n\n" +
 		"| field | |\n|---|---|\n")
 	root.rows(&page, "")
 	return page.Bytes(), nil

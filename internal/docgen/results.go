@@ -39,7 +39,8 @@ func resultPages() (map[string][]byte, error) {
 	return pages, nil
 }
 
-const resultsIntroduction = `A command prints its result on stdout, in the format that ` + "`-o`" + ` asks for. It reports
+const resultsIntroduction = `A command prints its result on stdout, in the format that ` + "`-o`" +
+	` asks for. It reports
 its progress on stderr.
 
 | format | |
@@ -74,10 +75,11 @@ func writeResultRow(page *bytes.Buffer, result cli.Result, formats, file string)
 }
 
 func resultSchema(result cli.Result) ([]byte, error) {
-	schema, err := jsonschema.ForType(result.Type, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage](): {},
-		reflect.TypeFor[time.Duration]():   {Type: "integer", Description: "nanoseconds"},
-	}})
+	schema, err := jsonschema.ForType(result.Type,
+		&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[time.Duration]():   {Type: "integer", Description: "nanoseconds"},
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,8 @@ func neverNull(schema *jsonschema.Schema) {
 	if schema == nil {
 		return
 	}
-	if slices.Contains(schema.Types, "array") || slices.Contains(schema.Types, "object") && schema.AdditionalProperties != nil && schema.Properties == nil {
+	if slices.Contains(schema.Types, "array") || slices.Contains(schema.Types, "object") &&
+		schema.AdditionalProperties != nil && schema.Properties == nil {
 		schema.Types = slices.DeleteFunc(schema.Types, func(kind string) bool { return kind == "null" })
 	}
 	if len(schema.Types) == 1 {

@@ -54,21 +54,28 @@ func TestThreeOfTwentyFailInTheirOwnWay(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	text := err.Error()
-	if !strings.HasPrefix(text, "3 of 20 nodes failed:\n  w03: connection refused\n  w07: swdt has a bug (index out of range)") ||
+	if !strings.HasPrefix(text,
+		"3 of 20 nodes failed:\n  w03: connection refused\n  w07: swdt has a bug (index out of range)") ||
 		!strings.Contains(text, "\n  w19: rolled back\n    last log line") {
 		t.Fatalf("got %s", text)
 	}
 }
 
 func TestNoFailureIsNoError(t *testing.T) {
-	results := fleet.Run(t.Context(), nodes(3), 0, func(context.Context, config.Document) (int, error) { return 1, nil })
+	results := fleet.Run(t.Context(), nodes(3), 0, func(context.Context, config.Document) (int,
+		error) {
+		return 1, nil
+	})
 	if err := fleet.Failures(results); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestASingleNodesErrorIsNotWrappedInASummary(t *testing.T) {
-	results := fleet.Run(t.Context(), nodes(1), 0, func(context.Context, config.Document) (int, error) { return 0, errors.New("why") })
+	results := fleet.Run(t.Context(), nodes(1), 0, func(context.Context, config.Document) (int,
+		error) {
+		return 0, errors.New("why")
+	})
 	if got := fleet.Failures(results).Error(); got != "w00: why" {
 		t.Fatalf("got %q", got)
 	}

@@ -44,7 +44,8 @@ func arguments(line string) []string {
 	var all []string
 	for _, arg := range commandline.Split(line) {
 		last := len(all) - 1
-		if last > 0 && strings.HasPrefix(all[last], "--") && !strings.ContainsAny(all[last], "= ") && !strings.HasPrefix(arg, "--") {
+		if last > 0 && strings.HasPrefix(all[last], "--") && !strings.ContainsAny(all[last], "= ") &&
+			!strings.HasPrefix(arg, "--") {
 			all[last] += "=" + arg
 			continue
 		}

@@ -38,14 +38,16 @@ type binaries struct {
 func containerdFiles(j *joining) *binaries {
 	c := j.spec.Containerd
 	return &binaries{joining: j, name: stepContainerdFiles, folder: containerdBin, wishes: []artifact.Wish{{
-		Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256, Field: "spec.kubernetes.containerd.source",
+		Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256,
+		Field: "spec.kubernetes.containerd.source",
 	}}}
 }
 
 func kubernetesFiles(j *joining) *binaries {
 	k := j.spec.Kubelet
 	wish := func(component artifact.Component, source, field string) artifact.Wish {
-		return artifact.Wish{Component: component, Version: j.spec.Version, Source: source, Field: "spec.kubernetes." + field}
+		return artifact.Wish{Component: component, Version: j.spec.Version, Source: source,
+			Field: "spec.kubernetes." + field}
 	}
 	return &binaries{joining: j, name: stepKubernetesFiles, folder: v1alpha1.KubernetesFolder,
 		wishes: []artifact.Wish{
@@ -145,7 +147,8 @@ func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Rep
 	if err != nil {
 		return push.NodeResult{}, err
 	}
-	options := push.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder, DryRun: dryRun, Locked: true,
+	options := push.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder,
+		DryRun: dryRun, Locked: true,
 		Companions: func(ctx context.Context, staged map[string]string) ([]push.Companion, error) {
 			return s.newConfiguration(ctx, n, r, staged)
 		}}
@@ -215,7 +218,8 @@ func (s *binaries) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter)
 	}
 	// An empty push finishes a transaction that an interrupted run left.
 	idle := config.Document{Node: v1alpha1.Node{Metadata: s.doc.Node.Metadata}}
-	if _, err := push.Push(ctx, n, idle, push.Options{Sources: s.options.Sources, Holder: s.options.Holder, Locked: true}, reporter); err != nil {
+	if _, err := push.Push(ctx, n, idle, push.Options{Sources: s.options.Sources, Holder: s.options.Holder,
+		Locked: true}, reporter); err != nil {
 		return plan.Outcome{}, err
 	}
 	for _, file := range r.filesOf(s.name) {
@@ -301,7 +305,8 @@ func endAllOf(ctx context.Context, n *node.Node, path string) error {
 		if !strings.EqualFold(p.GetImage(), path) {
 			continue
 		}
-		if _, err := n.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: p.GetPid()}); err != nil && !errors.Is(err, fault.ErrNotExist) {
+		if _, err := n.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: p.GetPid()}); err != nil &&
+			!errors.Is(err, fault.ErrNotExist) {
 			return fmt.Errorf("end process %d, which runs %s: %w", p.GetPid(), path, err)
 		}
 	}

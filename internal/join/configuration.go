@@ -57,7 +57,8 @@ func (s *kubeadmJoin) configuration(ctx context.Context, n *node.Node, token str
 		Kind:       "JoinConfiguration",
 		Discovery:  discovery{bootstrapToken{Token: token, APIServerEndpoint: s.endpoint(), CACertHashes: hashes}},
 		NodeRegistration: nodeRegistration{
-			Name: name, CRISocket: kubeletargs.RuntimeEndpoint, IgnorePreflightErrors: s.spec.Join.IgnorePreflightErrors,
+			Name: name, CRISocket: kubeletargs.RuntimeEndpoint,
+			IgnorePreflightErrors: s.spec.Join.IgnorePreflightErrors,
 		},
 	})
 	if err != nil {

@@ -92,7 +92,8 @@ func (s *containerdConfig) Apply(ctx context.Context, n *node.Node, r ui.Reporte
 
 // generatedBy asks a containerd on the node for its default configuration, and adds the
 // node file's settings.
-func (s *containerdConfig) generatedBy(ctx context.Context, n *node.Node, program string, r ui.Reporter) ([]byte, error) {
+func (s *containerdConfig) generatedBy(ctx context.Context, n *node.Node, program string, r ui.Reporter) ([]byte,
+	error) {
 	var out, errOut bytes.Buffer
 	code, err := command.Run(ctx, n.Processes,
 		&agentv1.RunCommand{Path: program, Args: []string{"config", "default"}, Folder: v1alpha1.ContainerdFolder},
@@ -101,7 +102,8 @@ func (s *containerdConfig) generatedBy(ctx context.Context, n *node.Node, progra
 		return nil, fmt.Errorf("have containerd generate its configuration: %w", err)
 	}
 	if code != 0 {
-		return nil, fmt.Errorf("have containerd generate its configuration: %s config default ended with exit code %d: %s",
+		return nil, fmt.Errorf("have containerd generate its configuration: %s config default ended with exit code "+
+			"%d: %s",
 			program, code, strings.TrimSpace(errOut.String()))
 	}
 	c := s.spec.Containerd

@@ -21,7 +21,8 @@ const clearedWithin = 5 * time.Minute
 // keepsOurs reports whether a reset removes all of containerd's data: the join has created
 // the data folder.
 func keepsOurs(r record) bool {
-	return slices.ContainsFunc(r.Folders, func(f folderRecord) bool { return f.Data && strings.EqualFold(f.Path, containerdData) })
+	return slices.ContainsFunc(r.Folders,
+		func(f folderRecord) bool { return f.Data && strings.EqualFold(f.Path, containerdData) })
 }
 
 // clearContainers makes containerd remove its pods and images while it is still running. No

@@ -91,7 +91,8 @@ func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	if err != nil || len(trusted) == 0 || preflight.SameAuthority(trusted, hashes) {
 		return err
 	}
-	return errors.New("the machine is a node of another cluster, whose CA is not this one's: " + preflight.OtherClusterRemedy)
+	return errors.New("the machine is a node of another cluster, whose CA is not this one's: " +
+		preflight.OtherClusterRemedy)
 }
 
 // authorities returns the hashes of the CAs that the machine's kubelet trusts; none if it

@@ -56,7 +56,8 @@ func TestOnlyTheDifference(t *testing.T) {
 		}, []string{"hosts file"}, false, false},
 		{"another name", func(k *v1alpha1.Kubernetes) { k.Join.ControlPlaneAlias.Name = "api.example" },
 			[]string{"hosts file"}, false, false},
-		{"no name", func(k *v1alpha1.Kubernetes) { k.Join.ControlPlaneAlias = nil }, []string{"hosts file"}, false, false},
+		{"no name", func(k *v1alpha1.Kubernetes) { k.Join.ControlPlaneAlias = nil }, []string{"hosts file"},
+			false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l.t = t
@@ -97,7 +98,8 @@ func (l *lab) pid(service string) uint32 {
 
 func TestLabelsAndTaintsAreOnTheNode(t *testing.T) {
 	l := newLab(t)
-	l.spec().Kubelet.NodeLabels = map[string]string{"pool": "win", "node-role.kubernetes.io/worker": "", "topology.kubernetes.io/zone": "a"}
+	l.spec().Kubelet.NodeLabels = map[string]string{"pool": "win", "node-role.kubernetes.io/worker": "",
+		"topology.kubernetes.io/zone": "a"}
 	l.spec().Kubelet.RegisterWithTaints = []string{"os=windows:NoSchedule", "slow:PreferNoSchedule"}
 	l.mustJoin()
 	n := l.isReady()
@@ -110,7 +112,8 @@ func TestLabelsAndTaintsAreOnTheNode(t *testing.T) {
 	for _, taint := range n.Taints {
 		taints = append(taints, taint.ToString())
 	}
-	if text := strings.Join(taints, " "); !strings.Contains(text, "os=windows:NoSchedule") || !strings.Contains(text, "slow:PreferNoSchedule") {
+	if text := strings.Join(taints, " "); !strings.Contains(text, "os=windows:NoSchedule") ||
+		!strings.Contains(text, "slow:PreferNoSchedule") {
 		t.Errorf("taints %s", text)
 	}
 	again, err := l.join()
@@ -143,9 +146,11 @@ func TestForeignConfigurationIsRestored(t *testing.T) {
 // A reset restores the registration of a service that was there before the join.
 func TestForeignServiceIsRestored(t *testing.T) {
 	l := newLab(t)
-	l.put(`C:\tools\containerd.exe`, string(simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.6.27"})))
+	l.put(`C:\tools\containerd.exe`,
+		string(simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.6.27"})))
 	const theirs = `C:\tools\containerd.exe --run-service --log-file C:\tools\containerd.log`
-	if _, err := l.Services.Create(t.Context(), &agentv1.ServiceConfig{Name: "containerd", CommandLine: theirs, StartType: "manual"}); err != nil {
+	if _, err := l.Services.Create(t.Context(), &agentv1.ServiceConfig{Name: "containerd", CommandLine: theirs,
+		StartType: "manual"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "containerd"}); err != nil {

@@ -23,7 +23,8 @@ import (
 //
 // It returns no file if containerd is not replaced, if there is no config.toml yet, or if
 // the present config.toml is equivalent.
-func (s *binaries) newConfiguration(ctx context.Context, n *node.Node, r ui.Reporter, staged map[string]string) ([]push.Companion, error) {
+func (s *binaries) newConfiguration(ctx context.Context, n *node.Node, r ui.Reporter,
+	staged map[string]string) ([]push.Companion, error) {
 	program, replaced := staged[containerdName]
 	if !replaced {
 		return nil, nil

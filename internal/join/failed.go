@@ -59,7 +59,8 @@ type KubeadmError struct {
 func (e *KubeadmError) Error() string {
 	lines := strings.Split(e.Output, "\n")
 	const shown = 15
-	return fmt.Sprintf("kubeadm join ended with exit code %d:\n  %s", e.ExitCode, strings.Join(lines[max(0, len(lines)-shown):], "\n  "))
+	return fmt.Sprintf("kubeadm join ended with exit code %d:\n  %s", e.ExitCode,
+		strings.Join(lines[max(0, len(lines)-shown):], "\n  "))
 }
 
 const (
@@ -126,7 +127,8 @@ func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Con
 // likelyCause checks the most frequent causes, from containerd up to the pod network, and
 // returns the first that applies.
 func (j *joining) likelyCause(ctx context.Context, n *node.Node) string {
-	for _, look := range []func(context.Context, *node.Node) string{j.causeInContainerd, j.causeInReach, j.causeInKubelet, j.causeInNetwork} {
+	for _, look := range []func(context.Context, *node.Node) string{j.causeInContainerd, j.causeInReach,
+		j.causeInKubelet, j.causeInNetwork} {
 		if cause := look(ctx, n); cause != "" {
 			return cause
 		}
@@ -154,7 +156,8 @@ func (j *joining) causeInReach(ctx context.Context, n *node.Node) string {
 	if err != nil || platform.ReachOutcome(reply.GetOutcome()) == platform.Reached {
 		return ""
 	}
-	return fmt.Sprintf("the node does not reach the API server at %s (%s): check join.controlPlaneEndpoint, join.controlPlaneAlias and the network between them",
+	return fmt.Sprintf("the node does not reach the API server at %s (%s): check join.controlPlaneEndpoint, "+
+		"join.controlPlaneAlias and the network between them",
 		j.endpoint(), strings.TrimSpace(reply.GetOutcome()+" "+reply.GetDetail()))
 }
 
@@ -179,7 +182,8 @@ func (j *joining) causeInNetwork(ctx context.Context, n *node.Node) string {
 	}
 	for _, c := range status.GetStatus().GetConditions() {
 		if c.GetType() == criv1.NetworkReady && !c.GetStatus() {
-			return fmt.Sprintf("containerd has no pod network yet (%s): install the cluster's network for Windows nodes; it puts its configuration into %s",
+			return fmt.Sprintf("containerd has no pod network yet (%s): install the cluster's network for Windows "+
+				"nodes; it puts its configuration into %s",
 				c.GetMessage(), j.spec.Containerd.CNI.ConfigDirectory)
 		}
 	}

@@ -41,10 +41,12 @@ func TestAPodNetworkThatIsNotThereIsNamed(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v\n%s", err, table(results))
 	}
-	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") || !strings.Contains(failed.Cause, `C:\etc\cni\net.d`) {
+	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") ||
+		!strings.Contains(failed.Cause, `C:\etc\cni\net.d`) {
 		t.Errorf("phase %s, cause %s", failed.Phase, failed.Cause)
 	}
-	if len(failed.Conditions) == 0 || failed.Conditions[0].Type != "Ready" || len(failed.Log) == 0 || !strings.Contains(err.Error(), failed.Log[0]) {
+	if len(failed.Conditions) == 0 || failed.Conditions[0].Type != "Ready" || len(failed.Log) == 0 ||
+		!strings.Contains(err.Error(), failed.Log[0]) {
 		t.Errorf("conditions %v, log %v, error %v", failed.Conditions, failed.Log, err)
 	}
 	var waited *cluster.NodeWaitError
@@ -144,7 +146,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, op := range l.Machine.Operations() {
-		if op.Kind != simulated.OpProcessRun && op.Target != layout.Root { // comparing runs programs, and every session protects its folder
+		// comparing runs programs, and every session protects its folder
+		if op.Kind != simulated.OpProcessRun && op.Target != layout.Root {
 			t.Errorf("a dry run: %v", op)
 		}
 	}
@@ -160,7 +163,8 @@ func TestMissingFieldsOfTheNodeFileAreNamed(t *testing.T) {
 	if !errors.As(err, &problems) || len(problems.Problems) != 5 {
 		t.Fatalf("got %v", err)
 	}
-	for _, field := range []string{"version", "containerd.version", "join.token", "join.discoveryTokenCACertHash", "join.controlPlaneEndpoint"} {
+	for _, field := range []string{"version", "containerd.version", "join.token", "join.discoveryTokenCACertHash",
+		"join.controlPlaneEndpoint"} {
 		if !strings.Contains(err.Error(), "node.yaml:3: spec.kubernetes."+field+":") {
 			t.Errorf("%s is not named in\n%v", field, err)
 		}

@@ -64,7 +64,8 @@ func (s *folders) data() []string { return []string{kubernetesConfig, kubeletDat
 // SYSTEM runs the programs in them, or obeys their configuration.
 func (s *folders) programs() []string {
 	return []string{
-		v1alpha1.KubernetesFolder, folderOf(containerdBin), s.spec.Containerd.CNI.BinDirectory, s.spec.Containerd.CNI.ConfigDirectory,
+		v1alpha1.KubernetesFolder, folderOf(containerdBin), s.spec.Containerd.CNI.BinDirectory,
+		s.spec.Containerd.CNI.ConfigDirectory,
 		folderOf(s.spec.Containerd.LogFile), `C:\var\log`, `C:\usr\libexec\kubernetes`, kubeletargs.ConfigFolder,
 	}
 }
@@ -191,7 +192,8 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 		}
 	}
 	for _, path := range f.missing {
-		if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path, Sddl: s.security(path)}); err != nil {
+		if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path,
+			Sddl: s.security(path)}); err != nil {
 			return plan.Outcome{}, fmt.Errorf("make %s: %w", path, err)
 		}
 	}
@@ -214,7 +216,8 @@ func (s *folders) protect(ctx context.Context, n *node.Node, path string) error 
 	}
 	list, err := access.Parse(acl.GetSddl())
 	if err == nil && len(access.OrdinaryChangers("O:"+list.Owner+"D:P")) > 0 {
-		return fmt.Errorf("%s belongs to the ordinary account %s: move it away, so that `swdt join` makes it", path, list.Owner)
+		return fmt.Errorf("%s belongs to the ordinary account %s: move it away, so that `swdt join` makes it",
+			path, list.Owner)
 	}
 	if _, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: path, Sddl: s.security(path)}); err != nil {
 		return fmt.Errorf("let only administrators change %s: %w", path, err)
@@ -238,7 +241,8 @@ func nothingPlanted(ctx context.Context, n *node.Node, path string) error {
 			return err
 		}
 		if len(by) > 0 {
-			return fmt.Errorf("the ordinary account %s can change %s, and SYSTEM runs what is in this folder: look at it, then move it away",
+			return fmt.Errorf("the ordinary account %s can change %s, and SYSTEM runs what is in this folder: look "+
+				"at it, then move it away",
 				strings.Join(by, ", "), entry.GetPath())
 		}
 	}
@@ -293,8 +297,10 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 	if failed != nil { // the next reset continues
 		slices.Reverse(there)
 		err := update(ctx, n, func(r *record) { r.Folders = there })
-		return plan.Outcome{}, errors.Join(fmt.Errorf("%w; what is in use, or layers of images, which only their owner may remove, are in the way: "+
-			"remove it by hand (takeown /r, icacls /grant), then run `swdt reset` again", failed), err)
+		return plan.Outcome{},
+			errors.Join(fmt.Errorf("%w; what is in use, or layers of images, which only their owner may remove, are "+
+				"in the way: "+
+				"remove it by hand (takeown /r, icacls /grant), then run `swdt reset` again", failed), err)
 	}
 	outcome := plan.Outcome{}
 	if left = deepest(left); len(left) > 0 {

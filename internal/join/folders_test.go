@@ -16,8 +16,10 @@ func TestNoOrdinaryAccountMayPutAFileWhereSYSTEMLooks(t *testing.T) {
 	l.mustJoin()
 	files := l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files
 	for _, folder := range []string{
-		`C:\k`, `C:\Program Files\containerd`, `C:\Program Files\containerd\bin`, `C:\etc`, `C:\etc\kubernetes`, `C:\etc\kubernetes\manifests`,
-		`C:\var`, `C:\var\lib`, `C:\var\lib\kubelet`, `C:\var\log`, `C:\var\log\pods`, `C:\usr`, `C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`,
+		`C:\k`, `C:\Program Files\containerd`, `C:\Program Files\containerd\bin`, `C:\etc`, `C:\etc\kubernetes`,
+		`C:\etc\kubernetes\manifests`,
+		`C:\var`, `C:\var\lib`, `C:\var\lib\kubelet`, `C:\var\log`, `C:\var\log\pods`, `C:\usr`,
+		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`,
 	} {
 		_, file := files.Create(folder+`\planted.dll`, platform.CreateNew)
 		made := files.NewFolder(folder+`\planted`, "")
@@ -45,10 +47,12 @@ func TestAFolderOfAnOrdinaryAccountIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			if err := plant(l.Machine.Process("setup").Files, l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files); err != nil {
+			if err := plant(l.Machine.Process("setup").Files,
+				l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.join(); err == nil || !strings.Contains(err.Error(), "ordinary account") || !strings.Contains(err.Error(), `C:\k`) {
+			if _, err := l.join(); err == nil || !strings.Contains(err.Error(), "ordinary account") ||
+				!strings.Contains(err.Error(), `C:\k`) {
 				t.Errorf("got %v", err)
 			}
 		})

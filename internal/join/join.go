@@ -143,13 +143,15 @@ func Validate(doc config.Document, o Options) error {
 	spec := doc.Node.Spec.Kubernetes
 	var problems []config.Problem
 	missing := func(field, what, remedy string) {
-		problems = append(problems, config.Problem{File: doc.File, Line: doc.Line, Field: "spec.kubernetes." + field, What: what, Remedy: remedy})
+		problems = append(problems, config.Problem{File: doc.File, Line: doc.Line, Field: "spec.kubernetes." + field,
+			What: what, Remedy: remedy})
 	}
 	if spec.Version == "" {
 		missing("version", "is missing", "write the version of Kubernetes to install, such as 1.36.3")
 	}
 	if spec.Containerd.Version == "" && spec.Containerd.Source == "" {
-		missing("containerd.version", "is missing", "write the version of containerd to install, such as 1.7.12, or its source")
+		missing("containerd.version", "is missing",
+			"write the version of containerd to install, such as 1.7.12, or its source")
 	}
 	if o.Cluster == nil {
 		checkWithoutCluster(spec.Join, missing)
@@ -163,12 +165,15 @@ func Validate(doc config.Document, o Options) error {
 func checkWithoutCluster(join v1alpha1.Join, missing func(field, what, remedy string)) {
 	const kubeconfig = ", or name a kubeconfig with --kubeconfig"
 	if join.Token == "" && join.TokenFrom == nil {
-		missing("join.token", "is missing and there is no cluster to make one", "write it as kubeadm token create prints it"+kubeconfig)
+		missing("join.token", "is missing and there is no cluster to make one",
+			"write it as kubeadm token create prints it"+kubeconfig)
 	}
 	if join.DiscoveryTokenCACertHash == "" {
-		missing("join.discoveryTokenCACertHash", "is missing and there is no kubeconfig to take it from", "write it as kubeadm prints it"+kubeconfig)
+		missing("join.discoveryTokenCACertHash", "is missing and there is no kubeconfig to take it from",
+			"write it as kubeadm prints it"+kubeconfig)
 	}
 	if join.ControlPlaneEndpoint == "" {
-		missing("join.controlPlaneEndpoint", "is missing and there is no kubeconfig to take it from", "write the API server's host:port"+kubeconfig)
+		missing("join.controlPlaneEndpoint", "is missing and there is no kubeconfig to take it from",
+			"write the API server's host:port"+kubeconfig)
 	}
 }

@@ -287,4 +287,5 @@ func (j *joining) endpoint() string {
 
 // programPath is the PATH on which kubeadm finds kubelet, xcopy and powershell: the
 // agent's own PATH may be older than the machine's.
-const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin + `;C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0`
+const programPath = v1alpha1.KubernetesFolder + `;` + containerdBin +
+	`;C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0`

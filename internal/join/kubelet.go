@@ -89,7 +89,8 @@ func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
 		return err
 	}
 	if (r.Joined || r.Joining) && r.Node != name {
-		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run `swdt reset` first", r.Node, name)
+		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run "+
+			"`swdt reset` first", r.Node, name)
 	}
 	return nil
 }
@@ -118,7 +119,8 @@ type kubelet struct{ *joining }
 
 func (s *kubelet) Name() string { return stepKubelet }
 func (s *kubelet) Follows() []string {
-	return []string{stepContainerdFiles, stepContainerdService, stepKubernetesFiles, stepKubeletConfig, stepKubeletService, stepJoin}
+	return []string{stepContainerdFiles, stepContainerdService, stepKubernetesFiles, stepKubeletConfig,
+		stepKubeletService, stepJoin}
 }
 func (s *kubelet) FollowUp() string { return "restart kubelet if its configuration changed" }
 

@@ -150,7 +150,8 @@ func TestAResetAfterAnExchange(t *testing.T) {
 // nothingBeside checks that a transaction left nothing beside a file.
 func (l *lab) nothingBeside(path string) {
 	l.t.Helper()
-	list, err := l.Node.Node.Files.List(l.t.Context(), &agentv1.ListFilesRequest{Path: path[:strings.LastIndex(path, `\`)]})
+	list, err := l.Node.Node.Files.List(l.t.Context(),
+		&agentv1.ListFilesRequest{Path: path[:strings.LastIndex(path, `\`)]})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func TestRunDoesNotBeginAJoinThatWouldFail(t *testing.T) {
 	before := l.state()
 	result, err := join.Run(t.Context(), l.Node.Node, l.doc, l.options(), l.story)
 	var refused *join.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "nothing was changed:\n  ") || len(result.Problems) == 0 {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "nothing was changed:\n  ") ||
+		len(result.Problems) == 0 {
 		t.Fatalf("%v, problems %+v", err, result.Problems)
 	}
 	if len(result.Steps) > 0 {
@@ -78,7 +79,8 @@ func TestAResetThatFailsAfterTheDrain(t *testing.T) {
 			l.mustJoin()
 			denied := true
 			l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-				if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, test.cannotRemove) {
+				if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
+					strings.EqualFold(op.Target, test.cannotRemove) {
 					return simulated.Fail(fault.ErrPermission)
 				}
 				return simulated.Continue()

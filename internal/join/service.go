@@ -58,7 +58,8 @@ func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig)
 	case is == nil:
 		return plan.Change{Needed: true, Summary: "register the service " + name, Detail: after}
 	case before != after:
-		return plan.Change{Needed: true, Summary: "change the service " + name + ": " + argumentsChange(before, after), Detail: before + " → " + after}
+		return plan.Change{Needed: true, Summary: "change the service " + name + ": " + argumentsChange(before, after),
+			Detail: before + " → " + after}
 	case !sameRegistration(is.GetConfig(), wanted):
 		return plan.Change{Needed: true, Summary: "change how the service " + name + " is started and restarted"}
 	}
@@ -144,7 +145,8 @@ func registered(is *agentv1.ServiceReply) *registration {
 		return nil
 	}
 	c := is.GetConfig()
-	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(), Dependencies: c.GetDependencies()}
+	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(),
+		Dependencies: c.GetDependencies()}
 }
 
 // restart stops a service, with the services that depend on it, and starts it again. It
@@ -217,7 +219,8 @@ func serviceUndoChange(r record, name string) plan.Change {
 	case s == nil:
 		return plan.Change{}
 	case s.Before != nil:
-		return plan.Change{Needed: true, Summary: "register the service " + name + " as before: " + s.Before.CommandLine}
+		return plan.Change{Needed: true, Summary: "register the service " + name + " as before: " +
+			s.Before.CommandLine}
 	}
 	return plan.Change{Needed: true, Summary: "stop and remove the service " + name}
 }
@@ -237,7 +240,8 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 	}
 	if s.Before != nil {
 		err = registerAsBefore(ctx, n, name, *s.Before)
-	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err, fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
+	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err,
+		fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
 		err = nil
 	}
 	if err != nil {

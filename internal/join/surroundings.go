@@ -160,7 +160,8 @@ func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error)
 	}
 	change, err := s.settings.Plan(ctx, n)
 	if stale := s.stale(r); len(stale) > 0 {
-		change = plan.Change{Needed: true, Summary: strings.Join(append(describeHosts(stale), emptyless(change.Summary)...), ", ")}
+		change = plan.Change{Needed: true,
+			Summary: strings.Join(append(describeHosts(stale), emptyless(change.Summary)...), ", ")}
 	}
 	return change, err
 }
@@ -247,7 +248,8 @@ func firewallStep(j *joining) plan.Step {
 		}
 		return nil
 	}
-	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp", Ports: j.kubeletPort("port", "port", "10250")}}}
+	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp",
+		Ports: j.kubeletPort("port", "port", "10250")}}}
 	return &firewall{&settings{j, stepFirewall, spec, note}}
 }
 

@@ -19,7 +19,8 @@ import (
 
 // withToken calls use with a bootstrap token: the node file's, or a new one that it deletes
 // after use, also if use fails.
-func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter, use func(token string) error) (err error) {
+func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter,
+	use func(token string) error) (err error) {
 	if own, err := s.ownToken(); err != nil || own != "" {
 		return errors.Join(err, useIf(err == nil, use, own))
 	}
@@ -79,7 +80,8 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearedIn)
 		defer cancel()
 		for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
-			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) { // otherwise the next run removes it
+			// otherwise the next run removes it
+			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) {
 				err = errors.Join(err, gone)
 			}
 		}
@@ -100,7 +102,8 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 
 // runKubeadm runs kubeadm on the node to its end.
 func runKubeadm(ctx context.Context, n *node.Node, output *kubeadmOutput, args ...string) (int, error) {
-	cmd := &agentv1.RunCommand{Path: kubeadmExe, Args: args, Folder: `C:\k`, Environment: []string{"PATH=" + programPath}}
+	cmd := &agentv1.RunCommand{Path: kubeadmExe, Args: args, Folder: `C:\k`,
+		Environment: []string{"PATH=" + programPath}}
 	code, err := command.Run(ctx, n.Processes, cmd, command.Streams{Stdout: output, Stderr: output})
 	if err != nil {
 		return 0, fmt.Errorf("run kubeadm %s: %w", args[0], err)

@@ -29,7 +29,8 @@ func (l *lab) spyOn(after func() simulated.Verdict) *spy {
 	s := &spy{after: after}
 	token := regexp.MustCompile(`token: ([a-z0-9]{6}\.[a-z0-9]{16})`)
 	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind != simulated.OpProcessRun || op.Phase != simulated.Before || !strings.HasSuffix(strings.ToLower(op.Target), "kubeadm.exe") {
+		if op.Kind != simulated.OpProcessRun || op.Phase != simulated.Before ||
+			!strings.HasSuffix(strings.ToLower(op.Target), "kubeadm.exe") {
 			return simulated.Continue()
 		}
 		s.mu.Lock()
@@ -62,7 +63,8 @@ func (s *spy) keptSecret(l *lab, results []plan.StepResult, err error) {
 	}
 	for _, token := range s.tokens {
 		_, secret, _ := strings.Cut(token, ".")
-		places := map[string]string{"the story": l.story.String(), "the results": table(results), "the error": fmt.Sprintf("%v %+v %#v", err, err, err)}
+		places := map[string]string{"the story": l.story.String(), "the results": table(results),
+			"the error": fmt.Sprintf("%v %+v %#v", err, err, err)}
 		for _, ran := range l.Machine.Commands() {
 			places["the command line of "+ran.Path] += strings.Join(ran.Args, " ") + strings.Join(ran.Environment, " ")
 		}

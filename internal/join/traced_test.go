@@ -21,10 +21,12 @@ func (l *lab) trace() (before, after string) {
 	after = "# traced\n" + before + "\n[traced]\n"
 	kubelet := l.commandLineOf("kubelet")
 	r := tracerecord.Record{Services: map[string]tracerecord.Service{
-		"containerd": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: l.commandLineOf("containerd"), After: l.commandLineOf("containerd")},
+		"containerd": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: l.commandLineOf("containerd"),
+			After: l.commandLineOf("containerd")},
 			Config: &tracerecord.File{Path: containerdToml, Kept: keptToml, Change: tracerecord.Change{
 				Before: tracerecord.Sum([]byte(before), true), After: tracerecord.Sum([]byte(after), true)}}},
-		"kubelet": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: kubelet, After: kubelet + " --v=4"}},
+		"kubelet": {On: true, By: "ann@desk", CommandLine: tracerecord.Change{Before: kubelet,
+			After: kubelet + " --v=4"}},
 	}}
 	content, err := r.Encode()
 	if err != nil {

@@ -15,7 +15,8 @@ type NoRoomError struct {
 }
 
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("no room on the disk of %s: %.1f MB are needed, and %.1f MB are free; free some space, or name another place",
+	return fmt.Sprintf("no room on the disk of %s: %.1f MB are needed, and %.1f MB are free; free some space, or "+
+		"name another place",
 		e.Folder, float64(e.Need)/1e6, float64(e.Free)/1e6)
 }
 

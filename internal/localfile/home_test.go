@@ -18,7 +18,8 @@ func TestHomeAndCacheAreNeverRelative(t *testing.T) {
 		t.Setenv(variable, home)
 		t.Setenv("XDG_CACHE_HOME", "")
 		t.Chdir(t.TempDir())
-		for name, find := range map[string]func() (string, error){"home": localfile.Home, "cache": localfile.CacheFolder} {
+		for name, find := range map[string]func() (string, error){"home": localfile.Home,
+			"cache": localfile.CacheFolder} {
 			if got, err := find(); err == nil && !filepath.IsAbs(got) {
 				t.Errorf("%s=%q: the %s folder is %q", variable, home, name, got)
 			}

@@ -60,7 +60,8 @@ func TestStageRemovesWhatDeadProcessesLeft(t *testing.T) {
 	first := stage(t, folder)
 	second := stage(t, folder) // does not take the first one's
 	for path, want := range map[string]bool{
-		killed: false, old: false, alive: true, young: true, other: true, named: true, first.Path: true, second.Path: true,
+		killed: false, old: false, alive: true, young: true, other: true, named: true, first.Path: true,
+		second.Path: true,
 	} {
 		if exists(path) != want {
 			t.Errorf("%s is there: %v, want %v", path, !want, want)

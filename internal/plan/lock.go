@@ -52,7 +52,8 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the node is being changed by %s: wait until it is done, and try again", cmp.Or(e.Holder, "another swdt"))
+	return fmt.Sprintf("the node is being changed by %s: wait until it is done, and try again",
+		cmp.Or(e.Holder, "another swdt"))
 }
 
 func (e *BusyError) Unwrap() error { return e.Err }
@@ -68,5 +69,6 @@ func Holder(command string) string {
 	if err != nil {
 		machine = "an unknown machine"
 	}
-	return fmt.Sprintf("%s@%s, swdt %s, process %d, since %s", name, machine, command, os.Getpid(), time.Now().Format(time.TimeOnly))
+	return fmt.Sprintf("%s@%s, swdt %s, process %d, since %s", name, machine, command, os.Getpid(),
+		time.Now().Format(time.TimeOnly))
 }

@@ -51,7 +51,8 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 				return err
 			}
 		case change.Needed:
-			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, Detail: change.Detail, State: Skipped}
+			run.results[i] = StepResult{Name: run.steps[i].Name(), Change: change.Summary, Detail: change.Detail,
+				State: Skipped}
 		default:
 			run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
 		}

@@ -41,8 +41,9 @@ func NewReport(results []fleet.Result[Result]) Report {
 	report := Report{Nodes: []NodeReport{}}
 	for _, result := range results {
 		n := NodeReport{
-			Outcome: fleet.NewOutcome(result.Name(), fleet.Unchanged, result.Err),
-			Steps:   append([]StepResult{}, result.Value.Steps...), Problems: append([]finding.Problem{}, result.Value.Problems...),
+			Outcome:  fleet.NewOutcome(result.Name(), fleet.Unchanged, result.Err),
+			Steps:    append([]StepResult{}, result.Value.Steps...),
+			Problems: append([]finding.Problem{}, result.Value.Problems...),
 		}
 		switch {
 		case result.Err != nil:

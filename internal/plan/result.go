@@ -53,6 +53,7 @@ func (e *FailedError) Unwrap() []error { return e.Errs }
 type RebootRequiredError struct{ Steps []string }
 
 func (e *RebootRequiredError) Error() string {
-	return fmt.Sprintf("%s: takes effect after a reboot; reboot the node and run the command again, or let swdt do it with --allow-reboot",
+	return fmt.Sprintf("%s: takes effect after a reboot; reboot the node and run the command again, or let swdt do "+
+		"it with --allow-reboot",
 		strings.Join(e.Steps, ", "))
 }

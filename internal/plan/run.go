@@ -40,7 +40,8 @@ const dryRun = "dry run"
 // node, Run changes nothing. Otherwise it locks the node and applies the needed steps in
 // order. It returns one result for each step, in their order, also with an error.
 func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
-	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)), errs: make([]error, len(steps))}
+	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)),
+		errs: make([]error, len(steps))}
 	needed, err := run.planAll(ctx)
 	if err != nil || needed == 0 || opts.DryRun {
 		return run.results, err
@@ -83,7 +84,8 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 			}
 		case change.Needed:
 			needed++
-			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, Detail: change.Detail, State: Skipped, Message: dryRun}
+			run.results[i] = StepResult{Name: step.Name(), Change: change.Summary, Detail: change.Detail,
+				State: Skipped, Message: dryRun}
 			run.detail(i)
 		default:
 			run.results[i] = StepResult{Name: step.Name(), State: OK, Message: change.Summary}

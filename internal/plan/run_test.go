@@ -164,7 +164,8 @@ func check(t *testing.T, m *machine, results []plan.StepResult, states, log stri
 
 func TestRunPlansAllThenAppliesTheNeededSteps(t *testing.T) {
 	m := &machine{}
-	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true}, &step{name: "b"}, &step{name: "c", needed: true})
+	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true}, &step{name: "b"},
+		&step{name: "c", needed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,12 +200,14 @@ func TestAStepThatCannotBeComparedStopsAllBeforeTheFirstChange(t *testing.T) {
 	m := &machine{}
 	cause := errors.New("no such feature")
 	results, err := run(t, t.Context(), m, plan.Options{},
-		&step{name: "a", needed: true}, &step{name: "b", planErr: cause}, &step{name: "c", planErr: errors.New("another")})
+		&step{name: "a", needed: true}, &step{name: "b", planErr: cause},
+		&step{name: "c", planErr: errors.New("another")})
 	var failed *plan.FailedError
 	if !errors.As(err, &failed) || !errors.Is(err, cause) {
 		t.Fatalf("got %v", err)
 	}
-	if diff := cmp.Diff("2 steps failed:\n  b: compare with the node: no such feature\n  c: compare with the node: another", err.Error()); diff != "" {
+	if diff := cmp.Diff("2 steps failed:\n  b: compare with the node: no such feature\n  c: compare with the node: "+
+		"another", err.Error()); diff != "" {
 		t.Errorf("every problem at once: %s", diff)
 	}
 	check(t, m, results, "skipped failed failed", "plan a, plan b, plan c")
@@ -212,7 +215,8 @@ func TestAStepThatCannotBeComparedStopsAllBeforeTheFirstChange(t *testing.T) {
 
 func TestCommonCauseIsReportedOnce(t *testing.T) {
 	forbidden := errors.New("forbidden")
-	err := &plan.FailedError{Steps: []string{"a", "b", "c"}, Errs: []error{forbidden, forbidden, errors.New("two\nlines")}}
+	err := &plan.FailedError{Steps: []string{"a", "b", "c"},
+		Errs: []error{forbidden, forbidden, errors.New("two\nlines")}}
 	if got, want := err.Error(), "3 steps failed:\n  a, b: forbidden\n  c: two\n    lines"; got != want {
 		t.Errorf("got %q", got)
 	}
@@ -271,7 +275,8 @@ func TestRebootThatIsNotAllowed(t *testing.T) {
 	if !errors.As(err, &reboot) || reboot.Steps[0] != "feature" {
 		t.Fatalf("got %v", err)
 	}
-	check(t, m, results, "rebootRequired changed skipped", "plan feature, plan b, plan c, lock, apply feature, apply b, unlock")
+	check(t, m, results, "rebootRequired changed skipped",
+		"plan feature, plan b, plan c, lock, apply feature, apply b, unlock")
 }
 
 func TestAStepThatARebootDidNotFinishFails(t *testing.T) {
@@ -298,7 +303,8 @@ func TestInAnOrderedPlanAStepThatCannotBeComparedAfterTheRebootEndsIt(t *testing
 		}
 		return nil
 	}
-	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true, Ordered: true}, feature, b, &step{name: "c", needed: true})
+	results, err := run(t, t.Context(), m, plan.Options{AllowReboot: true, Ordered: true}, feature,
+		b, &step{name: "c", needed: true})
 	if err == nil || results[2].Message != "not tried" {
 		t.Errorf("%+v, %v", results, err)
 	}
@@ -361,7 +367,8 @@ func TestAStepThatFollowsAnother(t *testing.T) {
 	if err != nil || results[1].Change != "restart" {
 		t.Errorf("%+v, %v", results, err)
 	}
-	check(t, m, results, "changed changed", "plan config, plan service, lock, apply config, plan service, apply service, unlock")
+	check(t, m, results, "changed changed",
+		"plan config, plan service, lock, apply config, plan service, apply service, unlock")
 }
 
 // A step for which no follow-up is expected does not appear in a dry run. It is compared
@@ -397,7 +404,8 @@ func TestAStepThatIsExpectedToHaveNothingToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, m, results, "changed changed", "plan files, plan config, lock, apply files, plan config, apply config, unlock")
+	check(t, m, results, "changed changed",
+		"plan files, plan config, lock, apply files, plan config, apply config, unlock")
 }
 
 func TestInAnOrderedPlanAFailureEndsIt(t *testing.T) {
@@ -421,8 +429,10 @@ func TestInAnOrderedPlanAFailureEndsIt(t *testing.T) {
 
 func TestUndoTakesStepsBackLastFirst(t *testing.T) {
 	m := &machine{}
-	steps := []plan.Step{&step{m: m, name: "a", needed: true}, onlyForward{}, &step{m: m, name: "b"}, &step{m: m, name: "c", needed: true}}
-	results, err := plan.Run(t.Context(), &node.Node{Name: "win", Machine: m}, plan.Undo(steps), plan.Options{}, ui.Discard{})
+	steps := []plan.Step{&step{m: m, name: "a", needed: true}, onlyForward{}, &step{m: m, name: "b"},
+		&step{m: m, name: "c", needed: true}}
+	results, err := plan.Run(t.Context(), &node.Node{Name: "win", Machine: m}, plan.Undo(steps), plan.Options{},
+		ui.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}

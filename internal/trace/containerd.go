@@ -37,7 +37,8 @@ func containerdConfig(commandLine string) (string, error) {
 	case strings.HasPrefix(path, `\`):
 		return `C:` + path, nil
 	}
-	return "", fmt.Errorf("the service %s names its configuration %s, which depends on the folder it is started in: register it with a whole path", Containerd, path)
+	return "", fmt.Errorf("the service %s names its configuration %s, which depends on the folder it is started in: "+
+		"register it with a whole path", Containerd, path)
 }
 
 // containerdWithLevel returns the state with the wished level in the configuration and, if the
@@ -77,7 +78,9 @@ func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string
 func otlpPlugins(endpoint, version string) (map[string]any, error) {
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if number, err := strconv.Atoi(major); err != nil || number > 1 {
-		return nil, fmt.Errorf("containerd %s takes no endpoint for its spans from its configuration, but from its environment: leave --otlp out, and set OTEL_EXPORTER_OTLP_ENDPOINT in the service's Environment", orElse(version, "of an unknown version"))
+		return nil, fmt.Errorf("containerd %s takes no endpoint for its spans from its configuration, but from its "+
+			"environment: leave --otlp out, and set OTEL_EXPORTER_OTLP_ENDPOINT in the service's Environment",
+			orElse(version, "of an unknown version"))
 	}
 	address, err := url.Parse(endpoint)
 	if err != nil {

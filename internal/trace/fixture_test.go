@@ -28,7 +28,8 @@ const (
 	toml = `C:\Program Files\containerd\config.toml`
 	// theirs is a configuration that a user wrote by hand: comments, an unusual order,
 	// Windows line ends, none at the end of the last line.
-	theirs = "# ours, do not touch\r\nversion = 2\r\n\r\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\r\n  conf_dir = 'C:\\\\etc'  # net\r\n[debug]\r\n  level='info'"
+	theirs = "# ours, do not touch\r\nversion = 2\r\n\r\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\r\n  conf_dir = " +
+		"'C:\\\\etc'  # net\r\n[debug]\r\n  level='info'"
 )
 
 // lab is a node with containerd and kubelet.
@@ -130,7 +131,8 @@ func (l *lab) orphan(path string) bool {
 // hashes and lock.
 func ofSwdt(path string) bool {
 	path = strings.ToLower(path)
-	return strings.HasPrefix(path, `c:\var\log\`) || path == `c:\containerd.log` || path == `c:\programdata\swdt\hashes.json` || path == `c:\programdata\swdt\lock` ||
+	return strings.HasPrefix(path, `c:\var\log\`) || path == `c:\containerd.log` ||
+		path == `c:\programdata\swdt\hashes.json` || path == `c:\programdata\swdt\lock` ||
 		strings.HasPrefix(path, `c:\programdata\swdt\agent\`)
 }
 

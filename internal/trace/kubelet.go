@@ -14,7 +14,9 @@ const kubeletExe = "kubelet.exe"
 func kubeletWithLevel(base logSettings, wish tracerecord.Wish, _ string) (logSettings, error) {
 	line, ok := commandline.Set(base.CommandLine, kubeletExe, wish.Level, "v")
 	if !ok {
-		return logSettings{}, fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
+		return logSettings{},
+			fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or "+
+				"register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
 	}
 	return logSettings{CommandLine: line}, nil
 }

@@ -148,9 +148,11 @@ func switchOff(ctx context.Context, n *node.Node, restorations []restoration, r 
 
 // putBack restores the configuration file and the command line, and does not restart the
 // service.
-func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed, was logSettings) error {
+func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed,
+	was logSettings) error {
 	if is.CommandLine != was.CommandLine {
-		if _, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{Name: s.name, CommandLine: was.CommandLine}); err != nil {
+		if _, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{Name: s.name,
+			CommandLine: was.CommandLine}); err != nil {
 			return fmt.Errorf("put the command line of %s back: %w", s.name, err)
 		}
 	}
@@ -170,7 +172,8 @@ func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.S
 	switch sum := tracerecord.Sum(is, there); {
 	case sum == entry.Config.Before: // nothing to do
 	case sum != entry.Config.After && !s.options.Force:
-		return &ChangedError{Service: s.name, Differences: []string{"the service is gone", entry.Config.Path + ": it was rewritten"}}
+		return &ChangedError{Service: s.name, Differences: []string{"the service is gone",
+			entry.Config.Path + ": it was rewritten"}}
 	case was.Exists:
 		err = smallfile.Replace(ctx, n, entry.Config.Path, was.Config, "")
 	default:

@@ -51,11 +51,13 @@ func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	wish := s.options.wish(s.name)
 	switch {
 	case d.done(wish) && d.known:
-		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.wanted), moment(d.entry.Since), d.entry.By)}, nil
+		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.wanted), moment(d.entry.Since),
+			d.entry.By)}, nil
 	case d.done(wish):
 		return plan.Change{Summary: "it logs at " + s.level(d.is.logSettings) + " already, not by swdt trace"}, nil
 	case d.is.equal(d.wanted):
-		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.wanted) + " already"}, nil
+		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.wanted) +
+			" already"}, nil
 	}
 	return plan.Change{Needed: true, Summary: s.summary(d, wish), Detail: detail(d)}, nil
 }
@@ -112,7 +114,8 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			}
 		case without: // the change was never made, or was rolled back
 			d.known = false
-			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" { // left by an interrupted `off`
+			// left by an interrupted `off`
+			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" {
 				d.base.Config, d.base.Exists = nil, false
 			}
 		case halfway, between:

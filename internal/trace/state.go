@@ -51,7 +51,8 @@ func isHalfway(entry tracerecord.Service, is logSettings) bool {
 		return false
 	}
 	lines, sums := entry.CommandLine, entry.Config.Change
-	return (is.CommandLine == lines.Before || is.CommandLine == lines.After) && (is.sum() == sums.Before || is.sum() == sums.After)
+	return (is.CommandLine == lines.Before || is.CommandLine == lines.After) &&
+		(is.sum() == sums.Before || is.sum() == sums.After)
 }
 
 func matches(entry tracerecord.Service, is logSettings, side func(tracerecord.Change) string) bool {
@@ -69,7 +70,8 @@ func before(ctx context.Context, n *node.Node, entry tracerecord.Service) (logSe
 	}
 	content, err := smallfile.Read(ctx, n, entry.Config.Kept)
 	if errors.Is(err, fault.ErrNotExist) {
-		return s, fmt.Errorf("the copy of %s from before the trace is gone (%s): write the file anew, and remove %s", entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
+		return s, fmt.Errorf("the copy of %s from before the trace is gone (%s): write the file anew, and remove %s",
+			entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
 	}
 	if err != nil {
 		return s, err
@@ -88,16 +90,20 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s is not as swdt trace left it:\n  %s\nput that back, or use --force: `off --force` restores what was there before the trace and leaves a changed file beside it as *.swdt-old, `on --force` takes the change for what is to be restored",
+	return fmt.Sprintf("%s is not as swdt trace left it:\n  %s\nput that back, or use --force: `off --force` "+
+		"restores what was there before the trace and leaves a changed file beside it as *.swdt-old, `on --force` "+
+		"takes the change for what is to be restored",
 		e.Service, strings.Join(e.Differences, "\n  "))
 }
 
 // changedError returns an error with the differences from the state that the trace left. No
 // copy of that state exists, so changedError computes it again to compare.
-func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed, version string) error {
+func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed,
+	version string) error {
 	changed := &ChangedError{Service: s.name}
 	if is.CommandLine != entry.CommandLine.After {
-		changed.Differences = append(changed.Differences, fmt.Sprintf("command line: %s → %s", entry.CommandLine.After, is.CommandLine))
+		changed.Differences = append(changed.Differences, fmt.Sprintf("command line: %s → %s", entry.CommandLine.After,
+			is.CommandLine))
 	}
 	if entry.Config == nil || is.sum() == entry.Config.After {
 		return changed

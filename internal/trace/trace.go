@@ -133,7 +133,10 @@ func (o Options) subjects() []*subject {
 }
 
 func load(ctx context.Context, n *node.Node) (tracerecord.Record, error) {
-	return tracerecord.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
+	return tracerecord.Load(ctx, func(ctx context.Context, path string) ([]byte,
+		error) {
+		return smallfile.Read(ctx, n, path)
+	})
 }
 
 func orElse(value, fallback string) string {

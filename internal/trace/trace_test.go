@@ -31,7 +31,8 @@ func TestOnThenOff(t *testing.T) {
 
 	l.mustOn(options())
 	config := l.Get(toml)
-	if diff := containerdconfig.Differences([]byte(theirs), config); len(diff) != 1 || diff[0] != `debug.level: "info" → "debug"` {
+	if diff := containerdconfig.Differences([]byte(theirs), config); len(diff) != 1 ||
+		diff[0] != `debug.level: "info" → "debug"` {
 		t.Errorf("the configuration says %v else", diff)
 	}
 	if got := l.commandLine("kubelet"); got != kubelet+" --v=4" {
@@ -117,10 +118,12 @@ func TestKubeletFailsAndContainerdKeepsItsChange(t *testing.T) {
 	})
 	results, err := l.on(options())
 	var back *trace.RolledBackError
-	if !errors.As(err, &back) || back.Service != "kubelet" || results[0].State != plan.Changed || results[1].State != plan.Failed {
+	if !errors.As(err, &back) || back.Service != "kubelet" || results[0].State != plan.Changed ||
+		results[1].State != plan.Failed {
 		t.Fatalf("%v after %d starts\n%s", err, starts.Load(), table(results))
 	}
-	if s := l.status(); s["containerd"].State != trace.IsOn || s["kubelet"].State != trace.IsOff || l.commandLine("kubelet") != line {
+	if s := l.status(); s["containerd"].State != trace.IsOn || s["kubelet"].State != trace.IsOff ||
+		l.commandLine("kubelet") != line {
 		t.Errorf("%+v", s)
 	}
 }
@@ -129,7 +132,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
 	results, err := l.run(t.Context(), trace.On(options()), true)
-	if err != nil || results[0].State != plan.Skipped || !strings.Contains(results[0].Change, "log at debug instead of info, restart containerd") {
+	if err != nil || results[0].State != plan.Skipped ||
+		!strings.Contains(results[0].Change, "log at debug instead of info, restart containerd") {
 		t.Errorf("%v\n%s", err, table(results))
 	}
 	l.isAsBefore(before)
@@ -166,7 +170,8 @@ func TestAnotherLevel(t *testing.T) {
 	o := options()
 	o.ContainerdLevel, o.KubeletVerbosity = "trace", "8"
 	l.mustOn(o)
-	if s := l.status(); s["containerd"].Level != "trace" || s["kubelet"].Level != "--v=8" || s["containerd"].Before != "info" {
+	if s := l.status(); s["containerd"].Level != "trace" || s["kubelet"].Level != "--v=8" ||
+		s["containerd"].Before != "info" {
 		t.Errorf("%+v", s)
 	}
 	l.mustOff(options())
@@ -189,7 +194,8 @@ func TestALevelOnTheCommandLine(t *testing.T) {
 
 func (l *lab) configure(service, commandLine string) {
 	l.t.Helper()
-	if _, err := l.Services.Configure(l.t.Context(), &agentv1.ServiceConfig{Name: service, CommandLine: commandLine}); err != nil {
+	if _, err := l.Services.Configure(l.t.Context(), &agentv1.ServiceConfig{Name: service,
+		CommandLine: commandLine}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -204,7 +210,8 @@ func TestWithoutConfigurationAndLog(t *testing.T) {
 	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service`)
 	before := l.state()
 	l.mustOn(options("containerd"))
-	if s := l.status()["containerd"]; s.State != trace.IsOn || s.LogFile != `C:\var\log\containerd\containerd.log` || s.Before != "info" {
+	if s := l.status()["containerd"]; s.State != trace.IsOn || s.LogFile != `C:\var\log\containerd\containerd.log` ||
+		s.Before != "info" {
 		t.Errorf("%+v", s)
 	}
 	noted := l.get(layout.TraceRecord)
@@ -225,7 +232,8 @@ func TestSpansOfContainerd(t *testing.T) {
 	o := options("containerd")
 	o.OTLP = "http://collector:4318"
 	l.mustOn(o)
-	if got := containerdconfig.Text(l.Get(toml), "plugins", "io.containerd.tracing.processor.v1.otlp", "endpoint"); got != o.OTLP {
+	if got := containerdconfig.Text(l.Get(toml), "plugins", "io.containerd.tracing.processor.v1.otlp",
+		"endpoint"); got != o.OTLP {
 		t.Errorf("endpoint %q", got)
 	}
 	if s := l.status()["containerd"]; s.OTLP != o.OTLP {
@@ -271,7 +279,8 @@ func TestForeignChangeIsNotLost(t *testing.T) {
 	for _, command := range []func(trace.Options) ([]plan.StepResult, error){l.off, l.on} {
 		results, err := command(options())
 		var changed *trace.ChangedError
-		if !errors.As(err, &changed) || changed.Service != "containerd" || !strings.Contains(err.Error(), `debug.level: "debug" → "warn"`) {
+		if !errors.As(err, &changed) || changed.Service != "containerd" ||
+			!strings.Contains(err.Error(), `debug.level: "debug" → "warn"`) {
 			t.Fatalf("%v\n%s", err, table(results))
 		}
 	}
@@ -313,7 +322,8 @@ func TestForeignChangeIsKept(t *testing.T) {
 func TestFailedChangeIsRolledBack(t *testing.T) {
 	l := newLab(t)
 	l.Machine.WriteFile(simulated.KubeletPath, nil) // not a valid program
-	l.Machine.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.28.4", Fault: simulated.CrashAtStart}))
+	l.Machine.WriteFile(simulated.KubeletPath,
+		simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.28.4", Fault: simulated.CrashAtStart}))
 	before := l.state()
 	results, err := l.on(options("kubelet"))
 	var back *trace.RolledBackError
@@ -413,10 +423,12 @@ func TestAPushOfArgumentsInBetween(t *testing.T) {
 	doc := document(t)
 	kubelet := filepath.Join(filepath.Dir(doc.File), "kubelet.exe")
 	writeFile(t, kubelet, l.Get(simulated.KubeletPath))
-	p := v1alpha1.Provisioner{Name: "kubelet", SourceURL: kubelet, Destination: simulated.KubeletPath, Args: commandline.Split(plain)[1:]}
+	p := v1alpha1.Provisioner{Name: "kubelet", SourceURL: kubelet, Destination: simulated.KubeletPath,
+		Args: commandline.Split(plain)[1:]}
 	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{p}
 	v1alpha1.SetDefaults(&doc.Node)
-	if result, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{}); err != nil || result.Result != push.Unchanged {
+	if result, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{}); err != nil ||
+		result.Result != push.Unchanged {
 		t.Errorf("%+v, %v", result, err)
 	}
 	doc.Node.Spec.Kubernetes.Provisioners[0].Args = []string{"--windows-service"}
@@ -448,7 +460,8 @@ func TestOffWithoutARestart(t *testing.T) {
 	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`)
 	before = l.state()
 	l.mustOn(options("containerd"))
-	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`) // simulates an interruption here
+	// simulates an interruption here
+	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service --log-level info`)
 	l.mustOff(o)
 	l.isAsBefore(before)
 }
@@ -457,7 +470,8 @@ func TestOffWithoutARestart(t *testing.T) {
 func document(t *testing.T) config.Document {
 	t.Helper()
 	folder := t.TempDir()
-	writeFile(t, filepath.Join(folder, "containerd.exe"), simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "1.7.12"}))
+	writeFile(t, filepath.Join(folder, "containerd.exe"),
+		simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "1.7.12"}))
 	doc := config.Document{File: filepath.Join(folder, "swdt.yaml")}
 	doc.Node.Metadata.Name = "win1"
 	health := options().Spec.Provisioners[0].Health

@@ -121,7 +121,8 @@ func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error 
 	if end <= len(`C:`) { // in the root, or not an absolute path
 		return nil
 	}
-	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil && !errors.Is(err, fault.ErrExist) {
+	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil &&
+		!errors.Is(err, fault.ErrExist) {
 		return fmt.Errorf("make the folder for the log: %w", err)
 	}
 	return nil
@@ -144,7 +145,8 @@ func (e *RolledBackError) Error() string {
 	if e.Err.Complete() {
 		b.WriteString("its configuration and command line are back")
 	} else {
-		b.WriteString("its configuration and command line are back, but not everything runs that ran before: see `swdt status`")
+		b.WriteString("its configuration and command line are back, but not everything runs that ran before: see " +
+			"`swdt status`")
 	}
 	for _, c := range e.Err.Outcome.GetComponents() {
 		if len(c.GetLogLines()) > 0 {

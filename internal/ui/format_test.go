@@ -20,7 +20,8 @@ func TestSize(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0ms", 12400 * time.Microsecond: "12ms", 96 * time.Millisecond: "0.1s", 940 * time.Millisecond: "0.9s", 59949 * time.Millisecond: "59.9s",
+		0: "0ms", 12400 * time.Microsecond: "12ms", 96 * time.Millisecond: "0.1s", 940 * time.Millisecond: "0.9s",
+		59949 * time.Millisecond: "59.9s",
 		59960 * time.Millisecond: "1m00s", 125 * time.Second: "2m05s",
 	} {
 		if got := ui.Seconds(d); got != want {

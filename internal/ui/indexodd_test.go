@@ -40,7 +40,8 @@ func TestIndexOddLooksAtEveryByte(t *testing.T) {
 
 // BenchmarkIndexOdd measures the cost of checking a log before it is written.
 func BenchmarkIndexOdd(b *testing.B) {
-	line := "I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" pods=[\"default/web-6d4cf56db6-abcde\"]\n"
+	line := "I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" " +
+		"pods=[\"default/web-6d4cf56db6-abcde\"]\n"
 	text := bytes.Repeat([]byte(line), 256<<10/len(line))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

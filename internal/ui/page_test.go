@@ -37,7 +37,8 @@ func TestAPageLetsNoNodeMoveTheCursor(t *testing.T) {
 
 func TestMarksHaveNoWidthInATable(t *testing.T) {
 	var out strings.Builder
-	if err := Table(NewPage(&out, false), []string{"STATE", "NAME"}, [][]string{{Bad("x"), "a"}, {"longer", "b"}}); err != nil {
+	if err := Table(NewPage(&out, false), []string{"STATE", "NAME"},
+		[][]string{{Bad("x"), "a"}, {"longer", "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "STATE   NAME\nx       a\nlonger  b\n"; got != want {

@@ -60,7 +60,8 @@ func TestPrintableIsOneLine(t *testing.T) {
 // without them is unchanged.
 func TestPrintableWriterPassesNoControls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pieces := rapid.SliceOf(rapid.SliceOf(rapid.SampledFrom([]byte("ab \r\n\t\x1b\x7f\xc2\x9b\xe2\x80\xae\xff\xf0\x9f\x91\xa9")))).Draw(t, "pieces")
+		pieces := rapid.SliceOf(rapid.SliceOf(rapid.SampledFrom(
+			[]byte("ab \r\n\t\x1b\x7f\xc2\x9b\xe2\x80\xae\xff\xf0\x9f\x91\xa9")))).Draw(t, "pieces")
 		var out, all bytes.Buffer
 		w := ui.NewPrintableWriter(&out)
 		for _, piece := range pieces {

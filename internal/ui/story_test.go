@@ -56,7 +56,8 @@ func TestJSONLines(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
 	}
 	warn := lines[1]
-	if warn["level"] != "warn" || warn["node"] != "w1" || warn["message"] != "first\nsecond" || warn["time"] != "2026-11-01T12:00:00Z" {
+	if warn["level"] != "warn" || warn["node"] != "w1" || warn["message"] != "first\nsecond" ||
+		warn["time"] != "2026-11-01T12:00:00Z" {
 		t.Fatalf("got %v", warn)
 	}
 }
@@ -172,7 +173,8 @@ func TestLongStepIsReportedWithoutATerminal(t *testing.T) {
 		story.End()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want := "n1: waiting for kubelet\nn1: still waiting for kubelet, for 10s\nn1: still waiting for kubelet, for 20s\nn1: starting\n"
+		want := "n1: waiting for kubelet\nn1: still waiting for kubelet, for 10s\nn1: still waiting for kubelet, for " +
+			"20s\nn1: starting\n"
 		if out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}

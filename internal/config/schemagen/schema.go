@@ -87,7 +87,8 @@ func (g generator) value(t reflect.Type) object {
 	if t == reflect.TypeFor[v1alpha1.Command]() {
 		text := g.value(reflect.TypeFor[string]())
 		text["pattern"] = `\S`
-		return object{"anyOf": []any{text, object{"type": "array", "minItems": 1, "items": g.value(reflect.TypeFor[string]())}}}
+		return object{"anyOf": []any{text, object{"type": "array", "minItems": 1,
+			"items": g.value(reflect.TypeFor[string]())}}}
 	}
 	if t == reflect.TypeFor[v1alpha1.Quantity]() {
 		return object{"type": []string{"string", "integer"}, "pattern": `^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$`}

@@ -88,7 +88,8 @@ func (e *BusyError) Error() string {
 	if len(e.Filters) > 0 {
 		what = append(what, "there are filters:\n    "+strings.Join(e.Filters, "\n    "))
 	}
-	return fmt.Sprintf("another program uses the node's only packet monitor: %s\n--force ends its capture and removes its filters",
+	return fmt.Sprintf("another program uses the node's only packet monitor: %s\n--force ends its capture and "+
+		"removes its filters",
 		strings.Join(what, "\n  and "))
 }
 

@@ -23,7 +23,8 @@ const (
 type TooManyFiltersError struct{ Needed int }
 
 func (e *TooManyFiltersError) Error() string {
-	return fmt.Sprintf("the capture needs %d filters, one for each combination of address, port and protocol, and pktmon supports %d: name fewer, or whole networks (10.244.1.0/24)",
+	return fmt.Sprintf("the capture needs %d filters, one for each combination of address, port and protocol, and "+
+		"pktmon supports %d: name fewer, or whole networks (10.244.1.0/24)",
 		e.Needed, maxFilters)
 }
 
@@ -35,7 +36,8 @@ func (o Options) filters(d Dialect) ([][]string, error) {
 	for _, address := range o.Addresses {
 		addresses = append(addresses, addressText(address))
 	}
-	all := cross(values("-m", o.MACs), values("-i", addresses), values("-t", o.Protocols), values("-p", decimals(o.Ports)))
+	all := cross(values("-m", o.MACs), values("-i", addresses), values("-t", o.Protocols),
+		values("-p", decimals(o.Ports)))
 	if len(all) > maxFilters {
 		return nil, &TooManyFiltersError{Needed: len(all)}
 	}
@@ -103,7 +105,9 @@ func (o Options) plan(d Dialect, id string) (captureplan.Plan, error) {
 		For: o.For, Force: o.Force, MaxText: MaxText, Round: o.Round,
 	}
 	if o.Round > 0 && d.ToPcap == "" {
-		return captureplan.Plan{}, fmt.Errorf("this Windows' pktmon cannot convert to pcapng, which needs Windows Server 2022 (build 20348): use -w FILE for its own log: %w", fault.ErrNotSupported)
+		return captureplan.Plan{},
+			fmt.Errorf("this Windows' pktmon cannot convert to pcapng, which needs Windows Server 2022 (build "+
+				"20348): use -w FILE for its own log: %w", fault.ErrNotSupported)
 	}
 	plan.Start, err = o.start(d, captureplan.LogFile(id))
 	return plan, err
@@ -114,7 +118,8 @@ func (o Options) start(d Dialect, log string) ([]string, error) {
 	size := strconv.FormatInt(max(1, o.MaxSize/megabyte), 10)
 	if !d.Capture {
 		if o.Live || o.Drops || o.Components != "" {
-			return nil, fmt.Errorf("this Windows' pktmon supports neither live output nor drops or components, which need Windows Server 2022 (build 20348): "+
+			return nil, fmt.Errorf("this Windows' pktmon supports neither live output nor drops or components, which "+
+				"need Windows Server 2022 (build 20348): "+
 				"capture to a file with -w, and without --drops and --components: %w", fault.ErrNotSupported)
 		}
 		return []string{"start", "--etw", "-p", "0", "-f", log, "-s", size}, nil
@@ -131,7 +136,8 @@ func (o Options) start(d Dialect, log string) ([]string, error) {
 		return append(args, "--file-name", log, "--file-size", size, "--log-mode", "circular"), nil
 	}
 	if !d.RealTime {
-		return nil, fmt.Errorf("this Windows' pktmon does not support live output: capture to a file with -w: %w", fault.ErrNotSupported)
+		return nil, fmt.Errorf("this Windows' pktmon does not support live output: capture to a file with -w: %w",
+			fault.ErrNotSupported)
 	}
 	return append(args, "--log-mode", "real-time"), nil
 }

@@ -17,7 +17,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func modern() Dialect {
-	return Dialect{Status: true, Capture: true, RealTime: true, ToPcap: "etl2pcap", ToText: "etl2txt", Counters: []string{"counters"}}
+	return Dialect{Status: true, Capture: true, RealTime: true, ToPcap: "etl2pcap", ToText: "etl2txt",
+		Counters: []string{"counters"}}
 }
 
 func older() Dialect { return Dialect{ToText: "format", Counters: []string{"comp", "counters"}} }
@@ -59,7 +60,8 @@ func TestTheCommandLines(t *testing.T) {
 		name string
 		o    Options
 	}{
-		{"two of each", Options{Addresses: prefixes("10.244.1.5", "fd00::/64"), Ports: []uint16{53, 80}, Protocols: []string{"TCP", "UDP"}, MaxSize: 1}},
+		{"two of each", Options{Addresses: prefixes("10.244.1.5", "fd00::/64"), Ports: []uint16{53, 80},
+			Protocols: []string{"TCP", "UDP"}, MaxSize: 1}},
 		{"live", Options{Live: true}},
 		{"live drops at nics", Options{Live: true, Drops: true, Components: "nics"}},
 		{"drops at components, 2 GB", Options{Drops: true, Components: "4,5", MaxSize: 2 << 30}},
@@ -109,8 +111,10 @@ func TestOlderWindows(t *testing.T) {
 	if got := strings.Join(plan.Start, " "); got != want {
 		t.Errorf("pktmon %s, want %s", got, want)
 	}
-	for name, o := range map[string]Options{"live": {Live: true}, "drops": {Drops: true}, "components": {Components: "nics"}} {
-		if _, err := o.plan(older(), "ID"); !errors.Is(err, fault.ErrNotSupported) || !strings.Contains(err.Error(), "20348") {
+	for name, o := range map[string]Options{"live": {Live: true}, "drops": {Drops: true},
+		"components": {Components: "nics"}} {
+		if _, err := o.plan(older(), "ID"); !errors.Is(err, fault.ErrNotSupported) ||
+			!strings.Contains(err.Error(), "20348") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,23 +132,28 @@ func TestTooManyFilters(t *testing.T) {
 }
 
 func TestFilterFlagsAreParsed(t *testing.T) {
-	for text, want := range map[string]string{"00:15:5d:01:02:03": "00-15-5D-01-02-03", "00155d010203": "00-15-5D-01-02-03", "0015.5d01.0203": "00-15-5D-01-02-03", "00:15": "", "x0155d010203": "", "-00155d010203": "00-15-5D-01-02-03"} {
+	for text, want := range map[string]string{"00:15:5d:01:02:03": "00-15-5D-01-02-03",
+		"00155d010203": "00-15-5D-01-02-03", "0015.5d01.0203": "00-15-5D-01-02-03", "00:15": "", "x0155d010203": "",
+		"-00155d010203": "00-15-5D-01-02-03"} {
 		if got, err := ParseMAC(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("MAC %q: %q, %v", text, got, err)
 		}
 	}
-	for text, want := range map[string]string{"tcp": "TCP", "ICMPV6": "ICMPv6", "132": "132", "256": "", "sctp": "", "-1": ""} {
+	for text, want := range map[string]string{"tcp": "TCP", "ICMPV6": "ICMPv6", "132": "132", "256": "", "sctp": "",
+		"-1": ""} {
 		if got, err := ParseProtocol(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("protocol %q: %q, %v", text, got, err)
 		}
 	}
-	for text, want := range map[string]string{"10.0.0.1": "10.0.0.1", "10.0.0.7/24": "10.0.0.0/24", "fd00::1": "fd00::1", "fe80::1%eth0": "", "10.0.0": "", "-i": ""} {
+	for text, want := range map[string]string{"10.0.0.1": "10.0.0.1", "10.0.0.7/24": "10.0.0.0/24",
+		"fd00::1": "fd00::1", "fe80::1%eth0": "", "10.0.0": "", "-i": ""} {
 		got, err := ParseAddress(text)
 		if (err == nil) != (want != "") || err == nil && addressText(got) != want {
 			t.Errorf("address %q: %v, %v", text, got, err)
 		}
 	}
-	for text, ok := range map[string]bool{"": true, "all": true, "nics": true, "4,5": true, "4, 5": false, "--type": false, "4,": false} {
+	for text, ok := range map[string]bool{"": true, "all": true, "nics": true, "4,5": true, "4, 5": false,
+		"--type": false, "4,": false} {
 		if err := ParseComponents(text); (err == nil) != ok {
 			t.Errorf("components %q: %v", text, err)
 		}

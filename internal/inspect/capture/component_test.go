@@ -52,9 +52,11 @@ func TestComponentsHaveTheirOwners(t *testing.T) {
 func TestTheInterfaceOfAPacket(t *testing.T) {
 	n := Names{
 		Node: "win-1", Pods: map[netip.Addr]string{netip.MustParseAddr("10.0.0.1"): "default/a"},
-		Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"}, "30": {ID: "30", Name: "NIC", Pod: "default/b"}},
+		Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"},
+			"30": {ID: "30", Name: "NIC", Pod: "default/b"}},
 	}
-	fromA, stranger := ipv4([4]byte{10, 0, 0, 1}, [4]byte{10, 0, 0, 9}), ipv4([4]byte{10, 0, 0, 8}, [4]byte{10, 0, 0, 9})
+	fromA, stranger := ipv4([4]byte{10, 0, 0, 1}, [4]byte{10, 0, 0, 9}),
+		ipv4([4]byte{10, 0, 0, 8}, [4]byte{10, 0, 0, 9})
 	for _, c := range []struct {
 		component         string
 		data              []byte
@@ -68,7 +70,8 @@ func TestTheInterfaceOfAPacket(t *testing.T) {
 		{"99", stranger, pcapng.Ethernet, "win-1", ""},
 		{"", fromA, 101, "win-1", ""},
 	} {
-		if name, description := n.interfaceOf(c.component, c.data, c.link); name != c.name || description != c.description {
+		if name, description := n.interfaceOf(c.component, c.data, c.link); name != c.name ||
+			description != c.description {
 			t.Errorf("component %q: %q, %q; want %q, %q", c.component, name, description, c.name, c.description)
 		}
 	}
@@ -106,9 +109,11 @@ func TestSightingsThatDoNotMatch(t *testing.T) {
 
 // A line of a live capture names the component that saw the packet, if its name is known.
 func TestPacketLineNamesItsComponent(t *testing.T) {
-	n := Names{Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"}, "30": {ID: "30", Name: "NIC", Pod: "default/b"}}}
+	n := Names{Components: map[string]Component{"12": {ID: "12", Name: "vmswitch.sys"},
+		"30": {ID: "30", Name: "NIC", Pod: "default/b"}}}
 	for component, want := range map[string]string{
-		"30": "component 30 (default/b)  ip", "12": "component 12 (vmswitch.sys)  ip", "99": "component 99  ip", "": "ip",
+		"30": "component 30 (default/b)  ip", "12": "component 12 (vmswitch.sys)  ip", "99": "component 99  ip",
+		"": "ip",
 	} {
 		if line := n.Of(Packet{Component: component, Text: "ip"}).String(); line != want {
 			t.Errorf("%q, not %q", line, want)

@@ -45,7 +45,8 @@ func Learn(ctx context.Context, programs Programs) (Dialect, error) {
 	}
 	d := Dialect{Status: words["status"], Counters: []string{"counters"}, List: []string{"list", "--json"}}
 	if !words["filter"] && !words["start"] {
-		return d, &FailedError{Reason: "the node's `pktmon help` does not list its commands: check that it is Windows' pktmon"}
+		return d, &FailedError{Reason: "the node's `pktmon help` does not list its commands: check that it is " +
+			"Windows' pktmon"}
 	}
 	if !words["counters"] {
 		d.Counters = []string{"comp", "counters"}
@@ -77,7 +78,8 @@ func helpWords(ctx context.Context, programs Programs, args ...string) (map[stri
 		return nil, err
 	}
 	words := map[string]bool{}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n|{}[],", r) }) {
+	for _, word := range strings.FieldsFunc(text,
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n|{}[],", r) }) {
 		words[word] = true
 	}
 	return words, nil
@@ -86,7 +88,8 @@ func helpWords(ctx context.Context, programs Programs, args ...string) (map[stri
 // output runs pktmon on the node and returns its output.
 func output(ctx context.Context, programs Programs, args ...string) (string, error) {
 	var out bytes.Buffer
-	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: captureplan.Program, Args: args}, command.Streams{Stdout: &out, Stderr: &out})
+	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: captureplan.Program, Args: args},
+		command.Streams{Stdout: &out, Stderr: &out})
 	if errors.Is(err, fault.ErrNotExist) {
 		return "", &NoPktmonError{}
 	}
@@ -113,7 +116,8 @@ func Counters(ctx context.Context, programs Programs, json bool) (string, error)
 	case len(args) == 1:
 		args = append(args, "--drop-reason")
 	case json:
-		return "", fmt.Errorf("this Windows' pktmon cannot print counters as JSON, which needs Windows Server 2022 (build 20348): use -o text: %w", fault.ErrNotSupported)
+		return "", fmt.Errorf("this Windows' pktmon cannot print counters as JSON, which needs Windows Server 2022 "+
+			"(build 20348): use -o text: %w", fault.ErrNotSupported)
 	}
 	return output(ctx, programs, args...)
 }

@@ -87,7 +87,8 @@ func (e exporter) export(ctx context.Context, log, prefix string) (x Export, err
 // pcapng converts to one file and downloads it. The name is "" if there are no packets.
 func (e exporter) pcapng(ctx context.Context, log, name, prefix string, more ...string) (string, error) {
 	remote, local := log+"."+name, prefix+name
-	if _, err := output(ctx, e.node.Processes, append([]string{e.dialect.ToPcap, log, "--out", remote}, more...)...); err != nil {
+	if _, err := output(ctx, e.node.Processes, append([]string{e.dialect.ToPcap, log, "--out", remote},
+		more...)...); err != nil {
 		return "", err
 	}
 	_, err := transfer.Download(ctx, e.node, remote, local, e.reporter)

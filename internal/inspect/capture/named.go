@@ -23,7 +23,8 @@ type Found struct {
 // Look asks a node for its pods if pods are named, and for its HNS objects if Services are
 // named. It ignores an error of the container runtime if the cluster answered, since the
 // cluster knows all pods.
-func (w Named) Look(ctx context.Context, n *node.Node, doc config.Document, cluster hns.Known, r ui.Reporter) (found Found, err error) {
+func (w Named) Look(ctx context.Context, n *node.Node, doc config.Document, cluster hns.Known,
+	r ui.Reporter) (found Found, err error) {
 	if len(w.Services) > 0 {
 		if found.state, err = hns.Read(ctx, n.Compute); err != nil {
 			r.Warn("endpoints of Services are not captured: %v", err)

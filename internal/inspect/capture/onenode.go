@@ -91,7 +91,8 @@ func (c *NodeCapture) fetch(ctx context.Context, n *node.Node, folder string, r 
 
 // FetchLeft downloads the packets that an earlier capture left on a node to a subfolder of
 // folder.
-func FetchLeft(ctx context.Context, n *node.Node, doc config.Document, id, folder string, r ui.Reporter) (c NodeCapture, err error) {
+func FetchLeft(ctx context.Context, n *node.Node, doc config.Document, id, folder string,
+	r ui.Reporter) (c NodeCapture, err error) {
 	if folder, err = nodeFolder(folder, doc); err != nil {
 		return c, err
 	}
@@ -139,5 +140,6 @@ func KnownPods(ctx context.Context, n *node.Node, doc config.Document, r ui.Repo
 
 // fetchLater returns a text that explains how to fetch packets that are still on the node.
 func fetchLater(id string) string {
-	return fmt.Sprintf("the packets stay on the node for an hour, and until the next capture: %s", remedy.Command("capture", "fetch", id, "-w", "FILE"))
+	return fmt.Sprintf("the packets stay on the node for an hour, and until the next capture: %s",
+		remedy.Command("capture", "fetch", id, "-w", "FILE"))
 }

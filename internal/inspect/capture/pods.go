@@ -19,7 +19,8 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no %s %s with an address of its own: %s; --kubeconfig names the cluster to ask", e.Kind, strings.Join(e.Names, ", "), e.Asked)
+	return fmt.Sprintf("no %s %s with an address of its own: %s; --kubeconfig names the cluster to ask", e.Kind,
+		strings.Join(e.Names, ", "), e.Asked)
 }
 
 // ParseName returns an error unless text is NAMESPACE/NAME.

@@ -35,7 +35,8 @@ type fetching struct {
 }
 
 // fetchRounds fetches each round after it is closed. If that fails, the capture ends.
-func (o Options) fetchRounds(ctx context.Context, n *node.Node, d Dialect, id string, fail context.CancelFunc) *fetching {
+func (o Options) fetchRounds(ctx context.Context, n *node.Node, d Dialect, id string,
+	fail context.CancelFunc) *fetching {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &fetching{cancel: cancel, rounds: make(chan captureplan.Rounds), gone: make(chan struct{})}
 	r := fetcher{exporter: exporter{n, d, ui.Discard{}}, id: id, folder: o.Folder, fetched: o.Fetched}

@@ -82,7 +82,8 @@ func (nothing) because(err error) error                    { return err }
 
 // begun calls Options.Begun. It returns the meanwhile for a capture that has started, which
 // prints packets, fetches rounds, or does nothing.
-func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan, fail context.CancelFunc) meanwhile {
+func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
+	fail context.CancelFunc) meanwhile {
 	if o.Begun != nil {
 		o.Begun()
 	}
@@ -97,7 +98,8 @@ func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captur
 
 // unseen returns the meanwhile for a capture that ended before the node reported its start.
 // It does nothing for a live capture that has written no text.
-func (o Options) unseen(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan, fail context.CancelFunc) meanwhile {
+func (o Options) unseen(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
+	fail context.CancelFunc) meanwhile {
 	_, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: captureplan.TextFile(plan.ID)})
 	if plan.Live && errors.Is(err, fault.ErrNotExist) {
 		return nothing{}

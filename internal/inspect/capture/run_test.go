@@ -67,13 +67,15 @@ func TestTwoNodesAsOne(t *testing.T) {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		parts = append(parts, capture.Part{Export: fetched(t, n, result), Names: capture.Names{Node: name,
-			Pods: capture.ByAddress([]hns.Pod{{Namespace: "default", Name: "burner", IPs: []string{"192.168.15.167"}}})}})
+			Pods: capture.ByAddress([]hns.Pod{{Namespace: "default", Name: "burner",
+				IPs: []string{"192.168.15.167"}}})}})
 		list, err := n.Files.List(layout.Captures)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range list {
-			if name := filepath.Base(strings.ReplaceAll(file.Path, `\`, "/")); name != "lock" && name != "journal.json" && !strings.HasSuffix(name, ".keep") {
+			if name := filepath.Base(strings.ReplaceAll(file.Path, `\`, "/")); name != "lock" &&
+				name != "journal.json" && !strings.HasSuffix(name, ".keep") {
 				t.Errorf("left on the node: %s", file.Path)
 			}
 		}
@@ -84,7 +86,8 @@ func TestTwoNodesAsOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count.Packets != 12 || count.Drops != 2 || count.Interfaces["win-1/default/burner"] != 6 || count.Interfaces["win-2"] != 6 || len(count.Interfaces) != 2 {
+	if count.Packets != 12 || count.Drops != 2 || count.Interfaces["win-1/default/burner"] != 6 ||
+		count.Interfaces["win-2"] != 6 || len(count.Interfaces) != 2 {
 		t.Errorf("%+v", count)
 	}
 	r := pcapng.NewReader(&out)
@@ -127,7 +130,8 @@ func TestACaptureThatIsFetchedWhileItGoesOn(t *testing.T) {
 			return err
 		},
 	})
-	if err != nil || result.Reason != "it was released" || rounds < 3 || result.Rounds.Closed < rounds-2 || packets != rounds*pktmonexe.Packets {
+	if err != nil || result.Reason != "it was released" || rounds < 3 || result.Rounds.Closed < rounds-2 ||
+		packets != rounds*pktmonexe.Packets {
 		t.Fatalf("%d rounds: %+v, %v", rounds, result, err)
 	}
 	awaitClean(t, n)
@@ -176,7 +180,8 @@ func TestCaptureReleasedBeforeItBegan(t *testing.T) {
 	n.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		guardians := op.Service == layout.CaptureService
 		switch {
-		case op.Kind == simulated.OpUnlock && op.Phase == simulated.After && strings.EqualFold(op.Target, layout.CaptureLock):
+		case op.Kind == simulated.OpUnlock && op.Phase == simulated.After &&
+			strings.EqualFold(op.Target, layout.CaptureLock):
 			once.Do(func() { close(letGo) })
 		case op.Kind == simulated.OpProcessRun && op.Phase == simulated.Before && guardians:
 			<-letGo
@@ -190,7 +195,8 @@ func TestCaptureReleasedBeforeItBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var none *capture.FailedError
-	if _, err := capture.Fetch(t.Context(), n.Node, result, t.TempDir(), ui.Discard{}); !errors.As(err, &none) || !strings.Contains(err.Error(), "it was released before it began") {
+	if _, err := capture.Fetch(t.Context(), n.Node, result, t.TempDir(), ui.Discard{}); !errors.As(err, &none) ||
+		!strings.Contains(err.Error(), "it was released before it began") {
 		t.Errorf("%v", err)
 	}
 	awaitClean(t, n)
@@ -201,7 +207,8 @@ func TestCaptureEndsIfRoundsCannotBeWritten(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	gone := errors.New("stdout is gone")
 	_, err := capture.Run(t.Context(), n.Node, capture.Options{
-		Round: 100 * time.Millisecond, Holder: "tester", Folder: t.TempDir(), Fetched: func(capture.Round) error { return gone },
+		Round: 100 * time.Millisecond, Holder: "tester", Folder: t.TempDir(),
+		Fetched: func(capture.Round) error { return gone },
 	})
 	if !errors.Is(err, gone) {
 		t.Fatal(err)
@@ -214,7 +221,8 @@ func TestRoundsOfNothing(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	rounds := 0
 	_, err := capture.Run(t.Context(), n.Node, capture.Options{
-		Addresses: addresses("203.0.113.1/32"), Round: 100 * time.Millisecond, For: time.Second, Holder: "tester", Folder: t.TempDir(),
+		Addresses: addresses("203.0.113.1/32"), Round: 100 * time.Millisecond, For: time.Second, Holder: "tester",
+		Folder: t.TempDir(),
 		Fetched: func(r capture.Round) error {
 			if rounds++; r.Export.Packets != "" || r.Export.Drops != "" {
 				t.Errorf("%+v", r)
@@ -241,7 +249,8 @@ func TestLiveCapture(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil || len(packets) < 3 || packets[0].DropReason != "INET: transport endpoint was not found" || packets[1].DropReason != "Filtered VLAN" {
+	if err != nil || len(packets) < 3 || packets[0].DropReason != "INET: transport endpoint was not found" ||
+		packets[1].DropReason != "Filtered VLAN" {
 		t.Fatalf("%+v, %v: %+v", result, err, packets)
 	}
 }
@@ -264,7 +273,8 @@ func TestForeignCaptureIsRefusedOrEnded(t *testing.T) {
 	run(t, n, "start", "--capture", "--file-name", `C:\theirs.etl`)
 	_, err := ended(t, n, capture.Options{})
 	var busy *capture.BusyError
-	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "theirs.etl") || !strings.HasSuffix(err.Error(), "--force ends its capture and removes its filters") {
+	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "theirs.etl") ||
+		!strings.HasSuffix(err.Error(), "--force ends its capture and removes its filters") {
 		t.Fatalf("%v", err)
 	}
 	if _, err := ended(t, n, capture.Options{Force: true}); err != nil {
@@ -282,7 +292,8 @@ func TestAnotherSwdtCaptures(t *testing.T) {
 		first <- err
 	}()
 	<-begun
-	if _, err := ended(t, n, capture.Options{}); !errors.Is(err, fault.ErrInUse) || !strings.Contains(err.Error(), "swdt on a desk") {
+	if _, err := ended(t, n, capture.Options{}); !errors.Is(err, fault.ErrInUse) ||
+		!strings.Contains(err.Error(), "swdt on a desk") {
 		t.Errorf("%v", err)
 	}
 	cancel()
@@ -313,7 +324,8 @@ func TestOlderWindowsReturnsItsLog(t *testing.T) {
 	if info, err := os.Stat(e.Log); err != nil || info.Size() == 0 || e.Packets != "" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, err := ended(t, n, capture.Options{Round: time.Second}); !errors.Is(err, fault.ErrNotSupported) || !strings.Contains(err.Error(), "20348") {
+	if _, err := ended(t, n, capture.Options{Round: time.Second}); !errors.Is(err, fault.ErrNotSupported) ||
+		!strings.Contains(err.Error(), "20348") {
 		t.Errorf("in rounds: %v", err)
 	}
 	if _, err := ended(t, n, capture.Options{Live: true}); !errors.Is(err, fault.ErrNotSupported) {
@@ -340,12 +352,15 @@ func TestNoPktmon(t *testing.T) {
 
 func TestAddressesHaveTheirOwners(t *testing.T) {
 	known := hns.Known{
-		Here:     []hns.Pod{{Namespace: "a", Name: "x", IPs: []string{"10.0.0.1", "fd00::1"}}, {Namespace: "a", Name: "host"}},
+		Here: []hns.Pod{{Namespace: "a", Name: "x", IPs: []string{"10.0.0.1", "fd00::1"}},
+			{Namespace: "a", Name: "host"}},
 		Services: []hns.Service{{Namespace: "a", Name: "s", IPs: []string{"10.96.0.1"}}}, Cluster: true,
 	}
 	state := hns.State{
-		LoadBalancers: []hns.LoadBalancer{{VIPs: []string{"10.96.0.1"}, Endpoints: []string{"e"}}, {VIPs: []string{"10.96.0.2"}, Endpoints: []string{"f"}}},
-		Endpoints:     []hns.Endpoint{{ID: "e", Addresses: []hns.Address{{IP: "10.0.0.1"}}}, {ID: "f", Addresses: []hns.Address{{IP: "10.0.0.2"}}}},
+		LoadBalancers: []hns.LoadBalancer{{VIPs: []string{"10.96.0.1"}, Endpoints: []string{"e"}},
+			{VIPs: []string{"10.96.0.2"}, Endpoints: []string{"f"}}},
+		Endpoints: []hns.Endpoint{{ID: "e", Addresses: []hns.Address{{IP: "10.0.0.1"}}},
+			{ID: "f", Addresses: []hns.Address{{IP: "10.0.0.2"}}}},
 	}
 	pods, err := capture.PodAddresses(known, []string{"a/x"})
 	if err != nil || !slices.Equal(pods, addresses("10.0.0.1/32", "fd00::1/128")) {
@@ -356,7 +371,8 @@ func TestAddressesHaveTheirOwners(t *testing.T) {
 		t.Errorf("%v, %v", services, err)
 	}
 	var unknown *capture.UnknownError
-	if _, err := capture.PodAddresses(known, []string{"a/x", "a/host", "b/x"}); !errors.As(err, &unknown) || !slices.Equal(unknown.Names, []string{"a/host", "b/x"}) {
+	if _, err := capture.PodAddresses(known, []string{"a/x", "a/host", "b/x"}); !errors.As(err, &unknown) ||
+		!slices.Equal(unknown.Names, []string{"a/host", "b/x"}) {
 		t.Errorf("%v", err)
 	}
 }
@@ -365,7 +381,8 @@ func TestAddressesHaveTheirOwners(t *testing.T) {
 func run(t *testing.T, n *nodetest.Node, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := n.Machine.Process("somebody").Processes.Run(t.Context(), platform.Command{Path: "pktmon.exe", Args: args, Stdout: &out}); err != nil {
+	if _, err := n.Machine.Process("somebody").Processes.Run(t.Context(),
+		platform.Command{Path: "pktmon.exe", Args: args, Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -397,7 +414,8 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"", result.ID} {
-		if left, err := capture.FindLeft(t.Context(), n.Node, id); err != nil || left.ID != result.ID || left.Bytes == 0 {
+		if left, err := capture.FindLeft(t.Context(), n.Node, id); err != nil || left.ID != result.ID ||
+			left.Bytes == 0 {
 			t.Fatalf("%q: %+v, %v", id, left, err)
 		}
 	}

@@ -23,7 +23,8 @@ type showing struct {
 // show prints pktmon's text. If that fails, the capture ends.
 func (o Options) show(ctx context.Context, n *node.Node, id string, fail context.CancelFunc) *showing {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &showing{cancel: cancel, files: n.Files, path: captureplan.TextFile(id), size: make(chan int64, 1), done: make(chan error, 1)}
+	s := &showing{cancel: cancel, files: n.Files, path: captureplan.TextFile(id), size: make(chan int64, 1),
+		done: make(chan error, 1)}
 	go func() {
 		err := s.read(ctx, &packetLines{each: o.Packet})
 		s.done <- err

@@ -22,7 +22,8 @@ func (p *printed) Stat(context.Context, *agentv1.StatRequest, ...grpc.CallOption
 	return &agentv1.FileInfo{Size: p.size}, nil
 }
 
-func (p *printed) Tail(ctx context.Context, _ *agentv1.TailRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.TailReply], error) {
+func (p *printed) Tail(ctx context.Context, _ *agentv1.TailRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.TailReply], error) {
 	return &tail{ctx: ctx, replies: p.replies}, nil
 }
 
@@ -55,7 +56,8 @@ func TestWholeFileIsShown(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &showing{cancel: cancel, files: files, size: make(chan int64, 1), done: make(chan error, 1)}
 		go func() {
-			s.done <- s.read(ctx, &packetLines{each: func(p Packet) error { shown = append(shown, p.Text); return nil }})
+			s.done <- s.read(ctx,
+				&packetLines{each: func(p Packet) error { shown = append(shown, p.Text); return nil }})
 		}()
 		if err := s.end(ctx); err != nil || !slices.Equal(shown, []string{"one"}) {
 			t.Errorf("%q, %v", shown, err)

@@ -108,7 +108,8 @@ func parseAbout(line string) (Packet, bool) {
 	}
 	p := Packet{Time: clock(before)}
 	known := map[string]*string{
-		"Direction": &p.Direction, "Component": &p.Component, "DropReason": &p.DropReason, "DropLocation": &p.DropLocation,
+		"Direction": &p.Direction, "Component": &p.Component, "DropReason": &p.DropReason,
+		"DropLocation": &p.DropLocation,
 	}
 	var last *string
 	for field := range strings.SplitSeq(fields, ", ") {
@@ -128,7 +129,8 @@ func parseAbout(line string) (Packet, bool) {
 
 func isField(name string) bool {
 	switch name {
-	case "PktNumber", "Appearance", "Direction", "Type", "Component", "Edge", "Filter", "DropReason", "DropLocation", "OriginalSize", "LoggedSize":
+	case "PktNumber", "Appearance", "Direction", "Type", "Component", "Edge", "Filter", "DropReason", "DropLocation",
+		"OriginalSize", "LoggedSize":
 		return true
 	}
 	return false
@@ -176,7 +178,8 @@ func (l *sightingLines) add(data []byte) error {
 		if !ok {
 			continue
 		}
-		s := Sighting{Component: l.once(about.Component), Size: loggedSize(string(line)), Reason: l.once(about.DropReason), Location: l.once(about.DropLocation)}
+		s := Sighting{Component: l.once(about.Component), Size: loggedSize(string(line)),
+			Reason: l.once(about.DropReason), Location: l.once(about.DropLocation)}
 		if s.Reason != "" {
 			l.Dropped = append(l.Dropped, s)
 		} else {

@@ -8,18 +8,24 @@ import (
 
 // pktmonText has the example of Microsoft's page about dropped packets, and a packet in the
 // format of real-time mode.
-const pktmonText = "[30]0000.0000::2025-03-27 16:10:34.934020500 [Microsoft-Windows-PktMon] Drop: PktGroupId 8444249301423149, PktNumber 1, Appearance 0, Direction Rx , Type IP , Component 49, Filter 1, DropReason INET: transport endpoint was not found , DropLocation 0xE000460A, OriginalSize 402, LoggedSize 148 \r\n" +
+const pktmonText = "[30]0000.0000::2025-03-27 16:10:34.934020500 [Microsoft-Windows-PktMon] Drop: PktGroupId " +
+	"8444249301423149, PktNumber 1, Appearance 0, Direction Rx , Type IP , Component 49, Filter 1, DropReason INET: " +
+	"transport endpoint was not found , DropLocation 0xE000460A, OriginalSize 402, LoggedSize 148 \r\n" +
 	"       Drop: ip: 192.168.5.88.50005 > 192.168.5.68.50005: UDP, length 374\r\n" +
-	"16:10:35.123456789 PktGroupId 1, PktNumber 1, Appearance 1, Direction Tx , Type Ethernet , Component 62, Edge 1, Filter 1, OriginalSize 98, LoggedSize 98 \r\n" +
-	"\t00-15-5D-01-02-03 > 00-15-5D-04-05-06, ethertype IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: ICMP echo request\r\n" +
+	"16:10:35.123456789 PktGroupId 1, PktNumber 1, Appearance 1, Direction Tx , Type Ethernet , Component 62, Edge " +
+	"1, Filter 1, OriginalSize 98, LoggedSize 98 \r\n" +
+	"\t00-15-5D-01-02-03 > 00-15-5D-04-05-06, ethertype IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: ICMP echo " +
+	"request\r\n" +
 	"\r\nNonsense about nothing PktGroupId\r\n"
 
 func TestPktmonsText(t *testing.T) {
 	want := []Packet{
-		{Time: "16:10:34.934020", Direction: "Rx", Component: "49", DropReason: "INET: transport endpoint was not found", DropLocation: "0xE000460A",
+		{Time: "16:10:34.934020", Direction: "Rx", Component: "49",
+			DropReason: "INET: transport endpoint was not found", DropLocation: "0xE000460A",
 			Text: "ip: 192.168.5.88.50005 > 192.168.5.68.50005: UDP, length 374"},
 		{Time: "16:10:35.123456", Direction: "Tx", Component: "62",
-			Text: "00-15-5D-01-02-03 > 00-15-5D-04-05-06, ethertype IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: ICMP echo request"},
+			Text: "00-15-5D-01-02-03 > 00-15-5D-04-05-06, ethertype IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: " +
+				"ICMP echo request"},
 	}
 	for size := 1; size < len(pktmonText); size += 7 {
 		var got []Packet
@@ -33,13 +39,15 @@ func TestPktmonsText(t *testing.T) {
 			t.Fatalf("in pieces of %d: %+v", size, got)
 		}
 	}
-	if line := want[0].String(); line != "16:10:34.934020  Rx  component 49  ip: 192.168.5.88.50005 > 192.168.5.68.50005: UDP, length 374  DROPPED: INET: transport endpoint was not found" {
+	if line := want[0].String(); line != "16:10:34.934020  Rx  component 49  ip: 192.168.5.88.50005 > "+
+		"192.168.5.68.50005: UDP, length 374  DROPPED: INET: transport endpoint was not found" {
 		t.Error(line)
 	}
 }
 
 func TestAReasonWithACommaAndALineWithoutEnd(t *testing.T) {
-	p, ok := parseAbout("Drop: PktGroupId 1, Component 4, DropReason MTU, or something , DropLocation 0x1, OriginalSize 9")
+	p, ok := parseAbout("Drop: PktGroupId 1, Component 4, DropReason MTU, or something , DropLocation 0x1, " +
+		"OriginalSize 9")
 	if !ok || p.DropReason != "MTU, or something" || p.DropLocation != "0x1" {
 		t.Errorf("%+v", p)
 	}
@@ -55,8 +63,10 @@ func TestDropIsCountedOnlyIfReported(t *testing.T) {
 	if err := lines.add([]byte(pktmonText)); err != nil {
 		t.Fatal(err)
 	}
-	dropped := Sighting{Component: "49", Size: 148, Reason: "INET: transport endpoint was not found", Location: "0xE000460A"}
-	if !slices.Equal(lines.Dropped, []Sighting{dropped}) || !slices.Equal(lines.Passed, []Sighting{{Component: "62", Size: 98}}) {
+	dropped := Sighting{Component: "49", Size: 148, Reason: "INET: transport endpoint was not found",
+		Location: "0xE000460A"}
+	if !slices.Equal(lines.Dropped, []Sighting{dropped}) ||
+		!slices.Equal(lines.Passed, []Sighting{{Component: "62", Size: 98}}) {
 		t.Errorf("%+v", lines.Sightings)
 	}
 }

@@ -25,7 +25,8 @@ type VFPError struct {
 }
 
 func (e *VFPError) Error() string {
-	return fmt.Sprintf("vfpctrl %s ended with exit code %d: %s", strings.Join(e.Args, " "), e.Code, strings.TrimSpace(e.Output))
+	return fmt.Sprintf("vfpctrl %s ended with exit code %d: %s", strings.Join(e.Args, " "), e.Code,
+		strings.TrimSpace(e.Output))
 }
 
 // SwitchPort is a port of the virtual switch, with the counters of the virtual filtering
@@ -86,7 +87,8 @@ func localEndpoint(state hns.State, is func(hns.Endpoint) bool) (hns.Endpoint, b
 }
 
 // askVFP requests JSON, and if this vfpctrl does not support JSON, text.
-func askVFP[T any](ctx context.Context, programs Programs, parse func(string) []T, args ...string) (all []T, printed string, err error) {
+func askVFP[T any](ctx context.Context, programs Programs, parse func(string) []T, args ...string) (all []T,
+	printed string, err error) {
 	printed, err = runVFP(ctx, programs, append(args, "/format", "1")...)
 	var refused *VFPError
 	if err != nil && !errors.As(err, &refused) {
@@ -118,9 +120,11 @@ func IsGUID(text string) bool {
 
 func runVFP(ctx context.Context, programs Programs, args ...string) (string, error) {
 	var out bytes.Buffer
-	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: vfpctrl, Args: args}, command.Streams{Stdout: &out, Stderr: &out})
+	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: vfpctrl, Args: args},
+		command.Streams{Stdout: &out, Stderr: &out})
 	if errors.Is(err, fault.ErrNotExist) {
-		return "", fmt.Errorf("the node has no vfpctrl.exe, which comes with the virtual switch of Hyper-V or Containers: %w", fault.ErrNotSupported)
+		return "", fmt.Errorf("the node has no vfpctrl.exe, which comes with the virtual switch of Hyper-V or "+
+			"Containers: %w", fault.ErrNotSupported)
 	}
 	if err != nil {
 		return "", fmt.Errorf("run vfpctrl: %w", err)

@@ -32,7 +32,8 @@ func TestThePortsOfASwitch(t *testing.T) {
 				t.Fatal(err)
 			}
 			burner := slices.IndexFunc(state.Endpoints, func(e hns.Endpoint) bool { return e.IP() == "192.168.15.167" })
-			known := hns.Known{Runtime: true, Here: []hns.Pod{{Namespace: "default", Name: "burner", IPs: []string{"192.168.15.167"}}}}
+			known := hns.Known{Runtime: true,
+				Here: []hns.Pod{{Namespace: "default", Name: "burner", IPs: []string{"192.168.15.167"}}}}
 			capture.OwnPorts(ports, state, known)
 			if ports[0].Label != "ExternalPort" || ports[0].Pod != hns.None || ports[0].Endpoint != "" {
 				t.Errorf("%+v", ports[0])
@@ -49,7 +50,8 @@ func TestThePortsOfASwitch(t *testing.T) {
 			}
 			in := ports[at].Counters[1]
 			packets, _ := in.Total("packets")
-			if dropped, _ := in.Dropped(); in.Direction != vfp.In || packets == 0 || dropped != 2 || len(in.Reasons()) != 1 {
+			if dropped, _ := in.Dropped(); in.Direction != vfp.In || packets == 0 || dropped != 2 ||
+				len(in.Reasons()) != 1 {
 				t.Errorf("%+v", in)
 			}
 		})
@@ -60,9 +62,11 @@ func TestThePortsOfASwitch(t *testing.T) {
 func TestAPortByItsAddress(t *testing.T) {
 	ports := []capture.SwitchPort{{Port: vfp.Port{Label: "x", MAC: "00155D0A0FA7"}}, {Port: vfp.Port{Label: "REMOTE"}}}
 	state := hns.State{Endpoints: []hns.Endpoint{
-		{ID: "REMOTE", MAC: "00-15-5D-0A-0F-A7", Remote: true}, {ID: "LOCAL", Name: "sandbox_eth", MAC: "00-15-5d-0a-0f-a7"},
+		{ID: "REMOTE", MAC: "00-15-5D-0A-0F-A7", Remote: true},
+		{ID: "LOCAL", Name: "sandbox_eth", MAC: "00-15-5d-0a-0f-a7"},
 	}}
-	capture.OwnPorts(ports, state, hns.Known{Runtime: true, Here: []hns.Pod{{Namespace: "a", Name: "b", Sandbox: "sandbox"}}})
+	capture.OwnPorts(ports,
+		state, hns.Known{Runtime: true, Here: []hns.Pod{{Namespace: "a", Name: "b", Sandbox: "sandbox"}}})
 	if ports[0].Endpoint != "LOCAL" || ports[0].Pod != "a/b" || ports[1].Endpoint != "" || ports[1].Pod != hns.None {
 		t.Errorf("%+v", ports)
 	}

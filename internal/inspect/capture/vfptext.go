@@ -66,7 +66,8 @@ func ExcuseMissing(results []fleet.Result[criclient.Answer]) {
 
 // Ask asks a node for the counters of the selected ports. It also returns an answer together
 // with a *NoPortError.
-func (o PortSelection) Ask(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (answer criclient.Answer, err error) {
+func (o PortSelection) Ask(ctx context.Context, n *node.Node, doc config.Document,
+	r ui.Reporter) (answer criclient.Answer, err error) {
 	all, err := SwitchPorts(ctx, n.Processes)
 	if err != nil {
 		return answer, err
@@ -142,7 +143,8 @@ type counterDocument struct {
 func portDocuments(ports []SwitchPort) []portDocument {
 	all := []portDocument{}
 	for _, p := range ports {
-		document := portDocument{Port: p.Name, Label: p.Label, Switch: p.Switch, MAC: p.MAC, Endpoint: p.Endpoint, Pod: p.Pod, Counters: []counterDocument{}, Raw: p.Raw}
+		document := portDocument{Port: p.Name, Label: p.Label, Switch: p.Switch, MAC: p.MAC, Endpoint: p.Endpoint,
+			Pod: p.Pod, Counters: []counterDocument{}, Raw: p.Raw}
 		for _, c := range p.Counters {
 			counts := map[string]uint64{}
 			for _, v := range c.Values {
@@ -159,13 +161,15 @@ func (o PortSelection) print(w io.Writer, ports []SwitchPort) error {
 	var rows [][]string
 	for _, p := range ports {
 		for _, c := range p.Counters {
-			rows = append(rows, []string{p.Name, portOwner(p), c.Direction, countText(c.Total("packets")), countText(c.Total("bytes")), countText(c.Dropped()), dropsBy(c)})
+			rows = append(rows, []string{p.Name, portOwner(p), c.Direction, countText(c.Total("packets")),
+				countText(c.Total("bytes")), countText(c.Dropped()), dropsBy(c)})
 		}
 		if len(p.Counters) == 0 {
 			rows = append(rows, []string{p.Name, portOwner(p), "-", "-", "-", "-", "-"})
 		}
 	}
-	if err := ui.TableOr(w, "no such port", []string{"PORT", "OF", "WAY", "PACKETS", "BYTES", "DROPPED", "BY"}, rows); err != nil {
+	if err := ui.TableOr(w, "no such port", []string{"PORT", "OF", "WAY", "PACKETS", "BYTES", "DROPPED", "BY"},
+		rows); err != nil {
 		return err
 	}
 	for _, p := range ports {

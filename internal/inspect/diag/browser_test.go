@@ -21,10 +21,12 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 	page := browsertest.Open(t, file, 1200, 900)
 	text := func(selector string) string {
-		return browsertest.Eval[string](page, `[...document.querySelectorAll("`+selector+`")].map(e => e.textContent).join("|")`)
+		return browsertest.Eval[string](page, `[...document.querySelectorAll("`+selector+
+			`")].map(e => e.textContent).join("|")`)
 	}
 	for selector, want := range map[string]string{
-		"#nodes .failed": "failed", "#nodes td": "connection refused", "#findings tr:nth-child(2) td:first-child": "error", "#files td": "the node has no hnsdiag",
+		"#nodes .failed": "failed", "#nodes td": "connection refused",
+		"#findings tr:nth-child(2) td:first-child": "error", "#files td": "the node has no hnsdiag",
 		"#about": "profile network",
 	} {
 		if got := text(selector); !strings.Contains(got, want) {
@@ -32,7 +34,8 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 	}
 	set := func(id, value, event string) {
-		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
+		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+
+			`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
 	}
 	set("node", "1", "change")
 	for _, name := range []string{"machine", "cluster-node"} { // these have no header

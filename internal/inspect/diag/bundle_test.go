@@ -26,16 +26,21 @@ func gathered(t *testing.T) (root string, m Manifest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m = Manifest{Format: Format, SWDT: "v1.2.3", Created: time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC), Profile: "network"}
+	m = Manifest{Format: Format, SWDT: "v1.2.3", Created: time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC),
+		Profile: "network"}
 	for i, name := range []string{"win-1", "win-2"} {
-		record := NodeRecord{Name: name, Folder: "nodes/" + name, Result: Whole, Seconds: 2.5, Windows: "Windows Server 2022 Datacenter 20348.2700"}
+		record := NodeRecord{Name: name, Folder: "nodes/" + name, Result: Whole, Seconds: 2.5,
+			Windows: "Windows Server 2022 Datacenter 20348.2700"}
 		f := &folder{root: root, name: record.Folder, redactor: redactor, taken: map[string]bool{}}
 		task := &Task{folder: f, record: &CollectorRecord{Name: "services", About: "services", Result: Done}}
-		rows := [][]string{{"containerd", "running", "4711", `"C:\Program Files\containerd\bin\containerd.exe" --run-service`}}
+		rows := [][]string{{"containerd", "running", "4711",
+			`"C:\Program Files\containerd\bin\containerd.exe" --run-service`}}
 		for n := range 40 {
-			rows = append(rows, []string{fmt.Sprintf("service-%02d", n), "stopped", "", `C:\Windows\System32\svchost.exe -k netsvcs`})
+			rows = append(rows, []string{fmt.Sprintf("service-%02d", n), "stopped", "",
+				`C:\Windows\System32\svchost.exe -k netsvcs`})
 		}
-		err := task.Table("services", rows, func(w io.Writer) error { return ui.Table(w, []string{"SERVICE", "STATE", "PID", "COMMAND LINE"}, rows) })
+		err := task.Table("services", rows,
+			func(w io.Writer) error { return ui.Table(w, []string{"SERVICE", "STATE", "PID", "COMMAND LINE"}, rows) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,28 +51,35 @@ func gathered(t *testing.T) (root string, m Manifest) {
 			}
 		}
 		logs := &Task{folder: f, record: &CollectorRecord{Name: "logs", About: "the ends of the logs", Result: Done}}
-		err = logs.write(FileRecord{Path: "logs/C/var/log/kubelet/kubelet.log", From: `C:\var\log\kubelet\kubelet.log`, Log: true}, 1<<20, func(w io.Writer) error {
+		err = logs.write(FileRecord{Path: "logs/C/var/log/kubelet/kubelet.log", From: `C:\var\log\kubelet\kubelet.log`,
+			Log: true}, 1<<20, func(w io.Writer) error {
 			for n := range 200 {
-				fmt.Fprintf(w, "I1120 14:29:59.%06d    4711 kubelet.go:2345] \"SyncLoop ADD\" pods=[\"default/web-%d\"]\n", n, n)
+				fmt.Fprintf(w,
+					"I1120 14:29:59.%06d    4711 kubelet.go:2345] \"SyncLoop ADD\" pods=[\"default/web-%d\"]\n", n, n)
 			}
-			_, err := fmt.Fprintf(w, "E1120 14:30:00.000000    4711 pod.go:7] failed on %s </script><script>alert(1)</script>\n", name)
+			_, err := fmt.Fprintf(w,
+				"E1120 14:30:00.000000    4711 pod.go:7] failed on %s </script><script>alert(1)</script>\n", name)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		record.Collectors = []CollectorRecord{*task.record, *logs.record, {Name: "hnsdiag", About: "the host network service", Result: Absent, Error: "the node has no hnsdiag"}}
+		record.Collectors = []CollectorRecord{*task.record, *logs.record,
+			{Name: "hnsdiag", About: "the host network service", Result: Absent, Error: "the node has no hnsdiag"}}
 		if i == 1 {
 			record.Result, record.Error = Partial, "1 of 4 collectors failed; events: no answer within 1m0s"
-			record.Collectors = append(record.Collectors, CollectorRecord{Name: "events", About: "the last events", Result: Late, Error: "no answer within 1m0s"})
+			record.Collectors = append(record.Collectors, CollectorRecord{Name: "events", About: "the last events",
+				Result: Late, Error: "no answer within 1m0s"})
 			record.Findings = []Finding{
 				{Severity: "info", What: "a reboot is pending", Evidence: "Windows Update"},
-				{Severity: "error", What: "the disk is nearly full", Evidence: "1.2 GB free on C:", Remedy: "remove images: crictl rmi --prune"},
+				{Severity: "error", What: "the disk is nearly full", Evidence: "1.2 GB free on C:",
+					Remedy: "remove images: crictl rmi --prune"},
 			}
 		}
 		m.Nodes = append(m.Nodes, record)
 	}
-	m.Nodes = append(m.Nodes, NodeRecord{Name: "win-3", Folder: "nodes/win-3", Result: Failed, Error: "connect to 10.0.0.3:22: connection refused"})
+	m.Nodes = append(m.Nodes, NodeRecord{Name: "win-3", Folder: "nodes/win-3", Result: Failed,
+		Error: "connect to 10.0.0.3:22: connection refused"})
 	return root, m
 }
 
@@ -91,7 +103,8 @@ func TestABundleIsReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
-	if err := b.Table(n, "services", &table); err != nil || !strings.Contains(table.String(), "containerd  running  4711") {
+	if err := b.Table(n, "services", &table); err != nil ||
+		!strings.Contains(table.String(), "containerd  running  4711") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 	if document, err := b.Document(n, "services"); err != nil || !strings.HasPrefix(string(document), "[") {
@@ -121,7 +134,8 @@ func TestOtherFilesAreNoBundle(t *testing.T) {
 		zipped := gzip.NewWriter(&out)
 		tape := tar.NewWriter(zipped)
 		for _, h := range headers {
-			content := []byte(`{"format":"` + Format + `","nodes":[{"name":"n","folder":"../..","collectors":[{"name":"c","tables":["passwd"]}]}]}`)
+			content := []byte(`{"format":"` + Format +
+				`","nodes":[{"name":"n","folder":"../..","collectors":[{"name":"c","tables":["passwd"]}]}]}`)
 			if h.Typeflag == 0 {
 				h.Typeflag, h.Size = tar.TypeReg, int64(len(content))
 			}
@@ -180,8 +194,9 @@ func readAll(path string) error {
 
 func TestANameInTheBundleLeadsNowhere(t *testing.T) {
 	for path, want := range map[string]string{
-		`C:\var\log\x.log`: "C/var/log/x.log", `..\..\x`: "_/_/x", `C:\a\..\..\b`: "C/a/_/_/b", `\\server\share\x`: "server/share/x",
-		`C:\a b\ü:stream`: "C/a b/__stream", `C:\ \x`: "C/_/x",
+		`C:\var\log\x.log`: "C/var/log/x.log", `..\..\x`: "_/_/x", `C:\a\..\..\b`: "C/a/_/_/b",
+		`\\server\share\x`: "server/share/x",
+		`C:\a b\ü:stream`:  "C/a b/__stream", `C:\ \x`: "C/_/x",
 	} {
 		if got := safePath(path); got != want || !stays("nodes/n/"+got) {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -227,7 +242,8 @@ func TestTwoFilesOfOneName(t *testing.T) {
 }
 
 func TestPortNames(t *testing.T) {
-	list := "ITEM LIST\r\n==\r\n\r\nPort name             : 6F2B9C5E-0001\r\nPort Friendly name    : web\r\n\r\nPort name : /evil x\r\nPort name : \r\n"
+	list := "ITEM LIST\r\n==\r\n\r\nPort name             : 6F2B9C5E-0001\r\nPort Friendly name    : web\r\n\r\nPort " +
+		"name : /evil x\r\nPort name : \r\n"
 	if got := portNames(list); len(got) != 1 || got[0] != "6F2B9C5E-0001" {
 		t.Errorf("%q", got)
 	}

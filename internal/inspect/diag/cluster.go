@@ -62,8 +62,10 @@ func (t *Task) clusterNode(ctx context.Context, name string) error {
 		Lease *coordinationv1.Lease `json:"lease,omitempty"`
 	}{object, lease}
 	rows := [][]string{
-		{"name", object.Name}, {"kubelet", object.Status.NodeInfo.KubeletVersion}, {"Windows", object.Status.NodeInfo.OSImage + " " + object.Status.NodeInfo.KernelVersion},
-		{"runtime", object.Status.NodeInfo.ContainerRuntimeVersion}, {"cordoned", strconv.FormatBool(object.Spec.Unschedulable)},
+		{"name", object.Name}, {"kubelet", object.Status.NodeInfo.KubeletVersion},
+		{"Windows", object.Status.NodeInfo.OSImage + " " + object.Status.NodeInfo.KernelVersion},
+		{"runtime", object.Status.NodeInfo.ContainerRuntimeVersion},
+		{"cordoned", strconv.FormatBool(object.Spec.Unschedulable)},
 	}
 	if lease != nil && lease.Spec.RenewTime != nil {
 		rows = append(rows, []string{"lease renewed", clock(lease.Spec.RenewTime.Time)})
@@ -75,7 +77,10 @@ func (t *Task) clusterNode(ctx context.Context, name string) error {
 		rows = append(rows, []string{"taint", taint.ToString()})
 	}
 	for _, c := range object.Status.Conditions {
-		rows = append(rows, []string{string(c.Type), strings.TrimRight(fmt.Sprintf("%s since %s: %s: %s", c.Status, clock(c.LastTransitionTime.Time), c.Reason, oneLine(c.Message)), ": ")})
+		rows = append(rows,
+			[]string{string(c.Type),
+				strings.TrimRight(fmt.Sprintf("%s since %s: %s: %s", c.Status, clock(c.LastTransitionTime.Time),
+					c.Reason, oneLine(c.Message)), ": ")})
 	}
 	return errors.Join(err, t.Table("cluster-node", document, func(w io.Writer) error { return ui.Lines(w, rows) }))
 }
@@ -91,7 +96,8 @@ func (t *Task) clusterPods(ctx context.Context, name string) error {
 		bare(&p.ObjectMeta)
 		waits := strings.Join(cluster.Waiting(p), "; ")
 		rows = append(rows, []string{
-			p.Namespace + "/" + p.Name, string(p.Status.Phase), readyContainers(p), strconv.Itoa(cluster.Restarts(p)), p.Status.PodIP,
+			p.Namespace + "/" + p.Name, string(p.Status.Phase), readyContainers(p), strconv.Itoa(cluster.Restarts(p)),
+			p.Status.PodIP,
 			cmp.Or(waits, p.Status.Reason, "-"),
 		})
 	}
@@ -110,8 +116,10 @@ func (t *Task) clusterEvents(ctx context.Context, name string, pods []*corev1.Po
 	for i := range events {
 		e := &events[i]
 		bare(&e.ObjectMeta)
-		about := strings.ToLower(e.InvolvedObject.Kind) + " " + strings.TrimPrefix(e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name, "/")
-		rows = append(rows, []string{clock(cluster.LastSeen(*e)), e.Type, e.Reason, about, strconv.Itoa(int(max(e.Count, 1))), oneLine(e.Message)})
+		about := strings.ToLower(e.InvolvedObject.Kind) + " " +
+			strings.TrimPrefix(e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name, "/")
+		rows = append(rows, []string{clock(cluster.LastSeen(*e)), e.Type, e.Reason, about,
+			strconv.Itoa(int(max(e.Count, 1))), oneLine(e.Message)})
 	}
 	return t.Table("cluster-events", events, func(w io.Writer) error {
 		return ui.Table(w, []string{"LAST", "TYPE", "REASON", "ABOUT", "TIMES", "MESSAGE"}, rows)

@@ -166,7 +166,8 @@ func (v *visit) run(ctx context.Context, c Collector, record *CollectorRecord) [
 	began := time.Now()
 	task := &Task{
 		remedies: v.options.Remedies,
-		Node:     v.node, Document: v.document, Profile: v.options.Profile, Cluster: v.options.Cluster, folder: v.folder, record: record,
+		Node:     v.node, Document: v.document, Profile: v.options.Profile, Cluster: v.options.Cluster,
+		folder: v.folder, record: record,
 		reading: v.reading, owners: v.owners,
 	}
 	err := guarded(limited, c, task)
@@ -203,5 +204,6 @@ func absent(err error) bool {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !absent(one) })
 	}
-	return errors.Is(err, noClusterError{}) || errors.Is(err, fault.ErrNotExist) || errors.Is(err, fault.ErrNotSupported) || errors.Is(err, fault.ErrNoService)
+	return errors.Is(err, noClusterError{}) || errors.Is(err, fault.ErrNotExist) ||
+		errors.Is(err, fault.ErrNotSupported) || errors.Is(err, fault.ErrNoService)
 }

@@ -32,7 +32,8 @@ func networkServices(ctx context.Context, t *Task) error {
 		table    hns.Table
 	}{
 		{"hns-networks", state.Networks, view.Networks()}, {"hns-endpoints", state.Endpoints, view.Endpoints()},
-		{"hns-loadbalancers", state.LoadBalancers, view.LoadBalancers()}, {"hns-namespaces", state.Namespaces, view.Namespaces()},
+		{"hns-loadbalancers", state.LoadBalancers, view.LoadBalancers()},
+		{"hns-namespaces", state.Namespaces, view.Namespaces()},
 		{"hns-policies", view.Owned(), view.Policies()},
 	} {
 		errs = append(errs, t.Table(kind.name, kind.document, func(w io.Writer) error {

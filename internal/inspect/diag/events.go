@@ -34,15 +34,17 @@ func lastEvents(ctx context.Context, t *Task) error {
 	var rows []eventRow
 	var failed []error
 	for _, channel := range channels {
-		err := channel.Read(ctx, events.Query{Last: of(t.Profile, 100, 200, 1000)}, func(batch []events.Event, _ bool) error {
-			for _, e := range batch {
-				rows = append(rows, eventRow{
-					Time: e.Time, Channel: e.Channel, Level: e.Level.String(), Provider: e.Provider, ID: e.ID, Record: e.Record,
-					Process: e.Process, Message: e.Message, Data: e.Data,
-				})
-			}
-			return nil
-		})
+		err := channel.Read(ctx, events.Query{Last: of(t.Profile, 100, 200, 1000)},
+			func(batch []events.Event, _ bool) error {
+				for _, e := range batch {
+					rows = append(rows, eventRow{
+						Time: e.Time, Channel: e.Channel, Level: e.Level.String(), Provider: e.Provider, ID: e.ID,
+						Record:  e.Record,
+						Process: e.Process, Message: e.Message, Data: e.Data,
+					})
+				}
+				return nil
+			})
 		if err != nil {
 			failed = append(failed, fmt.Errorf("channel %s: %w", channel.Name(), err))
 		}
@@ -51,7 +53,8 @@ func lastEvents(ctx context.Context, t *Task) error {
 	err = t.Table("events", rows, func(w io.Writer) error {
 		var lines [][]string
 		for _, r := range rows {
-			lines = append(lines, []string{r.Time.UTC().Format(time.RFC3339), r.Level, r.Channel, r.Provider, strconv.Itoa(r.ID), oneLine(r.Message)})
+			lines = append(lines, []string{r.Time.UTC().Format(time.RFC3339), r.Level, r.Channel, r.Provider,
+				strconv.Itoa(r.ID), oneLine(r.Message)})
 		}
 		return ui.Table(w, []string{"TIME", "LEVEL", "CHANNEL", "PROVIDER", "ID", "MESSAGE"}, lines)
 	})

@@ -20,7 +20,8 @@ import (
 const mostEvtx = 16 << 20
 
 func eventFilesCollector() Collector {
-	return Collector{Name: "event-files", About: "the channels as Event Viewer opens them; not redacted", Collect: eventFiles, Timeout: 5 * time.Minute}
+	return Collector{Name: "event-files", About: "the channels as Event Viewer opens them; not redacted",
+		Collect: eventFiles, Timeout: 5 * time.Minute}
 }
 
 // eventFiles stores the channels as .evtx files. Their records are binary, with checksums:
@@ -54,7 +55,8 @@ func (t *Task) eventFile(ctx context.Context, channel events.Channel, path strin
 		if info.GetSize() > mostEvtx {
 			continue
 		}
-		record := FileRecord{Path: "events/" + safeName(channel.Name()) + ".evtx", From: "event channel " + channel.Name(), Raw: true}
+		record := FileRecord{Path: "events/" + safeName(channel.Name()) + ".evtx",
+			From: "event channel " + channel.Name(), Raw: true}
 		return t.read(ctx, record, path, 0, mostEvtx)
 	}
 	return fmt.Errorf("event channel %s: its last event alone takes more than %s", channel.Name(), ui.Size(mostEvtx))

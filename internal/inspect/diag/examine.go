@@ -17,7 +17,8 @@ import (
 func examinations() []Collector {
 	return []Collector{
 		{Name: "ps", About: "whose the processes are", Collect: processTable},
-		{Name: "doctor", About: "what is wrong, and what to do about it", Collect: examine, From: Network, Timeout: 3 * time.Minute},
+		{Name: "doctor", About: "what is wrong, and what to do about it", Collect: examine, From: Network,
+			Timeout: 3 * time.Minute},
 	}
 }
 

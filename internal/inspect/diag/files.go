@@ -192,7 +192,8 @@ func (t *Task) tail(ctx context.Context, row logRow, most int64) error {
 // windowsLogs stores the logs of Windows' own setup.
 func windowsLogs(ctx context.Context, t *Task) error {
 	var failed []error
-	for _, pattern := range []string{`C:\Windows\Logs\NetSetup\*`, `C:\Windows\Logs\DISM\*.log`, `C:\Windows\Logs\CBS\*.log`} {
+	for _, pattern := range []string{`C:\Windows\Logs\NetSetup\*`, `C:\Windows\Logs\DISM\*.log`,
+		`C:\Windows\Logs\CBS\*.log`} {
 		found, err := logs.Find(ctx, t.Node, []string{"file:" + pattern})
 		if err != nil {
 			failed = append(failed, err)
@@ -201,7 +202,8 @@ func windowsLogs(ctx context.Context, t *Task) error {
 			if strings.EqualFold(path.Ext(file.Path), ".cab") || !file.Exists {
 				continue
 			}
-			failed = append(failed, t.tail(ctx, logRow{File: file.Path, Size: file.Size, Kept: t.place("logs", file.Path)}, 4<<20))
+			failed = append(failed,
+				t.tail(ctx, logRow{File: file.Path, Size: file.Size, Kept: t.place("logs", file.Path)}, 4<<20))
 		}
 	}
 	return errors.Join(failed...)

@@ -69,14 +69,17 @@ func Gather(ctx context.Context, documents []config.Document, path string, o Opt
 	defer staging.Remove() // a folder that stays is removed by the next run
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	g := &gathering{options: o, root: root, redactor: redactor, folders: map[string]bool{}, reading: make(chan struct{}, readers)}
-	manifest := Manifest{Format: Format, SWDT: o.Version, Created: time.Now().UTC().Truncate(time.Second), Profile: o.Profile.String(), Patterns: len(o.Redact)}
+	g := &gathering{options: o, root: root, redactor: redactor, folders: map[string]bool{},
+		reading: make(chan struct{}, readers)}
+	manifest := Manifest{Format: Format, SWDT: o.Version, Created: time.Now().UTC().Truncate(time.Second),
+		Profile: o.Profile.String(), Patterns: len(o.Redact)}
 	limited, cancel := o.limited(ctx)
 	defer cancel()
 	g.owners = askOwners(limited, o)
-	results := fleet.Run(limited, documents, min(MostNodes, cmp.Or(o.Parallel, MostNodes)), func(ctx context.Context, document config.Document) (NodeRecord, error) {
-		return g.node(ctx, document), nil
-	})
+	results := fleet.Run(limited, documents, min(MostNodes, cmp.Or(o.Parallel, MostNodes)),
+		func(ctx context.Context, document config.Document) (NodeRecord, error) {
+			return g.node(ctx, document), nil
+		})
 	if ctx.Err() != nil {
 		return manifest, context.Cause(ctx)
 	}
@@ -98,7 +101,8 @@ func (o Options) limited(ctx context.Context) (context.Context, context.CancelFu
 	if o.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within --timeout %s: %w", o.Timeout, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within --timeout %s: %w", o.Timeout,
+		context.DeadlineExceeded))
 }
 
 type gathering struct {
@@ -121,7 +125,8 @@ func (g *gathering) node(ctx context.Context, document config.Document) (record 
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	began := time.Now()
-	record = NodeRecord{Name: document.Node.Metadata.Name, Folder: g.folder(document.Node.Metadata.Name), Began: began.UTC(), Result: Failed}
+	record = NodeRecord{Name: document.Node.Metadata.Name, Folder: g.folder(document.Node.Metadata.Name),
+		Began: began.UTC(), Result: Failed}
 	defer func() { record.Seconds = time.Since(began).Seconds() }()
 	reporter := g.options.Reporter(document)
 	defer ui.Done(reporter)
@@ -155,9 +160,10 @@ func (g *gathering) node(ctx context.Context, document config.Document) (record 
 
 // visit returns the visit of a node; n is nil if the node cannot be reached.
 func (g *gathering) visit(n *node.Node, document config.Document, folderName string) *visit {
-	return &visit{node: n, document: document, options: g.options, reading: g.reading, owners: g.owners, folder: &folder{
-		root: g.root, name: folderName, redactor: g.redactor, taken: map[string]bool{},
-	}}
+	return &visit{node: n, document: document, options: g.options, reading: g.reading, owners: g.owners,
+		folder: &folder{
+			root: g.root, name: folderName, redactor: g.redactor, taken: map[string]bool{},
+		}}
 }
 
 // judge sets the result of a node from the results of its collectors.

@@ -44,21 +44,27 @@ func machine(ctx context.Context, t *Task) error {
 	}
 	middle := asked.Add(time.Since(asked) / 2)
 	facts := machineFacts{
-		Hostname: reply.GetHostname(), Product: reply.GetProduct(), Build: reply.GetBuild(), Architecture: reply.GetArchitecture(),
-		BootID: reply.GetBootId(), UptimeSeconds: reply.GetUptime().AsDuration().Seconds(), CPUs: reply.GetCpus(),
+		Hostname: reply.GetHostname(), Product: reply.GetProduct(), Build: reply.GetBuild(),
+		Architecture: reply.GetArchitecture(),
+		BootID:       reply.GetBootId(), UptimeSeconds: reply.GetUptime().AsDuration().Seconds(), CPUs: reply.GetCpus(),
 		Memory: reply.GetMemoryBytes(), MemoryFree: reply.GetMemoryFreeBytes(), DiskFree: reply.GetDiskFreeBytes(),
-		PendingReboot: reply.GetPendingReboot(), Elevated: reply.GetElevated(), Virtualization: reply.GetVirtualization(),
-		Simulated: reply.GetSimulated(), Time: reply.GetTime().AsTime(), ClockSkew: reply.GetTime().AsTime().Sub(middle).Seconds(),
+		PendingReboot: reply.GetPendingReboot(), Elevated: reply.GetElevated(),
+		Virtualization: reply.GetVirtualization(),
+		Simulated:      reply.GetSimulated(), Time: reply.GetTime().AsTime(),
+		ClockSkew: reply.GetTime().AsTime().Sub(middle).Seconds(),
 	}
 	return t.Table("machine", facts, func(w io.Writer) error {
 		return ui.Lines(w, [][]string{
-			{"hostname", facts.Hostname}, {"Windows", facts.Product + " " + facts.Build}, {"architecture", facts.Architecture},
+			{"hostname", facts.Hostname}, {"Windows", facts.Product + " " + facts.Build},
+			{"architecture", facts.Architecture},
 			{"up", ui.Age(reply.GetUptime().AsDuration())}, {"processors", strconv.Itoa(int(facts.CPUs))},
 			{"memory", ui.Size(int64(facts.MemoryFree)) + " free of " + ui.Size(int64(facts.Memory))},
 			{"disk", ui.Size(int64(facts.DiskFree)) + " free on " + reply.GetSystemDrive()},
 			{"pending reboot", cmp.Or(strings.Join(facts.PendingReboot, ", "), "no")},
-			{"administrator", strconv.FormatBool(facts.Elevated)}, {"virtualization", strconv.FormatBool(facts.Virtualization)},
-			{"clock", facts.Time.UTC().Format(time.RFC3339) + fmt.Sprintf(", %+.1f s to ours", facts.ClockSkew)}, {"simulated", facts.Simulated},
+			{"administrator", strconv.FormatBool(facts.Elevated)},
+			{"virtualization", strconv.FormatBool(facts.Virtualization)},
+			{"clock", facts.Time.UTC().Format(time.RFC3339) + fmt.Sprintf(", %+.1f s to ours", facts.ClockSkew)},
+			{"simulated", facts.Simulated},
 		})
 	})
 }
@@ -68,7 +74,8 @@ func detailed() []string {
 	return []string{
 		"kubelet", "containerd", "kube-proxy", "docker", "sshd", "csi-proxy", "flanneld", "rancher-wins", "rke2",
 		"CalicoNode", "CalicoFelix", "CalicoConfd", "antrea-agent", "ovs-vswitchd", "ovsdb-server",
-		"hns", "vmcompute", "vmms", "vfpext", "dnscache", "iphlpsvc", "BFE", "Dhcp", "hvsics", "NetSetupSvc", "mpssvc", "nvagent", "nsi",
+		"hns", "vmcompute", "vmms", "vfpext", "dnscache", "iphlpsvc", "BFE", "Dhcp", "hvsics", "NetSetupSvc",
+		"mpssvc", "nvagent", "nsi",
 		"SharedAccess", "W32Time", "EventLog", "WinDefend", "TermService",
 	}
 }
@@ -137,7 +144,8 @@ func (r *serviceRow) configure(ctx context.Context, client agentv1.ServicesClien
 		return fmt.Errorf("read service %s: %w", r.Name, err)
 	}
 	c := reply.GetConfig()
-	r.StartType, r.Account, r.CommandLine, r.Dependencies = c.GetStartType(), c.GetAccount(), c.GetCommandLine(), c.GetDependencies()
+	r.StartType, r.Account, r.CommandLine, r.Dependencies = c.GetStartType(), c.GetAccount(), c.GetCommandLine(),
+		c.GetDependencies()
 	for _, d := range c.GetRecovery().GetRestarts() {
 		r.Restarts = append(r.Restarts, d.AsDuration().String())
 	}
@@ -191,7 +199,8 @@ func components(ctx context.Context, t *Task) error {
 	var rows []componentRow
 	for _, c := range reply.GetComponents() {
 		rows = append(rows, componentRow{
-			Name: c.GetName(), Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(), Size: c.GetSize(),
+			Name: c.GetName(), Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(),
+			SHA256: c.GetSha256(), Size: c.GetSize(),
 			Previous: c.GetPreviousSha256(), PreviousVersion: c.GetPreviousVersion(), Error: c.GetError(),
 		})
 	}
@@ -246,7 +255,8 @@ func environment(ctx context.Context, t *Task) error {
 		document[v.GetName()] = v.GetValue()
 		lines = append(lines, []string{v.GetName(), v.GetValue()})
 	}
-	return t.Table("environment", document, func(w io.Writer) error { return ui.Table(w, []string{"VARIABLE", "VALUE"}, lines) })
+	return t.Table("environment", document,
+		func(w io.Writer) error { return ui.Table(w, []string{"VARIABLE", "VALUE"}, lines) })
 }
 
 func hosts(ctx context.Context, t *Task) error {
@@ -259,13 +269,15 @@ func hosts(ctx context.Context, t *Task) error {
 		document[e.GetName()] = e.GetAddress()
 		lines = append(lines, []string{e.GetName(), e.GetAddress()})
 	}
-	return t.Table("hosts", document, func(w io.Writer) error { return ui.Table(w, []string{"NAME", "ADDRESS"}, lines) })
+	return t.Table("hosts", document,
+		func(w io.Writer) error { return ui.Table(w, []string{"NAME", "ADDRESS"}, lines) })
 }
 
 func features(ctx context.Context, t *Task) error {
 	document, lines := map[string]string{}, [][]string{}
 	var failed []error
-	for _, name := range []string{"Containers", "Microsoft-Hyper-V", "VirtualMachinePlatform", "HostNetworkingService"} {
+	for _, name := range []string{"Containers", "Microsoft-Hyper-V", "VirtualMachinePlatform",
+		"HostNetworkingService"} {
 		reply, err := t.Node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{name}})
 		state := "no such feature"
 		switch {
@@ -279,7 +291,8 @@ func features(ctx context.Context, t *Task) error {
 		document[name] = state
 		lines = append(lines, []string{name, state})
 	}
-	err := t.Table("features", document, func(w io.Writer) error { return ui.Table(w, []string{"FEATURE", "STATE"}, lines) })
+	err := t.Table("features", document,
+		func(w io.Writer) error { return ui.Table(w, []string{"FEATURE", "STATE"}, lines) })
 	return errors.Join(append(failed, err)...)
 }
 
@@ -291,7 +304,8 @@ func processes(ctx context.Context, t *Task) error {
 	var lines [][]string
 	for _, p := range reply.GetProcesses() {
 		lines = append(lines, []string{
-			strconv.Itoa(int(p.GetPid())), strconv.Itoa(int(p.GetParentPid())), p.GetName(), ui.Seconds(p.GetCpu().AsDuration()),
+			strconv.Itoa(int(p.GetPid())), strconv.Itoa(int(p.GetParentPid())), p.GetName(),
+			ui.Seconds(p.GetCpu().AsDuration()),
 			ui.Size(int64(p.GetMemoryBytes())), p.GetImage(),
 		})
 	}

@@ -111,8 +111,9 @@ func firewall(ctx context.Context, t *Task) error {
 	var rows []ruleRow
 	for _, r := range reply.GetRules() {
 		row := ruleRow{
-			Name: r.GetName(), Group: r.GetGroup(), Enabled: r.GetEnabled(), Direction: "out", Action: "block", Protocol: r.GetProtocol(),
-			Ports: r.GetPorts(), Program: r.GetProgram(), Profiles: r.GetProfiles(), Addresses: r.GetAddresses(),
+			Name: r.GetName(), Group: r.GetGroup(), Enabled: r.GetEnabled(), Direction: "out", Action: "block",
+			Protocol: r.GetProtocol(),
+			Ports:    r.GetPorts(), Program: r.GetProgram(), Profiles: r.GetProfiles(), Addresses: r.GetAddresses(),
 		}
 		if r.GetInbound() {
 			row.Direction = "in"
@@ -125,9 +126,11 @@ func firewall(ctx context.Context, t *Task) error {
 	return t.Table("firewall", rows, func(w io.Writer) error {
 		var lines [][]string
 		for _, r := range rows {
-			lines = append(lines, []string{r.Name, strconv.FormatBool(r.Enabled), r.Direction, r.Action, r.Protocol, r.Ports, r.Profiles, r.Addresses, r.Program})
+			lines = append(lines, []string{r.Name, strconv.FormatBool(r.Enabled), r.Direction, r.Action, r.Protocol,
+				r.Ports, r.Profiles, r.Addresses, r.Program})
 		}
-		return ui.Table(w, []string{"RULE", "ENABLED", "DIRECTION", "ACTION", "PROTOCOL", "PORTS", "PROFILES", "FROM", "PROGRAM"}, lines)
+		return ui.Table(w, []string{"RULE", "ENABLED", "DIRECTION", "ACTION", "PROTOCOL", "PORTS", "PROFILES",
+			"FROM", "PROGRAM"}, lines)
 	})
 }
 
@@ -145,27 +148,31 @@ func switchPorts(ctx context.Context, t *Task) error {
 	if err := t.run(ctx, []string{vfpctrl, "/list-vmswitch-port"}, &limited{to: &list, left: mostOutput}); err != nil {
 		return err
 	}
-	err := t.write(FileRecord{Path: "vfp/ports.txt", From: "vfpctrl /list-vmswitch-port"}, mostOutput, func(w io.Writer) error {
-		_, err := w.Write(list.Bytes())
-		return err
-	})
+	err := t.write(FileRecord{Path: "vfp/ports.txt", From: "vfpctrl /list-vmswitch-port"}, mostOutput,
+		func(w io.Writer) error {
+			_, err := w.Write(list.Bytes())
+			return err
+		})
 	if err != nil {
 		return err
 	}
 	ports := portNames(list.String())
 	var failed []error
 	for _, port := range ports[:min(len(ports), mostPorts)] {
-		failed = append(failed, t.write(FileRecord{Path: "vfp/" + safeName(port) + ".txt", From: "vfpctrl /port " + port}, mostOutput, func(w io.Writer) error {
-			for _, what := range []string{"/get-port-state", "/get-port-counter", "/list-rule", "/get-flow-stats"} {
-				if _, err := fmt.Fprintf(w, "\n[%s]\n", what); err != nil {
-					return err
-				}
-				if err := t.run(ctx, []string{vfpctrl, "/port", port, what}, w); err != nil {
-					return fmt.Errorf("port %s, %s: %w", port, what, err)
-				}
-			}
-			return nil
-		}))
+		failed = append(failed,
+			t.write(FileRecord{Path: "vfp/" + safeName(port) + ".txt", From: "vfpctrl /port " + port}, mostOutput,
+				func(w io.Writer) error {
+					for _, what := range []string{"/get-port-state", "/get-port-counter", "/list-rule",
+						"/get-flow-stats"} {
+						if _, err := fmt.Fprintf(w, "\n[%s]\n", what); err != nil {
+							return err
+						}
+						if err := t.run(ctx, []string{vfpctrl, "/port", port, what}, w); err != nil {
+							return fmt.Errorf("port %s, %s: %w", port, what, err)
+						}
+					}
+					return nil
+				}))
 	}
 	if len(ports) > mostPorts {
 		failed = append(failed, fmt.Errorf("there are %d ports, of which %d were read", len(ports), mostPorts))

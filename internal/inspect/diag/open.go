@@ -51,7 +51,8 @@ func Open(file string) (*Bundle, error) {
 	case err != nil:
 		return nil, &NoBundleError{file, "its manifest cannot be read", err}
 	case b.Manifest.Format != Format:
-		return nil, &NoBundleError{Path: file, Why: fmt.Sprintf("its format is %q, and this swdt reads %q", b.Manifest.Format, Format)}
+		return nil, &NoBundleError{Path: file, Why: fmt.Sprintf("its format is %q, and this swdt reads %q",
+			b.Manifest.Format, Format)}
 	}
 	return b, nil
 }
@@ -115,7 +116,8 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 		case err != nil:
 			return &NoBundleError{b.Path, "it is damaged or incomplete", err}
 		case header.Typeflag != tar.TypeReg || !stays(header.Name):
-			return &NoBundleError{Path: b.Path, Why: fmt.Sprintf("it contains %q, which leads out of the bundle or is not a file", header.Name)}
+			return &NoBundleError{Path: b.Path,
+				Why: fmt.Sprintf("it contains %q, which leads out of the bundle or is not a file", header.Name)}
 		case first && header.Name != manifestName:
 			return &NoBundleError{Path: b.Path, Why: "its first file is not " + manifestName}
 		case header.Name != name:
@@ -130,5 +132,6 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 
 // stays reports whether a path stays in the folder in which the bundle is unpacked.
 func stays(name string) bool {
-	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != ".." && !strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\\:\x00")
+	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != ".." &&
+		!strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\\:\x00")
 }

@@ -30,8 +30,10 @@ func TestFilesAreRedactedAsDocuments(t *testing.T) {
 		"secret.log":  {text: secret, limit: size, blob: true},
 		"cut.yaml":    {text: secret, limit: int64(len(secret)) - 1, blob: true, linesOnly: true},
 		"broken.yaml": {text: secret + "x: [\n", limit: size, blob: true, linesOnly: true},
-		"large.yaml":  {text: secret + strings.Repeat("# x\n", document.Largest/4), limit: size, blob: true, linesOnly: true},
-		"large.json":  {text: `[{"kind": "Secret","data":{"blob":"aHVudGVyMg=="}},"kind: Secret"` + strings.Repeat(",1", document.Largest/2) + "]", limit: size},
+		"large.yaml": {text: secret + strings.Repeat("# x\n", document.Largest/4), limit: size, blob: true,
+			linesOnly: true},
+		"large.json": {text: `[{"kind": "Secret","data":{"blob":"aHVudGVyMg=="}},"kind: Secret"` +
+			strings.Repeat(",1", document.Largest/2) + "]", limit: size},
 	} {
 		o, path, err := f.output(name, test.limit)
 		if err != nil {
@@ -47,7 +49,8 @@ func TestFilesAreRedactedAsDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(text); strings.Contains(got, "aHVudGVyMg") != test.blob || strings.Contains(got, "hunter2") || !strings.Contains(got, "kind: Secret") {
+		if got := string(text); strings.Contains(got, "aHVudGVyMg") != test.blob || strings.Contains(got, "hunter2") ||
+			!strings.Contains(got, "kind: Secret") {
 			t.Errorf("%s became\n%.300s", name, got)
 		}
 		if o.linesOnly != test.linesOnly {

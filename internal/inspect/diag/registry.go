@@ -17,7 +17,8 @@ import (
 // registryKeys returns the registry keys whose values are stored, with the number of levels
 // of subkeys that are stored too. To add a key, add an entry.
 func registryKeys() []registryKey {
-	const services, windows = `HKLM\SYSTEM\CurrentControlSet\Services\`, `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
+	const services, windows = `HKLM\SYSTEM\CurrentControlSet\Services\`,
+		`HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
 	return []registryKey{
 		{windows, 0},
 		{`HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`, 0},

@@ -25,7 +25,8 @@ func containers(ctx context.Context, t *Task) error {
 		ask  criclient.Question
 	}{
 		{"runtime-version", criclient.Version}, {"runtime-status", criclient.Status}, {"pods", criclient.Pods},
-		{"containers", criclient.Containers}, {"images", criclient.Images(facts.GetBuild())}, {"container-stats", criclient.Stats},
+		{"containers", criclient.Containers}, {"images", criclient.Images(facts.GetBuild())},
+		{"container-stats", criclient.Stats},
 	} {
 		answer, err := q.ask(ctx, client)
 		if err == nil {

@@ -33,7 +33,8 @@ func visiting(t *testing.T, n *node.Node) *visit {
 func TestAFailureBesideWhatIsAbsent(t *testing.T) {
 	gone, broken := fmt.Errorf(`read C:\x: %w`, fault.ErrNotExist), errors.New("the disk is broken")
 	for want, errs := range map[string][]error{
-		Done: {nil, errors.Join(nil, nil)}, Absent: {gone, errors.Join(gone, nil, fault.ErrNoService), errors.Join(errors.Join(gone))},
+		Done: {nil, errors.Join(nil, nil)}, Absent: {gone, errors.Join(gone, nil, fault.ErrNoService),
+			errors.Join(errors.Join(gone))},
 		Failed: {broken, errors.Join(gone, broken), errors.Join(errors.Join(gone, nil), errors.Join(broken))},
 	} {
 		for _, err := range errs {
@@ -49,11 +50,14 @@ func TestAFailureBesideWhatIsAbsent(t *testing.T) {
 // someServices is a node's service manager that denies access to one of its services.
 type someServices struct{ agentv1.ServicesClient }
 
-func (someServices) List(context.Context, *agentv1.ListServicesRequest, ...grpc.CallOption) (*agentv1.ListServicesReply, error) {
-	return &agentv1.ListServicesReply{Services: []*agentv1.ServiceStatus{{Name: "WinDefend", State: "running"}, {Name: "kubelet", State: "running"}}}, nil
+func (someServices) List(context.Context, *agentv1.ListServicesRequest,
+	...grpc.CallOption) (*agentv1.ListServicesReply, error) {
+	return &agentv1.ListServicesReply{Services: []*agentv1.ServiceStatus{{Name: "WinDefend", State: "running"},
+		{Name: "kubelet", State: "running"}}}, nil
 }
 
-func (someServices) Get(_ context.Context, r *agentv1.GetServiceRequest, _ ...grpc.CallOption) (*agentv1.ServiceReply, error) {
+func (someServices) Get(_ context.Context, r *agentv1.GetServiceRequest, _ ...grpc.CallOption) (*agentv1.ServiceReply,
+	error) {
 	if r.GetName() == "WinDefend" {
 		return nil, fault.ErrPermission
 	}
@@ -68,7 +72,8 @@ func TestServicesAreListedIfSomeCannotBeQueried(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	table, err := os.ReadFile(filepath.Join(v.folder.root, "nodes/n/tables/services.txt"))
-	if err != nil || !strings.Contains(string(table), `C:\k\kubelet.exe`) || !strings.Contains(string(table), "WinDefend") {
+	if err != nil || !strings.Contains(string(table), `C:\k\kubelet.exe`) ||
+		!strings.Contains(string(table), "WinDefend") {
 		t.Errorf("%v\n%s", err, table)
 	}
 }
@@ -84,7 +89,8 @@ type pieces struct {
 	of *long
 }
 
-func (l *long) Read(context.Context, *agentv1.ReadRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.ReadReply], error) {
+func (l *long) Read(context.Context, *agentv1.ReadRequest,
+	...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.ReadReply], error) {
 	return &pieces{of: l}, nil
 }
 
@@ -109,9 +115,10 @@ func TestTruncatedFileIsMarked(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 10, most, most + 1, 10 * most} {
 			v := visiting(t, &node.Node{Files: &long{bytes: c.bytes, piece: piece}})
-			records, _ := v.collect(t.Context(), []Collector{{Name: "file", Collect: func(ctx context.Context, task *Task) error {
-				return task.read(ctx, FileRecord{Path: "x", From: "x"}, "x", c.offset, most)
-			}}})
+			records, _ := v.collect(t.Context(),
+				[]Collector{{Name: "file", Collect: func(ctx context.Context, task *Task) error {
+					return task.read(ctx, FileRecord{Path: "x", From: "x"}, "x", c.offset, most)
+				}}})
 			if f := records[0].Files; len(f) != 1 || f[0].Cut != c.want || f[0].Bytes != int64(min(c.bytes, most)) {
 				t.Errorf("%d bytes in pieces of %d, from %d: %+v, want %q", c.bytes, piece, c.offset, f, c.want)
 			}

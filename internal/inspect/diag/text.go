@@ -29,7 +29,8 @@ func (r Report) WriteText(p *ui.Page) error {
 
 // WriteText writes the content of a bundle, with a line for each node.
 func (m Manifest) WriteText(p *ui.Page) error {
-	_, err := fmt.Fprintf(p, "profile %s, gathered %s by swdt %s\n\n", m.Profile, m.Created.UTC().Format(time.RFC3339), m.SWDT)
+	_, err := fmt.Fprintf(p, "profile %s, gathered %s by swdt %s\n\n", m.Profile, m.Created.UTC().Format(time.RFC3339),
+		m.SWDT)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,8 @@ func (m Manifest) WriteText(p *ui.Page) error {
 func (m Manifest) writeNodes(w io.Writer) error {
 	var rows [][]string
 	for _, n := range m.Nodes {
-		row := []string{n.Name, n.Result, n.Windows, "", "", ui.Seconds(time.Duration(n.Seconds * float64(time.Second))), n.Error}
+		row := []string{n.Name, n.Result, n.Windows, "", "",
+			ui.Seconds(time.Duration(n.Seconds * float64(time.Second))), n.Error}
 		if len(n.Collectors) > 0 {
 			row[3] = fmt.Sprintf("%d of %d", len(n.Collectors)-n.Count(Failed)-n.Count(Late), len(n.Collectors))
 		}
@@ -84,9 +86,11 @@ func (r NodeReport) WriteText(p *ui.Page) error {
 		if len(c.Files) > 0 {
 			kept = finding.Several(len(c.Files), "file")
 		}
-		rows = append(rows, []string{c.Name, c.Result, strings.Join(c.Tables, ", "), kept, strings.ReplaceAll(c.Error, "\n", "; ")})
+		rows = append(rows, []string{c.Name, c.Result, strings.Join(c.Tables, ", "),
+			kept, strings.ReplaceAll(c.Error, "\n", "; ")})
 	}
-	if err := ui.Table(p, []string{"COLLECTOR", "RESULT", "TABLES", "FILES", "MESSAGE"}, rows); err != nil || len(n.Findings) == 0 {
+	if err := ui.Table(p, []string{"COLLECTOR", "RESULT", "TABLES", "FILES", "MESSAGE"}, rows); err != nil ||
+		len(n.Findings) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(p); err != nil {

@@ -96,8 +96,9 @@ func TestTheClustersSide(t *testing.T) {
 	r := examine(t, facts)
 	for rule, words := range map[string]string{
 		"node-ready": "container runtime is down", "node-pressure": "DiskPressure", "node-cordoned": "uncordon win-1",
-		"node-versions": "v1.27.0", "version-skew": "newer than the API server", "runtime-handlers": "runhcs-wcow-unknown",
-		"pods-waiting": "ErrImagePull: no such image", "pod-os": "default/stuck",
+		"node-versions": "v1.27.0", "version-skew": "newer than the API server",
+		"runtime-handlers": "runhcs-wcow-unknown",
+		"pods-waiting":     "ErrImagePull: no such image", "pod-os": "default/stuck",
 	} {
 		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
 			return f.Rule == rule && strings.Contains(f.What+"\n"+f.Evidence+"\n"+f.Remedy, words)
@@ -118,11 +119,13 @@ func TestAWellNodeOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := examine(t, facts)
-	for _, rule := range []string{"api-server", "clock", "node-registered", "node-ready", "node-versions", "version-skew", "runtime-handlers", "pods-waiting", "joined-twice", "kube-proxy"} {
+	for _, rule := range []string{"api-server", "clock", "node-registered", "node-ready", "node-versions",
+		"version-skew", "runtime-handlers", "pods-waiting", "joined-twice", "kube-proxy"} {
 		if !slices.Contains(r.Rules, rule) {
 			t.Errorf("%s was not looked at: %+v", rule, r.Skipped)
 		}
-		if slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && f.Severity != finding.Info }) {
+		if slices.ContainsFunc(r.Findings,
+			func(f finding.Fault) bool { return f.Rule == rule && f.Severity != finding.Info }) {
 			t.Errorf("%s found something: %+v", rule, r.Findings)
 		}
 	}
@@ -144,7 +147,8 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("no finding reports that it does not answer: %+v", r.Findings)
 	}
 	for _, rule := range []string{"node-ready", "clock", "pods-waiting", "runtime-handlers"} {
-		if !slices.ContainsFunc(r.Skipped, func(s doctor.Skipped) bool { return s.Rule == rule && s.Why == "the API server does not answer" }) {
+		if !slices.ContainsFunc(r.Skipped,
+			func(s doctor.Skipped) bool { return s.Rule == rule && s.Why == "the API server does not answer" }) {
 			t.Errorf("%s: %+v", rule, r.Skipped)
 		}
 	}

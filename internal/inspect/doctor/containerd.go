@@ -48,7 +48,8 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 		return ContainerdConfig{}, errors.New("there is no service containerd")
 	}
 	config := ContainerdConfig{
-		Path: onDrive(cmp.Or(commandline.Flag(service.CommandLine, "config"), commandline.Flag(service.CommandLine, "c"), containerdFile)),
+		Path: onDrive(cmp.Or(commandline.Flag(service.CommandLine, "config"),
+			commandline.Flag(service.CommandLine, "c"), containerdFile)),
 	}
 	text, err := g.file(ctx, config.Path)
 	if err != nil {
@@ -120,8 +121,10 @@ func (c *ContainerdConfig) read(dumped string) error {
 	}
 	version, _ := all["version"].(int64)
 	c.Version = int(version)
-	before2, runtime := all.at("plugins", "io.containerd.grpc.v1.cri"), all.at("plugins", "io.containerd.cri.v1.runtime")
-	images, server := all.at("plugins", "io.containerd.cri.v1.images"), all.at("plugins", "io.containerd.server.v1.grpc")
+	before2, runtime := all.at("plugins", "io.containerd.grpc.v1.cri"),
+		all.at("plugins", "io.containerd.cri.v1.runtime")
+	images, server := all.at("plugins", "io.containerd.cri.v1.images"),
+		all.at("plugins", "io.containerd.server.v1.grpc")
 	c.Root = onDrive(cmp.Or(all.text("root"), defaultRoot))
 	c.Pipe = cmp.Or(server.text("address"), all.at("grpc").text("address"))
 	c.SandboxImage = cmp.Or(images.at("pinned_images").text("sandbox"), before2.text("sandbox_image"))
@@ -148,7 +151,8 @@ func (c *ContainerdConfig) read(dumped string) error {
 // cni reads the pod network's configuration and lists its binaries.
 func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error) {
 	cni := CNI{
-		Folder: cmp.Or(config.ConfFolder, defaultConfFolder), Folders: config.BinFolders, Files: []CNIFile{}, Binaries: []string{},
+		Folder: cmp.Or(config.ConfFolder, defaultConfFolder), Folders: config.BinFolders, Files: []CNIFile{},
+		Binaries: []string{},
 	}
 	if len(cni.Folders) == 0 {
 		cni.Folders = []string{defaultBinFolder}

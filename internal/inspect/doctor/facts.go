@@ -165,9 +165,12 @@ func (m Machine) Windows() string { return preflight.WindowsName(m.Build) }
 // platform returns the facts in the form that preflight's checks read.
 func (m Machine) platform() platform.Facts {
 	return platform.Facts{
-		Hostname: m.Hostname, Product: m.Product, Build: m.Build, Architecture: m.Architecture, Memory: m.Memory, MemoryFree: m.MemoryFree,
-		SystemDrive: m.SystemDrive, DiskFree: m.DiskFree, PendingReboot: m.PendingReboot, Elevated: m.Elevated, Time: m.Time,
-		CPUs: m.CPUs, Simulated: m.Simulated, Virtualization: m.Virtualization, Uptime: time.Duration(m.UptimeSeconds * float64(time.Second)),
+		Hostname: m.Hostname, Product: m.Product, Build: m.Build, Architecture: m.Architecture, Memory: m.Memory,
+		MemoryFree:  m.MemoryFree,
+		SystemDrive: m.SystemDrive, DiskFree: m.DiskFree, PendingReboot: m.PendingReboot, Elevated: m.Elevated,
+		Time: m.Time,
+		CPUs: m.CPUs, Simulated: m.Simulated, Virtualization: m.Virtualization,
+		Uptime: time.Duration(m.UptimeSeconds * float64(time.Second)),
 	}
 }
 

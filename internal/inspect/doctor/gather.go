@@ -48,7 +48,8 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	}
 	err := g.inParallel(ctx,
 		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.ports, g.interfaces,
-		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans, g.aboutCluster)
+		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans,
+		g.aboutCluster)
 	if err != nil {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}
@@ -92,7 +93,8 @@ func (g *gatherer) machine(ctx context.Context) error {
 	g.facts.Machine = Known(Machine{
 		Hostname: facts.Hostname, Product: facts.Product, Build: facts.Build, Architecture: facts.Architecture,
 		UptimeSeconds: facts.Uptime.Seconds(), CPUs: facts.CPUs, Memory: facts.Memory, MemoryFree: facts.MemoryFree,
-		SystemDrive: facts.SystemDrive, DiskFree: facts.DiskFree, PendingReboot: facts.PendingReboot, Elevated: facts.Elevated,
+		SystemDrive: facts.SystemDrive, DiskFree: facts.DiskFree, PendingReboot: facts.PendingReboot,
+		Elevated:  facts.Elevated,
 		Simulated: facts.Simulated, Time: facts.Time, SystemUUID: uuid, Virtualization: facts.Virtualization,
 	})
 	return nil
@@ -101,7 +103,8 @@ func (g *gatherer) machine(ctx context.Context) error {
 // servicesThatMatter returns the services whose configuration is read.
 func servicesThatMatter() []string {
 	return []string{
-		"kubelet", "containerd", "kube-proxy", "csi-proxy", "hns", "vmcompute", "w32time", "calicofelix", "caliconode", "antrea-agent", "flanneld",
+		"kubelet", "containerd", "kube-proxy", "csi-proxy", "hns", "vmcompute", "w32time", "calicofelix", "caliconode",
+		"antrea-agent", "flanneld",
 		"docker", "com.docker.service", "cri-docker", "cri-dockerd", "rke2", "rancher-wins", "k0sworker",
 	}
 }
@@ -173,7 +176,8 @@ func (g *gatherer) firewall(ctx context.Context) error {
 	for _, r := range reply.GetRules() {
 		blocksSome := !r.GetAllow() && r.GetAddresses() != "" // the rule blocks only these addresses
 		if r.GetEnabled() && r.GetInbound() && !blocksSome {
-			rules = append(rules, FirewallRule{Name: r.GetName(), Allow: r.GetAllow(), Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram()})
+			rules = append(rules, FirewallRule{Name: r.GetName(), Allow: r.GetAllow(), Protocol: r.GetProtocol(),
+				Ports: r.GetPorts(), Program: r.GetProgram()})
 		}
 	}
 	if err == nil && len(reply.GetRules()) == 0 {
@@ -188,7 +192,8 @@ const firewallPolicy = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Para
 // firewallOff reports whether the firewall is off in all network profiles.
 func (g *gatherer) firewallOff(ctx context.Context) (bool, error) {
 	for _, profile := range []string{"DomainProfile", "StandardProfile", "PublicProfile"} {
-		on, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: firewallPolicy + `\` + profile, Name: "EnableFirewall"})
+		on, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: firewallPolicy + `\` + profile,
+			Name: "EnableFirewall"})
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
 		}
@@ -233,7 +238,8 @@ func (g *gatherer) updates(ctx context.Context) error {
 		updates.Automatic = false
 	}
 	options, optionsErr := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: updatePolicy, Name: "AUOptions"})
-	if optionsErr == nil && options.GetInteger() < 4 && options.GetInteger() > 0 { // Windows asks before it installs updates
+	// Windows asks before it installs updates
+	if optionsErr == nil && options.GetInteger() < 4 && options.GetInteger() > 0 {
 		updates.Automatic = false
 	}
 	if err = errors.Join(err, optionsErr); onlyMissing(err) {

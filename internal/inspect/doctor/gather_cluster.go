@@ -129,8 +129,10 @@ func (g *gatherer) podsOn(ctx context.Context, name string) ([]Pod, error) {
 
 func podOf(p *corev1.Pod) Pod {
 	pod := Pod{
-		Pod: cluster.Pod{Namespace: p.Namespace, Name: p.Name}, Phase: string(p.Status.Phase), HostNetwork: p.Spec.HostNetwork,
-		IP: p.Status.PodIP, Created: p.CreationTimestamp.UTC(), Reason: p.Status.Reason, OS: p.Spec.NodeSelector[corev1.LabelOSStable],
+		Pod: cluster.Pod{Namespace: p.Namespace, Name: p.Name}, Phase: string(p.Status.Phase),
+		HostNetwork: p.Spec.HostNetwork,
+		IP:          p.Status.PodIP, Created: p.CreationTimestamp.UTC(), Reason: p.Status.Reason,
+		OS:      p.Spec.NodeSelector[corev1.LabelOSStable],
 		Waiting: cluster.Waiting(p), Restarts: cluster.Restarts(p),
 	}
 	if p.Spec.OS != nil {

@@ -88,14 +88,16 @@ func (g *gatherer) programs(ctx context.Context) error {
 	programs, swaps := map[string]Program{}, []Swap{}
 	for _, c := range reply.GetComponents() {
 		programs[c.GetName()] = Program{
-			Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(), Leftovers: c.GetLeftovers(),
-			Outdated: c.GetOutdated(),
+			Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(),
+			Leftovers: c.GetLeftovers(),
+			Outdated:  c.GetOutdated(),
 		}
 	}
 	for _, t := range reply.GetTransactions() {
 		swaps = append(swaps, Swap{
-			ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime(), State: t.GetState(), Guarded: t.GetGuarded(),
-			Result: push.ResultWord(t.GetOutcome().GetResult()), Message: t.GetOutcome().GetMessage(),
+			ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime(), State: t.GetState(),
+			Guarded: t.GetGuarded(),
+			Result:  push.ResultWord(t.GetOutcome().GetResult()), Message: t.GetOutcome().GetMessage(),
 		})
 	}
 	g.facts.Programs, g.facts.Swaps = factOf(programs, err), factOf(swaps, err)
@@ -130,7 +132,8 @@ func (g *gatherer) kubelet(ctx context.Context) error {
 func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	path := onDrive(g.facts.flag("config"))
 	if path == "" {
-		g.facts.Kubelet = Fact[KubeletConfig]{Unknown: cmp.Or(g.facts.KubeletFlags.Unknown, "kubelet is started without --config")}
+		g.facts.Kubelet = Fact[KubeletConfig]{Unknown: cmp.Or(g.facts.KubeletFlags.Unknown,
+			"kubelet is started without --config")}
 		return nil
 	}
 	config := KubeletConfig{Path: path}
@@ -284,14 +287,16 @@ func eventOf(e events.Event) Event {
 // logFolders returns the folders of the logs of a node's programs, which no other
 // program rotates. kubelet rotates the logs of containers.
 func logFolders() []string {
-	return []string{`C:\var\log\kubelet`, `C:\var\log\containerd`, `C:\var\log\kube-proxy`, `C:\var\log\calico`, `C:\k\antrea\logs`}
+	return []string{`C:\var\log\kubelet`, `C:\var\log\containerd`, `C:\var\log\kube-proxy`, `C:\var\log\calico`,
+		`C:\k\antrea\logs`}
 }
 
 func (g *gatherer) logs(ctx context.Context) error {
 	files := []LogFile{}
 	folders, named := logFolders(), []string{}
 	for _, service := range []string{"kubelet", "containerd", "kube-proxy"} {
-		if file := onDrive(commandline.Flag(g.facts.service(service).CommandLine, "log-file")); strings.Contains(file, `\`) {
+		if file := onDrive(commandline.Flag(g.facts.service(service).CommandLine, "log-file")); strings.Contains(file,
+			`\`) {
 			folders, named = append(folders, folderOf(file)), append(named, strings.ToLower(file))
 		}
 	}

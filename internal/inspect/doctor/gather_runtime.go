@@ -20,7 +20,8 @@ import (
 func (g *gatherer) runtime(ctx context.Context) error {
 	pipe := cmp.Or(g.Pipe, cri.DefaultPipe)
 	r := Runtime{Pipe: pipe}
-	client, err := criclient.Open(ctx, g.Node, pipe, criclient.Options{Reconnect: ui.Discard{}, Limit: criclient.AnswerLimit})
+	client, err := criclient.Open(ctx, g.Node, pipe, criclient.Options{Reconnect: ui.Discard{},
+		Limit: criclient.AnswerLimit})
 	if err != nil {
 		return g.noRuntime(r, err)
 	}
@@ -35,7 +36,8 @@ func (g *gatherer) runtime(ctx context.Context) error {
 		r.Error = err.Error()
 	}
 	for _, c := range status.GetStatus().GetConditions() {
-		r.Conditions = append(r.Conditions, Condition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(), Message: c.GetMessage()})
+		r.Conditions = append(r.Conditions, Condition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(),
+			Message: c.GetMessage()})
 	}
 	g.facts.Runtime = Known(r)
 	g.pods(ctx, client)
@@ -51,7 +53,8 @@ func (g *gatherer) noRuntime(r Runtime, err error) error {
 	r.Error = err.Error()
 	g.facts.Runtime = Known(r)
 	const why = "the container runtime does not answer"
-	g.facts.Sandboxes.Unknown, g.facts.InUse.Unknown, g.facts.Images.Unknown, g.facts.ImageStore.Unknown = why, why, why, why
+	g.facts.Sandboxes.Unknown, g.facts.InUse.Unknown, g.facts.Images.Unknown, g.facts.ImageStore.Unknown = why,
+		why, why, why
 	g.facts.PodNetworks.Unknown = why
 	return nil
 }
@@ -61,8 +64,10 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 	sandboxes := []Sandbox{}
 	for _, pod := range pods.GetItems() {
 		sandboxes = append(sandboxes, Sandbox{
-			ID: pod.GetId(), Namespace: pod.GetMetadata().GetNamespace(), Name: pod.GetMetadata().GetName(), UID: pod.GetMetadata().GetUid(),
-			Ready: pod.GetState() == runtimev1.PodSandboxState_SANDBOX_READY, Created: time.Unix(0, pod.GetCreatedAt()).UTC(), Handler: pod.GetRuntimeHandler(),
+			ID: pod.GetId(), Namespace: pod.GetMetadata().GetNamespace(), Name: pod.GetMetadata().GetName(),
+			UID:     pod.GetMetadata().GetUid(),
+			Ready:   pod.GetState() == runtimev1.PodSandboxState_SANDBOX_READY,
+			Created: time.Unix(0, pod.GetCreatedAt()).UTC(), Handler: pod.GetRuntimeHandler(),
 		})
 	}
 	g.facts.Sandboxes = factOf(sandboxes, err)
@@ -70,7 +75,8 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 	containers := []Container{}
 	for _, c := range list.GetContainers() {
 		containers = append(containers, Container{
-			Sandbox: c.GetPodSandboxId(), Name: c.GetMetadata().GetName(), Image: cmp.Or(c.GetImageRef(), c.GetImage().GetImage()),
+			Sandbox: c.GetPodSandboxId(), Name: c.GetMetadata().GetName(),
+			Image: cmp.Or(c.GetImageRef(), c.GetImage().GetImage()),
 			State: folded(strings.TrimPrefix(c.GetState().String(), "CONTAINER_")),
 		})
 	}
@@ -91,7 +97,8 @@ func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 			break
 		}
 		images = append(images, Image{
-			ID: image.GetId(), Tags: image.GetRepoTags(), Bytes: image.GetSize(), OS: platform.OS, OSVersion: platform.OSVersion,
+			ID: image.GetId(), Tags: image.GetRepoTags(), Bytes: image.GetSize(), OS: platform.OS,
+			OSVersion: platform.OSVersion,
 		})
 	}
 	g.facts.Images = factOf(images, err)

@@ -136,7 +136,8 @@ func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config
 			content = userOf(config).ClientCertificateData
 		}
 		for _, certificate := range parsed(content) {
-			all = append(all, Certificate{Path: at.path, Use: at.use, Subject: certificate.Subject.String(), NotAfter: certificate.NotAfter})
+			all = append(all, Certificate{Path: at.path, Use: at.use, Subject: certificate.Subject.String(),
+				NotAfter: certificate.NotAfter})
 			break // the certificates after the first are those of the authorities that signed it
 		}
 	}

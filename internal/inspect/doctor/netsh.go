@@ -21,14 +21,16 @@ import (
 // output runs a program on the node, and returns its stdout.
 func (g *gatherer) output(ctx context.Context, program string, args ...string) (string, error) {
 	var out, stderr bytes.Buffer
-	code, err := command.Run(ctx, g.Node.Processes, &agentv1.RunCommand{Path: program, Args: args}, command.Streams{Stdout: &limited{w: &out}, Stderr: &limited{w: &stderr}})
+	code, err := command.Run(ctx, g.Node.Processes, &agentv1.RunCommand{Path: program, Args: args},
+		command.Streams{Stdout: &limited{w: &out}, Stderr: &limited{w: &stderr}})
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
 		return "", fmt.Errorf("the node has no %s", program)
 	case err != nil:
 		return "", fmt.Errorf("run %s: %w", program, err)
 	case code != 0:
-		return "", &command.FailedError{Command: program + " " + strings.Join(args, " "), ExitCode: code, Stderr: stderr.String() + out.String()}
+		return "", &command.FailedError{Command: program + " " + strings.Join(args, " "), ExitCode: code,
+			Stderr: stderr.String() + out.String()}
 	}
 	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
 }

@@ -56,8 +56,10 @@ Start Port    End Port
 )
 
 func TestExcludedPortsOfAnyLanguage(t *testing.T) {
-	want := []PortRange{{First: 80, Last: 80}, {First: 5357, Last: 5357}, {First: 10180, Last: 10279}, {First: 50000, Last: 50059, Administered: true}}
-	for _, text := range []string{excludedEnglish, excludedChinese, excludedSpanish, strings.ReplaceAll(excludedChinese, "\n", "\r\n")} {
+	want := []PortRange{{First: 80, Last: 80}, {First: 5357, Last: 5357}, {First: 10180, Last: 10279},
+		{First: 50000, Last: 50059, Administered: true}}
+	for _, text := range []string{excludedEnglish, excludedChinese, excludedSpanish,
+		strings.ReplaceAll(excludedChinese, "\n", "\r\n")} {
 		if got, err := excludedPorts(text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v, %v of\n%s", got, err, text)
 		}
@@ -65,7 +67,8 @@ func TestExcludedPortsOfAnyLanguage(t *testing.T) {
 	if got, err := excludedPorts(noneExcluded); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v where none is excluded", got, err)
 	}
-	for _, text := range []string{"", "The following command was not found: int ipv4 show excludedportrange.\r\n", "fixme:netsh:wmain stub: int\n"} {
+	for _, text := range []string{"", "The following command was not found: int ipv4 show excludedportrange.\r\n",
+		"fixme:netsh:wmain stub: int\n"} {
 		if got, err := excludedPorts(text); err == nil {
 			t.Errorf("%v of %q, which tells nothing", got, text)
 		}
@@ -74,15 +77,18 @@ func TestExcludedPortsOfAnyLanguage(t *testing.T) {
 
 func TestDynamicPortsOfAnyLanguage(t *testing.T) {
 	for _, text := range []string{
-		"\r\nProtocol tcp Dynamic Port Range\r\n---------------------------------\r\nStart Port      : 34000\r\nNumber of Ports : 31536\r\n\r\n",
-		"\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n開始ポート      : 34000\r\nポート数        : 31536\r\n\r\n",
+		"\r\nProtocol tcp Dynamic Port Range\r\n---------------------------------\r\nStart Port      : " +
+			"34000\r\nNumber of Ports : 31536\r\n\r\n",
+		"\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n開始ポート      : 34000\r\nポート数        : " +
+			"31536\r\n\r\n",
 		"\r\n协议 tcp 动态端口范围\r\n---------------------------------\r\n启动端口        : 34000\r\n端口数          : 31536\r\n\r\n",
 	} {
 		if first, count, err := dynamicPorts(text); err != nil || first != 34000 || count != 31536 {
 			t.Errorf("%d, %d, %v of\n%s", first, count, err, text)
 		}
 	}
-	for _, text := range []string{"", "Start Port : 34000\n", "A : 1\nB : 2\nC : 3\n", "Start Port : 340000\nNumber of Ports : 1\n", "Start Port : -1\nNumber of Ports : 1\n"} {
+	for _, text := range []string{"", "Start Port : 34000\n", "A : 1\nB : 2\nC : 3\n",
+		"Start Port : 340000\nNumber of Ports : 1\n", "Start Port : -1\nNumber of Ports : 1\n"} {
 		if first, count, err := dynamicPorts(text); err == nil {
 			t.Errorf("%d, %d of %q", first, count, text)
 		}

@@ -12,7 +12,8 @@ import (
 // Rules returns all rules in the order in which they run. To add a rule, add it to
 // the list of its subject, and add a case in which it finds something to the tests.
 func Rules() []Rule {
-	return slices.Concat(machineRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(), credentialRules(),
+	return slices.Concat(machineRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(),
+		credentialRules(),
 		runtimeRules(), imageRules(), cniRules(), hnsRules(), nodeObjectRules(), podRules(), podNetworkRules())
 }
 

@@ -17,24 +17,29 @@ func nodeObjectRules() []Rule {
 	return []Rule{
 		{
 			ID: "api-server", Title: "the API server answers", Severity: finding.Error, Needs: []string{"apiServer"},
-			Means:  "Facts of the cluster are unknown: the other rules check only the machine.",
-			Remedy: "check that the kubeconfig is the cluster's, and that its API server runs: `kubectl get --raw '/readyz?verbose'`", look: lookAtAPIServer,
+			Means: "Facts of the cluster are unknown: the other rules check only the machine.",
+			Remedy: "check that the kubeconfig is the cluster's, and that its API server runs: " +
+				"`kubectl get --raw '/readyz?verbose'`", look: lookAtAPIServer,
 			Link: "https://kubernetes.io/docs/tasks/debug/debug-cluster/",
 		},
 		{
-			ID: "node-registered", Title: "the cluster has a Node for this machine", Severity: finding.Error, Needs: object, Link: docsJoin,
+			ID: "node-registered", Title: "the cluster has a Node for this machine", Severity: finding.Error,
+			Needs: object, Link: docsJoin,
 			Means:  "The cluster schedules no pods on this machine.",
-			Remedy: "read kubelet's log: `swdt logs kubelet --grep register`; or join the machine: `swdt join`", look: lookAtRegistered,
+			Remedy: "read kubelet's log: `swdt logs kubelet --grep register`; or join the machine: `swdt join`",
+			look:   lookAtRegistered,
 		},
 		{
 			ID: "node-ready", Title: "the node is Ready", Severity: finding.Error, Needs: object, Link: docsDebug,
 			Means:  "The scheduler places no pods on it, and after five minutes its pods are moved away.",
-			Remedy: "the other findings are the likely cause; if there are none, `swdt logs kubelet --tail 100`", look: lookAtReady,
+			Remedy: "the other findings are the likely cause; if there are none, `swdt logs kubelet --tail 100`",
+			look:   lookAtReady,
 		},
 		{
 			ID: "node-pressure", Title: "the node is under no pressure", Severity: finding.Error, Needs: object,
-			Means:  "kubelet evicts pods and accepts no new ones until the pressure ends.",
-			Remedy: "free space or memory: `swdt cri images`, `swdt cri stats` and `swdt doctor --rule disk-space,memory` show what is used", look: lookAtPressure,
+			Means: "kubelet evicts pods and accepts no new ones until the pressure ends.",
+			Remedy: "free space or memory: `swdt cri images`, `swdt cri stats` and " +
+				"`swdt doctor --rule disk-space,memory` show what is used", look: lookAtPressure,
 			Link: "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/",
 		},
 		{
@@ -44,16 +49,22 @@ func nodeObjectRules() []Rule {
 			Link: "https://kubernetes.io/docs/concepts/architecture/nodes/#manual-node-administration",
 		},
 		{
-			ID: "node-versions", Title: "the Node object reports the versions that run", Severity: finding.Warning, Needs: []string{"machine", "programs", "nodeObject"}, Link: docsPush,
-			Means:  "kubelet reports its versions when it starts: if they differ, they were replaced since, or another machine reports under this name.",
-			Remedy: "restart kubelet: `swdt exec -- net stop kubelet`, then `swdt exec -- net start kubelet`", look: lookAtReported,
+			ID: "node-versions", Title: "the Node object reports the versions that run", Severity: finding.Warning,
+			Needs: []string{"machine", "programs", "nodeObject"}, Link: docsPush,
+			Means: "kubelet reports its versions when it starts: if they differ, they were replaced since, or " +
+				"another machine reports under this name.",
+			Remedy: "restart kubelet: `swdt exec -- net stop kubelet`, then `swdt exec -- net start kubelet`",
+			look:   lookAtReported,
 		},
 		fromPreflight(Rule{
-			ID: "version-skew", Title: "kubelet is not newer than the API server, nor too old", Severity: finding.Error, Needs: []string{"programs", "apiServer"}, Link: docsSkew,
-			Means:  "A kubelet may be up to three minor versions older than the API server, and never newer: unknown fields are lost, and unknown calls fail.",
+			ID: "version-skew", Title: "kubelet is not newer than the API server, nor too old",
+			Severity: finding.Error, Needs: []string{"programs", "apiServer"}, Link: docsSkew,
+			Means: "A kubelet may be up to three minor versions older than the API server, and never newer: unknown " +
+				"fields are lost, and unknown calls fail.",
 			Remedy: "push another kubelet (`swdt kubernetes --only kubelet`), or upgrade the control plane",
 		}, func(f *Facts) preflight.Gathered {
-			return preflight.Gathered{Kubelet: (*f.Programs.Value)["kubelet"].Version, APIServer: f.Server.Value.Version}
+			return preflight.Gathered{Kubelet: (*f.Programs.Value)["kubelet"].Version,
+				APIServer: f.Server.Value.Version}
 		}),
 	}
 }
@@ -69,7 +80,8 @@ func lookAtRegistered(f *Facts) []finding.Finding {
 	if f.Object.Value.Exists {
 		return nil
 	}
-	return one(finding.New(remedy.KubectlCommand("get", "node", f.Object.Value.Name)+" finds nothing", "the cluster has no Node %s", f.Object.Value.Name))
+	return one(finding.New(remedy.KubectlCommand("get", "node", f.Object.Value.Name)+" finds nothing",
+		"the cluster has no Node %s", f.Object.Value.Name))
 }
 
 func lookAtReady(f *Facts) []finding.Finding {
@@ -87,7 +99,8 @@ func lookAtReady(f *Facts) []finding.Finding {
 func lookAtPressure(f *Facts) (all []finding.Finding) {
 	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure"} {
 		if c, ok := f.Object.Value.Condition(kind); ok && c.Status == "True" {
-			all = append(all, finding.New(strings.Trim(c.Reason+": "+c.Message, ": "), "Node %s has %s", f.Object.Value.Name, kind))
+			all = append(all, finding.New(strings.Trim(c.Reason+": "+c.Message, ": "), "Node %s has %s",
+				f.Object.Value.Name, kind))
 		}
 	}
 	return all
@@ -97,7 +110,9 @@ func lookAtCordon(f *Facts) []finding.Finding {
 	if !f.Object.Value.Cordoned {
 		return nil
 	}
-	return one(finding.New("spec.unschedulable is true", "Node %s is cordoned", f.Object.Value.Name).Remedied("%s, when it may run pods again", remedy.KubectlCommand("uncordon", f.Object.Value.Name)))
+	return one(finding.New("spec.unschedulable is true", "Node %s is cordoned",
+		f.Object.Value.Name).Remedied("%s, when it may run pods again",
+		remedy.KubectlCommand("uncordon", f.Object.Value.Name)))
 }
 
 func lookAtReported(f *Facts) (all []finding.Finding) {
@@ -107,10 +122,13 @@ func lookAtReported(f *Facts) (all []finding.Finding) {
 	}
 	programs := *f.Programs.Value
 	if is := programs["kubelet"].Version; is != "" && n.KubeletVersion != "" && !sameVersion(is, n.KubeletVersion) {
-		all = append(all, finding.New("Node: "+n.KubeletVersion+", "+programs["kubelet"].Path+": "+is, "the Node object reports another kubelet than the one on the machine"))
+		all = append(all, finding.New("Node: "+n.KubeletVersion+", "+programs["kubelet"].Path+": "+is,
+			"the Node object reports another kubelet than the one on the machine"))
 	}
-	if build := f.Machine.Value.Build; n.KernelVersion != "" && build != "" && !strings.HasSuffix(n.KernelVersion, build) {
-		all = append(all, finding.New("Node: "+n.KernelVersion+", the machine: "+build, "the Node object reports another build of Windows than the machine's"))
+	if build := f.Machine.Value.Build; n.KernelVersion != "" && build != "" &&
+		!strings.HasSuffix(n.KernelVersion, build) {
+		all = append(all, finding.New("Node: "+n.KernelVersion+", the machine: "+build,
+			"the Node object reports another build of Windows than the machine's"))
 	}
 	return all
 }
@@ -124,23 +142,29 @@ func podRules() []Rule {
 	return []Rule{
 		{
 			ID: "pods-waiting", Title: "no pod stays Pending", Severity: finding.Warning, Needs: pods, Link: docsPods,
-			Means:  "Pods that were scheduled on this node do not start.",
-			Remedy: "`kubectl describe pod` prints what the pod waits for; `swdt logs kubelet --grep NAME` prints what kubelet does", look: lookAtWaiting,
+			Means: "Pods that were scheduled on this node do not start.",
+			Remedy: "`kubectl describe pod` prints what the pod waits for; `swdt logs kubelet --grep NAME` prints " +
+				"what kubelet does", look: lookAtWaiting,
 		},
 		{
-			ID: "pods-restarting", Title: "no pod crashes repeatedly", Severity: finding.Warning, Needs: pods, Link: docsPods,
+			ID: "pods-restarting", Title: "no pod crashes repeatedly", Severity: finding.Warning, Needs: pods,
+			Link:   docsPods,
 			Means:  "A container exits soon after each start; kubelet waits longer each time before it restarts it.",
 			Remedy: "`kubectl logs --previous` prints its last lines", look: lookAtRestarting,
 		},
 		{
-			ID: "pods-terminating", Title: "no pod is stuck in Terminating", Severity: finding.Warning, Needs: pods, Link: docsPods,
-			Means:  "A pod was deleted and its containers do not stop: its name, volumes and resources stay in use.",
-			Remedy: "`swdt cri pods` shows whether the runtime still has it; `swdt logs containerd` prints what it waits for", look: lookAtTerminating,
+			ID: "pods-terminating", Title: "no pod is stuck in Terminating", Severity: finding.Warning, Needs: pods,
+			Link:  docsPods,
+			Means: "A pod was deleted and its containers do not stop: its name, volumes and resources stay in use.",
+			Remedy: "`swdt cri pods` shows whether the runtime still has it; `swdt logs containerd` prints what it " +
+				"waits for", look: lookAtTerminating,
 		},
 		{
 			ID: "pod-os", Title: "pods on this node are for Windows", Severity: finding.Warning, Needs: pods,
-			Means:  "A pod for Linux was scheduled on this node: only a node selector or a taint prevents that. kubelet rejects it, or never pulls its image.",
-			Remedy: "give pods a nodeSelector kubernetes.io/os, and this node a taint: `kubectl taint node NODE os=windows:NoSchedule`", look: lookAtPodOS,
+			Means: "A pod for Linux was scheduled on this node: only a node selector or a taint prevents that. " +
+				"kubelet rejects it, or never pulls its image.",
+			Remedy: "give pods a nodeSelector kubernetes.io/os, and this node a taint: " +
+				"`kubectl taint node NODE os=windows:NoSchedule`", look: lookAtPodOS,
 			Link: "https://kubernetes.io/docs/concepts/windows/user-guide/#ensuring-os-specific-workloads-land-on-the-appropriate-container-host",
 		},
 	}
@@ -158,16 +182,19 @@ func lookAtWaiting(f *Facts) (all []finding.Finding) {
 		}
 		why := cmp.Or(strings.Join(p.Waiting, "; "), p.Reason, "none of its containers has a state yet")
 		all = append(all, finding.New(why, "pod %s has been Pending for %s", p, age.Round(time.Minute)).
-			Remedied("%s; %s", remedy.KubectlCommand("describe", "pod", "-n", p.Namespace, p.Name), remedy.Command("logs", "kubelet", "--grep", p.Name)))
+			Remedied("%s; %s", remedy.KubectlCommand("describe", "pod", "-n", p.Namespace, p.Name),
+				remedy.Command("logs", "kubelet", "--grep", p.Name)))
 	}
 	return all
 }
 
 func lookAtRestarting(f *Facts) (all []finding.Finding) {
 	for _, p := range *f.Pods.Value {
-		looping := slices.ContainsFunc(p.Waiting, func(why string) bool { return strings.Contains(why, "CrashLoopBackOff") })
+		looping := slices.ContainsFunc(p.Waiting,
+			func(why string) bool { return strings.Contains(why, "CrashLoopBackOff") })
 		if looping {
-			all = append(all, finding.New(strings.Join(p.Waiting, "; "), "a container of pod %s has exited %s", p, times(p.Restarts)).
+			all = append(all, finding.New(strings.Join(p.Waiting, "; "), "a container of pod %s has exited %s",
+				p, times(p.Restarts)).
 				Remedied("%s", remedy.KubectlCommand("logs", "--previous", "-n", p.Namespace, p.Name)))
 		}
 	}
@@ -177,7 +204,8 @@ func lookAtRestarting(f *Facts) (all []finding.Finding) {
 func lookAtTerminating(f *Facts) (all []finding.Finding) {
 	for _, p := range *f.Pods.Value {
 		if late := f.Taken.Sub(p.Deleted); !p.Deleted.IsZero() && late > maxPending {
-			all = append(all, finding.New(fmt.Sprintf("its grace period ended at %s", p.Deleted.Format(time.RFC3339)), "pod %s should have ended %s ago", p, late.Round(time.Minute)))
+			all = append(all, finding.New(fmt.Sprintf("its grace period ended at %s", p.Deleted.Format(time.RFC3339)),
+				"pod %s should have ended %s ago", p, late.Round(time.Minute)))
 		}
 	}
 	return all
@@ -186,7 +214,8 @@ func lookAtTerminating(f *Facts) (all []finding.Finding) {
 func lookAtPodOS(f *Facts) (all []finding.Finding) {
 	for _, p := range *f.Pods.Value {
 		if p.Reason == "PodOSNotSupported" || p.OS != "" && p.OS != "windows" {
-			all = append(all, finding.New(strings.Trim("its operating system is "+p.OS+"; "+p.Reason, "; "), "pod %s is not for Windows", p))
+			all = append(all, finding.New(strings.Trim("its operating system is "+p.OS+"; "+p.Reason, "; "),
+				"pod %s is not for Windows", p))
 		}
 	}
 	return all
@@ -197,13 +226,20 @@ func lookAtPodOS(f *Facts) (all []finding.Finding) {
 func podNetworkRules() []Rule {
 	network := []string{"podNetwork"}
 	rule := func(id, title, means, link string) Rule {
-		return fromPreflight(Rule{ID: id, Title: title, Severity: finding.Warning, Needs: network, Means: means, Link: link}, gatheredNetwork)
+		return fromPreflight(Rule{ID: id, Title: title, Severity: finding.Warning, Needs: network, Means: means,
+			Link: link}, gatheredNetwork)
 	}
 	return []Rule{
-		rule("calico", "Calico is set up for Windows", "Calico's defaults are for Linux: with BGP, with borrowed addresses or without HNS, pods on Windows get no network, or cannot be reached.", docsCalico),
-		rule("flannel", "flannel is set up for Windows", "Windows' VXLAN has a fixed port, and network numbers from 4096 on: with flannel's defaults, pods on this node cannot be reached.", docsFlannel),
-		rule("antrea", "Antrea has its agent for Windows", "Without the agent on this node, pods get no network.", docsAntrea),
-		neededByPods(rule("kube-proxy", "kube-proxy runs on Windows nodes", "Services have no load balancers: pods on this node do not reach them.", docsDebug)),
+		rule("calico", "Calico is set up for Windows",
+			"Calico's defaults are for Linux: with BGP, with borrowed addresses or without HNS, pods on Windows get "+
+				"no network, or cannot be reached.", docsCalico),
+		rule("flannel", "flannel is set up for Windows",
+			"Windows' VXLAN has a fixed port, and network numbers from 4096 on: with flannel's defaults, pods on "+
+				"this node cannot be reached.", docsFlannel),
+		rule("antrea", "Antrea has its agent for Windows", "Without the agent on this node, pods get no network.",
+			docsAntrea),
+		neededByPods(rule("kube-proxy", "kube-proxy runs on Windows nodes",
+			"Services have no load balancers: pods on this node do not reach them.", docsDebug)),
 	}
 }
 

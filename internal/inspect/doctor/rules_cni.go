@@ -10,19 +10,26 @@ import (
 func cniRules() []Rule {
 	return []Rule{
 		{
-			ID: "cni-config", Title: "the pod network is configured", Severity: finding.Error, Needs: []string{"cni"}, Link: docsDebug,
-			Means:  "The runtime has no network for pods: the node is NotReady.",
-			Remedy: "the pod network's installer writes the configuration: `kubectl get pods -A -o wide` shows whether the installer runs here, and `swdt logs list` lists its logs", look: lookAtCNIConfig,
+			ID: "cni-config", Title: "the pod network is configured", Severity: finding.Error, Needs: []string{"cni"},
+			Link:  docsDebug,
+			Means: "The runtime has no network for pods: the node is NotReady.",
+			Remedy: "the pod network's installer writes the configuration: `kubectl get pods -A -o wide` shows " +
+				"whether the installer runs here, and `swdt logs list` lists its logs", look: lookAtCNIConfig,
 		},
 		{
-			ID: "cni-several", Title: "the node has one pod network", Severity: finding.Warning, Needs: []string{"cni"}, Link: docsCRI,
-			Means:  "The runtime uses the first file by name: if an earlier pod network left its file behind, pods may get addresses that are not routed.",
-			Remedy: "remove the files of networks that are no longer in use, and restart containerd", look: lookAtSeveralCNI,
+			ID: "cni-several", Title: "the node has one pod network", Severity: finding.Warning,
+			Needs: []string{"cni"}, Link: docsCRI,
+			Means: "The runtime uses the first file by name: if an earlier pod network left its file behind, pods " +
+				"may get addresses that are not routed.",
+			Remedy: "remove the files of networks that are no longer in use, and restart containerd",
+			look:   lookAtSeveralCNI,
 		},
 		{
-			ID: "cni-binaries", Title: "the pod network's plugins are installed", Severity: finding.Error, Needs: []string{"cni"}, Link: docsDebug,
-			Means:  "Every pod stays in ContainerCreating: \"failed to find plugin in path\".",
-			Remedy: "let the pod network's installer install them, or set spec.kubernetes.containerd.cni.binDirectory to their folder", look: lookAtCNIBinaries,
+			ID: "cni-binaries", Title: "the pod network's plugins are installed", Severity: finding.Error,
+			Needs: []string{"cni"}, Link: docsDebug,
+			Means: "Every pod stays in ContainerCreating: \"failed to find plugin in path\".",
+			Remedy: "let the pod network's installer install them, or set " +
+				"spec.kubernetes.containerd.cni.binDirectory to their folder", look: lookAtCNIBinaries,
 		},
 	}
 }
@@ -34,7 +41,8 @@ func lookAtCNIConfig(f *Facts) (all []finding.Finding) {
 	}
 	for _, file := range cni.Files {
 		if file.Problem != "" {
-			all = append(all, finding.New(file.Path+": "+file.Problem, "the configuration of a pod network cannot be read"))
+			all = append(all, finding.New(file.Path+": "+file.Problem,
+				"the configuration of a pod network cannot be read"))
 		}
 	}
 	return all
@@ -48,7 +56,8 @@ func lookAtSeveralCNI(f *Facts) []finding.Finding {
 	if len(paths) < 2 {
 		return nil
 	}
-	return one(finding.New(strings.Join(paths, ", "), "there are %d pod networks, and the runtime uses the first", len(paths)))
+	return one(finding.New(strings.Join(paths, ", "), "there are %d pod networks, and the runtime uses the first",
+		len(paths)))
 }
 
 func lookAtCNIBinaries(f *Facts) (all []finding.Finding) {
@@ -56,7 +65,8 @@ func lookAtCNIBinaries(f *Facts) (all []finding.Finding) {
 	for _, file := range cni.Files[:min(1, len(cni.Files))] { // the runtime uses only the first file
 		for _, plugin := range file.Plugins {
 			if !slices.Contains(cni.Binaries, folded(plugin)+".exe") && !slices.Contains(cni.Binaries, folded(plugin)) {
-				all = append(all, finding.New("looked in "+strings.Join(cni.Folders, ", "), "there is no %s.exe, which %s requires", plugin, file.Path))
+				all = append(all, finding.New("looked in "+strings.Join(cni.Folders, ", "),
+					"there is no %s.exe, which %s requires", plugin, file.Path))
 			}
 		}
 	}

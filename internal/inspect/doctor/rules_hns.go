@@ -13,40 +13,59 @@ func hnsRules() []Rule {
 	state := []string{"hns"}
 	return []Rule{
 		{
-			ID: "hns-network", Title: "the pod network exists in Windows", Severity: finding.Error, Needs: []string{"hns", "cni"}, Link: docsDebug,
-			Means:  "The pod network's agent must create it at every boot: until it exists, no pod gets an endpoint, and kube-proxy waits.",
-			Remedy: "read the log of the pod network's agent: `swdt logs calico` (or flannel, antrea); `swdt events --channel hns`", look: lookAtHNSNetwork,
+			ID: "hns-network", Title: "the pod network exists in Windows", Severity: finding.Error,
+			Needs: []string{"hns", "cni"}, Link: docsDebug,
+			Means: "The pod network's agent must create it at every boot: until it exists, no pod gets an endpoint, " +
+				"and kube-proxy waits.",
+			Remedy: "read the log of the pod network's agent: `swdt logs calico` (or flannel, antrea); " +
+				"`swdt events --channel hns`", look: lookAtHNSNetwork,
 		},
 		{
-			ID: "hns-orphan-endpoints", Title: "every endpoint belongs to a pod", Severity: finding.Warning, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
-			Means:  "Pods were removed and their endpoints were not: their addresses stay in use, and traffic for the next pod with such an address may be lost.",
-			Remedy: "drain the node, stop kubelet and kube-proxy, and restart the service hns: `swdt exec -- net stop hns`, then `swdt exec -- net start hns`", look: lookAtOrphanEndpoints,
+			ID: "hns-orphan-endpoints", Title: "every endpoint belongs to a pod", Severity: finding.Warning,
+			Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
+			Means: "Pods were removed and their endpoints were not: their addresses stay in use, and traffic for " +
+				"the next pod with such an address may be lost.",
+			Remedy: "drain the node, stop kubelet and kube-proxy, and restart the service hns: " +
+				"`swdt exec -- net stop hns`, then `swdt exec -- net start hns`", look: lookAtOrphanEndpoints,
 		},
 		{
-			ID: "hns-missing-endpoints", Title: "every pod has its endpoint", Severity: finding.Error, Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
-			Means:  "The pod runs without a network: it cannot be reached, and it reaches nothing.",
-			Remedy: "delete the pod, so that it is created again; `swdt events --channel hns` prints what happened to its endpoint", look: lookAtMissingEndpoints,
+			ID: "hns-missing-endpoints", Title: "every pod has its endpoint", Severity: finding.Error,
+			Needs: []string{"hns", "podNetworks"}, Link: docsDebug,
+			Means: "The pod runs without a network: it cannot be reached, and it reaches nothing.",
+			Remedy: "delete the pod, so that it is created again; `swdt events --channel hns` prints what happened " +
+				"to its endpoint", look: lookAtMissingEndpoints,
 		},
 		{
-			ID: "hns-loadbalancers", Title: "load balancers have endpoints that exist", Severity: finding.Error, Needs: state, Link: docsDebug,
-			Means:  "Traffic to the Service's address is lost: the Service has no pods, or kube-proxy did not follow a change of its pods.",
-			Remedy: "`kubectl get endpointslices` shows whether the Service has pods; if so, restart kube-proxy and see `swdt logs kube-proxy`", look: lookAtEmptyBalancers,
+			ID: "hns-loadbalancers", Title: "load balancers have endpoints that exist", Severity: finding.Error,
+			Needs: state, Link: docsDebug,
+			Means: "Traffic to the Service's address is lost: the Service has no pods, or kube-proxy did not follow " +
+				"a change of its pods.",
+			Remedy: "`kubectl get endpointslices` shows whether the Service has pods; if so, restart kube-proxy and " +
+				"see `swdt logs kube-proxy`", look: lookAtEmptyBalancers,
 		},
 		{
-			ID: "hns-source-vip", Title: "load balancers have this node's source address", Severity: finding.Error, Needs: state, Link: docsDebug,
-			Means:  "In an overlay, pods of other nodes answer to the source VIP: if it is missing or not on this node, Services time out although pods can be reached.",
-			Remedy: "set kube-proxy's --source-vip to the address of an endpoint of this node (Calico_ep for Calico), and restart kube-proxy", look: lookAtSourceVIP,
+			ID: "hns-source-vip", Title: "load balancers have this node's source address", Severity: finding.Error,
+			Needs: state, Link: docsDebug,
+			Means: "In an overlay, pods of other nodes answer to the source VIP: if it is missing or not on this " +
+				"node, Services time out although pods can be reached.",
+			Remedy: "set kube-proxy's --source-vip to the address of an endpoint of this node (Calico_ep for " +
+				"Calico), and restart kube-proxy", look: lookAtSourceVIP,
 		},
 		{
-			ID: "hns-duplicate-address", Title: "no two endpoints have the same address", Severity: finding.Error, Needs: state, Link: docsDebug,
+			ID: "hns-duplicate-address", Title: "no two endpoints have the same address", Severity: finding.Error,
+			Needs: state, Link: docsDebug,
 			Means:  "Connections to this address reach sometimes one endpoint, sometimes the other.",
-			Remedy: "delete both pods, so that they are created again; look for two nodes with the same pod CIDR", look: lookAtDuplicates,
+			Remedy: "delete both pods, so that they are created again; look for two nodes with the same pod CIDR",
+			look:   lookAtDuplicates,
 		},
 		{
-			ID: "orphan-shims", Title: "every shim belongs to a pod", Severity: finding.Warning, Needs: []string{"orphans"},
-			Means:  "The runtime has lost track of a container that still runs: it uses CPU, memory and files until it is killed.",
-			Remedy: "`swdt ps --orphans` lists them; `swdt exec -- taskkill /t /f /pid PID` kills one", look: lookAtOrphans,
-			Link: "https://github.com/microsoft/hcsshim",
+			ID: "orphan-shims", Title: "every shim belongs to a pod", Severity: finding.Warning,
+			Needs: []string{"orphans"},
+			Means: "The runtime has lost track of a container that still runs: it uses CPU, memory and files until " +
+				"it is killed.",
+			Remedy: "`swdt ps --orphans` lists them; `swdt exec -- taskkill /t /f /pid PID` kills one",
+			look:   lookAtOrphans,
+			Link:   "https://github.com/microsoft/hcsshim",
 		},
 	}
 }
@@ -73,7 +92,8 @@ func pluginsWithNetwork() []string {
 // containers are enabled.
 func lookAtHNSNetwork(f *Facts) []finding.Finding {
 	files := f.CNI.Value.Files
-	if len(files) == 0 || !slices.ContainsFunc(files[0].Plugins, func(p string) bool { return containsFolded(pluginsWithNetwork(), p) }) {
+	if len(files) == 0 || !slices.ContainsFunc(files[0].Plugins,
+		func(p string) bool { return containsFolded(pluginsWithNetwork(), p) }) {
 		return nil // no plugins, which another rule reports, or only unknown plugins
 	}
 	var names []string
@@ -87,7 +107,8 @@ func lookAtHNSNetwork(f *Facts) []finding.Finding {
 	if len(names) > 0 {
 		seen = "there is only " + some(names)
 	}
-	return one(finding.New(seen, "the pod network %s is configured, and Windows has no network for it", f.CNI.Value.Files[0].Name))
+	return one(finding.New(seen, "the pod network %s is configured, and Windows has no network for it",
+		f.CNI.Value.Files[0].Name))
 }
 
 func (f *Facts) knownPods() hns.Known { return hns.Known{Here: *f.PodNetworks.Value, Runtime: true} }
@@ -103,7 +124,8 @@ func lookAtOrphanEndpoints(f *Facts) []finding.Finding {
 	if len(orphans) == 0 {
 		return nil
 	}
-	return one(finding.New(some(orphans), "%s of pods that the container runtime does not list", finding.Several(len(orphans), "endpoint")))
+	return one(finding.New(some(orphans), "%s of pods that the container runtime does not list",
+		finding.Several(len(orphans), "endpoint")))
 }
 
 // forPod reports whether an endpoint was created for a pod: it is in a namespace for
@@ -161,10 +183,12 @@ func lookAtEmptyBalancers(f *Facts) (all []finding.Finding) {
 		}
 	}
 	if len(empty) > 0 {
-		all = append(all, finding.New(some(empty), "%d load %s no endpoints", len(empty), have("balancer", len(empty))).As(finding.Warning))
+		all = append(all, finding.New(some(empty), "%d load %s no endpoints", len(empty),
+			have("balancer", len(empty))).As(finding.Warning))
 	}
 	if len(stale) > 0 {
-		all = append(all, finding.New(some(stale), "%d load %s endpoints that do not exist", len(stale), have("balancer", len(stale))))
+		all = append(all, finding.New(some(stale), "%d load %s endpoints that do not exist", len(stale),
+			have("balancer", len(stale))))
 	}
 	return all
 }
@@ -178,7 +202,8 @@ func have(noun string, n int) string {
 
 func lookAtSourceVIP(f *Facts) (all []finding.Finding) {
 	state := f.HNS.Value
-	overlay := slices.ContainsFunc(state.Networks, func(n hns.Network) bool { return strings.EqualFold(n.Type, "Overlay") })
+	overlay := slices.ContainsFunc(state.Networks,
+		func(n hns.Network) bool { return strings.EqualFold(n.Type, "Overlay") })
 	if !overlay {
 		return nil
 	}
@@ -188,15 +213,19 @@ func lookAtSourceVIP(f *Facts) (all []finding.Finding) {
 		switch {
 		case l.SourceVIP == "":
 			without = append(without, address(l))
-		case !slices.ContainsFunc(state.Endpoints, func(e hns.Endpoint) bool { return !e.Remote && e.IP() == l.SourceVIP }):
+		case !slices.ContainsFunc(state.Endpoints,
+			func(e hns.Endpoint) bool { return !e.Remote && e.IP() == l.SourceVIP }):
 			foreign[l.SourceVIP] = append(foreign[l.SourceVIP], address(l))
 		}
 	}
 	if len(without) > 0 {
-		all = append(all, finding.New(some(without), "%d load %s no source VIP", len(without), have("balancer", len(without))))
+		all = append(all, finding.New(some(without), "%d load %s no source VIP", len(without),
+			have("balancer", len(without))))
 	}
 	for vip, balancers := range foreign {
-		all = append(all, finding.New(some(balancers), "%d load %s the source VIP %s, which no endpoint of this node has", len(balancers), have("balancer", len(balancers)), vip))
+		all = append(all,
+			finding.New(some(balancers), "%d load %s the source VIP %s, which no endpoint of this node has",
+				len(balancers), have("balancer", len(balancers)), vip))
 	}
 	slices.SortFunc(all, func(a, b finding.Finding) int { return strings.Compare(a.What, b.What) })
 	return all
@@ -227,7 +256,8 @@ func lookAtOrphans(f *Facts) []finding.Finding {
 	if len(orphans) == 0 {
 		return nil
 	}
-	return one(finding.New(some(orphans), "%d %s of the container runtime %s to no pod", len(orphans), processes(len(orphans)), belong(len(orphans))))
+	return one(finding.New(some(orphans), "%d %s of the container runtime %s to no pod", len(orphans),
+		processes(len(orphans)), belong(len(orphans))))
 }
 
 func processes(n int) string {

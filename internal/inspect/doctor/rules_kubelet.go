@@ -17,40 +17,52 @@ import (
 func kubeletRules() []Rule {
 	return []Rule{
 		{
-			ID: "kubelet-flags", Title: "kubelet supports its flags", Severity: finding.Error, Needs: []string{"programs", "kubeletFlags"}, Link: docsKubelet,
-			Means:  "kubelet exits at once with \"unknown flag\": releases remove flags.",
-			Remedy: "remove the flag from the service's command line: run `swdt join`, or sc.exe config kubelet binPath= …", look: lookAtFlags,
+			ID: "kubelet-flags", Title: "kubelet supports its flags", Severity: finding.Error,
+			Needs: []string{"programs", "kubeletFlags"}, Link: docsKubelet,
+			Means: "kubelet exits at once with \"unknown flag\": releases remove flags.",
+			Remedy: "remove the flag from the service's command line: run `swdt join`, or sc.exe config kubelet " +
+				"binPath= …", look: lookAtFlags,
 		},
 		{
-			ID: "kubelet-config", Title: "kubelet's configuration can be read", Severity: finding.Error, Needs: []string{"kubeletConfig"}, Link: docsKubelet,
+			ID: "kubelet-config", Title: "kubelet's configuration can be read", Severity: finding.Error,
+			Needs: []string{"kubeletConfig"}, Link: docsKubelet,
 			Means:  "kubelet exits at once if the file that --config names is not a valid configuration of kubelet.",
 			Remedy: "have kubeadm write it again: `swdt join`", look: lookAtKubeletConfig,
 		},
 		{
-			ID: "kubelet-cgroups", Title: "kubelet does not use cgroups", Severity: finding.Error, Needs: []string{"kubeletFlags", "kubeletConfig"}, Link: docsKubelet,
-			Means:  "Windows has no cgroups: if kubelet is configured to enforce limits with them, it does not start, or logs warnings constantly.",
+			ID: "kubelet-cgroups", Title: "kubelet does not use cgroups", Severity: finding.Error,
+			Needs: []string{"kubeletFlags", "kubeletConfig"}, Link: docsKubelet,
+			Means: "Windows has no cgroups: if kubelet is configured to enforce limits with them, it does not " +
+				"start, or logs warnings constantly.",
 			Remedy: "start kubelet with --cgroups-per-qos=false --enforce-node-allocatable=\"\"", look: lookAtCgroups,
 		},
 		{
-			ID: "kubelet-endpoint", Title: "kubelet and containerd use the same pipe", Severity: finding.Error, Needs: []string{"kubeletFlags", "containerdConfig"}, Link: docsCRI,
-			Means:  "kubelet waits for a runtime on the wrong pipe, and exits; its default is a Linux socket, on Windows too.",
+			ID: "kubelet-endpoint", Title: "kubelet and containerd use the same pipe", Severity: finding.Error,
+			Needs: []string{"kubeletFlags", "containerdConfig"}, Link: docsCRI,
+			Means: "kubelet waits for a runtime on the wrong pipe, and exits; its default is a Linux socket, on " +
+				"Windows too.",
 			Remedy: "start kubelet with --container-runtime-endpoint=" + runtimePipe, look: lookAtEndpoint,
 		},
 		{
-			ID: "kubelet-health", Title: "kubelet is healthy", Severity: finding.Error, Needs: []string{"kubeletHealth"}, Link: docsKubelet,
+			ID: "kubelet-health", Title: "kubelet is healthy", Severity: finding.Error,
+			Needs: []string{"kubeletHealth"}, Link: docsKubelet,
 			Means:  "kubelet runs but makes no progress: its loop hangs, usually on a runtime that does not answer.",
 			Remedy: "find where it hangs: `swdt logs kubelet --tail 100`; `swdt cri status`", look: lookAtHealth,
 		},
 		{
-			ID: "kubelet-log", Title: "kubelet's log is stored", Severity: finding.Info, Needs: []string{"services", "programs", "kubeletFlags"}, Link: docsJoin,
-			Means:  "From 1.26 on, a kubelet that Windows runs as a service writes its log nowhere: when it exits, the reason is lost.",
+			ID: "kubelet-log", Title: "kubelet's log is stored", Severity: finding.Info,
+			Needs: []string{"services", "programs", "kubeletFlags"}, Link: docsJoin,
+			Means: "From 1.26 on, a kubelet that Windows runs as a service writes its log nowhere: when it exits, " +
+				"the reason is lost.",
 			Remedy: "run it with kube-log-runner.exe, as `swdt join` does", look: lookAtKubeletLog,
 		},
 		{
 			ID: "log-size", Title: "no log grows without limit", Severity: finding.Warning, Needs: []string{"logs"},
-			Means:  "kubelet rotates the logs of containers, but nothing rotates those of kubelet, containerd and kube-proxy: they fill the system drive.",
-			Remedy: "stop the service, move the file, and start the service again; a lower --v writes less", look: lookAtLogSize,
-			Link: "https://kubernetes.io/docs/concepts/cluster-administration/logging/",
+			Means: "kubelet rotates the logs of containers, but nothing rotates those of kubelet, containerd and " +
+				"kube-proxy: they fill the system drive.",
+			Remedy: "stop the service, move the file, and start the service again; a lower --v writes less",
+			look:   lookAtLogSize,
+			Link:   "https://kubernetes.io/docs/concepts/cluster-administration/logging/",
 		},
 	}
 }
@@ -72,7 +84,8 @@ func lookAtKubeletConfig(f *Facts) []finding.Finding {
 		return one(finding.New(problem, "kubelet's configuration cannot be read"))
 	}
 	if kind := f.Kubelet.Value.Kind; kind != "KubeletConfiguration" {
-		return one(finding.New("its kind is "+cmp.Or(kind, "missing"), "%s is not a KubeletConfiguration", f.Kubelet.Value.Path))
+		return one(finding.New("its kind is "+cmp.Or(kind, "missing"), "%s is not a KubeletConfiguration",
+			f.Kubelet.Value.Path))
 	}
 	return nil
 }
@@ -87,28 +100,33 @@ func lookAtCgroups(f *Facts) (all []finding.Finding) {
 		perQOS = fmt.Sprint(config.CgroupsPerQOS == nil || *config.CgroupsPerQOS) // true by default
 	}
 	if perQOS != "false" {
-		all = append(all, finding.New("neither a flag nor the configuration disables them", "kubelet is configured to create cgroups for classes of pods (cgroupsPerQOS)").As(finding.Warning))
+		all = append(all, finding.New("neither a flag nor the configuration disables them",
+			"kubelet is configured to create cgroups for classes of pods (cgroupsPerQOS)").As(finding.Warning))
 	}
 	allocatable, given := flags["enforce-node-allocatable"]
 	if !given && config.EnforceNodeAllocatable != nil {
 		allocatable, given = strings.Join(*config.EnforceNodeAllocatable, ","), true
 	}
 	if given && strings.Contains(allocatable, "pods") && perQOS == "false" {
-		all = append(all, finding.New("enforceNodeAllocatable is "+allocatable, "kubelet is configured to enforce limits (enforceNodeAllocatable) with cgroups that it does not create"))
+		all = append(all, finding.New("enforceNodeAllocatable is "+allocatable,
+			"kubelet is configured to enforce limits (enforceNodeAllocatable) with cgroups that it does not create"))
 	}
 	return all
 }
 
 func lookAtEndpoint(f *Facts) []finding.Finding {
 	endpoint, pipe := f.endpoint(), f.Containerd.Value.Pipe
-	unread := f.Kubelet.Value == nil && f.flag("config") != "" || f.Kubelet.Value != nil && f.Kubelet.Value.Problem != ""
+	unread := f.Kubelet.Value == nil && f.flag("config") != "" || f.Kubelet.Value != nil &&
+		f.Kubelet.Value.Problem != ""
 	switch {
 	case endpoint == "" && unread:
 		return nil // the configuration, which could not be read, may set the endpoint
 	case endpoint == "":
-		return one(finding.New("neither a flag nor kubelet's configuration sets it", "kubelet has no endpoint of its container runtime"))
+		return one(finding.New("neither a flag nor kubelet's configuration sets it",
+			"kubelet has no endpoint of its container runtime"))
 	case pipe != "" && !sameEndpoint(endpoint, pipe):
-		return one(finding.New("kubelet: "+endpoint+", containerd: "+pipe, "kubelet connects to another pipe than containerd's"))
+		return one(finding.New("kubelet: "+endpoint+", containerd: "+pipe,
+			"kubelet connects to another pipe than containerd's"))
 	}
 	return nil
 }
@@ -119,7 +137,8 @@ func lookAtHealth(f *Facts) []finding.Finding {
 	case h.Error != "":
 		return one(finding.New(h.URL+": "+h.Error, "kubelet does not answer its health check"))
 	case h.Status != http.StatusOK:
-		return one(finding.New(fmt.Sprintf("%s: %d %s", h.URL, h.Status, firstLine(h.Body)), "kubelet reports that it is not healthy"))
+		return one(finding.New(fmt.Sprintf("%s: %d %s", h.URL, h.Status, firstLine(h.Body)),
+			"kubelet reports that it is not healthy"))
 	}
 	return nil
 }

@@ -17,16 +17,21 @@ func machineRules() []Rule {
 	machine := []string{"machine"}
 	return []Rule{
 		fromPreflight(Rule{
-			ID: "windows-version", Title: "Kubernetes supports this Windows", Severity: finding.Error, Needs: machine, Link: docsWindows,
-			Means: "Kubernetes supports Windows Server 2019, 2022, 23H2 and 2025; on others kubelet may start, but pods do not.",
+			ID: "windows-version", Title: "Kubernetes supports this Windows", Severity: finding.Error, Needs: machine,
+			Link: docsWindows,
+			Means: "Kubernetes supports Windows Server 2019, 2022, 23H2 and 2025; on others kubelet may start, but " +
+				"pods do not.",
 		}, gatheredMachine),
 		fromPreflight(Rule{
-			ID: "architecture", Title: "the processor is x86-64", Severity: finding.Error, Needs: machine, Link: docsWindows,
+			ID: "architecture", Title: "the processor is x86-64", Severity: finding.Error, Needs: machine,
+			Link:  docsWindows,
 			Means: "kubelet and Windows' base images are published for amd64 only.",
 		}, gatheredMachine),
 		fromPreflight(Rule{
-			ID: "elevated", Title: "swdt's user has full administrator rights", Severity: finding.Warning, Needs: machine, Link: docsJoin,
-			Means: "Without full rights swdt cannot read the configuration of services or protected files: other rules are skipped, and nothing can be pushed.",
+			ID: "elevated", Title: "swdt's user has full administrator rights", Severity: finding.Warning,
+			Needs: machine, Link: docsJoin,
+			Means: "Without full rights swdt cannot read the configuration of services or protected files: other " +
+				"rules are skipped, and nothing can be pushed.",
 		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "disk-space", Title: "the system drive has free space", Severity: finding.Error, Needs: machine,
@@ -35,29 +40,38 @@ func machineRules() []Rule {
 		}, gatheredMachine),
 		fromPreflight(Rule{
 			ID: "memory", Title: "the machine has free memory", Severity: finding.Error, Needs: machine,
-			Means: "Windows does not kill processes when memory is short; it pages, and every pod of the node becomes slow.",
-			Link:  "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/",
+			Means: "Windows does not kill processes when memory is short; it pages, and every pod of the node " +
+				"becomes slow.",
+			Link: "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/",
 		}, gatheredMachine),
 		fromPreflight(Rule{
-			ID: "pending-reboot", Title: "no reboot is pending", Severity: finding.Warning, Needs: machine, Link: docsJoin,
-			Means:  "An installation or removal takes effect only after the reboot; until then features, drivers and updates may be in a mixed state.",
+			ID: "pending-reboot", Title: "no reboot is pending", Severity: finding.Warning, Needs: machine,
+			Link: docsJoin,
+			Means: "An installation or removal takes effect only after the reboot; until then features, drivers and " +
+				"updates may be in a mixed state.",
 			Remedy: "drain the node and reboot it: `swdt exec -- shutdown /r /t 0`",
 		}, gatheredMachine),
 		{
-			ID: "containers-feature", Title: "the Windows feature Containers is enabled", Severity: finding.Error, Needs: []string{"containersFeature"}, Link: docsJoin,
+			ID: "containers-feature", Title: "the Windows feature Containers is enabled", Severity: finding.Error,
+			Needs: []string{"containersFeature"}, Link: docsJoin,
 			Means:  "Without it the host compute service and the host network service are missing: no container starts.",
 			Remedy: "add Containers to spec.setup.features and run `swdt setup --allow-reboot`", look: lookAtContainers,
 		},
 		{
 			ID: "page-file", Title: "Windows has a page file", Severity: finding.Warning, Needs: []string{"pageFiles"},
-			Means:  "Windows commits the memory that programs request. Without a page file, requests fail as soon as all memory is committed, however much of it is free.",
-			Remedy: "let Windows manage it: " + remedy.Command("exec", "--", "reg", "add", memoryManagement, "/v", "PagingFiles", "/t", "REG_MULTI_SZ", "/d", `?:\pagefile.sys`, "/f") + ", then reboot", look: lookAtPageFile,
+			Means: "Windows commits the memory that programs request. Without a page file, requests fail as soon as " +
+				"all memory is committed, however much of it is free.",
+			Remedy: "let Windows manage it: " + remedy.Command("exec", "--", "reg", "add", memoryManagement,
+				"/v", "PagingFiles", "/t", "REG_MULTI_SZ", "/d", `?:\pagefile.sys`, "/f") + ", then reboot",
+			look: lookAtPageFile,
 			Link: "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/#resource-management-memory",
 		},
 		fromPreflight(Rule{
-			ID: "clock", Title: "the clock agrees with the API server's", Severity: finding.Error, Needs: []string{"machine", "clocks"},
-			Means: "Certificates and tokens are rejected as expired or not yet valid, leases seem stale, and logs of different machines cannot be compared.",
-			Link:  "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
+			ID: "clock", Title: "the clock agrees with the API server's", Severity: finding.Error,
+			Needs: []string{"machine", "clocks"},
+			Means: "Certificates and tokens are rejected as expired or not yet valid, leases seem stale, and logs of " +
+				"different machines cannot be compared.",
+			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
 		}, func(f *Facts) preflight.Gathered {
 			c := f.Clocks.Value
 			return preflight.Gathered{
@@ -68,25 +82,34 @@ func machineRules() []Rule {
 		}),
 		{
 			ID: "time-service", Title: "the time service runs", Severity: finding.Warning, Needs: []string{"services"},
-			Means:  "Nothing corrects the clock; after a pause, a virtual machine's clock stays behind until it is set by hand.",
-			Remedy: "`swdt exec -- sc.exe config w32time start= auto`, then `swdt exec -- net start w32time`", look: lookAtTimeService,
-			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
+			Means: "Nothing corrects the clock; after a pause, a virtual machine's clock stays behind until it is " +
+				"set by hand.",
+			Remedy: "`swdt exec -- sc.exe config w32time start= auto`, then `swdt exec -- net start w32time`",
+			look:   lookAtTimeService,
+			Link:   "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
 		},
 		{
-			ID: "automatic-updates", Title: "Windows Update does not reboot on its own", Severity: finding.Info, Needs: []string{"windowsUpdate"},
-			Means:  "Windows installs updates and reboots at a time of its choice, without draining the node.",
-			Remedy: remedy.Command("exec", "--", "reg", "add", updatePolicy, "/v", "NoAutoUpdate", "/t", "REG_DWORD", "/d", "1", "/f"), look: lookAtUpdates,
+			ID: "automatic-updates", Title: "Windows Update does not reboot on its own", Severity: finding.Info,
+			Needs: []string{"windowsUpdate"},
+			Means: "Windows installs updates and reboots at a time of its choice, without draining the node.",
+			Remedy: remedy.Command("exec", "--", "reg", "add", updatePolicy, "/v", "NoAutoUpdate", "/t", "REG_DWORD",
+				"/d", "1", "/f"), look: lookAtUpdates,
 			Link: "https://learn.microsoft.com/windows/deployment/update/waas-wu-settings",
 		},
 		fromPreflight(Rule{
-			ID: "defender", Title: "Defender excludes containerd", Severity: finding.Warning, Needs: []string{"defender"},
-			Means: "Defender scans every file of every layer: pulling images and starting pods takes several times as long.",
-			Link:  "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/anti-virus-optimization-for-windows-containers",
+			ID: "defender", Title: "Defender excludes containerd", Severity: finding.Warning,
+			Needs: []string{"defender"},
+			Means: "Defender scans every file of every layer: pulling images and starting pods takes several times " +
+				"as long.",
+			Link: "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/anti-virus-optimization-for-windows-containers",
 		}, func(f *Facts) preflight.Gathered { return preflight.Gathered{Defender: *f.Defender.Value} }),
 		{
-			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning, Needs: []string{"proxy", "kubeconfig"},
-			Means:  "kubelet and containerd use the machine's proxy: if it cannot reach the API server, or Services, the node loses its cluster.",
-			Remedy: "add them to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and restart kubelet and containerd", look: lookAtProxy,
+			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning,
+			Needs: []string{"proxy", "kubeconfig"},
+			Means: "kubelet and containerd use the machine's proxy: if it cannot reach the API server, or Services, " +
+				"the node loses its cluster.",
+			Remedy: "add them to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and restart " +
+				"kubelet and containerd", look: lookAtProxy,
 			Link: "https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/",
 		},
 	}
@@ -97,7 +120,9 @@ func lookAtContainers(f *Facts) []finding.Finding {
 	case platform.FeatureEnabled:
 		return nil
 	case platform.FeatureEnablePending:
-		return one(finding.New(string(state), "the feature Containers takes effect only after the next reboot").Remedied("reboot the machine: `swdt exec -- shutdown /r /t 0`"))
+		return one(finding.New(string(state),
+			"the feature Containers takes effect only after the next reboot").Remedied("reboot the machine: " +
+			"`swdt exec -- shutdown /r /t 0`"))
 	default:
 		return one(finding.New(string(state), "the feature Containers is not enabled"))
 	}
@@ -120,14 +145,16 @@ func lookAtTimeService(f *Facts) []finding.Finding {
 	case service.StartType == string(platform.StartDisabled):
 		return one(finding.New("its start type is disabled", "the time service is disabled"))
 	}
-	return one(finding.New("its start type is "+service.StartType, "the time service is not running at the moment").As(finding.Info))
+	return one(finding.New("its start type is "+service.StartType,
+		"the time service is not running at the moment").As(finding.Info))
 }
 
 func lookAtUpdates(f *Facts) []finding.Finding {
 	if !f.Updates.Value.Automatic {
 		return nil
 	}
-	return one(finding.New(updatePolicy+" does not forbid it", "Windows Update installs updates and reboots the node by itself"))
+	return one(finding.New(updatePolicy+" does not forbid it",
+		"Windows Update installs updates and reboots the node by itself"))
 }
 
 func lookAtProxy(f *Facts) (all []finding.Finding) {
@@ -142,7 +169,8 @@ func lookAtProxy(f *Facts) (all []finding.Finding) {
 	}
 	if !proxy.passes("kubernetes.default.svc") {
 		all = append(all, finding.New(seen, "the machine uses its proxy for the cluster's services").
-			Remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY (spec.setup.environment), and run `swdt setup`").As(finding.Info))
+			Remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY "+
+				"(spec.setup.environment), and run `swdt setup`").As(finding.Info))
 	}
 	return all
 }
@@ -171,27 +199,35 @@ func eventRules() []Rule {
 	events := []string{"events"}
 	return []Rule{
 		{
-			ID: "service-crashes", Title: "services do not crash", Severity: finding.Error, Needs: events, Link: docsDebug,
+			ID: "service-crashes", Title: "services do not crash", Severity: finding.Error, Needs: events,
+			Link:   docsDebug,
 			Means:  "A program of the node exits unexpectedly and repeatedly; while it is down, pods are not managed.",
-			Remedy: "find the cause: `swdt events --channel services --since 24h`, and `swdt logs list`", look: lookAtCrashes,
+			Remedy: "find the cause: `swdt events --channel services --since 24h`, and `swdt logs list`",
+			look:   lookAtCrashes,
 		},
 		{
-			ID: "unexpected-shutdown", Title: "the machine was shut down cleanly", Severity: finding.Warning, Needs: events,
-			Means:  "The power failed, or Windows crashed: files that were being written may be empty, including kubelet's credentials.",
-			Remedy: "read the machine's events: `swdt events --channel System --id 41`,6008,1001 --since 24h", look: lookAtShutdowns,
-			Link: "https://learn.microsoft.com/troubleshoot/windows-client/performance/event-id-41-restart",
+			ID: "unexpected-shutdown", Title: "the machine was shut down cleanly", Severity: finding.Warning,
+			Needs: events,
+			Means: "The power failed, or Windows crashed: files that were being written may be empty, including " +
+				"kubelet's credentials.",
+			Remedy: "read the machine's events: `swdt events --channel System --id 41`,6008,1001 --since 24h",
+			look:   lookAtShutdowns,
+			Link:   "https://learn.microsoft.com/troubleshoot/windows-client/performance/event-id-41-restart",
 		},
 		{
 			ID: "disk-errors", Title: "the disk has no errors", Severity: finding.Error, Needs: events,
 			Means:  "The disk is failing, or its file system is damaged; image layers and binaries may be damaged too.",
-			Remedy: "`swdt exec -- chkdsk C: /scan`, and check the disk, or the host of the virtual machine", look: lookAtDiskErrors,
-			Link: "https://learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/troubleshoot-data-corruption-and-disk-errors",
+			Remedy: "`swdt exec -- chkdsk C: /scan`, and check the disk, or the host of the virtual machine",
+			look:   lookAtDiskErrors,
+			Link:   "https://learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/troubleshoot-data-corruption-and-disk-errors",
 		},
 		{
-			ID: "memory-exhausted", Title: "Windows did not run out of memory", Severity: finding.Warning, Needs: events,
+			ID: "memory-exhausted", Title: "Windows did not run out of memory", Severity: finding.Warning,
+			Needs:  events,
 			Means:  "Windows could commit no more memory: requests of programs failed, and programs may have exited.",
-			Remedy: "set memory limits for containers, or give the machine more memory or a larger page file", look: lookAtExhaustion,
-			Link: "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
+			Remedy: "set memory limits for containers, or give the machine more memory or a larger page file",
+			look:   lookAtExhaustion,
+			Link:   "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
 		},
 	}
 }
@@ -247,7 +283,8 @@ func lookFor(f *Facts, what string, providers []string, ids ...int) []finding.Fi
 	if count == 0 {
 		return nil
 	}
-	return one(finding.New(fmt.Sprintf("%s, event %d of %s: %s", seen.Time.UTC().Format(time.RFC3339), seen.ID, seen.Provider, firstLine(seen.Message)), "%s, %s in a day", what, times(count)))
+	return one(finding.New(fmt.Sprintf("%s, event %d of %s: %s", seen.Time.UTC().Format(time.RFC3339), seen.ID,
+		seen.Provider, firstLine(seen.Message)), "%s, %s in a day", what, times(count)))
 }
 
 // lookAtShutdowns reads one source only, since the kernel and the event log each report
@@ -261,11 +298,13 @@ func lookAtShutdowns(f *Facts) []finding.Finding {
 }
 
 func lookAtDiskErrors(f *Facts) []finding.Finding {
-	return lookFor(f, "the disk or its file system has errors", []string{"disk", "Ntfs", "Microsoft-Windows-Ntfs"}, 7, 51, 55, 98)
+	return lookFor(f, "the disk or its file system has errors", []string{"disk", "Ntfs", "Microsoft-Windows-Ntfs"},
+		7, 51, 55, 98)
 }
 
 func lookAtExhaustion(f *Facts) []finding.Finding {
-	return lookFor(f, "Windows ran out of virtual memory", []string{"Microsoft-Windows-Resource-Exhaustion-Detector"}, 2004)
+	return lookFor(f, "Windows ran out of virtual memory", []string{"Microsoft-Windows-Resource-Exhaustion-Detector"},
+		2004)
 }
 
 func size(bytes uint64) string { return ui.Size(int64(bytes)) }

@@ -17,32 +17,44 @@ func portRules() []Rule {
 	ports := []string{"ports"}
 	return []Rule{
 		{
-			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: finding.Error, Needs: ports, Link: docsPorts,
-			Means:  "Windows lets no program listen on an excluded port: kubelet or kube-proxy exits with a forbidden access, although the port is free.",
-			Remedy: "list the excluded ranges: `swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp`; `swdt exec -- net stop winnat` and `swdt exec -- net start winnat`, or a reboot, release the ranges of Hyper-V", look: lookAtExcludedPorts,
+			ID: "excluded-ports", Title: "no port of Kubernetes is excluded", Severity: finding.Error, Needs: ports,
+			Link: docsPorts,
+			Means: "Windows lets no program listen on an excluded port: kubelet or kube-proxy exits with a " +
+				"forbidden access, although the port is free.",
+			Remedy: "list the excluded ranges: `swdt exec -- netsh int ipv4 show excludedportrange protocol=tcp`; " +
+				"`swdt exec -- net stop winnat` and `swdt exec -- net start winnat`, or a reboot, release the ranges " +
+				"of Hyper-V", look: lookAtExcludedPorts,
 		},
 		{
-			ID: "dynamic-ports", Title: "the dynamic ports are apart from NodePorts", Severity: finding.Warning, Needs: ports, Link: docsPorts,
-			Means:  "Windows takes the ports of outgoing connections, and reserves ranges for load balancers, from the dynamic ports: if they overlap with NodePorts (30000-32767), Services may get no port.",
+			ID: "dynamic-ports", Title: "the dynamic ports are apart from NodePorts", Severity: finding.Warning,
+			Needs: ports, Link: docsPorts,
+			Means: "Windows takes the ports of outgoing connections, and reserves ranges for load balancers, from " +
+				"the dynamic ports: if they overlap with NodePorts (30000-32767), Services may get no port.",
 			Remedy: "`swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`", look: lookAtDynamicPorts,
 		},
 		{
-			ID: "mtu", Title: "the virtual adapters' MTU fits the network", Severity: finding.Warning, Needs: []string{"interfaces"}, Link: docsDebug,
-			Means:  "Small packets pass and large ones are lost: connections open and then hang, TLS handshakes time out.",
-			Remedy: "`swdt exec -- netsh int ipv4 set subinterface NAME mtu=N store=persistent`; if the pod network is an overlay, set its MTU to 50 less", look: lookAtMTU,
+			ID: "mtu", Title: "the virtual adapters' MTU fits the network", Severity: finding.Warning,
+			Needs: []string{"interfaces"}, Link: docsDebug,
+			Means: "Small packets pass and large ones are lost: connections open and then hang, TLS handshakes time out.",
+			Remedy: "`swdt exec -- netsh int ipv4 set subinterface NAME mtu=N store=persistent`; if the pod network " +
+				"is an overlay, set its MTU to 50 less", look: lookAtMTU,
 		},
 		{
-			ID: "kubelet-port", Title: "kubelet listens on its port", Severity: finding.Error, Needs: []string{"services", "listeners"}, Link: docsKubelet,
+			ID: "kubelet-port", Title: "kubelet listens on its port", Severity: finding.Error,
+			Needs: []string{"services", "listeners"}, Link: docsKubelet,
 			Means:  "kubectl logs and exec, metrics and the API server's probes need kubelet's port.",
 			Remedy: "find the cause: `swdt logs kubelet`", look: lookAtKubeletPort,
 		},
 		{
-			ID: "kubelet-firewall", Title: "the firewall lets the API server reach kubelet", Severity: finding.Warning, Needs: []string{"firewall"}, Link: docsWindows,
-			Means:  "The node is Ready, since kubelet connects to the API server itself; kubectl logs and exec, and metrics, time out.",
+			ID: "kubelet-firewall", Title: "the firewall lets the API server reach kubelet", Severity: finding.Warning,
+			Needs: []string{"firewall"}, Link: docsWindows,
+			Means: "The node is Ready, since kubelet connects to the API server itself; kubectl logs and exec, and " +
+				"metrics, time out.",
 			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow protocol=TCP localport=10250`", look: lookAtKubeletFirewall,
 		},
 		{
-			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: finding.Warning, Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
+			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: finding.Warning,
+			Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
 			Means:  "Pods of this node reach each other, but not the pods of other nodes.",
 			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow protocol=UDP localport=4789`", look: lookAtVXLANFirewall,
 		},
@@ -51,7 +63,8 @@ func portRules() []Rule {
 
 // fixedPorts returns the ports on which a node's programs listen.
 func fixedPorts() map[uint16]string {
-	return map[uint16]string{10250: "kubelet", 10248: "kubelet's health", 10256: "kube-proxy's health", 10249: "kube-proxy's metrics"}
+	return map[uint16]string{10250: "kubelet", 10248: "kubelet's health", 10256: "kube-proxy's health",
+		10249: "kube-proxy's metrics"}
 }
 
 const firstNodePort, lastNodePort = 30000, 32767
@@ -63,12 +76,14 @@ func lookAtExcludedPorts(f *Facts) (all []finding.Finding) {
 		}
 		for _, port := range []uint16{10248, 10249, 10250, 10256} {
 			if r.has(port) {
-				all = append(all, finding.New("excluded: "+r.String(), "Windows lets no program listen on port %d, %s", port, fixedPorts()[port]))
+				all = append(all, finding.New("excluded: "+r.String(), "Windows lets no program listen on port %d, %s",
+					port, fixedPorts()[port]))
 			}
 		}
 		if r.First <= lastNodePort && r.Last >= firstNodePort {
 			all = append(all, finding.New("excluded: "+r.String(), "NodePorts are excluded").As(finding.Warning).
-				Remedied("move the dynamic ports, from which Hyper-V takes its ranges, and reboot: `swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`"))
+				Remedied("move the dynamic ports, from which Hyper-V takes its ranges, and reboot: "+
+					"`swdt exec -- netsh int ipv4 set dynamicport tcp start=34000 num=31536`"))
 		}
 	}
 	return all
@@ -105,7 +120,8 @@ func lookAtMTU(f *Facts) (all []finding.Finding) {
 	}
 	for _, i := range *f.Interfaces.Value {
 		if i.virtual() && physical > 0 && i.MTU > physical {
-			all = append(all, finding.New(fmt.Sprintf("%s: %d, the machine's own adapter: %d", i.Name, i.MTU, physical), "%s sends larger packets than the network carries", i.Name))
+			all = append(all, finding.New(fmt.Sprintf("%s: %d, the machine's own adapter: %d", i.Name, i.MTU,
+				physical), "%s sends larger packets than the network carries", i.Name))
 		}
 	}
 	return all
@@ -138,15 +154,18 @@ func lookAtKubeletPort(f *Facts) []finding.Finding {
 			continue
 		}
 		listens = true
-		if name := folded(l.Process); name != "" && name != "kubelet.exe" && name != folded(baseOf(programOf(kubelet, "kubelet.exe"))) {
-			return one(finding.New(fmt.Sprintf("%s, process %d: %s", l.Address, l.PID, l.Image), "kubelet's port %d is in use by %s", port, l.Process).
+		if name := folded(l.Process); name != "" && name != "kubelet.exe" &&
+			name != folded(baseOf(programOf(kubelet, "kubelet.exe"))) {
+			return one(finding.New(fmt.Sprintf("%s, process %d: %s", l.Address, l.PID, l.Image),
+				"kubelet's port %d is in use by %s", port, l.Process).
 				Remedied("stop that program, or give it another port, and restart kubelet"))
 		}
 	}
 	if listens {
 		return nil
 	}
-	return one(finding.New("the service kubelet is "+ui.Words(kubelet.State), "no process listens on kubelet's port %d", port))
+	return one(finding.New("the service kubelet is "+ui.Words(kubelet.State),
+		"no process listens on kubelet's port %d", port))
 }
 
 func baseOf(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }
@@ -176,8 +195,10 @@ func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []find
 			continue
 		}
 		if !r.Allow {
-			return one(finding.New("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol), port, what).
-				Remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule", "name="+r.Name)))
+			return one(finding.New("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol),
+				port, what).
+				Remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule",
+					"name="+r.Name)))
 		}
 		allowed = true
 	}

@@ -15,44 +15,61 @@ import (
 func runtimeRules() []Rule {
 	return []Rule{
 		{
-			ID: "containerd-config", Title: "containerd accepts its configuration", Severity: finding.Error, Needs: []string{"containerdConfig"}, Link: docsCRI,
-			Means:  "containerd exits the next time it starts.",
-			Remedy: "correct it: `swdt exec -- containerd config default` prints this containerd's defaults, and `swdt join` writes a configuration of its version", look: lookAtContainerdConfig,
+			ID: "containerd-config", Title: "containerd accepts its configuration", Severity: finding.Error,
+			Needs: []string{"containerdConfig"}, Link: docsCRI,
+			Means: "containerd exits the next time it starts.",
+			Remedy: "correct it: `swdt exec -- containerd config default` prints this containerd's defaults, and " +
+				"`swdt join` writes a configuration of its version", look: lookAtContainerdConfig,
 		},
 		{
-			ID: "containerd-config-version", Title: "containerd's configuration has containerd's version", Severity: finding.Warning, Needs: []string{"containerdConfig"}, Link: docsCRI,
-			Means:  "containerd converts an older configuration at every start, and silently ignores settings whose place has changed.",
-			Remedy: "`swdt exec -- containerd config migrate` prints it in the current version", look: lookAtConfigVersion,
+			ID: "containerd-config-version", Title: "containerd's configuration has containerd's version",
+			Severity: finding.Warning, Needs: []string{"containerdConfig"}, Link: docsCRI,
+			Means: "containerd converts an older configuration at every start, and silently ignores settings whose " +
+				"place has changed.",
+			Remedy: "`swdt exec -- containerd config migrate` prints it in the current version",
+			look:   lookAtConfigVersion,
 		},
 		{
-			ID: "containerd-version", Title: "this kubelet supports this containerd", Severity: finding.Error, Needs: []string{"programs"}, Link: docsReleases,
+			ID: "containerd-version", Title: "this kubelet supports this containerd", Severity: finding.Error,
+			Needs: []string{"programs"}, Link: docsReleases,
 			Means:  "kubelet calls functions that older runtimes lack: it exits, or works without them.",
 			Remedy: "push a newer containerd: `swdt kubernetes --only containerd`", look: lookAtContainerdVersion,
 		},
 		{
-			ID: "runtime-answers", Title: "the container runtime answers", Severity: finding.Error, Needs: []string{"runtime"}, Link: docsCRI,
+			ID: "runtime-answers", Title: "the container runtime answers", Severity: finding.Error,
+			Needs: []string{"runtime"}, Link: docsCRI,
 			Means:  "kubelet cannot start, stop or see any container.",
 			Remedy: "find the cause: `swdt logs containerd --tail 50`; `swdt status`", look: lookAtAnswer,
 		},
 		{
-			ID: "runtime-ready", Title: "the container runtime is ready", Severity: finding.Error, Needs: []string{"runtime"}, Link: docsCRI,
+			ID: "runtime-ready", Title: "the container runtime is ready", Severity: finding.Error,
+			Needs: []string{"runtime"}, Link: docsCRI,
 			Means:  "kubelet starts no pod until the runtime reports that it is ready.",
-			Remedy: "find the cause: `swdt logs containerd --tail 50`", look: lookAtCondition("RuntimeReady", "the container runtime is not ready"),
+			Remedy: "find the cause: `swdt logs containerd --tail 50`",
+			look:   lookAtCondition("RuntimeReady", "the container runtime is not ready"),
 		},
 		{
-			ID: "network-ready", Title: "the runtime has a pod network", Severity: finding.Error, Needs: []string{"runtime"}, Link: docsDebug,
-			Means:  "The node is NotReady, and pods stay in ContainerCreating: only pods on the host network start.",
-			Remedy: "check the pod network's installer: `kubectl get pods -A -o wide`; `swdt logs calico` (or flannel, antrea)", look: lookAtCondition("NetworkReady", "the runtime has no pod network"),
+			ID: "network-ready", Title: "the runtime has a pod network", Severity: finding.Error,
+			Needs: []string{"runtime"}, Link: docsDebug,
+			Means: "The node is NotReady, and pods stay in ContainerCreating: only pods on the host network start.",
+			Remedy: "check the pod network's installer: `kubectl get pods -A -o wide`; `swdt logs calico` (or " +
+				"flannel, antrea)", look: lookAtCondition("NetworkReady", "the runtime has no pod network"),
 		},
 		{
-			ID: "runtime-handlers", Title: "containerd has the handler of each RuntimeClass", Severity: finding.Warning, Needs: []string{"containerdConfig", "runtimeClasses"}, Link: docsRunClass,
-			Means:  "A pod of such a RuntimeClass is scheduled on this node and stays in ContainerCreating: no runtime is configured for it.",
-			Remedy: "add the runtime to spec.kubernetes.containerd.config and run `swdt join`, or give the RuntimeClass a scheduling.nodeSelector", look: lookAtHandlers,
+			ID: "runtime-handlers", Title: "containerd has the handler of each RuntimeClass",
+			Severity: finding.Warning, Needs: []string{"containerdConfig", "runtimeClasses"}, Link: docsRunClass,
+			Means: "A pod of such a RuntimeClass is scheduled on this node and stays in ContainerCreating: no " +
+				"runtime is configured for it.",
+			Remedy: "add the runtime to spec.kubernetes.containerd.config and run `swdt join`, or give the " +
+				"RuntimeClass a scheduling.nodeSelector", look: lookAtHandlers,
 		},
 		{
-			ID: "stopped-sandboxes", Title: "stopped pod sandboxes are removed", Severity: finding.Info, Needs: []string{"sandboxes"},
-			Means:  "kubelet removes stopped pod sandboxes regularly. If many remain, something in them cannot be removed, and they take space.",
-			Remedy: "`swdt cri pods` lists them; `swdt logs containerd` prints why they are not removed", look: lookAtStopped, Link: docsCRI,
+			ID: "stopped-sandboxes", Title: "stopped pod sandboxes are removed", Severity: finding.Info,
+			Needs: []string{"sandboxes"},
+			Means: "kubelet removes stopped pod sandboxes regularly. If many remain, something in them cannot be " +
+				"removed, and they take space.",
+			Remedy: "`swdt cri pods` lists them; `swdt logs containerd` prints why they are not removed",
+			look:   lookAtStopped, Link: docsCRI,
 		},
 	}
 }
@@ -70,11 +87,15 @@ func lookAtConfigVersion(f *Facts) []finding.Finding {
 	case !c.Exists || c.Refused != "":
 		return nil
 	case c.FileVersion < 2:
-		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion), "containerd's configuration has version 1, which containerd 2 no longer reads"))
+		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion),
+			"containerd's configuration has version 1, which containerd 2 no longer reads"))
 	case c.FileVersion > c.Version && c.Version > 0:
-		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion), "containerd's configuration is newer than containerd, which has version %d and ignores unknown settings", c.Version))
+		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion),
+			"containerd's configuration is newer than containerd, which has version %d and ignores unknown settings",
+			c.Version))
 	case c.Version > c.FileVersion:
-		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion), "containerd's configuration is older than containerd, which has version %d", c.Version).As(finding.Info))
+		return one(finding.New(fmt.Sprintf("%s has version = %d", c.Path, c.FileVersion),
+			"containerd's configuration is older than containerd, which has version %d", c.Version).As(finding.Info))
 	}
 	return nil
 }
@@ -146,7 +167,8 @@ func lookAtHandlers(f *Facts) (all []finding.Finding) {
 		if used != "" {
 			seen = "pod " + used + "; " + seen
 		}
-		all = append(all, finding.New(seen, "containerd has no runtime %s, which RuntimeClass %s requires", class.Handler, class.Name))
+		all = append(all, finding.New(seen, "containerd has no runtime %s, which RuntimeClass %s requires",
+			class.Handler, class.Name))
 	}
 	return all
 }
@@ -178,25 +200,33 @@ func lookAtStopped(f *Facts) []finding.Finding {
 	if count < manySandboxes {
 		return nil
 	}
-	return one(finding.New(fmt.Sprintf("%d of %d pod sandboxes are stopped", count, len(*f.Sandboxes.Value)), "many stopped pod sandboxes were not removed"))
+	return one(finding.New(fmt.Sprintf("%d of %d pod sandboxes are stopped", count, len(*f.Sandboxes.Value)),
+		"many stopped pod sandboxes were not removed"))
 }
 
 func imageRules() []Rule {
 	return []Rule{
 		{
-			ID: "pause-image", Title: "this Windows build runs the pause image", Severity: finding.Error, Needs: []string{"machine", "containerdConfig", "images"}, Link: docsImages,
-			Means:  "No pod starts except HostProcess ones, since every other pod contains a container of this image.",
-			Remedy: "set spec.kubernetes.containerd.pauseImage to an image that supports this build, such as registry.k8s.io/pause:3.10, and run `swdt join`", look: lookAtPause,
+			ID: "pause-image", Title: "this Windows build runs the pause image", Severity: finding.Error,
+			Needs: []string{"machine", "containerdConfig", "images"}, Link: docsImages,
+			Means: "No pod starts except HostProcess ones, since every other pod contains a container of this image.",
+			Remedy: "set spec.kubernetes.containerd.pauseImage to an image that supports this build, such as " +
+				"registry.k8s.io/pause:3.10, and run `swdt join`", look: lookAtPause,
 		},
 		{
-			ID: "image-mismatch", Title: "this Windows build runs the images of its pods", Severity: finding.Error, Needs: []string{"machine", "containers", "images"}, Link: docsImages,
-			Means:  "An image newer than the node's Windows never runs (HCS_E_IMAGE_MISMATCH, 0xc0370101), an older one only with Hyper-V isolation. HostProcess containers always run.",
-			Remedy: "use an image for this build, or keep the pod off this node: nodeSelector node.kubernetes.io/windows-build", look: lookAtImagesInUse,
+			ID: "image-mismatch", Title: "this Windows build runs the images of its pods", Severity: finding.Error,
+			Needs: []string{"machine", "containers", "images"}, Link: docsImages,
+			Means: "An image newer than the node's Windows never runs (HCS_E_IMAGE_MISMATCH, 0xc0370101), an older " +
+				"one only with Hyper-V isolation. HostProcess containers always run.",
+			Remedy: "use an image for this build, or keep the pod off this node: nodeSelector " +
+				"node.kubernetes.io/windows-build", look: lookAtImagesInUse,
 		},
 		{
-			ID: "image-store", Title: "images leave enough free space", Severity: finding.Warning, Needs: []string{"machine", "imageStoreBytes"},
-			Means:  "Windows' base images are large, and kubelet removes unused images only when the drive is 85% full.",
-			Remedy: "`swdt cri images` lists them; lower kubelet's imageGCHighThresholdPercent to have unused images removed earlier", look: lookAtImageStore,
+			ID: "image-store", Title: "images leave enough free space", Severity: finding.Warning,
+			Needs: []string{"machine", "imageStoreBytes"},
+			Means: "Windows' base images are large, and kubelet removes unused images only when the drive is 85% full.",
+			Remedy: "`swdt cri images` lists them; lower kubelet's imageGCHighThresholdPercent to have unused images " +
+				"removed earlier", look: lookAtImageStore,
 			Link: "https://kubernetes.io/docs/concepts/architecture/garbage-collection/#container-image-lifecycle",
 		},
 	}
@@ -229,7 +259,8 @@ func lookAtPause(f *Facts) []finding.Finding {
 			continue
 		}
 		if v := image.on(build); v != criclient.Runs && v != criclient.Unknown {
-			return one(finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build), "this Windows build does not run the pause image (%s)", v))
+			return one(finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build),
+				"this Windows build does not run the pause image (%s)", v))
 		}
 	}
 	return nil
@@ -246,7 +277,9 @@ func lookAtImagesInUse(f *Facts) (all []finding.Finding) {
 			// A container that runs with such an image is a HostProcess container or
 			// isolated by Hyper-V.
 			if c.State != "running" && image.is(c.Image) {
-				all = append(all, finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build), "container %s of pod %s has an image that this Windows build does not run (%s)", c.Name, f.podOf(c), v))
+				all = append(all, finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build),
+					"container %s of pod %s has an image that this Windows build does not run (%s)", c.Name,
+					f.podOf(c), v))
 				break
 			}
 		}
@@ -270,5 +303,6 @@ func lookAtImageStore(f *Facts) []finding.Finding {
 	if used <= 2*free {
 		return nil
 	}
-	return one(finding.New(fmt.Sprintf("%s in images and snapshots, %s free", size(used), size(free)), "images take more than twice the free space"))
+	return one(finding.New(fmt.Sprintf("%s in images and snapshots, %s free", size(used), size(free)),
+		"images take more than twice the free space"))
 }

@@ -17,54 +17,71 @@ func serviceRules() []Rule {
 	services := []string{"services"}
 	return []Rule{
 		{
-			ID: "kubelet-service", Title: "the service kubelet runs", Severity: finding.Error, Needs: services, Link: docsDebug,
+			ID: "kubelet-service", Title: "the service kubelet runs", Severity: finding.Error, Needs: services,
+			Link:   docsDebug,
 			Means:  "The node is not Ready, and its pods are not managed.",
-			Remedy: "find why it stopped: `swdt logs kubelet --tail 50`; then `swdt exec -- net start kubelet`", look: runs("kubelet", finding.Error),
+			Remedy: "find why it stopped: `swdt logs kubelet --tail 50`; then `swdt exec -- net start kubelet`",
+			look:   runs("kubelet", finding.Error),
 		},
 		{
-			ID: "containerd-service", Title: "the service containerd runs", Severity: finding.Error, Needs: services, Link: docsDebug,
+			ID: "containerd-service", Title: "the service containerd runs", Severity: finding.Error, Needs: services,
+			Link:   docsDebug,
 			Means:  "kubelet has no container runtime: it exits, or the node is not Ready.",
-			Remedy: "find why it stopped: `swdt logs containerd --tail 50`; then `swdt exec -- net start containerd`", look: runs("containerd", finding.Error),
+			Remedy: "find why it stopped: `swdt logs containerd --tail 50`; then `swdt exec -- net start containerd`",
+			look:   runs("containerd", finding.Error),
 		},
 		{
-			ID: "kube-proxy-service", Title: "kube-proxy runs, if it is a service", Severity: finding.Error, Needs: services, Link: docsDebug,
+			ID: "kube-proxy-service", Title: "kube-proxy runs, if it is a service", Severity: finding.Error,
+			Needs: services, Link: docsDebug,
 			Means:  "Load balancers do not follow changes of Services: pods connect to addresses that no longer exist.",
-			Remedy: "find why it stopped: `swdt logs kube-proxy --tail 50`; then `swdt exec -- net start kube-proxy`", look: runsIfThere("kube-proxy"),
+			Remedy: "find why it stopped: `swdt logs kube-proxy --tail 50`; then `swdt exec -- net start kube-proxy`",
+			look:   runsIfThere("kube-proxy"),
 		},
 		{
-			ID: "csi-proxy-service", Title: "csi-proxy runs, if it is a service", Severity: finding.Warning, Needs: services,
+			ID: "csi-proxy-service", Title: "csi-proxy runs, if it is a service", Severity: finding.Warning,
+			Needs:  services,
 			Means:  "CSI drivers that use it cannot mount volumes: pods with such volumes do not start.",
 			Remedy: "`swdt exec -- net start csi-proxy`", look: runsIfThere("csi-proxy"),
 			Link: "https://github.com/kubernetes-csi/csi-proxy",
 		},
 		{
-			ID: "hns-service", Title: "the host network service runs", Severity: finding.Error, Needs: services, Link: docsDebug,
-			Means:  "HNS creates the networks of containers: without it no pod gets an address, and kube-proxy cannot create load balancers.",
+			ID: "hns-service", Title: "the host network service runs", Severity: finding.Error, Needs: services,
+			Link: docsDebug,
+			Means: "HNS creates the networks of containers: without it no pod gets an address, and kube-proxy " +
+				"cannot create load balancers.",
 			Remedy: "`swdt exec -- net start hns`; see `swdt events --channel hns`", look: runsIfThere("hns"),
 		},
 		{
-			ID: "vmcompute-service", Title: "the host compute service runs", Severity: finding.Error, Needs: services, Link: docsDebug,
-			Means:  "HCS creates containers: without it no container starts, and the runtime does not notice when one exits.",
-			Remedy: "`swdt exec -- net start vmcompute`; see `swdt events --channel hcs`", look: runsIfThere("vmcompute"),
+			ID: "vmcompute-service", Title: "the host compute service runs", Severity: finding.Error, Needs: services,
+			Link: docsDebug,
+			Means: "HCS creates containers: without it no container starts, and the runtime does not notice when " +
+				"one exits.",
+			Remedy: "`swdt exec -- net start vmcompute`; see `swdt events --channel hcs`",
+			look:   runsIfThere("vmcompute"),
 		},
 		{
-			ID: "service-start", Title: "the services start with Windows", Severity: finding.Warning, Needs: services, Link: docsJoin,
+			ID: "service-start", Title: "the services start with Windows", Severity: finding.Warning, Needs: services,
+			Link:   docsJoin,
 			Means:  "After a reboot the node does not come back on its own.",
 			Remedy: "`swdt exec -- sc.exe config NAME start= auto`", look: lookAtStart,
 		},
 		{
-			ID: "service-recovery", Title: "Windows restarts the services after a crash", Severity: finding.Info, Needs: services, Link: docsJoin,
+			ID: "service-recovery", Title: "Windows restarts the services after a crash", Severity: finding.Info,
+			Needs: services, Link: docsJoin,
 			Means:  "A crash of kubelet or containerd takes the node down until the service is started by hand.",
 			Remedy: "`swdt exec -- sc.exe failure NAME reset= 86400 actions= restart/15000/restart/15000/restart/15000`", look: lookAtRecovery,
 		},
 		{
-			ID: "kubelet-after-containerd", Title: "kubelet starts after containerd", Severity: finding.Info, Needs: services, Link: docsJoin,
+			ID: "kubelet-after-containerd", Title: "kubelet starts after containerd", Severity: finding.Info,
+			Needs: services, Link: docsJoin,
 			Means:  "After a reboot kubelet may find no runtime, exit, and count as crashed.",
 			Remedy: "`swdt exec -- sc.exe config kubelet depend= containerd`", look: lookAtOrder,
 		},
 		fromPreflight(Rule{
-			ID: "container-runtime", Title: "the machine has one container runtime and one Kubernetes", Severity: finding.Warning, Needs: services, Link: docsJoin,
-			Means: "Two runtimes conflict over networks and disk, and two programs that manage the machine undo each other's work.",
+			ID: "container-runtime", Title: "the machine has one container runtime and one Kubernetes",
+			Severity: finding.Warning, Needs: services, Link: docsJoin,
+			Means: "Two runtimes conflict over networks and disk, and two programs that manage the machine undo each " +
+				"other's work.",
 		}, gatheredServices),
 	}
 }
@@ -73,7 +90,8 @@ func serviceRules() []Rule {
 func runs(name string, severity finding.Severity) func(*Facts) []finding.Finding {
 	return func(f *Facts) []finding.Finding {
 		if _, ok := (*f.Services.Value)[name]; !ok {
-			return one(finding.New("", "there is no service %s", name).As(severity).Remedied("`swdt join` makes the machine a node, with its services"))
+			return one(finding.New("", "there is no service %s",
+				name).As(severity).Remedied("`swdt join` makes the machine a node, with its services"))
 		}
 		return runsIfThere(name)(f)
 	}
@@ -86,7 +104,8 @@ func runsIfThere(name string) func(*Facts) []finding.Finding {
 		if !ok || service.State == string(platform.Running) {
 			return nil
 		}
-		return one(finding.New(ending(service), "the service %s is %s", service.Name, cmp.Or(ui.Words(service.State), "in an unknown state")))
+		return one(finding.New(ending(service), "the service %s is %s", service.Name,
+			cmp.Or(ui.Words(service.State), "in an unknown state")))
 	}
 }
 
@@ -121,7 +140,8 @@ func nodeServices(f *Facts) (all []preflight.Service) {
 func lookAtStart(f *Facts) (all []finding.Finding) {
 	for _, s := range nodeServices(f) {
 		if s.StartType != "" && s.StartType != string(platform.StartAuto) {
-			all = append(all, finding.New("its start type is "+s.StartType, "the service %s does not start with Windows", s.Name).
+			all = append(all, finding.New("its start type is "+s.StartType,
+				"the service %s does not start with Windows", s.Name).
 				Remedied("%s", remedy.Command("exec", "--", "sc.exe", "config", s.Name, "start=", "auto")))
 		}
 	}
@@ -131,8 +151,10 @@ func lookAtStart(f *Facts) (all []finding.Finding) {
 func lookAtRecovery(f *Facts) (all []finding.Finding) {
 	for _, s := range nodeServices(f) {
 		if s.Restarts != nil && *s.Restarts == 0 {
-			all = append(all, finding.New("no recovery action is set", "Windows does not restart the service %s after a crash", s.Name).
-				Remedied("%s", remedy.Command("exec", "--", "sc.exe", "failure", s.Name, "reset=", "86400", "actions=", "restart/15000/restart/15000/restart/15000")))
+			all = append(all, finding.New("no recovery action is set",
+				"Windows does not restart the service %s after a crash", s.Name).
+				Remedied("%s", remedy.Command("exec", "--", "sc.exe", "failure", s.Name, "reset=", "86400", "actions=",
+					"restart/15000/restart/15000/restart/15000")))
 		}
 	}
 	return all
@@ -144,7 +166,8 @@ func lookAtOrder(f *Facts) []finding.Finding {
 	if !there || !containerd || containsFolded(kubelet.Dependencies, "containerd") {
 		return nil
 	}
-	return one(finding.New("it depends on: "+cmp.Or(strings.Join(kubelet.Dependencies, ", "), "nothing"), "the service kubelet does not wait for containerd"))
+	return one(finding.New("it depends on: "+cmp.Or(strings.Join(kubelet.Dependencies, ", "), "nothing"),
+		"the service kubelet does not wait for containerd"))
 }
 
 func containsFolded(all []string, name string) bool {
@@ -159,23 +182,29 @@ func containsFolded(all []string, name string) bool {
 func pushRules() []Rule {
 	return []Rule{
 		{
-			ID: "unfinished-push", Title: "no push of binaries is unfinished", Severity: finding.Error, Needs: []string{"transactions"}, Link: docsPush,
+			ID: "unfinished-push", Title: "no push of binaries is unfinished", Severity: finding.Error,
+			Needs: []string{"transactions"}, Link: docsPush,
 			Means:  "A push was interrupted while it replaced binaries, and was neither finished nor undone.",
 			Remedy: "`swdt kubernetes` finishes or undoes it, then pushes what it is asked for", look: lookAtSwaps,
 		},
 		fromPreflight(Rule{
-			ID: "program-folders", Title: "only administrators can change the programs of services", Severity: finding.Warning, Needs: []string{"machine", "changeablePrograms"}, Link: docsPush,
-			Means: "SYSTEM runs these programs: an account that can replace one, or put a DLL beside it, controls the node.",
+			ID: "program-folders", Title: "only administrators can change the programs of services",
+			Severity: finding.Warning, Needs: []string{"machine", "changeablePrograms"}, Link: docsPush,
+			Means: "SYSTEM runs these programs: an account that can replace one, or put a DLL beside it, controls " +
+				"the node.",
 		}, func(f *Facts) preflight.Gathered {
 			return preflight.Gathered{Machine: f.Machine.Value.platform(), Changeable: *f.Changeable.Value}
 		}),
 		{
-			ID: "outdated-process", Title: "the services run the current files of their programs", Severity: finding.Warning, Needs: []string{"programs"}, Link: docsPush,
-			Means:  "A program was replaced and its service was not restarted: until the next restart or crash, the version that runs differs from the file's.",
+			ID: "outdated-process", Title: "the services run the current files of their programs",
+			Severity: finding.Warning, Needs: []string{"programs"}, Link: docsPush,
+			Means: "A program was replaced and its service was not restarted: until the next restart or crash, the " +
+				"version that runs differs from the file's.",
 			Remedy: "restart it: `swdt kubernetes --only NAME`", look: lookAtOutdated,
 		},
 		{
-			ID: "push-leftovers", Title: "no files of earlier pushes remain", Severity: finding.Info, Needs: []string{"programs"}, Link: docsPush,
+			ID: "push-leftovers", Title: "no files of earlier pushes remain", Severity: finding.Info,
+			Needs: []string{"programs"}, Link: docsPush,
 			Means:  "Partly sent binaries, and old ones that were in use when they were replaced, take space.",
 			Remedy: "the next `swdt kubernetes` removes those that are not in use", look: lookAtLeftovers,
 		},
@@ -187,17 +216,20 @@ const maxSwap = 15 * time.Minute
 
 func lookAtSwaps(f *Facts) (all []finding.Finding) {
 	for _, s := range *f.Swaps.Value {
-		seen := fmt.Sprintf("transaction %s of %s, begun %s, is %s", s.ID, s.Holder, s.Begun.UTC().Format(time.RFC3339), ui.Words(s.State))
+		seen := fmt.Sprintf("transaction %s of %s, begun %s, is %s", s.ID, s.Holder,
+			s.Begun.UTC().Format(time.RFC3339), ui.Words(s.State))
 		age := f.Taken.Sub(s.Begun)
 		switch {
 		case s.Result == "failed":
 			all = append(all, finding.New(seen+": "+s.Message, "a push failed, and could not be undone"))
 		case s.Result != "":
-			all = append(all, finding.New(seen+": "+cmp.Or(s.Message, s.Result), "a push ended (%s), and no swdt collected its result", s.Result).As(finding.Info))
+			all = append(all, finding.New(seen+": "+cmp.Or(s.Message, s.Result),
+				"a push ended (%s), and no swdt collected its result", s.Result).As(finding.Info))
 		case !s.Guarded:
 			all = append(all, finding.New(seen, "a push of binaries was interrupted, and nothing continues it"))
 		case age > maxSwap:
-			all = append(all, finding.New(seen, "a push of binaries has been running for %s", age.Round(time.Minute)).As(finding.Warning))
+			all = append(all, finding.New(seen, "a push of binaries has been running for %s",
+				age.Round(time.Minute)).As(finding.Warning))
 		}
 	}
 	return all
@@ -206,7 +238,8 @@ func lookAtSwaps(f *Facts) (all []finding.Finding) {
 func lookAtOutdated(f *Facts) (all []finding.Finding) {
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
 		if program := (*f.Programs.Value)[name]; program.Outdated {
-			all = append(all, finding.New(program.Path+" "+program.Version, "service %s runs another file than its current one", name).
+			all = append(all, finding.New(program.Path+" "+program.Version,
+				"service %s runs another file than its current one", name).
 				Remedied("restart it: %s", remedy.Command("kubernetes", "--only", name)))
 		}
 	}

@@ -40,7 +40,8 @@ func add[T any](list *[]T, values ...T) { *list = append(*list, values...) }
 func crash(n int, service string) (all []doctor.Event) {
 	for i := range n {
 		all = append(all, doctor.Event{
-			Time: taken.Add(-time.Duration(n-i) * time.Minute), Provider: "Service Control Manager", ID: 7031, Subject: service,
+			Time: taken.Add(-time.Duration(n-i) * time.Minute), Provider: "Service Control Manager", ID: 7031,
+			Subject: service,
 			Message: "The " + service + " service terminated unexpectedly.",
 		})
 	}
@@ -49,7 +50,8 @@ func crash(n int, service string) (all []doctor.Event) {
 
 func event(provider string, id int) func(*doctor.Facts) {
 	return func(f *doctor.Facts) {
-		add(f.Events.Value, doctor.Event{Time: taken.Add(-time.Hour), Provider: provider, ID: id, Message: "It happened."})
+		add(f.Events.Value, doctor.Event{Time: taken.Add(-time.Hour), Provider: provider, ID: id,
+			Message: "It happened."})
 	}
 }
 
@@ -64,14 +66,20 @@ func machineFaults() []fault {
 		{"disk-space", finding.Error, machine(func(m *doctor.Machine) { m.DiskFree = 1e9 }), "1.0 GB free"},
 		{"disk-space", finding.Warning, machine(func(m *doctor.Machine) { m.DiskFree = 9e9 }), "9.0 GB free"},
 		{"memory", finding.Warning, machine(func(m *doctor.Machine) { m.MemoryFree = 1e8 }), "in use"},
-		{"pending-reboot", finding.Warning, machine(func(m *doctor.Machine) { m.PendingReboot = []string{"Windows Update"} }), "Windows Update"},
-		{"containers-feature", finding.Error, func(f *doctor.Facts) { *f.Containers.Value = platform.FeatureDisabled }, "not enabled"},
-		{"containers-feature", finding.Error, func(f *doctor.Facts) { *f.Containers.Value = platform.FeatureEnablePending }, "next reboot"},
+		{"pending-reboot", finding.Warning,
+			machine(func(m *doctor.Machine) { m.PendingReboot = []string{"Windows Update"} }), "Windows Update"},
+		{"containers-feature", finding.Error, func(f *doctor.Facts) { *f.Containers.Value = platform.FeatureDisabled },
+			"not enabled"},
+		{"containers-feature", finding.Error,
+			func(f *doctor.Facts) { *f.Containers.Value = platform.FeatureEnablePending }, "next reboot"},
 		{"page-file", finding.Warning, func(f *doctor.Facts) { *f.PageFiles.Value = nil }, "no page file"},
 		{"clock", finding.Warning, func(f *doctor.Facts) { f.Clocks.Value.NodeAhead = 60 }, "1m1s ahead"},
 		{"clock", finding.Error, func(f *doctor.Facts) { f.Clocks.Value.NodeAhead = -3600 }, "59m59s behind"},
-		{"time-service", finding.Warning, onService("w32time", func(s *preflight.Service) { s.State, s.StartType = "stopped", "disabled" }), "is disabled"},
-		{"time-service", finding.Info, onService("w32time", func(s *preflight.Service) { s.State, s.StartType = "stopped", "manual" }), "at the moment"},
+		{"time-service", finding.Warning, onService("w32time",
+			func(s *preflight.Service) { s.State, s.StartType = "stopped", "disabled" }), "is disabled"},
+		{"time-service", finding.Info,
+			onService("w32time", func(s *preflight.Service) { s.State, s.StartType = "stopped", "manual" }),
+			"at the moment"},
 		{"automatic-updates", finding.Info, func(f *doctor.Facts) { f.Updates.Value.Automatic = true }, "by itself"},
 		{"defender", finding.Warning, func(f *doctor.Facts) { f.Defender.Value.Exclusions = nil }, "scans every file"},
 		{"program-folders", finding.Warning, func(f *doctor.Facts) {
@@ -79,12 +87,15 @@ func machineFaults() []fault {
 		}, "Users"},
 		{"proxy", finding.Warning, func(f *doctor.Facts) { f.Proxy.Value.No = ".svc" }, "API server cp.example"},
 		{"proxy", finding.Info, func(f *doctor.Facts) { f.Proxy.Value.No = "*.example" }, "cluster's services"},
-		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) }, "kubelet ended unexpectedly 3 times"},
-		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) }, "spooler ended unexpectedly once"},
+		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) },
+			"kubelet ended unexpectedly 3 times"},
+		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) },
+			"spooler ended unexpectedly once"},
 		{"unexpected-shutdown", finding.Warning, event("Microsoft-Windows-Kernel-Power", 41), "event 41"},
 		{"unexpected-shutdown", finding.Warning, event("EventLog", 6008), "event 6008"},
 		{"disk-errors", finding.Error, event("Ntfs", 55), "event 55 of Ntfs"},
-		{"memory-exhausted", finding.Warning, event("Microsoft-Windows-Resource-Exhaustion-Detector", 2004), "virtual memory"},
+		{"memory-exhausted", finding.Warning, event("Microsoft-Windows-Resource-Exhaustion-Detector", 2004),
+			"virtual memory"},
 	}
 }
 
@@ -95,42 +106,60 @@ func portFaults() []fault {
 	return []fault{
 		{"excluded-ports", finding.Error, excluded(10200, 10299), "port 10250, kubelet"},
 		{"excluded-ports", finding.Warning, excluded(31000, 31099), "NodePorts are excluded"},
-		{"dynamic-ports", finding.Warning, func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 20000, 20000 }, "overlap"},
-		{"dynamic-ports", finding.Warning, func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 60000, 1000 }, "few dynamic ports"},
-		{"mtu", finding.Warning, func(f *doctor.Facts) { (*f.Interfaces.Value)[0].MTU = 1400 }, "vEthernet (Ethernet) sends larger"},
+		{"dynamic-ports", finding.Warning,
+			func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 20000, 20000 }, "overlap"},
+		{"dynamic-ports", finding.Warning,
+			func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 60000, 1000 },
+			"few dynamic ports"},
+		{"mtu", finding.Warning, func(f *doctor.Facts) { (*f.Interfaces.Value)[0].MTU = 1400 },
+			"vEthernet (Ethernet) sends larger"},
 		{"mtu", finding.Warning, func(f *doctor.Facts) { (*f.Interfaces.Value)[1].MTU = 576 }, "very small"},
-		{"kubelet-port", finding.Error, func(f *doctor.Facts) { *f.Listeners.Value = (*f.Listeners.Value)[1:] }, "no process listens"},
-		{"kubelet-port", finding.Error, func(f *doctor.Facts) { (*f.Listeners.Value)[0].Process = "nginx.exe" }, "in use by nginx.exe"},
-		{"kubelet-firewall", finding.Warning, func(f *doctor.Facts) { *f.Firewall.Value = (*f.Firewall.Value)[1:] }, "TCP port 10250"},
+		{"kubelet-port", finding.Error, func(f *doctor.Facts) { *f.Listeners.Value = (*f.Listeners.Value)[1:] },
+			"no process listens"},
+		{"kubelet-port", finding.Error, func(f *doctor.Facts) { (*f.Listeners.Value)[0].Process = "nginx.exe" },
+			"in use by nginx.exe"},
+		{"kubelet-firewall", finding.Warning, func(f *doctor.Facts) { *f.Firewall.Value = (*f.Firewall.Value)[1:] },
+			"TCP port 10250"},
 		{"kubelet-firewall", finding.Warning, func(f *doctor.Facts) {
 			add(f.Firewall.Value, doctor.FirewallRule{Name: "lock down", Protocol: "tcp", Ports: "1000-20000"})
 		}, "blocks TCP port 10250"},
-		{"vxlan-firewall", finding.Warning, func(f *doctor.Facts) { (*f.Firewall.Value)[1].Ports = "8472" }, "UDP port 4789"},
+		{"vxlan-firewall", finding.Warning, func(f *doctor.Facts) { (*f.Firewall.Value)[1].Ports = "8472" },
+			"UDP port 4789"},
 	}
 }
 
 func serviceFaults() []fault {
 	return []fault{
 		{"kubelet-service", finding.Error, stopped("kubelet"), "exit code 1067"},
-		{"kubelet-service", finding.Error, func(f *doctor.Facts) { delete(*f.Services.Value, "kubelet") }, "there is no service kubelet"},
+		{"kubelet-service", finding.Error, func(f *doctor.Facts) { delete(*f.Services.Value, "kubelet") },
+			"there is no service kubelet"},
 		{"containerd-service", finding.Error, stopped("containerd"), "containerd is stopped"},
 		{"kube-proxy-service", finding.Error, stopped("kube-proxy"), "kube-proxy is stopped"},
-		{"kube-proxy-service", finding.Error, onService("kube-proxy", func(s *preflight.Service) { s.State, s.PID = "start pending", 0 }), "kube-proxy is start pending"},
+		{"kube-proxy-service", finding.Error, onService("kube-proxy",
+			func(s *preflight.Service) { s.State, s.PID = "start pending", 0 }), "kube-proxy is start pending"},
 		{"csi-proxy-service", finding.Warning, stopped("csi-proxy"), "csi-proxy is stopped"},
 		{"hns-service", finding.Error, stopped("hns"), "hns is stopped"},
 		{"vmcompute-service", finding.Error, stopped("vmcompute"), "vmcompute is stopped"},
-		{"service-start", finding.Warning, onService("kubelet", func(s *preflight.Service) { s.StartType = "manual" }), "start= auto"},
-		{"service-recovery", finding.Info, onService("containerd", func(s *preflight.Service) { none := 0; s.Restarts = &none }), "not restart the service containerd"},
-		{"kubelet-after-containerd", finding.Info, onService("kubelet", func(s *preflight.Service) { s.Dependencies = nil }), "depends on: nothing"},
+		{"service-start", finding.Warning, onService("kubelet", func(s *preflight.Service) { s.StartType = "manual" }),
+			"start= auto"},
+		{"service-recovery", finding.Info, onService("containerd",
+			func(s *preflight.Service) { none := 0; s.Restarts = &none }), "not restart the service containerd"},
+		{"kubelet-after-containerd", finding.Info,
+			onService("kubelet", func(s *preflight.Service) { s.Dependencies = nil }), "depends on: nothing"},
 		{"container-runtime", finding.Warning, func(f *doctor.Facts) {
 			(*f.Services.Value)["docker"] = preflight.Service{Name: "docker", State: "running"}
 		}, "docker, which is running"},
-		{"unfinished-push", finding.Error, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Guarded = false }, "interrupted"},
-		{"unfinished-push", finding.Error, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Result = "failed" }, "could not be undone"},
-		{"unfinished-push", finding.Warning, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Begun = taken.Add(-time.Hour) }, "for 1h"},
-		{"unfinished-push", finding.Info, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Result = "rolledBack" }, "rolledBack"},
+		{"unfinished-push", finding.Error, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Guarded = false },
+			"interrupted"},
+		{"unfinished-push", finding.Error, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Result = "failed" },
+			"could not be undone"},
+		{"unfinished-push", finding.Warning,
+			func(f *doctor.Facts) { (*f.Swaps.Value)[0].Begun = taken.Add(-time.Hour) }, "for 1h"},
+		{"unfinished-push", finding.Info, func(f *doctor.Facts) { (*f.Swaps.Value)[0].Result = "rolledBack" },
+			"rolledBack"},
 		{"outdated-process", finding.Warning, func(f *doctor.Facts) {
-			(*f.Programs.Value)["kubelet"] = doctor.Program{Path: `C:\k\kubelet.exe`, Version: "v1.36.0", Outdated: true}
+			(*f.Programs.Value)["kubelet"] = doctor.Program{Path: `C:\k\kubelet.exe`, Version: "v1.36.0",
+				Outdated: true}
 		}, "kubelet runs another file"},
 		{"push-leftovers", finding.Info, func(f *doctor.Facts) {
 			(*f.Programs.Value)["kubelet"] = doctor.Program{Leftovers: []string{`C:\k\kubelet.exe.swdt-1234`}}
@@ -143,35 +172,60 @@ func kubeletFaults() []fault {
 		return func(f *doctor.Facts) { (*f.Certificates.Value)[i].NotAfter = until }
 	}
 	return []fault{
-		{"kubelet-flags", finding.Error, func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" }, "no longer supports since 1.35"},
+		{"kubelet-flags", finding.Error,
+			func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" },
+			"no longer supports since 1.35"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Kind = "Pod" }, "its kind is Pod"},
-		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" }, "cannot be read"},
-		{"kubelet-cgroups", finding.Warning, func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "cgroups-per-qos") }, "cgroupsPerQOS"},
-		{"kubelet-cgroups", finding.Error, func(f *doctor.Facts) { (*f.KubeletFlags.Value)["enforce-node-allocatable"] = "pods" }, "enforceNodeAllocatable"},
-		{"kubelet-endpoint", finding.Error, func(f *doctor.Facts) { f.Containerd.Value.Pipe = `\\.\pipe\other` }, "another pipe than containerd's"},
-		{"kubelet-endpoint", finding.Error, func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "container-runtime-endpoint") }, "has no endpoint"},
-		{"kubelet-health", finding.Error, func(f *doctor.Facts) { f.Health.Value.Status, f.Health.Value.Body = 500, "[-]syncloop failed" }, "syncloop failed"},
-		{"kubelet-health", finding.Error, func(f *doctor.Facts) { f.Health.Value.Error = "connection refused" }, "does not answer"},
-		{"kubelet-log", finding.Info, onService("kubelet", func(s *preflight.Service) { s.CommandLine = `C:\k\kubelet.exe --windows-service` }), "is not stored"},
+		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
+			"cannot be read"},
+		{"kubelet-cgroups", finding.Warning,
+			func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "cgroups-per-qos") }, "cgroupsPerQOS"},
+		{"kubelet-cgroups", finding.Error,
+			func(f *doctor.Facts) { (*f.KubeletFlags.Value)["enforce-node-allocatable"] = "pods" },
+			"enforceNodeAllocatable"},
+		{"kubelet-endpoint", finding.Error, func(f *doctor.Facts) { f.Containerd.Value.Pipe = `\\.\pipe\other` },
+			"another pipe than containerd's"},
+		{"kubelet-endpoint", finding.Error,
+			func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "container-runtime-endpoint") }, "has no endpoint"},
+		{"kubelet-health", finding.Error,
+			func(f *doctor.Facts) { f.Health.Value.Status, f.Health.Value.Body = 500, "[-]syncloop failed" },
+			"syncloop failed"},
+		{"kubelet-health", finding.Error, func(f *doctor.Facts) { f.Health.Value.Error = "connection refused" },
+			"does not answer"},
+		{"kubelet-log", finding.Info,
+			onService("kubelet", func(s *preflight.Service) { s.CommandLine = `C:\k\kubelet.exe --windows-service` }),
+			"is not stored"},
 		{"log-size", finding.Warning, func(f *doctor.Facts) { (*f.Logs.Value)[0].Bytes = 4 << 30 }, "grown to 4.3 GB"},
 		{"joined", finding.Info, func(f *doctor.Facts) { *f.Kubeconfig.Value = doctor.Kubeconfig{} }, "never joined"},
-		{"joined", finding.Error, func(f *doctor.Facts) { *f.Kubeconfig.Value = doctor.Kubeconfig{Bootstrap: true} }, "begun to join"},
+		{"joined", finding.Error, func(f *doctor.Facts) { *f.Kubeconfig.Value = doctor.Kubeconfig{Bootstrap: true} },
+			"begun to join"},
 		{"joined", finding.Error, func(f *doctor.Facts) { f.Kubeconfig.Value.Problem = "yaml: line 1" }, "damaged"},
 		{"kubelet-certificate", finding.Error, certificate(0, taken.Add(-time.Hour)), "has expired"},
 		{"kubelet-certificate", finding.Warning, certificate(0, taken.AddDate(0, 0, 3)), "expires in 3 days"},
-		{"kubelet-certificate", finding.Warning, certificate(1, taken.Add(-time.Hour)), "serving certificate has expired"},
-		{"kubelet-certificate", finding.Warning, certificate(1, taken.Add(-time.Hour)), `cmd /c del 'C:\var\lib\kubelet\pki\kubelet.crt' 'C:\var\lib\kubelet\pki\kubelet.key'`},
+		{"kubelet-certificate", finding.Warning, certificate(1, taken.Add(-time.Hour)),
+			"serving certificate has expired"},
+		{"kubelet-certificate", finding.Warning, certificate(1, taken.Add(-time.Hour)),
+			`cmd /c del 'C:\var\lib\kubelet\pki\kubelet.crt' 'C:\var\lib\kubelet\pki\kubelet.key'`},
 		{"cluster-ca", finding.Error, certificate(2, taken.Add(-time.Hour)), "CA has expired"},
 		{"cluster-ca", finding.Warning, certificate(2, taken.AddDate(0, 0, 20)), "expires in 20 days"},
-		{"kubelet-identity", finding.Error, func(f *doctor.Facts) { f.Object.Value.Name = "win-2" }, "names node win-1"},
-		{"other-cluster", finding.Error, func(f *doctor.Facts) { f.Server.Value.CAHashes = []string{"sha256:bbbbbbbbbbbbbbbb"} }, "another cluster's CA"},
+		{"kubelet-identity", finding.Error, func(f *doctor.Facts) { f.Object.Value.Name = "win-2" },
+			"names node win-1"},
+		{"other-cluster", finding.Error,
+			func(f *doctor.Facts) { f.Server.Value.CAHashes = []string{"sha256:bbbbbbbbbbbbbbbb"} },
+			"another cluster's CA"},
 		{"other-cluster", finding.Error, func(f *doctor.Facts) {
 			f.Kubeconfig.Value.Bootstrap, f.Kubeconfig.Value.BootstrapServer = true, "https://elsewhere:6443"
 		}, "a bootstrap file of another"},
-		{"joined-twice", finding.Warning, func(f *doctor.Facts) { (*f.Others.Value)[0].SystemUUID = strings.ToUpper(uuid) }, "Node cp is this machine too"},
-		{"joined-twice", finding.Warning, func(f *doctor.Facts) { (*f.Others.Value)[0].Addresses = []string{"10.0.0.7"} }, "10.0.0.7"},
-		{"control-plane-name", finding.Error, func(f *doctor.Facts) { (*f.Reached.Value)[0].Unresolved = "no such host" }, "does not know the name cp.example"},
-		{"control-plane-reachable", finding.Error, func(f *doctor.Facts) { (*f.Reached.Value)[0].Outcome = platform.TimedOut }, "cp.example:6443"},
+		{"joined-twice", finding.Warning,
+			func(f *doctor.Facts) { (*f.Others.Value)[0].SystemUUID = strings.ToUpper(uuid) },
+			"Node cp is this machine too"},
+		{"joined-twice", finding.Warning,
+			func(f *doctor.Facts) { (*f.Others.Value)[0].Addresses = []string{"10.0.0.7"} }, "10.0.0.7"},
+		{"control-plane-name", finding.Error,
+			func(f *doctor.Facts) { (*f.Reached.Value)[0].Unresolved = "no such host" },
+			"does not know the name cp.example"},
+		{"control-plane-reachable", finding.Error,
+			func(f *doctor.Facts) { (*f.Reached.Value)[0].Outcome = platform.TimedOut }, "cp.example:6443"},
 	}
 }
 
@@ -185,7 +239,8 @@ func TestEveryRuleFindsAndDoesNot(t *testing.T) {
 	if len(base.Skipped) > 0 || len(base.Findings) > 0 {
 		t.Errorf("on healthy facts: skipped %+v, found %+v", base.Skipped, base.Findings)
 	}
-	faults := slices.Concat(machineFaults(), portFaults(), serviceFaults(), kubeletFaults(), runtimeFaults(), hnsFaults(), clusterFaults())
+	faults := slices.Concat(machineFaults(), portFaults(), serviceFaults(), kubeletFaults(), runtimeFaults(),
+		hnsFaults(), clusterFaults())
 	found := map[string]bool{}
 	for _, c := range faults {
 		t.Run(c.rule+" "+string(c.severity)+" "+c.words, func(t *testing.T) {
@@ -278,7 +333,8 @@ func (c fault) needsNoMore(t *testing.T, f *doctor.Facts) {
 func TestRulesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range doctor.Rules() {
-		if r.ID == "" || seen[r.ID] || r.Title == "" || r.Means == "" || r.Link == "" || len(r.Needs) == 0 || !slices.Contains(finding.Severities(), r.Severity) {
+		if r.ID == "" || seen[r.ID] || r.Title == "" || r.Means == "" || r.Link == "" || len(r.Needs) == 0 ||
+			!slices.Contains(finding.Severities(), r.Severity) {
 			t.Errorf("%+v", r)
 		}
 		seen[r.ID] = true
@@ -294,9 +350,11 @@ func TestSimilarFactsCauseNoFinding(t *testing.T) {
 		return func(f *doctor.Facts) { change(f.Proxy.Value) }
 	}
 	for _, c := range []fault{
-		{rule: "proxy", words: "no proxy for any address", change: proxy(func(p *doctor.Proxy) { p.No = "localhost, *" })},
+		{rule: "proxy", words: "no proxy for any address",
+			change: proxy(func(p *doctor.Proxy) { p.No = "localhost, *" })},
 		{rule: "proxy", words: "with a port", change: proxy(func(p *doctor.Proxy) { p.No = "cp.example:6443,.svc" })},
-		{rule: "proxy", words: "another protocol's", change: proxy(func(p *doctor.Proxy) { p.HTTPS, p.No = "", ".svc" })},
+		{rule: "proxy", words: "another protocol's",
+			change: proxy(func(p *doctor.Proxy) { p.HTTPS, p.No = "", ".svc" })},
 		{rule: "kubelet-endpoint", words: "an unread configuration", change: func(f *doctor.Facts) {
 			delete(*f.KubeletFlags.Value, "container-runtime-endpoint")
 			f.Kubelet = doctor.Fact[doctor.KubeletConfig]{Unknown: "no answer"}

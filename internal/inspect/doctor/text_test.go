@@ -33,16 +33,19 @@ func reportText(t *testing.T, wide bool, reports ...doctor.Report) string {
 }
 
 func notJoined(evidence string) finding.Fault {
-	return finding.Fault{Rule: "joined", Finding: finding.Finding{Severity: finding.Info, What: "kubelet was never joined", Evidence: evidence, Remedy: "join"}}
+	return finding.Fault{Rule: "joined", Finding: finding.Finding{Severity: finding.Info,
+		What: "kubelet was never joined", Evidence: evidence, Remedy: "join"}}
 }
 
 func fullDisk() finding.Fault {
-	return finding.Fault{Rule: "disk-space", Finding: finding.Finding{Severity: finding.Error, What: "the disk is full", Evidence: "0 B free"}}
+	return finding.Fault{Rule: "disk-space", Finding: finding.Finding{Severity: finding.Error,
+		What: "the disk is full", Evidence: "0 B free"}}
 }
 
 func TestSeveralNodesShareAFinding(t *testing.T) {
 	got := reportText(t, false,
-		report("n1", notJoined("no file")), report("n2", notJoined("an empty file"), fullDisk()), report("n10", notJoined("no file")))
+		report("n1", notJoined("no file")), report("n2", notJoined("an empty file"), fullDisk()),
+		report("n10", notJoined("no file")))
 	const want = `n1, n10 (ltsc2022): 1 note in 2 rules, 1 skipped
 n2 (ltsc2022): 1 error, 1 note in 2 rules, 1 skipped
 ✗ disk-space  the disk is full
@@ -65,7 +68,8 @@ func TestFindingsThatDifferAreNotJoined(t *testing.T) {
 	other, worse := notJoined("no file"), notJoined("no file")
 	other.Remedy, worse.Severity = "setup", finding.Warning
 	got := reportText(t, false, report("n1", notJoined("no file")), report("n2", other), report("n3", worse))
-	for _, want := range []string{"on n1\n", "on n2\n", "on n3\n", "→ join -n n1\n", "→ setup -n n2\n", "→ join -n n3\n"} {
+	for _, want := range []string{"on n1\n", "on n2\n", "on n3\n", "→ join -n n1\n", "→ setup -n n2\n",
+		"→ join -n n3\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -95,7 +99,8 @@ func TestManyNodesAreShortened(t *testing.T) {
 	reports = append(reports, report("sound"))
 	got := reportText(t, false, reports...)
 	for _, want := range []string{
-		"n1, n2, n3, n4, n5 and 25 more (ltsc2022): 1 note", "on n1, n2, n3, n4, n5 and 25 more\n", "seen: n3: file 3\n",
+		"n1, n2, n3, n4, n5 and 25 more (ltsc2022): 1 note", "on n1, n2, n3, n4, n5 and 25 more\n",
+		"seen: n3: file 3\n",
 		"seen: and 27 more; -o wide prints them\n", ",n29,n30\n",
 	} {
 		if !strings.Contains(got, want) {

@@ -27,9 +27,12 @@ func Groups() []Group {
 			Channels: []string{"Microsoft-Windows-Hyper-V-Compute-*"}, Default: true},
 		{Name: "hns", About: "the host network service: networks, endpoints, load balancers",
 			Channels: []string{"Microsoft-Windows-Host-Network-Service*"}, Default: true},
-		{Name: "vmswitch", About: "Hyper-V's virtual switch", Channels: []string{"Microsoft-Windows-Hyper-V-VmSwitch-*"}, Default: true},
-		{Name: "vfp", About: "the virtual filtering platform, under the switch", Channels: []string{"Microsoft-Windows-Hyper-V-VfpExt*"}},
-		{Name: "defender", About: "what Defender found or blocked", Channels: []string{"Microsoft-Windows-Windows Defender/Operational"}},
+		{Name: "vmswitch", About: "Hyper-V's virtual switch",
+			Channels: []string{"Microsoft-Windows-Hyper-V-VmSwitch-*"}, Default: true},
+		{Name: "vfp", About: "the virtual filtering platform, under the switch",
+			Channels: []string{"Microsoft-Windows-Hyper-V-VfpExt*"}},
+		{Name: "defender", About: "what Defender found or blocked",
+			Channels: []string{"Microsoft-Windows-Windows Defender/Operational"}},
 	}
 }
 
@@ -85,7 +88,8 @@ func (s selected) union(other selected) selected {
 // Any other name must match a channel.
 func choose(name string, present []string) ([]selected, error) {
 	for _, group := range Groups() {
-		if !strings.EqualFold(group.Name, name) || slices.ContainsFunc(present, func(c string) bool { return c == name }) {
+		if !strings.EqualFold(group.Name, name) ||
+			slices.ContainsFunc(present, func(c string) bool { return c == name }) {
 			continue
 		}
 		var all []selected
@@ -118,7 +122,8 @@ func matching(pattern string, present []string) (channels []string) {
 		if !ok || err != nil {
 			continue
 		}
-		quiet := strings.HasSuffix(name, "analytic") || strings.HasSuffix(name, "debug") || strings.HasSuffix(name, "diagnostic")
+		quiet := strings.HasSuffix(name, "analytic") || strings.HasSuffix(name, "debug") ||
+			strings.HasSuffix(name, "diagnostic")
 		if !quiet || !strings.Contains(pattern, "*") {
 			channels = append(channels, channel)
 		}

@@ -9,9 +9,11 @@ import (
 )
 
 func TestTheQueryIsMadeOfNumbersAndTimes(t *testing.T) {
-	q := Query{IDs: []int{7031}, Level: logline.Warning, Since: time.Date(2026, 11, 20, 14, 0, 0, 0, time.FixedZone("", 3600)), Last: 5}
+	q := Query{IDs: []int{7031}, Level: logline.Warning, Since: time.Date(2026, 11, 20, 14, 0, 0,
+		0, time.FixedZone("", 3600)), Last: 5}
 	got := strings.Join(q.arguments(selected{channel: "System", ids: []int{7031, 7034}}, 0), " ")
-	want := "qe System /f:RenderedXml /uni:true /q:*[System[(EventID=7031 or EventID=7034) and (EventID=7031) and (Level=1 or Level=2 or Level=3) and " +
+	want := "qe System /f:RenderedXml /uni:true /q:*[System[(EventID=7031 or EventID=7034) and (EventID=7031) and " +
+		"(Level=1 or Level=2 or Level=3) and " +
 		"TimeCreated[@SystemTime>='2026-11-20T13:00:00.000Z']]] /rd:true /c:5"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -30,7 +32,8 @@ func TestTheQueryIsMadeOfNumbersAndTimes(t *testing.T) {
 func TestTheAnswerInPieces(t *testing.T) {
 	const text = "<Event xmlns='x'><System><Provider Name='Ünï'/><EventID Qualifiers='1'>5</EventID><Level>3</Level>" +
 		"<TimeCreated SystemTime='2026-11-20T14:00:00.1234567Z'/><EventRecordID>9</EventRecordID><Channel>System</Channel></System>" +
-		"<RenderingInfo><Message>bell &#x7; \U0001F600 &amp;</Message></RenderingInfo></Event>\r\n<Event><broken</Event>"
+		"<RenderingInfo><Message>bell &#x7; \U0001F600 " +
+		"&amp;</Message></RenderingInfo></Event>\r\n<Event><broken</Event>"
 	var wide []byte
 	for _, r := range text {
 		if r > 0xffff {
@@ -40,7 +43,8 @@ func TestTheAnswerInPieces(t *testing.T) {
 		}
 		wide = append(wide, byte(r), byte(r>>8))
 	}
-	for name, data := range map[string][]byte{"utf-8": []byte(text), "utf-16": wide, "utf-16 with a byte order mark": append([]byte{0xff, 0xfe}, wide...)} {
+	for name, data := range map[string][]byte{"utf-8": []byte(text), "utf-16": wide,
+		"utf-16 with a byte order mark": append([]byte{0xff, 0xfe}, wide...)} {
 		for size := 1; size < 9; size++ {
 			var got []Event
 			d := &decoder{each: func(e Event) error { got = append(got, e); return nil }}
@@ -49,8 +53,10 @@ func TestTheAnswerInPieces(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(got) != 2 || got[0].Provider != "Ünï" || got[0].ID != 5 || got[0].Level != logline.Warning || got[0].Record != 9 ||
-				got[0].Message != "bell   \U0001F600 &" || got[0].Time.Nanosecond() != 123456700 || !strings.Contains(got[1].Message, "cannot parse") {
+			if len(got) != 2 || got[0].Provider != "Ünï" || got[0].ID != 5 || got[0].Level != logline.Warning ||
+				got[0].Record != 9 ||
+				got[0].Message != "bell   \U0001F600 &" || got[0].Time.Nanosecond() != 123456700 ||
+				!strings.Contains(got[1].Message, "cannot parse") {
 				t.Fatalf("%s in pieces of %d: %+v", name, size, got)
 			}
 		}

@@ -19,7 +19,8 @@ type flood struct {
 	printed int
 }
 
-func (f *flood) Run(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[agentv1.RunRequest, agentv1.RunReply], error) {
+func (f *flood) Run(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[agentv1.RunRequest,
+	agentv1.RunReply], error) {
 	return &floodRun{ctx: ctx, flood: f}, nil
 }
 
@@ -39,7 +40,8 @@ func (r *floodRun) Recv() (*agentv1.RunReply, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	r.flood.printed++
-	return &agentv1.RunReply{Stdout: fmt.Appendf(nil, "<Event><System><EventRecordID>%d</EventRecordID></System></Event>", r.flood.printed)}, nil
+	return &agentv1.RunReply{Stdout: fmt.Appendf(nil,
+		"<Event><System><EventRecordID>%d</EventRecordID></System></Event>", r.flood.printed)}, nil
 }
 
 // Only one batch of an endless answer is kept at a time.

@@ -33,7 +33,8 @@ func (e *NoEventLogError) Error() string {
 	if errors.Is(e.Err, fault.ErrNotExist) {
 		return "read the event log: the node has no wevtutil.exe"
 	}
-	return "read the event log: the node's wevtutil lists no channels; on Windows, check that the service EventLog runs (Wine has no event log)"
+	return "read the event log: the node's wevtutil lists no channels; on Windows, check that the service EventLog " +
+		"runs (Wine has no event log)"
 }
 func (e *NoEventLogError) Unwrap() error { return fault.ErrNotSupported }
 
@@ -242,12 +243,14 @@ const maxErrorOutput = 4 << 10
 
 func run(ctx context.Context, programs Programs, args []string, out io.Writer) error {
 	var stderr limited
-	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: "wevtutil.exe", Args: args}, command.Streams{Stdout: out, Stderr: &stderr})
+	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: "wevtutil.exe", Args: args},
+		command.Streams{Stdout: out, Stderr: &stderr})
 	if err != nil {
 		return err
 	}
 	if code != 0 {
-		return &command.FailedError{Command: "wevtutil " + strings.Join(args, " "), ExitCode: code, Stderr: stderr.String()}
+		return &command.FailedError{Command: "wevtutil " + strings.Join(args, " "), ExitCode: code,
+			Stderr: stderr.String()}
 	}
 	return nil
 }

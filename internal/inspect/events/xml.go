@@ -126,8 +126,9 @@ func parse(text []byte) Event {
 		return Event{Message: "swdt cannot parse this event: " + err.Error()}
 	}
 	e := Event{
-		Channel: r.System.Channel, Provider: r.System.Provider.Name, ID: r.System.EventID, Record: r.System.EventRecordID,
-		Level: levelOf(r.System.Level), Computer: r.System.Computer, Process: r.System.Execution.ProcessID,
+		Channel: r.System.Channel, Provider: r.System.Provider.Name, ID: r.System.EventID,
+		Record: r.System.EventRecordID,
+		Level:  levelOf(r.System.Level), Computer: r.System.Computer, Process: r.System.Execution.ProcessID,
 		Message: strings.TrimSpace(strings.ReplaceAll(r.RenderingInfo.Message, "\r\n", "\n")),
 	}
 	e.Time, _ = time.Parse(time.RFC3339Nano, r.System.TimeCreated.SystemTime)

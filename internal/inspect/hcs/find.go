@@ -22,7 +22,8 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q is ambiguous: it may be %s; write more of the name or ID", e.Name, strings.Join(e.Found, ", "))
+	return fmt.Sprintf("%q is ambiguous: it may be %s; write more of the name or ID",
+		e.Name, strings.Join(e.Found, ", "))
 }
 
 // FindOwner finds a pod or container by NAMESPACE/POD[/CONTAINER] or by the beginning of

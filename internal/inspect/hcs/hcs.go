@@ -145,7 +145,8 @@ func parse(s *agentv1.ComputeObject) (System, error) {
 func (s *System) setUsage(w wire) {
 	if statistics := w.Statistics; statistics != nil {
 		if m := statistics.Memory; m != nil {
-			s.Memory = &Memory{m.MemoryUsageCommitBytes, m.MemoryUsageCommitPeakBytes, m.MemoryUsagePrivateWorkingSetBytes}
+			s.Memory = &Memory{m.MemoryUsageCommitBytes, m.MemoryUsageCommitPeakBytes,
+				m.MemoryUsagePrivateWorkingSetBytes}
 		}
 		if p := statistics.Processor; p != nil {
 			s.CPU = &CPU{
@@ -156,7 +157,8 @@ func (s *System) setUsage(w wire) {
 	}
 	for _, p := range w.ProcessList {
 		s.Processes = append(s.Processes, ProcessInfo{
-			PID: p.ProcessID, Image: p.ImageName, Started: p.CreateTimestamp, CPU: time.Duration(p.KernelTime100ns+p.UserTime100ns) * tick,
+			PID: p.ProcessID, Image: p.ImageName, Started: p.CreateTimestamp,
+			CPU:    time.Duration(p.KernelTime100ns+p.UserTime100ns) * tick,
 			Commit: p.MemoryCommitBytes, PrivateWorkingSet: p.MemoryWorkingSetPrivateBytes,
 		})
 	}

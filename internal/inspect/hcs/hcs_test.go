@@ -26,7 +26,8 @@ type services struct {
 	failure    error
 }
 
-func (s *services) Objects(context.Context, *agentv1.ComputeRequest, ...grpc.CallOption) (*agentv1.ComputeReply, error) {
+func (s *services) Objects(context.Context, *agentv1.ComputeRequest, ...grpc.CallOption) (*agentv1.ComputeReply,
+	error) {
 	if s.terminated != "" {
 		if s.looks++; s.looks == s.goesAfter {
 			s.systems = nil
@@ -35,7 +36,8 @@ func (s *services) Objects(context.Context, *agentv1.ComputeRequest, ...grpc.Cal
 	return &agentv1.ComputeReply{Objects: s.systems}, s.failure
 }
 
-func (s *services) Terminate(_ context.Context, r *agentv1.ComputeRequest, _ ...grpc.CallOption) (*agentv1.ComputeReply, error) {
+func (s *services) Terminate(_ context.Context, r *agentv1.ComputeRequest,
+	_ ...grpc.CallOption) (*agentv1.ComputeReply, error) {
 	s.terminated = r.GetId()
 	return &agentv1.ComputeReply{}, nil
 }
@@ -66,20 +68,24 @@ func TestList(t *testing.T) {
 	}
 	want := []hcs.System{
 		{
-			ID: "a", Type: "Container", Owner: "shim", State: "Running", Isolation: hcs.Process, RuntimeID: "r", OS: "Windows",
+			ID: "a", Type: "Container", Owner: "shim", State: "Running", Isolation: hcs.Process, RuntimeID: "r",
+			OS:     "Windows",
 			Memory: &hcs.Memory{Commit: 3, CommitPeak: 4, PrivateWorkingSet: 2},
 			CPU:    &hcs.CPU{Total: 2 * time.Microsecond, Kernel: 500, Uptime: 5 * time.Microsecond},
 			Processes: []hcs.ProcessInfo{{
-				PID: 7, Image: "web.exe", CPU: 300, Commit: 8, PrivateWorkingSet: 9, Started: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC),
+				PID: 7, Image: "web.exe", CPU: 300, Commit: 8, PrivateWorkingSet: 9,
+				Started: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC),
 			}},
 		},
-		{ID: "b@vm", Type: "VirtualMachine", Owner: "shim", State: "Running", Isolation: hcs.HyperV, Failure: "not now"},
+		{ID: "b@vm", Type: "VirtualMachine", Owner: "shim", State: "Running", Isolation: hcs.HyperV,
+			Failure: "not now"},
 		{ID: "c", Type: "Container", Isolation: hcs.HyperV, Hosting: "b@vm"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if _, err := hcs.List(t.Context(), &services{systems: []*agentv1.ComputeObject{system("a", `<html>`, "", "")}}); err == nil {
+	if _, err := hcs.List(t.Context(),
+		&services{systems: []*agentv1.ComputeObject{system("a", `<html>`, "", "")}}); err == nil {
 		t.Error("what is no JSON passes")
 	}
 }
@@ -93,15 +99,17 @@ func TestFind(t *testing.T) {
 		{ID: "99cc00", Pod: "default/two", Container: "two", Running: true},
 	}
 	for name, want := range map[string]string{
-		"default/web": "5b3e99", "default/web/web": "5b3e99", "77aa": "77aa00", "5B3E": "5b3e99", "default/two/two": "99cc00",
-		"default/two": "several", "5b3e71a": "none", "default/three": "none", "": "none",
+		"default/web": "5b3e99", "default/web/web": "5b3e99", "77aa": "77aa00", "5B3E": "5b3e99",
+		"default/two/two": "99cc00",
+		"default/two":     "several", "5b3e71a": "none", "default/three": "none", "": "none",
 	} {
 		got, err := hcs.FindOwner(owners, name, true)
 		if outcome(got.ID, err) != want {
 			t.Errorf("container %s: %q, %v, want %s", name, got.ID, err, want)
 		}
 	}
-	for name, want := range map[string]string{"default/web": "5b3e71a06c1d4f", "5b3e7": "5b3e71a06c1d4f", "5b3e": "several"} {
+	for name, want := range map[string]string{"default/web": "5b3e71a06c1d4f", "5b3e7": "5b3e71a06c1d4f",
+		"5b3e": "several"} {
 		got, err := hcs.FindOwner(owners, name, false)
 		if outcome(got.ID, err) != want {
 			t.Errorf("%s: %q, %v, want %s", name, got.ID, err, want)

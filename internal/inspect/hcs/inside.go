@@ -41,7 +41,8 @@ const hcsdiag = "hcsdiag.exe"
 // Exec runs a command in the container and returns its exit code.
 func (i Inside) Exec(ctx context.Context, args []string, s command.Streams) (int, error) {
 	if i.Way == ByTool {
-		return command.Run(ctx, i.Processes, &agentv1.RunCommand{Path: hcsdiag, Args: append([]string{"exec", i.ID}, args...)}, s)
+		return command.Run(ctx, i.Processes, &agentv1.RunCommand{Path: hcsdiag,
+			Args: append([]string{"exec", i.ID}, args...)}, s)
 	}
 	reply, err := i.Runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: i.ID, Cmd: args})
 	if err != nil {
@@ -78,7 +79,8 @@ func refused(ctx context.Context, command, container string, err error) error {
 type UnreadableError struct{ Path string }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("read %s: cmd.exe, which reads the file in the container, would misinterpret this name; use --via hcsdiag", e.Path)
+	return fmt.Sprintf("read %s: cmd.exe, which reads the file in the container, would misinterpret this name; use "+
+		"--via hcsdiag", e.Path)
 }
 
 // Read writes a file of the container to stdout and returns the exit code of the program

@@ -22,7 +22,8 @@ const (
 type StillThereError struct{ ID, State string }
 
 func (e *StillThereError) Error() string {
-	return fmt.Sprintf("compute system %s was terminated %s ago and is still %s; kill its shim with: `swdt exec -- taskkill /f /pid PID`, or restart the node",
+	return fmt.Sprintf("compute system %s was terminated %s ago and is still %s; kill its shim with: "+
+		"`swdt exec -- taskkill /f /pid PID`, or restart the node",
 		e.ID, endTimeout, strings.ToLower(e.State))
 }
 

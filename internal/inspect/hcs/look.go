@@ -26,7 +26,8 @@ type Systems struct {
 func Look(ctx context.Context, n *node.Node, pipe string, r ui.Reporter) (found Systems, err error) {
 	found.All, err = List(ctx, n.Compute)
 	if errors.Is(err, fault.ErrNotSupported) {
-		err = fmt.Errorf("%w; this Windows has no Host Compute Service, which comes with the feature Containers: `swdt setup` installs it", err)
+		err = fmt.Errorf("%w; this Windows has no Host Compute Service, which comes with the feature Containers: "+
+			"`swdt setup` installs it", err)
 	}
 	if err != nil {
 		return found, err
@@ -83,8 +84,10 @@ func (c Systems) Find(name string) (System, error) {
 	if system, there := c.of(owner); there {
 		return system, nil
 	}
-	return System{}, fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or has ended; `swdt hcs list` shows those that are",
-		owner, Short(owner.ID))
+	return System{},
+		fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or "+
+			"has ended; `swdt hcs list` shows those that are",
+			owner, Short(owner.ID))
 }
 
 // of returns the compute system of an owner, and whether there is one.

@@ -12,7 +12,8 @@ func TestFindingAComputeSystem(t *testing.T) {
 		All: []System{{ID: "5b00"}, {ID: "77ff"}, {ID: "77aa"}, {ID: "99cc"}},
 		Owners: []Owner{
 			{ID: "4a00", Pod: "default/web"}, {ID: "5b00", Pod: "default/web", Running: true},
-			{ID: "77ee", Pod: "default/web", Container: "web"}, {ID: "77ff", Pod: "default/web", Container: "web", Running: true},
+			{ID: "77ee", Pod: "default/web", Container: "web"},
+			{ID: "77ff", Pod: "default/web", Container: "web", Running: true},
 			{ID: "88bb", Pod: "default/web", Container: "init"},
 		},
 	}

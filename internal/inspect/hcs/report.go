@@ -62,7 +62,8 @@ func (r Report) WriteText(p *ui.Page) error {
 
 // table shows the systems; wide shows whole IDs.
 func (c Systems) table(wide bool) hns.Table {
-	t := hns.Table{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE", "MEMORY", "CPU TIME", "PROCESSES", "OWNER"}}
+	t := hns.Table{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE",
+		"MEMORY", "CPU TIME", "PROCESSES", "OWNER"}}
 	for _, s := range c.All {
 		pod, container := c.Owner(s)
 		if container == "" && pod != hns.None && pod != hns.Unknown {
@@ -82,7 +83,8 @@ func (c Systems) table(wide bool) hns.Table {
 			processes = strconv.Itoa(len(s.Processes))
 		}
 		t.Rows = append(t.Rows, []string{
-			id, pod, container, string(s.Isolation), strings.ToLower(s.State), memory, cpu, processes, ownerName(s.Owner),
+			id, pod, container, string(s.Isolation), strings.ToLower(s.State), memory, cpu, processes,
+			ownerName(s.Owner),
 		})
 	}
 	return t

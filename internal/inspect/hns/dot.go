@@ -11,20 +11,25 @@ import (
 // DOT writes the picture in the language of Graphviz.
 func (g Graph) DOT(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "digraph hns {\n  label=%s; labelloc=t; rankdir=LR; node [shape=box, fontname=\"sans-serif\", fontsize=10];\n", quoted(g.Title))
+	fmt.Fprintf(&b,
+		"digraph hns {\n  label=%s; labelloc=t; rankdir=LR; node [shape=box, fontname=\"sans-serif\", fontsize=10];\n",
+		quoted(g.Title))
 	for i, group := range g.Networks {
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s;\n", i, quoted(strings.Join(group.Network.lines(), "\n")))
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s;\n",
+			i, quoted(strings.Join(group.Network.lines(), "\n")))
 		for _, v := range group.Endpoints {
 			style := ""
 			if v.Endpoint.Remote {
 				style = ", style=dashed"
 			}
-			fmt.Fprintf(&b, "    %s [label=%s%s];\n", quoted(v.Endpoint.ID), quoted(v.label()+"\n"+v.Endpoint.IP()), style)
+			fmt.Fprintf(&b, "    %s [label=%s%s];\n", quoted(v.Endpoint.ID), quoted(v.label()+"\n"+v.Endpoint.IP()),
+				style)
 		}
 		b.WriteString("  }\n")
 	}
 	for i, bundle := range g.Balanced {
-		fmt.Fprintf(&b, "  lb%d [shape=oval, label=%s];\n", i, quoted(strings.Join(append([]string{bundle.label()}, bundle.Lines...), "\n")))
+		fmt.Fprintf(&b, "  lb%d [shape=oval, label=%s];\n", i,
+			quoted(strings.Join(append([]string{bundle.label()}, bundle.Lines...), "\n")))
 		for _, id := range bundle.Endpoints {
 			fmt.Fprintf(&b, "  lb%d -> %s;\n", i, quoted(id))
 		}

@@ -54,7 +54,8 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestCalicoNodeHasItsSize(t *testing.T) {
 	s := calico(t).State
-	if len(s.Networks) != 3 || len(s.Endpoints) != 40 || len(s.LoadBalancers) != 120 || len(s.Namespaces) != hnstest.Pods {
+	if len(s.Networks) != 3 || len(s.Endpoints) != 40 || len(s.LoadBalancers) != 120 ||
+		len(s.Namespaces) != hnstest.Pods {
 		t.Errorf("%d networks, %d endpoints, %d load balancers, %d namespaces",
 			len(s.Networks), len(s.Endpoints), len(s.LoadBalancers), len(s.Namespaces))
 	}
@@ -129,19 +130,22 @@ func TestObjectsHaveTheirOwners(t *testing.T) {
 		byIP.Here = append(byIP.Here, hns.Pod{Namespace: p.Namespace, Name: p.Name, IPs: p.IPs})
 	}
 	fromRuntime := map[string]int{
-		"endpoint named": 24, "endpoint none": 2, "endpoint unknown": 14, "namespace named": 24, "balancer unknown": 120,
+		"endpoint named": 24, "endpoint none": 2, "endpoint unknown": 14, "namespace named": 24,
+		"balancer unknown": 120,
 	}
 	for name, c := range map[string]struct {
 		known hns.Known
 		want  map[string]int
 	}{
-		"no owners":                 {hns.Known{}, map[string]int{"endpoint unknown": 40, "namespace unknown": 24, "balancer unknown": 120}},
+		"no owners": {hns.Known{}, map[string]int{"endpoint unknown": 40, "namespace unknown": 24,
+			"balancer unknown": 120}},
 		"the runtime":               {runtime, fromRuntime},
 		"its sandboxes' IDs alone":  {byName, fromRuntime},
 		"its pods' addresses alone": {byIP, fromRuntime},
 		"the cluster": {hns.Known{Everywhere: v.Known.Everywhere, Services: v.Known.Services, Cluster: true},
 			map[string]int{"endpoint named": 38, "endpoint none": 2, "namespace named": 24, "balancer named": 120}},
-		"both": {v.Known, map[string]int{"endpoint named": 38, "endpoint none": 2, "namespace named": 24, "balancer named": 120}},
+		"both": {v.Known, map[string]int{"endpoint named": 38, "endpoint none": 2, "namespace named": 24,
+			"balancer named": 120}},
 	} {
 		if got := whose(c.known); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -165,7 +169,8 @@ func TestSelect(t *testing.T) {
 		"the source VIP":       {hns.Filter{Network: "Calico", IP: netip.MustParseAddr("192.168.71.66")}, 1, 1, 0, 0},
 	} {
 		got := s.Select(c.filter)
-		if len(got.Networks) != c.networks || len(got.Endpoints) != c.endpoints || len(got.LoadBalancers) != c.balancers || len(got.Namespaces) != c.namespaces {
+		if len(got.Networks) != c.networks || len(got.Endpoints) != c.endpoints ||
+			len(got.LoadBalancers) != c.balancers || len(got.Namespaces) != c.namespaces {
 			t.Errorf("%s: %d networks, %d endpoints, %d load balancers, %d namespaces", name,
 				len(got.Networks), len(got.Endpoints), len(got.LoadBalancers), len(got.Namespaces))
 		}
@@ -182,7 +187,8 @@ func TestPoliciesInWords(t *testing.T) {
 		{"ACL", `{"Action":"Block","Direction":"In","RemoteAddresses":"10.0.0.0/8,172.16.0.1","Protocols":"6,17","LocalPorts":"80","RemotePorts":"","Priority":500}`,
 			"block in tcp, udp from 10.0.0.0/8, 172.16.0.1 to port 80 (priority 500)"},
 		{"ACL", `{"Action":"Allow","Direction":"Out","RemoteAddresses":"10.0.0.0/8","RemotePorts":"443","Priority":"7"}`, `allow out to 10.0.0.0/8 port 443 (priority "7")`},
-		{"OutBoundNAT", `{"VirtualIP":"10.1.2.3","Exceptions":["a","b"]}`, "hides its address behind 10.1.2.3, except to a, b"},
+		{"OutBoundNAT", `{"VirtualIP":"10.1.2.3","Exceptions":["a","b"]}`,
+			"hides its address behind 10.1.2.3, except to a, b"},
 		{"PortMapping", `{"Protocol":6,"InternalPort":80,"ExternalPort":8080}`, "port 8080/tcp goes to its port 80"},
 		{"QOS", `{"MaximumOutgoingBandwidthInBytes":1000000}`, "sends at most 1.0 MB/s"},
 		{"SDNRoute", `{"DestinationPrefix":"10.96.0.0/12","NeedEncap":true}`, "routes 10.96.0.0/12, encapsulated"},
@@ -199,9 +205,11 @@ func TestPoliciesInWords(t *testing.T) {
 }
 
 func TestParseRejectsTextThatIsNoObject(t *testing.T) {
-	_, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {[]byte(`{"ID":"a"}`), []byte(`<html>`)}})
+	_, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {[]byte(`{"ID":"a"}`),
+		[]byte(`<html>`)}})
 	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "endpoints") || !strings.Contains(err.Error(), "<html>") {
+	if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "endpoints") ||
+		!strings.Contains(err.Error(), "<html>") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -209,8 +217,10 @@ func TestParseRejectsTextThatIsNoObject(t *testing.T) {
 // The service's objects may be incomplete.
 func TestSparseObjects(t *testing.T) {
 	state, err := hns.Parse(map[platform.NetworkKind][][]byte{
-		platform.HNSNetworks: {[]byte(`{}`)}, platform.HNSEndpoints: {[]byte(`{"HostComputeNetwork":"gone","HostComputeNamespace":"00000000-0000-0000-0000-000000000000"}`)},
-		platform.HNSLoadBalancers: {[]byte(`{"HostComputeEndpoints":["gone"]}`)}, platform.HNSNamespaces: {[]byte(`{"Resources":[{"Type":"Endpoint","Data":{"Id":"gone"}}]}`)},
+		platform.HNSNetworks:      {[]byte(`{}`)},
+		platform.HNSEndpoints:     {[]byte(`{"HostComputeNetwork":"gone","HostComputeNamespace":"00000000-0000-0000-0000-000000000000"}`)},
+		platform.HNSLoadBalancers: {[]byte(`{"HostComputeEndpoints":["gone"]}`)},
+		platform.HNSNamespaces:    {[]byte(`{"Resources":[{"Type":"Endpoint","Data":{"Id":"gone"}}]}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +242,8 @@ func TestSparseObjects(t *testing.T) {
 }
 
 func TestNetworksAreInNaturalOrder(t *testing.T) {
-	state, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSNetworks: {[]byte(`{"Name":"vlan10"}`), []byte(`{"Name":"vlan2"}`)}})
+	state, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSNetworks: {[]byte(`{"Name":"vlan10"}`),
+		[]byte(`{"Name":"vlan2"}`)}})
 	if err != nil || len(state.Networks) != 2 || state.Networks[0].Name != "vlan2" {
 		t.Errorf("%+v, %v", state.Networks, err)
 	}
@@ -253,7 +264,8 @@ func TestGraphs(t *testing.T) {
 	}
 	counted := elements(t, svg.Bytes())
 	if counted["path"] != lines || counted["rect"] != len(g.Networks)+40+len(g.Balanced) {
-		t.Errorf("%d lines and %d boxes, for %d bundles with %d ends", counted["path"], counted["rect"], len(g.Balanced), lines)
+		t.Errorf("%d lines and %d boxes, for %d bundles with %d ends", counted["path"], counted["rect"],
+			len(g.Balanced), lines)
 	}
 	if len(g.Balanced) > hnstest.LoadBalancers/2 {
 		t.Errorf("%d bundles of load balancers: too many to read", len(g.Balanced))

@@ -87,7 +87,8 @@ func addressOf(e Endpoint) func(Pod) bool {
 
 // PodIn returns the pod of a namespace: NAMESPACE/NAME, None or Unknown.
 func (k Known) PodIn(s State, n Namespace) string {
-	if pod, ok := find(k.Here, func(p Pod) bool { return p.NetworkNamespace != "" && strings.EqualFold(p.NetworkNamespace, n.ID) }); ok {
+	if pod, ok := find(k.Here,
+		func(p Pod) bool { return p.NetworkNamespace != "" && strings.EqualFold(p.NetworkNamespace, n.ID) }); ok {
 		return pod.String()
 	}
 	for _, id := range n.Endpoints {
@@ -126,7 +127,8 @@ func (s Service) has(l LoadBalancer) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Ports, func(port ServicePort) bool {
-		return slices.ContainsFunc(l.Ports, func(m PortMapping) bool { return m.Protocol == port.Protocol && m.External == port.Port })
+		return slices.ContainsFunc(l.Ports,
+			func(m PortMapping) bool { return m.Protocol == port.Protocol && m.External == port.Port })
 	})
 }
 

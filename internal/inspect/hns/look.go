@@ -24,7 +24,8 @@ type LookOptions struct {
 func Look(ctx context.Context, n *node.Node, o LookOptions, r ui.Reporter) (View, error) {
 	state, err := Read(ctx, n.Compute)
 	if errors.Is(err, fault.ErrNotSupported) {
-		err = fmt.Errorf("%w; this Windows has no Host Network Service, which comes with the feature Containers: `swdt setup` installs it", err)
+		err = fmt.Errorf("%w; this Windows has no Host Network Service, which comes with the feature Containers: "+
+			"`swdt setup` installs it", err)
 	}
 	if err != nil {
 		return View{}, err

@@ -18,7 +18,8 @@ func Pods(ctx context.Context, runtime runtimev1.RuntimeServiceClient) ([]Pod, e
 	}
 	var pods []Pod
 	for _, sandbox := range list.GetItems() {
-		reply, err := runtime.PodSandboxStatus(ctx, &runtimev1.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId(), Verbose: true})
+		reply, err := runtime.PodSandboxStatus(ctx, &runtimev1.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId(),
+			Verbose: true})
 		if status.Code(err) == codes.NotFound { // the pod was removed after it was listed
 			continue
 		}
@@ -32,7 +33,8 @@ func Pods(ctx context.Context, runtime runtimev1.RuntimeServiceClient) ([]Pod, e
 
 func pod(sandbox *runtimev1.PodSandbox, reply *runtimev1.PodSandboxStatusResponse) Pod {
 	p := Pod{
-		Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName(), Sandbox: sandbox.GetId(),
+		Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName(),
+		Sandbox:          sandbox.GetId(),
 		NetworkNamespace: networkNamespace(reply.GetInfo()["info"]),
 	}
 	network := reply.GetStatus().GetNetwork()

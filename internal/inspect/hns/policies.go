@@ -63,13 +63,15 @@ func aclWords(kind string, s settings) string {
 		if strings.EqualFold(s.Direction, "Out") {
 			remote, local = "to", "from"
 		}
-		words = append(words, side(remote, s.RemoteAddresses, s.RemotePorts), side(local, s.LocalAddresses, s.LocalPorts))
+		words = append(words, side(remote, s.RemoteAddresses, s.RemotePorts),
+			side(local, s.LocalAddresses, s.LocalPorts))
 		if len(s.Priority) > 0 {
 			words = append(words, "(priority "+string(s.Priority)+")")
 		}
 		return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 	case "TierAcl":
-		return fmt.Sprintf("tier %s %s, order %s: %d rules", s.Name, strings.ToLower(s.Direction), s.Order, len(s.TierACLRules))
+		return fmt.Sprintf("tier %s %s, order %s: %d rules", s.Name, strings.ToLower(s.Direction),
+			s.Order, len(s.TierACLRules))
 	case "SetPolicy":
 		return fmt.Sprintf("set %s: %s", s.Name, s.Values)
 	}
@@ -145,7 +147,8 @@ func routeWords(kind string, s settings) string {
 		}
 		return text
 	case "RemoteSubnetRoute":
-		return fmt.Sprintf("%s is on %s (VSID %s, MAC %s)", s.DestinationPrefix, s.ProviderAddress, s.IsolationID, s.DistributedRouterMacAddress)
+		return fmt.Sprintf("%s is on %s (VSID %s, MAC %s)", s.DestinationPrefix, s.ProviderAddress, s.IsolationID,
+			s.DistributedRouterMacAddress)
 	case "HostRoute":
 		return "the node itself reaches it"
 	case "ProviderAddress":

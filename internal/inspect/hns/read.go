@@ -20,7 +20,8 @@ import (
 // service, the error is fault.ErrNotSupported.
 func Read(ctx context.Context, compute agentv1.ComputeClient) (State, error) {
 	documents := map[platform.NetworkKind][][]byte{}
-	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers, platform.HNSNamespaces} {
+	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
+		platform.HNSNamespaces} {
 		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: string(kind)})
 		if err != nil {
 			return State{}, err // the error names the attempted operation
@@ -53,7 +54,8 @@ func Parse(documents map[platform.NetworkKind][][]byte) (State, error) {
 }
 
 // parse reads the documents of a kind; W is the form in which the service writes them.
-func parse[W, T any](documents map[platform.NetworkKind][][]byte, kind platform.NetworkKind, from func(W, json.RawMessage) T) ([]T, error) {
+func parse[W, T any](documents map[platform.NetworkKind][][]byte, kind platform.NetworkKind,
+	from func(W, json.RawMessage) T) ([]T, error) {
 	all := []T{}
 	for _, document := range documents[kind] {
 		var wire W
@@ -126,7 +128,8 @@ func network(w wireNetwork, raw json.RawMessage) Network {
 	}
 	for _, ipam := range w.Ipams {
 		for _, s := range ipam.Subnets {
-			n.Subnets = append(n.Subnets, Subnet{Prefix: s.IPAddressPrefix, Gateway: gateway(s.Routes), Policies: some(s.Policies)})
+			n.Subnets = append(n.Subnets, Subnet{Prefix: s.IPAddressPrefix, Gateway: gateway(s.Routes),
+				Policies: some(s.Policies)})
 		}
 	}
 	return n
@@ -134,8 +137,11 @@ func network(w wireNetwork, raw json.RawMessage) Network {
 
 func endpoint(w wireEndpoint, raw json.RawMessage) Endpoint {
 	e := Endpoint{
-		ID: upper(w.ID), Name: w.Name, Network: upper(w.HostComputeNetwork), Namespace: nonZeroID(w.HostComputeNamespace),
-		MAC: w.MacAddress, Gateway: gateway(w.Routes), Remote: w.Flags&endpointRemote != 0, Policies: some(w.Policies), Raw: raw,
+		ID: upper(w.ID), Name: w.Name, Network: upper(w.HostComputeNetwork),
+		Namespace: nonZeroID(w.HostComputeNamespace),
+		MAC:       w.MacAddress, Gateway: gateway(w.Routes), Remote: w.Flags&endpointRemote != 0,
+		Policies: some(w.Policies),
+		Raw:      raw,
 	}
 	for _, a := range w.IPConfigurations {
 		e.Addresses = append(e.Addresses, Address{IP: a.IPAddress, PrefixLength: a.PrefixLength})
@@ -153,7 +159,8 @@ func loadBalancer(w wireLoadBalancer, raw json.RawMessage) LoadBalancer {
 	for _, p := range w.PortMappings {
 		l.Ports = append(l.Ports, PortMapping{
 			Protocol: protocol(p.Protocol), External: p.ExternalPort, Internal: p.InternalPort,
-			Internally: p.Flags&portInternal != 0, LocalRouted: p.Flags&portLocalRouted != 0, PreserveDIP: p.Flags&portPreserveDIP != 0,
+			Internally: p.Flags&portInternal != 0, LocalRouted: p.Flags&portLocalRouted != 0,
+			PreserveDIP: p.Flags&portPreserveDIP != 0,
 		})
 	}
 	return l
@@ -217,12 +224,15 @@ func protocol(number uint32) string {
 
 // sort sorts the objects by the names, addresses and ports by which people search.
 func (s *State) sort() {
-	slices.SortFunc(s.Networks, func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
-	slices.SortFunc(s.Endpoints, func(a, b Endpoint) int { return cmp.Or(compareIPs(a.IP(), b.IP()), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Networks,
+		func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Endpoints,
+		func(a, b Endpoint) int { return cmp.Or(compareIPs(a.IP(), b.IP()), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(s.LoadBalancers, func(a, b LoadBalancer) int {
 		return cmp.Or(compareIPs(first(a.VIPs), first(b.VIPs)), comparePorts(a.Ports, b.Ports), cmp.Compare(a.ID, b.ID))
 	})
-	slices.SortFunc(s.Namespaces, func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Namespaces,
+		func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID)) })
 }
 
 func first(texts []string) string {

@@ -61,7 +61,8 @@ func (s State) withIP(ip netip.Addr) State {
 	})
 	s.LoadBalancers = keep(s.LoadBalancers, func(l LoadBalancer) bool {
 		return slices.ContainsFunc(balancers, func(b LoadBalancer) bool { return b.ID == l.ID }) ||
-			len(balancers) == 0 && slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return slices.Contains(l.Endpoints, e.ID) })
+			len(balancers) == 0 &&
+				slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return slices.Contains(l.Endpoints, e.ID) })
 	})
 	s.Networks = keep(s.Networks, func(n Network) bool {
 		return slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Network == n.ID }) ||

@@ -19,7 +19,8 @@ func (k *Known) AskCluster(ctx context.Context, client kubernetes.Interface) err
 	err := cluster.Pages(ctx, client.CoreV1().Pods(metav1.NamespaceAll).List, func(page *corev1.PodList) {
 		for i := range page.Items {
 			// Pods on the host network have their node's address.
-			if p := &page.Items[i]; !p.Spec.HostNetwork && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			if p := &page.Items[i]; !p.Spec.HostNetwork && p.Status.Phase != corev1.PodSucceeded &&
+				p.Status.Phase != corev1.PodFailed {
 				everywhere = append(everywhere, clusterPod(p))
 			}
 		}
@@ -65,7 +66,8 @@ func service(s *corev1.Service) Service {
 	}
 	for _, p := range s.Spec.Ports {
 		found.Ports = append(found.Ports, ServicePort{
-			Name: p.Name, Protocol: strings.ToLower(string(p.Protocol)), Port: uint16(p.Port), NodePort: uint16(p.NodePort),
+			Name: p.Name, Protocol: strings.ToLower(string(p.Protocol)), Port: uint16(p.Port),
+			NodePort: uint16(p.NodePort),
 		})
 	}
 	return found

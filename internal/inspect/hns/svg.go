@@ -53,7 +53,8 @@ func (g Graph) SVG(w io.Writer) error {
 	bottom := p.networks(g.Networks)
 	bottom = max(bottom, p.balancers(g.Balanced))
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f" role="img">`+"\n",
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f" role="img">`+"\n",
 		allWide, bottom+margin, allWide, bottom+margin)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(g.Title), style)
 	fmt.Fprintf(&b, `<text class="head" x="%d" y="34">%s</text>`+"\n", margin, html.EscapeString(g.Title))
@@ -77,7 +78,8 @@ func (p *picture) networks(groups []Group) float64 {
 	for _, group := range groups {
 		lines := group.Network.lines()
 		height := float64(2*padding + lineHeight*len(lines) + rowHeight*len(group.Endpoints))
-		fmt.Fprintf(&p.boxes, `<g><rect class="net" x="%d" y="%.0f" width="%d" height="%.0f" rx="6"/>`+"\n", middleX, y, networkWide, height)
+		fmt.Fprintf(&p.boxes, `<g><rect class="net" x="%d" y="%.0f" width="%d" height="%.0f" rx="6"/>`+"\n",
+			middleX, y, networkWide, height)
 		for i, line := range lines {
 			class := "soft"
 			if i == 0 {
@@ -104,9 +106,11 @@ func (p *picture) endpoint(v Vertex, y float64) {
 		class = "far"
 	}
 	p.at[v.Endpoint.ID] = y + rowHeight/2
-	fmt.Fprintf(&p.boxes, `<rect class="%s" x="%d" y="%.0f" width="%d" height="%d" rx="3"/>`, class, middleX+padding, y+1, networkWide-2*padding, rowHeight-2)
+	fmt.Fprintf(&p.boxes, `<rect class="%s" x="%d" y="%.0f" width="%d" height="%d" rx="3"/>`, class, middleX+padding,
+		y+1, networkWide-2*padding, rowHeight-2)
 	text(&p.boxes, middleX+2*padding, y+15, "", v.label(), networkWide-4*padding-addressWide)
-	fmt.Fprintf(&p.boxes, `<text class="ip" text-anchor="end" x="%d" y="%.0f">%s</text>`+"\n", middleX+networkWide-2*padding, y+15,
+	fmt.Fprintf(&p.boxes, `<text class="ip" text-anchor="end" x="%d" y="%.0f">%s</text>`+"\n",
+		middleX+networkWide-2*padding, y+15,
 		html.EscapeString(v.Endpoint.IP()))
 }
 
@@ -152,7 +156,8 @@ func (p *picture) balancer(b Bundle, x, y, from, to float64) float64 {
 	for _, id := range b.Endpoints {
 		if end, ok := p.at[id]; ok {
 			begin, bend := y+height/2, (from+to)/2
-			fmt.Fprintf(out, `<path d="M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f"/>`, from, begin, bend, begin, bend, end, to, end)
+			fmt.Fprintf(out, `<path d="M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f"/>`, from, begin, bend, begin,
+				bend, end, to, end)
 		}
 	}
 	fmt.Fprintf(out, `<rect class="lb" x="%.0f" y="%.0f" width="%d" height="%.0f" rx="6"/>`, x, y, balancerWide, height)

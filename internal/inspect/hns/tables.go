@@ -25,7 +25,8 @@ type Table struct {
 
 // Networks returns the table of networks.
 func (v View) Networks() Table {
-	t := Table{Nothing: "no networks", Header: []string{"NETWORK", "TYPE", "SUBNETS", "GATEWAY", "ENDPOINTS", "POLICIES", "ID"}}
+	t := Table{Nothing: "no networks", Header: []string{"NETWORK", "TYPE", "SUBNETS", "GATEWAY", "ENDPOINTS",
+		"POLICIES", "ID"}}
 	for _, n := range v.State.Networks {
 		var prefixes, gateways []string
 		policies := slices.Clone(n.Policies)
@@ -81,14 +82,16 @@ func kinds(policies []Policy) string {
 
 // Endpoints returns the table of endpoints.
 func (v View) Endpoints() Table {
-	t := Table{Nothing: "no endpoints", Header: []string{"POD", "IP", "MAC", "NETWORK", "WHERE", "NAMESPACE", "POLICIES", "ID"}}
+	t := Table{Nothing: "no endpoints", Header: []string{"POD", "IP", "MAC", "NETWORK", "WHERE", "NAMESPACE",
+		"POLICIES", "ID"}}
 	for _, e := range v.State.Endpoints {
 		where := "here"
 		if e.Remote {
 			where = "remote"
 		}
 		t.Rows = append(t.Rows, []string{
-			v.Known.PodOf(e), e.IP(), e.MAC, v.networkName(e.Network), where, v.compartment(e.Namespace), kinds(e.Policies), v.id(e.ID),
+			v.Known.PodOf(e), e.IP(), e.MAC, v.networkName(e.Network), where, v.compartment(e.Namespace),
+			kinds(e.Policies), v.id(e.ID),
 		})
 	}
 	return t
@@ -113,10 +116,12 @@ func (v View) compartment(id string) string {
 
 // LoadBalancers returns the table of load balancers.
 func (v View) LoadBalancers() Table {
-	t := Table{Nothing: "no load balancers", Header: []string{"SERVICE", "VIP", "PORT", "BACKENDS", "SOURCE VIP", "FLAGS", "ID"}}
+	t := Table{Nothing: "no load balancers", Header: []string{"SERVICE", "VIP", "PORT", "BACKENDS", "SOURCE VIP",
+		"FLAGS", "ID"}}
 	for _, l := range v.State.LoadBalancers {
 		t.Rows = append(t.Rows, []string{
-			v.Known.ServiceOf(l), cmp.Or(strings.Join(l.VIPs, ", "), "node port"), l.ports(), v.backends(l), l.SourceVIP, l.flags(), v.id(l.ID),
+			v.Known.ServiceOf(l), cmp.Or(strings.Join(l.VIPs, ", "), "node port"), l.ports(), v.backends(l),
+			l.SourceVIP, l.flags(), v.id(l.ID),
 		})
 	}
 	return t
@@ -193,7 +198,8 @@ func (v View) Namespaces() Table {
 			containers = append(containers, v.id(id))
 		}
 		t.Rows = append(t.Rows, []string{
-			strconv.Itoa(int(n.Number)), v.Known.PodIn(v.All, n), n.Type, strings.Join(ips, ", "), strings.Join(containers, ", "), v.id(n.ID),
+			strconv.Itoa(int(n.Number)), v.Known.PodIn(v.All, n), n.Type, strings.Join(ips, ", "),
+			strings.Join(containers, ", "), v.id(n.ID),
 		})
 	}
 	return t

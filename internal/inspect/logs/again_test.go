@@ -93,7 +93,8 @@ func TestFollowThroughLostConnections(t *testing.T) {
 				return "I" + time.Now().UTC().Format("0102 15:04:05.000000") + " 1 x.go:1] " + text
 			}
 			var lines []string
-			for _, text := range []string{"three", "four", "five", "end of the file before", "rotated", "rotated again", "anew", "last"} {
+			for _, text := range []string{"three", "four", "five", "end of the file before", "rotated",
+				"rotated again", "anew", "last"} {
 				lines = append(lines, line(text))
 			}
 			if name == "from then" {
@@ -207,7 +208,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 func TestEventsThroughLostConnections(t *testing.T) {
 	n := startNode(t)
 	log := func(message string) {
-		n.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "Service Control Manager", ID: 7036, Level: 4, Message: message})
+		n.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "Service Control Manager", ID: 7036,
+			Level: 4, Message: message})
 	}
 	log("one")
 	f := follow(t, n, logs.Options{Sources: []string{"event:System"}, Tail: 1})
@@ -258,7 +260,8 @@ func TestUTF16(t *testing.T) {
 		}
 		n.Put(path, wide(text.String(), bigEndian))
 		lines := strings.Split(strings.TrimSpace(text.String()), "\r\n")
-		for _, o := range []logs.Options{{Tail: 3}, {Tail: -1}, {Tail: 9000}, {Tail: 2, Grep: pattern(t, `zeile 1\d*99: ä 😀`)}, {Tail: -1, Verbatim: true}} {
+		for _, o := range []logs.Options{{Tail: 3}, {Tail: -1}, {Tail: 9000},
+			{Tail: 2, Grep: pattern(t, `zeile 1\d*99: ä 😀`)}, {Tail: -1, Verbatim: true}} {
 			o.Sources = []string{"kubelet"}
 			records, err := show(t, n, o)
 			if err != nil {
@@ -277,7 +280,8 @@ func TestUTF16(t *testing.T) {
 				want = want[len(want)-o.Tail:]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("tail %d, grep %v: %d lines, want %d; the first is %q, want %q", o.Tail, o.Grep != nil, len(got), len(want), got[0], want[0])
+				t.Errorf("tail %d, grep %v: %d lines, want %d; the first is %q, want %q", o.Tail, o.Grep != nil,
+					len(got), len(want), got[0], want[0])
 			}
 		}
 		f := follow(t, n, logs.Options{Sources: []string{"kubelet"}, Tail: 1})

@@ -43,8 +43,10 @@ func (e *NotServedError) Error() string {
 type QueryDisabledError struct{ Node, Service string }
 
 func (e *QueryDisabledError) Error() string {
-	return fmt.Sprintf("ask the kubelet of node %s for the log of %s: NodeLogQuery is off there; set enableSystemLogQuery: true in its "+
-		"configuration (before 1.36 also the feature gate NodeLogQuery), or name a file, as file:C:\\var\\log\\%[2]s.log", e.Node, e.Service)
+	return fmt.Sprintf("ask the kubelet of node %s for the log of %s: NodeLogQuery is off there; set "+
+		"enableSystemLogQuery: true in its "+
+		"configuration (before 1.36 also the feature gate NodeLogQuery), or name a file, as "+
+		"file:C:\\var\\log\\%[2]s.log", e.Node, e.Service)
 }
 
 // api reads one node's logs through the API server.
@@ -71,7 +73,8 @@ type reading func(ctx context.Context, in *Input) error
 // ShowByAPI sends a node's logs to the merger. It closes in, which represents the node until
 // its logs are known. It reads all logs at the same time, since the merger releases no line
 // before it has a line of each log. It does not support Follow.
-func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input, reporter ui.Reporter) error {
+func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input,
+	reporter ui.Reporter) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
 	names := o.Sources
 	if len(names) == 0 {
@@ -376,7 +379,8 @@ func (a *api) query(ctx context.Context, source, service string, in *Input) erro
 	reader := bufio.NewReader(body)
 	// A kubelet that does not support queries answers with a listing of its log folder
 	// instead.
-	if head, _ := reader.Peek(len("<!doctype html>")); bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype")) || bytes.HasPrefix(head, []byte("<pre>")) {
+	if head, _ := reader.Peek(len("<!doctype html>")); bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype")) ||
+		bytes.HasPrefix(head, []byte("<pre>")) {
 		return &QueryDisabledError{Node: a.node, Service: service}
 	}
 	return a.send(ctx, source, path.Base(service), reader, a.options.Tail, in)

@@ -25,7 +25,8 @@ import (
 // fileKubelet serves a folder like a kubelet without NodeLogQuery.
 type fileKubelet struct{ handler http.Handler }
 
-func (k fileKubelet) NodeLogs(_ context.Context, _, file string, query url.Values, byteRange string) (io.ReadCloser, error) {
+func (k fileKubelet) NodeLogs(_ context.Context, _, file string, query url.Values, byteRange string) (io.ReadCloser,
+	error) {
 	request := httptest.NewRequest(http.MethodGet, "/"+file+"?"+query.Encode(), nil)
 	if byteRange != "" {
 		request.Header.Set("Range", byteRange)
@@ -55,7 +56,8 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 	folder := t.TempDir()
 	put := func(name, text string) {
 		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +73,8 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		in := m.Begin()
 		failed := make(chan error, 1)
 		go func() {
-			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o, m, in, reported)
+			failed <- logs.ShowByAPI(t.Context(), fileKubelet{http.FileServer(http.Dir(folder))}, "win1", o,
+				m, in, reported)
 		}()
 		if err := m.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -82,39 +85,48 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		}
 		return ends, <-failed
 	}
-	if got, err := ask(logs.Options{Sources: []string{"kubelet"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"old", "new", "bad"}) {
+	if got, err := ask(logs.Options{Sources: []string{"kubelet"}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"old", "new", "bad"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ask(logs.Options{Sources: []string{"containerd", "kubelet"}, Tail: -1}); err != nil || len(got) != many+5002 || got[4999] != "old" || got[len(got)-1] != "bad" {
+	if got, err := ask(logs.Options{Sources: []string{"containerd", "kubelet"}, Tail: -1}); err != nil ||
+		len(got) != many+5002 || got[4999] != "old" || got[len(got)-1] != "bad" {
 		t.Errorf("all of two logs, in order of time: %d lines, %v", len(got), err)
 	}
-	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) {
+	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"hello"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	put("pods/notes.txt", "no container's\n")
-	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\pods\*.txt`}, Tail: 2}); err != nil || !slices.Equal(got, []string{"container's"}) {
+	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\pods\*.txt`}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"container's"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"hello"}) ||
+	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"hello"}) ||
 		len(reported.all) != 1 || !strings.Contains(reported.all[0], "no log of pod/ns/db exists") {
 		t.Errorf("one that is not there: %q, %q, %v", got, reported.all, err)
 	}
 	put("other/other.log", "of a service that is in no table\n")
-	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil || !slices.Equal(got, []string{"table"}) {
+	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"table"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	// A file in the encoding of PowerShell 5.1: read in part, whole, and filtered on your
 	// machine.
 	put("wide.log", string(wide(strings.Repeat("alte Zeile\r\n", 9000)+"vor grün\r\nnach 😀\r\n", false)))
-	for _, o := range []logs.Options{{Tail: 2}, {Tail: 2, Grep: pattern(t, "grün|😀")}, {Tail: -1}, {Tail: 2, Since: time.Now().Add(-time.Hour)}} {
+	for _, o := range []logs.Options{{Tail: 2}, {Tail: 2, Grep: pattern(t, "grün|😀")}, {Tail: -1},
+		{Tail: 2, Since: time.Now().Add(-time.Hour)}} {
 		o.Sources = []string{`file:C:\var\log\wide.log`}
 		got, err := ask(o)
-		if want := []string{"grün", "😀"}; err != nil || len(got) < 2 || !slices.Equal(got[len(got)-2:], want) || o.Tail > 0 && len(got) > 2 {
+		if want := []string{"grün", "😀"}; err != nil || len(got) < 2 || !slices.Equal(got[len(got)-2:], want) ||
+			o.Tail > 0 && len(got) > 2 {
 			t.Errorf("UTF-16, the last %d: %d lines, %.80q, %v", o.Tail, len(got), got, err)
 		}
 	}
 	put("short.log", string(wide("eine Zeile\n", true)))
-	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\short.log`}, Tail: 2}); err != nil || !slices.Equal(got, []string{"Zeile"}) {
+	if got, err := ask(logs.Options{Sources: []string{`file:C:\var\log\short.log`}, Tail: 2}); err != nil ||
+		!slices.Equal(got, []string{"Zeile"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	_, err := ask(logs.Options{Sources: []string{"docker"}, Tail: 2})

@@ -16,9 +16,11 @@ func TestMoreLogsThanAreReadAtOnce(t *testing.T) {
 	n := startNode(t)
 	n.Put(`C:\var\log\kubelet\kubelet.log`, []byte("hello\n"))
 	n.Tamper(func(_ string, _ int, reply proto.Message, send func(proto.Message) error) error {
-		if of, ok := reply.(*agentv1.ListFilesReply); ok && len(of.GetEntries()) > 0 && of.GetEntries()[0].GetPath() == `C:\var\log\kubelet\kubelet.log` {
+		if of, ok := reply.(*agentv1.ListFilesReply); ok && len(of.GetEntries()) > 0 &&
+			of.GetEntries()[0].GetPath() == `C:\var\log\kubelet\kubelet.log` {
 			for i := range 5000 {
-				of.Entries = append(of.Entries, &agentv1.FileInfo{Path: fmt.Sprintf(`C:\var\log\kubelet\kubelet.%d.log`, i), Size: 1})
+				of.Entries = append(of.Entries,
+					&agentv1.FileInfo{Path: fmt.Sprintf(`C:\var\log\kubelet\kubelet.%d.log`, i), Size: 1})
 			}
 		}
 		return send(reply)

@@ -56,7 +56,8 @@ func TestGrepOfAContainersFile(t *testing.T) {
 	n.Put(path, []byte("2026-11-20T14:00:01.000000000Z stdout P a needle in \n"+
 		"2026-11-20T14:00:01.100000000Z stdout F the hay\n"+
 		"2026-11-20T14:00:02.000000000Z stdout F no more\n"))
-	for _, o := range []logs.Options{{Grep: pattern(t, "hay")}, {Grep: pattern(t, "needle")}, {Grep: pattern(t, "needle in the hay")}} {
+	for _, o := range []logs.Options{{Grep: pattern(t, "hay")}, {Grep: pattern(t, "needle")},
+		{Grep: pattern(t, "needle in the hay")}} {
 		o.Sources, o.Tail = []string{"file:" + path}, -1
 		records, err := show(t, n, o)
 		if err != nil || len(records) != 1 || records[0].Text != "a needle in the hay" {

@@ -23,7 +23,9 @@ func (d *discarded) Flush() error { return nil }
 func BenchmarkALogFromTheWireToTheSink(b *testing.B) {
 	var block bytes.Buffer
 	for i := 0; block.Len() < 256<<10; i++ {
-		fmt.Fprintf(&block, "I1120 14:29:59.%06d    4242 kubelet.go:2343] \"SyncLoop (PLEG): event for pod\" pod=\"default/web-0\"\n", i)
+		fmt.Fprintf(&block,
+			"I1120 14:29:59.%06d    4242 kubelet.go:2343] \"SyncLoop (PLEG): event for pod\" pod=\"default/web-0\"\n",
+			i)
 	}
 	pattern, err := Compile("web-[1-9]")
 	if err != nil {
@@ -44,7 +46,8 @@ func BenchmarkALogFromTheWireToTheSink(b *testing.B) {
 			}
 			b.SetBytes(int64(block.Len()))
 			for b.Loop() {
-				if err := t.lines.reply(b.Context(), &agentv1.TailReply{Data: bytes.Clone(block.Bytes())}, in); err != nil {
+				if err := t.lines.reply(b.Context(), &agentv1.TailReply{Data: bytes.Clone(block.Bytes())},
+					in); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -38,7 +38,8 @@ func (e *UnknownSourceError) Error() string {
 	for _, source := range Sources() {
 		names = append(names, source.Name)
 	}
-	return fmt.Sprintf("%s is not a source of logs, and no service of the node has that name; use one of %s, a service's name, "+
+	return fmt.Sprintf("%s is not a source of logs, and no service of the node has that name; use one of %s, a "+
+		"service's name, "+
 		`pod/NAMESPACE/NAME[/CONTAINER], file:C:\… or event:CHANNEL`, e.Name, strings.Join(names, ", "))
 }
 

@@ -68,12 +68,14 @@ func startNode(t *testing.T) *nodetest.Node {
 // klog returns a line of today, so that its year is known.
 func klog(level string, second int, text string) string {
 	now := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
-	return level + now.Add(time.Duration(second)*time.Second).Format("0102 15:04:05.000000") + "       1 x.go:1] " + text
+	return level + now.Add(time.Duration(second)*time.Second).Format("0102 15:04:05.000000") + "       1 x.go:1] " +
+		text
 }
 
 func logrus(second int, text string) string {
 	now := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
-	return fmt.Sprintf("time=%q level=info msg=%q", now.Add(time.Duration(second)*time.Second).Format(time.RFC3339Nano), text)
+	return fmt.Sprintf("time=%q level=info msg=%q",
+		now.Add(time.Duration(second)*time.Second).Format(time.RFC3339Nano), text)
 }
 
 func TestSeveralLogsComeInOrderOfTime(t *testing.T) {
@@ -235,7 +237,8 @@ func TestFollowPatternThroughRotation(t *testing.T) {
 func TestPods(t *testing.T) {
 	n := startNode(t)
 	const pods = `C:\var\log\pods\`
-	n.Put(pods+`default_web-0_1234\app\0.log`, []byte("2026-11-20T14:00:00.5Z stdout P half \n2026-11-20T14:00:00.5Z stdout F whole\n"))
+	n.Put(pods+`default_web-0_1234\app\0.log`,
+		[]byte("2026-11-20T14:00:00.5Z stdout P half \n2026-11-20T14:00:00.5Z stdout F whole\n"))
 	n.Put(pods+`default_web-0_1234\app\1.log`, []byte("2026-11-20T14:00:01.5Z stderr F again\n"))
 	n.Put(pods+`default_web-01_99\app\0.log`, []byte("2026-11-20T14:00:00.5Z stdout F another\n"))
 	records, err := show(t, n, logs.Options{Sources: []string{"pod/default/web-0"}, Tail: -1})
@@ -266,7 +269,8 @@ func TestContainersLinesInPieces(t *testing.T) {
 		o    logs.Options
 		want []string
 	}{
-		"all":      {logs.Options{Tail: -1}, []string{"in between", long, "long and without it", "another needle", "last words"}},
+		"all": {logs.Options{Tail: -1}, []string{"in between", long, "long and without it", "another needle",
+			"last words"}},
 		"grep":     {logs.Options{Tail: -1, Grep: pattern(t, "needle")}, []string{long, "another needle"}},
 		"end":      {logs.Options{Tail: 1, Grep: pattern(t, "words")}, []string{"last words"}},
 		"by level": {logs.Options{Tail: -1, Level: logline.Error}, []string{long}},
@@ -325,14 +329,20 @@ func TestEventsAreFilteredOnTheNode(t *testing.T) {
 		o    logs.Options
 		want []int
 	}{
-		"merged":    {logs.Options{Sources: []string{"event:system", "event:hcs"}, Tail: -1}, []int{7036, 11000, 7034, 7031}},
-		"the last":  {logs.Options{Sources: []string{"event:System"}, Tail: 2}, []int{7034, 7031}},
-		"by level":  {logs.Options{Sources: []string{"event:System"}, Tail: -1, Level: logline.Error}, []int{7034, 7031}},
-		"by number": {logs.Options{Sources: []string{"event:System"}, Tail: -1, EventIDs: []int{7036, 7031}}, []int{7036, 7031}},
-		"by time":   {logs.Options{Sources: []string{"event:System"}, Tail: -1, Since: base.Add(2 * time.Second), Until: base.Add(3 * time.Second)}, []int{7034}},
-		"services":  {logs.Options{Sources: []string{"event:services"}, Tail: -1}, []int{7036, 7034, 7031}},
-		"twice":     {logs.Options{Sources: []string{"event:services", "event:services"}, Tail: -1}, []int{7036, 7034, 7031}},
-		"overlaps":  {logs.Options{Sources: []string{"event:services", "event:System"}, Tail: -1}, []int{7036, 7034, 7031}},
+		"merged": {logs.Options{Sources: []string{"event:system", "event:hcs"}, Tail: -1},
+			[]int{7036, 11000, 7034, 7031}},
+		"the last": {logs.Options{Sources: []string{"event:System"}, Tail: 2}, []int{7034, 7031}},
+		"by level": {logs.Options{Sources: []string{"event:System"}, Tail: -1, Level: logline.Error},
+			[]int{7034, 7031}},
+		"by number": {logs.Options{Sources: []string{"event:System"}, Tail: -1, EventIDs: []int{7036, 7031}},
+			[]int{7036, 7031}},
+		"by time": {logs.Options{Sources: []string{"event:System"}, Tail: -1, Since: base.Add(2 * time.Second),
+			Until: base.Add(3 * time.Second)}, []int{7034}},
+		"services": {logs.Options{Sources: []string{"event:services"}, Tail: -1}, []int{7036, 7034, 7031}},
+		"twice": {logs.Options{Sources: []string{"event:services", "event:services"}, Tail: -1},
+			[]int{7036, 7034, 7031}},
+		"overlaps": {logs.Options{Sources: []string{"event:services", "event:System"}, Tail: -1},
+			[]int{7036, 7034, 7031}},
 	} {
 		records, err := show(t, n, c.o)
 		var got []int
@@ -343,7 +353,8 @@ func TestEventsAreFilteredOnTheNode(t *testing.T) {
 			t.Errorf("%s: got %v, want %v, %v", name, got, c.want, err)
 		}
 	}
-	records, err := show(t, n, logs.Options{Sources: []string{"event:system", "event:hcs"}, Tail: -1, Level: logline.Warning})
+	records, err := show(t, n, logs.Options{Sources: []string{"event:system", "event:hcs"}, Tail: -1,
+		Level: logline.Warning})
 	if want := []string{
 		"event:Microsoft-Windows-Hyper-V-Compute-Operational P 11000: ä slow container",
 		"event:System P 7034: kubelet & co crashed",

@@ -45,12 +45,13 @@ func (n Nodes) Merge(ctx context.Context, o Options, sink Sink) ([]fleet.Result[
 	}
 	reading := make(chan []fleet.Result[struct{}], 1)
 	go func() {
-		reading <- fleet.Run(ctx, n.Documents, len(n.Documents), func(ctx context.Context, document config.Document) (struct{}, error) {
-			in := inputs[document.Node.Metadata.Name]
-			err := n.read(ctx, document, o, merger, in)
-			in.Close(ctx)
-			return struct{}{}, err
-		})
+		reading <- fleet.Run(ctx, n.Documents, len(n.Documents),
+			func(ctx context.Context, document config.Document) (struct{}, error) {
+				in := inputs[document.Node.Metadata.Name]
+				err := n.read(ctx, document, o, merger, in)
+				in.Close(ctx)
+				return struct{}{}, err
+			})
 	}()
 	err := merger.Run(ctx)
 	if err != nil {
@@ -84,7 +85,8 @@ func (n Nodes) read(ctx context.Context, document config.Document, o Options, me
 	return Show(ctx, connected, o, merger, in, r)
 }
 
-func (n Nodes) readByAPI(ctx context.Context, document config.Document, o Options, merger *Merger, in *Input, r ui.Reporter) error {
+func (n Nodes) readByAPI(ctx context.Context, document config.Document, o Options, merger *Merger, in *Input,
+	r ui.Reporter) error {
 	c, err := n.Cluster()
 	if err != nil {
 		return err

@@ -309,7 +309,9 @@ func (s *show) channel(ctx context.Context, channel events.Channel) {
 	s.running.Go(func() {
 		defer in.Close(ctx)
 		var at events.Position
-		s.failed(ctx, s.reconnecting(ctx, func(ctx context.Context) error { return channel.Resume(ctx, s.query(), &at, s.emit(ctx, in)) }))
+		s.failed(ctx,
+			s.reconnecting(ctx,
+				func(ctx context.Context) error { return channel.Resume(ctx, s.query(), &at, s.emit(ctx, in)) }))
 	})
 }
 
@@ -327,7 +329,8 @@ func (s *show) emit(ctx context.Context, in *Input) events.Emit {
 		records := make([]Record, 0, len(batch))
 		for _, e := range batch {
 			records = append(records, Record{
-				Time: e.Time, Node: s.node.Name, Source: eventPrefix + e.Channel, Level: e.Level, Text: text(e), Event: &e,
+				Time: e.Time, Node: s.node.Name, Source: eventPrefix + e.Channel, Level: e.Level, Text: text(e),
+				Event: &e,
 			})
 		}
 		if err := in.Send(ctx, records); err != nil {

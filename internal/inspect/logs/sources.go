@@ -25,9 +25,10 @@ func Sources() []Source {
 			Paths: []string{`C:\ProgramData\containerd\root\panic.log`}},
 		{Name: "kube-proxy", About: "Services on the node", Services: []string{"kube-proxy"},
 			Pods: []string{"kube-system/kube-proxy-windows-*"}},
-		{Name: "calico", About: "Calico's node agent and Felix", Services: []string{"CalicoNode", "CalicoFelix", "CalicoConfd"},
-			Paths: []string{`C:\CalicoWindows\logs\*.log`, `C:\var\log\calico\cni\cni.log`},
-			Pods:  []string{"calico-system/calico-node-windows-*"}},
+		{Name: "calico", About: "Calico's node agent and Felix",
+			Services: []string{"CalicoNode", "CalicoFelix", "CalicoConfd"},
+			Paths:    []string{`C:\CalicoWindows\logs\*.log`, `C:\var\log\calico\cni\cni.log`},
+			Pods:     []string{"calico-system/calico-node-windows-*"}},
 		{Name: "antrea", About: "Antrea's agent", Services: []string{"antrea-agent"},
 			Paths: []string{`C:\k\antrea\logs\antrea-agent*.INFO`, `C:\k\antrea\logs\antrea-agent*.log`},
 			Pods:  []string{"kube-system/antrea-agent-windows-*"}},
@@ -41,7 +42,8 @@ func Sources() []Source {
 		{Name: "sshd", About: "OpenSSH, if it logs to a file", Services: []string{"sshd"},
 			Paths: []string{`C:\ProgramData\ssh\logs\sshd.log`}},
 		{Name: "rancher-wins", About: "RKE2's and Rancher's agent", Services: []string{"rancher-wins", "rke2"},
-			Paths: []string{`C:\var\lib\rancher\rke2\agent\logs\kubelet.log`, `C:\var\lib\rancher\rke2\agent\containerd\containerd.log`}},
+			Paths: []string{`C:\var\lib\rancher\rke2\agent\logs\kubelet.log`,
+				`C:\var\lib\rancher\rke2\agent\containerd\containerd.log`}},
 	}
 }
 

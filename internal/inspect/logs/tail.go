@@ -19,7 +19,8 @@ import (
 
 // Tailer reads logs on a node: its Files client.
 type Tailer interface {
-	Tail(context.Context, *agentv1.TailRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.TailReply], error)
+	Tail(context.Context, *agentv1.TailRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.TailReply],
+		error)
 }
 
 // File is one file of a source.
@@ -77,7 +78,8 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 			return nil
 		}
 		if reply.GetEvent() == agentv1.TailEvent_TAIL_EVENT_LOST {
-			t.reporter.Warn("%s was replaced and removed while there was no connection: its last lines are missing", t.lines.file.Path)
+			t.reporter.Warn("%s was replaced and removed while there was no connection: its last lines are missing",
+				t.lines.file.Path)
 		}
 		if err := t.lines.reply(ctx, reply, t.in); err != nil {
 			if errors.Is(err, errPast) {

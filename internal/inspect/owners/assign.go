@@ -52,7 +52,8 @@ func (f facts) table() Table {
 	if f.runtime.err != nil { // drop the answers before the error, since they may be incomplete
 		f.runtime = runtimeAnswer{err: f.runtime.err}
 	}
-	a := &assignment{facts: f, tree: newTree(f.after), heads: map[uint32]bool{}, assigned: map[uint32]bool{}, shims: map[uint32]shim{}}
+	a := &assignment{facts: f, tree: newTree(f.after), heads: map[uint32]bool{}, assigned: map[uint32]bool{},
+		shims: map[uint32]shim{}}
 	a.findHeads()
 	t := Table{
 		Taken: f.after.taken.UTC(), WindowSeconds: f.after.taken.Sub(f.before.taken).Seconds(),
@@ -71,7 +72,8 @@ func (a *assignment) findHeads() {
 	for pid, p := range a.processes {
 		if isShim(p.GetName()) {
 			a.heads[pid] = true
-			a.shims[pid] = shim{commandline.Flag(p.GetCommandLine(), "namespace"), commandline.Flag(p.GetCommandLine(), "id")}
+			a.shims[pid] = shim{commandline.Flag(p.GetCommandLine(), "namespace"),
+				commandline.Flag(p.GetCommandLine(), "id")}
 		}
 	}
 	for _, s := range a.services {
@@ -155,7 +157,8 @@ func (a *assignment) pods() []Pod {
 		pods = append(pods, a.pod(sandbox))
 	}
 	slices.SortStableFunc(pods, func(x, y Pod) int {
-		return cmp.Or(natural.Compare(x.Namespace, y.Namespace), natural.Compare(x.Name, y.Name), compareTimes(x.Created, y.Created))
+		return cmp.Or(natural.Compare(x.Namespace, y.Namespace), natural.Compare(x.Name, y.Name),
+			compareTimes(x.Created, y.Created))
 	})
 	return pods
 }
@@ -206,7 +209,8 @@ func (a *assignment) podsOfShims() []Pod {
 	for _, pid := range sortedPIDs(a.shims) {
 		if s := a.shims[pid]; s.namespace == kubernetesNamespace && s.id != "" {
 			pods = append(pods, Pod{
-				ID: s.id, State: "unknown", Shims: a.list(a.assign(pid), a.before), Sandbox: []Process{}, Containers: []Container{},
+				ID: s.id, State: "unknown", Shims: a.list(a.assign(pid), a.before), Sandbox: []Process{},
+				Containers: []Container{},
 			})
 		}
 	}
@@ -218,7 +222,8 @@ func (a *assignment) podsOfShims() []Pod {
 func (a *assignment) serviceList() []Service {
 	services := []Service{}
 	for _, name := range serviceNames() {
-		i := slices.IndexFunc(a.services, func(s *agentv1.ServiceStatus) bool { return strings.EqualFold(s.GetName(), name) })
+		i := slices.IndexFunc(a.services,
+			func(s *agentv1.ServiceStatus) bool { return strings.EqualFold(s.GetName(), name) })
 		if i < 0 {
 			continue
 		}

@@ -96,7 +96,8 @@ func TestSessions(t *testing.T) {
 	for _, pod := range table.Pods {
 		got[pod.Containers[0].Name] = pidsOf(pod.Containers[0].Processes)
 	}
-	for name, want := range map[string][]uint32{"isolated": {10, 11}, "shares one": {20}, "shares two": {21}, "host process": {30}} {
+	for name, want := range map[string][]uint32{"isolated": {10, 11}, "shares one": {20}, "shares two": {21},
+		"host process": {30}} {
 		if !slices.Equal(got[name], want) {
 			t.Errorf("%s: %v, want %v", name, got[name], want)
 		}
@@ -134,7 +135,8 @@ func TestPartialRuntimeAnswersAreDropped(t *testing.T) {
 	f.runs("app", 20, 100)
 	f.runtime.err = &criclient.SilentError{Limit: criclient.AnswerLimit}
 	table := f.table()
-	if len(table.Pods) != 1 || table.Pods[0].State != "unknown" || !slices.Equal(pidsOf(table.Pods[0].Shims), []uint32{10}) {
+	if len(table.Pods) != 1 || table.Pods[0].State != "unknown" ||
+		!slices.Equal(pidsOf(table.Pods[0].Shims), []uint32{10}) {
 		t.Errorf("pods %+v", table.Pods)
 	}
 	if got := pidsOf(table.Others); !slices.Equal(got, []uint32{20}) || len(table.Gaps) != 1 {
@@ -159,7 +161,8 @@ func TestCores(t *testing.T) {
 func TestFolderOf(t *testing.T) {
 	for program, want := range map[string]string{
 		`C:\Program Files\containerd\bin\containerd.exe`: `C:\Program Files\containerd\`,
-		`D:\k\containerd.exe`:                            `D:\k\`, `C:\containerd.exe`: "", `C:\bin\containerd.exe`: "", `containerd.exe`: "",
+		`D:\k\containerd.exe`:                            `D:\k\`, `C:\containerd.exe`: "",
+		`C:\bin\containerd.exe`: "", `containerd.exe`: "",
 	} {
 		if got := folderOf(program); got != want {
 			t.Errorf("%s: %q, want %q", program, got, want)

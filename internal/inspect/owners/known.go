@@ -36,7 +36,8 @@ func isShim(name string) bool {
 // isBelow reports whether a program is in one of the folders.
 func isBelow(image string, folders []string) bool {
 	image = strings.ToLower(image)
-	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(image, strings.ToLower(folder)) })
+	return slices.ContainsFunc(folders,
+		func(folder string) bool { return strings.HasPrefix(image, strings.ToLower(folder)) })
 }
 
 // folderOf returns the folder of a program with a backslash at its end; for a program in

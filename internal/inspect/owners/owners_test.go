@@ -41,7 +41,8 @@ func TestEveryProcessHasOneOwner(t *testing.T) {
 	})
 	below := n.Machine.AddProcess(simulated.ProcessSpec{Image: `C:\job.exe`, ParentPID: orphan, Started: long})
 	left := n.Machine.AddProcess(simulated.ProcessSpec{Image: `C:\hpc\agent.exe`, ParentPID: 99996, Started: long})
-	young := n.Machine.AddProcess(simulated.ProcessSpec{Image: shimImage, CommandLine: shimImage + ` -namespace k8s.io -id feed`})
+	young := n.Machine.AddProcess(simulated.ProcessSpec{Image: shimImage,
+		CommandLine: shimImage + ` -namespace k8s.io -id feed`})
 	docker := n.Machine.AddProcess(simulated.ProcessSpec{
 		Image: `C:\docker\containerd-shim-runhcs-v1.exe`, Started: long, CommandLine: `shim -namespace moby -id 1`,
 	})
@@ -54,19 +55,22 @@ func TestEveryProcessHasOneOwner(t *testing.T) {
 	pod := table.Pods[0]
 	if !slices.Equal(names(pod.Shims), []string{"containerd-shim-runhcs-v1.exe"}) ||
 		!slices.Equal(names(pod.Sandbox), []string{"CExecSvc.exe", "pauseloop.exe"}) ||
-		len(pod.Containers) != 1 || !slices.Equal(names(pod.Containers[0].Processes), []string{"CExecSvc.exe", "burn.exe"}) {
+		len(pod.Containers) != 1 || !slices.Equal(names(pod.Containers[0].Processes),
+		[]string{"CExecSvc.exe", "burn.exe"}) {
 		t.Errorf("pod: %+v", pod)
 	}
 	burn := pod.Containers[0].Processes[1]
 	// It uses 0.2 cores; time passes between reading the clock and the process.
-	if burn.PID != pod.Containers[0].Task || burn.Cores == nil || *burn.Cores < 0.02 || *burn.Cores > 2 || burn.Handles == 0 || burn.Threads == 0 {
+	if burn.PID != pod.Containers[0].Task || burn.Cores == nil || *burn.Cores < 0.02 || *burn.Cores > 2 ||
+		burn.Handles == 0 || burn.Threads == 0 {
 		t.Errorf("burn.exe: %+v", burn)
 	}
 	var services []string
 	for _, s := range table.Services {
 		services = append(services, s.Name+" "+strings.Join(names(s.Processes), ","))
 	}
-	if want := []string{"kubelet kubelet.exe", "containerd containerd.exe", "kube-proxy kube-proxy.exe"}; !slices.Equal(services, want) {
+	if want := []string{"kubelet kubelet.exe", "containerd containerd.exe",
+		"kube-proxy kube-proxy.exe"}; !slices.Equal(services, want) {
 		t.Errorf("services %q", services)
 	}
 	var orphans []uint32
@@ -121,7 +125,8 @@ func TestWithoutTheRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := look(t, n)
-	if len(table.Gaps) != 1 || !strings.Contains(table.Gaps[0], "pods and orphaned shims are unknown") || len(table.Orphans) > 0 {
+	if len(table.Gaps) != 1 || !strings.Contains(table.Gaps[0], "pods and orphaned shims are unknown") ||
+		len(table.Orphans) > 0 {
 		t.Errorf("gaps %q, orphans %+v", table.Gaps, table.Orphans)
 	}
 	if len(table.Pods) != 1 || table.Pods[0].ID != before.Pods[0].ID || table.Pods[0].State != "unknown" ||

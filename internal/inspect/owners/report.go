@@ -90,7 +90,8 @@ func (l Report) Check() error {
 	case len(found) > 0:
 		return &OrphansError{found}
 	case len(unknown) > 0:
-		return fmt.Errorf("%s: orphaned shims cannot be detected while the container runtime does not answer; `swdt status` shows its state",
+		return fmt.Errorf("%s: orphaned shims cannot be detected while the container runtime does not answer; "+
+			"`swdt status` shows its state",
 			strings.Join(unknown, ", "))
 	}
 	return nil

@@ -88,8 +88,10 @@ func (o filter) filtered(t Table) Table {
 		}
 		return o.Matches("service "+s.Name, s.State) || len(s.Processes) > 0
 	})
-	t.Orphans = chosen(t.Orphans, func(p *Orphan) bool { return o.Matches("nobody", partOf(*p)) || o.process(p.Process) })
-	t.Unsettled = chosen(t.Unsettled, func(p *Orphan) bool { return o.Matches("not known yet", partOf(*p)) || o.process(p.Process) })
+	t.Orphans = chosen(t.Orphans,
+		func(p *Orphan) bool { return o.Matches("nobody", partOf(*p)) || o.process(p.Process) })
+	t.Unsettled = chosen(t.Unsettled,
+		func(p *Orphan) bool { return o.Matches("not known yet", partOf(*p)) || o.process(p.Process) })
 	t.Others = o.processes(t.Others)
 	return t
 }
@@ -197,7 +199,8 @@ func (r row) cells() []string {
 		uptime = ui.Age(time.Duration(p.UptimeSeconds * float64(time.Second)))
 	}
 	return []string{
-		r.owner, r.part, fmt.Sprint(p.PID), coresOf(p.Cores), ui.Size(int64(p.MemoryBytes)), fmt.Sprint(p.Handles), uptime, p.Name, r.image,
+		r.owner, r.part, fmt.Sprint(p.PID), coresOf(p.Cores), ui.Size(int64(p.MemoryBytes)), fmt.Sprint(p.Handles),
+		uptime, p.Name, r.image,
 	}
 }
 

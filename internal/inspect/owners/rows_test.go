@@ -21,9 +21,11 @@ func TestColumnsOfPs(t *testing.T) {
 		{Name: "first", Processes: []Process{{PID: 5, Name: "n2.exe"}}},
 	}}
 	for column, want := range map[string]string{
-		"owner": "service stopped", "cpu": "service busy", "memory": "service large", "handles": "service many", "uptime": "service old", "program": "service first",
+		"owner": "service stopped", "cpu": "service busy", "memory": "service large", "handles": "service many",
+		"uptime": "service old", "program": "service first",
 	} {
-		rows := Report{Nodes: []NodeReport{{Table: table}}, selection: Selection{Choice: livetable.Choice{Sort: column}}}.rows()
+		rows := Report{Nodes: []NodeReport{{Table: table}},
+			selection: Selection{Choice: livetable.Choice{Sort: column}}}.rows()
 		if rows[0].owner != want {
 			t.Errorf("--sort %s: %s is first, want %s", column, rows[0].owner, want)
 		}
@@ -41,15 +43,19 @@ func TestFilterOfPs(t *testing.T) {
 	p := func(pid uint32, name string) Process { return Process{PID: pid, Name: name} }
 	table := Table{
 		Pods: []Pod{{
-			Namespace: "default", Name: "web", Shims: []Process{p(1, "shim-v1.exe")}, Sandbox: []Process{p(2, "pause.exe")},
-			Containers: []Container{{Name: "app", Image: "registry/Nginx", Processes: []Process{p(3, "a.exe"), p(4, "b.exe")}}},
+			Namespace: "default", Name: "web", Shims: []Process{p(1, "shim-v1.exe")},
+			Sandbox: []Process{p(2, "pause.exe")},
+			Containers: []Container{{Name: "app", Image: "registry/Nginx",
+				Processes: []Process{p(3, "a.exe"), p(4, "b.exe")}}},
 		}},
-		Services: []Service{{Name: "kubelet", State: "running", Processes: []Process{p(5, "kubelet.exe"), p(6, "helper.exe")}}},
-		Orphans:  []Orphan{{Process: p(7, "left.exe"), Sandbox: "x"}},
-		Others:   []Process{p(88, "svchost.exe")},
+		Services: []Service{{Name: "kubelet", State: "running",
+			Processes: []Process{p(5, "kubelet.exe"), p(6, "helper.exe")}}},
+		Orphans: []Orphan{{Process: p(7, "left.exe"), Sandbox: "x"}},
+		Others:  []Process{p(88, "svchost.exe")},
 	}
 	for text, want := range map[string][]uint32{
-		"": {1, 2, 3, 4, 5, 6, 7, 88}, "WEB": {1, 2, 3, 4}, "nginx": {3, 4}, "b.exe": {4}, "pause": {2}, "service kubelet": {5, 6}, "helper": {6},
+		"": {1, 2, 3, 4, 5, 6, 7, 88}, "WEB": {1, 2, 3, 4}, "nginx": {3, 4}, "b.exe": {4}, "pause": {2},
+		"service kubelet": {5, 6}, "helper": {6},
 		"nobody": {7}, "shim": {1, 7}, "88": {88}, "nothing": nil,
 	} {
 		s := Selection{Choice: livetable.Choice{Filter: text}}
@@ -82,7 +88,8 @@ func TestEveryColumnIsMarked(t *testing.T) {
 	header := []string{"OWNER", "CORES", "MEMORY", "HANDLES", "UPTIME", "PROGRAM"}
 	v := livetable.NewView(Columns(), Columns()[0])
 	for range Columns() {
-		if marked := strings.Join(v.Mark(header, map[string]string{"cpu": "CORES"}), " "); strings.Count(marked, "↓") != 1 {
+		if marked := strings.Join(v.Mark(header, map[string]string{"cpu": "CORES"}), " "); strings.Count(marked,
+			"↓") != 1 {
 			t.Errorf("sorted by %s: %s", v.Current("").Sort, marked)
 		}
 		v.Press([]byte("s"))

@@ -72,7 +72,8 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	for _, pod := range answer.pods {
 		if pod.GetState() == runtimev1.PodSandboxState_SANDBOX_READY {
 			ask(pod.GetId(), func() (map[string]string, error) {
-				reply, err := client.Runtime.PodSandboxStatus(ctx, &runtimev1.PodSandboxStatusRequest{PodSandboxId: pod.GetId(), Verbose: true})
+				reply, err := client.Runtime.PodSandboxStatus(ctx,
+					&runtimev1.PodSandboxStatusRequest{PodSandboxId: pod.GetId(), Verbose: true})
 				return reply.GetInfo(), err
 			})
 		}
@@ -80,7 +81,8 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	for _, c := range answer.containers {
 		if c.GetState() == runtimev1.ContainerState_CONTAINER_RUNNING {
 			ask(c.GetId(), func() (map[string]string, error) {
-				reply, err := client.Runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: c.GetId(), Verbose: true})
+				reply, err := client.Runtime.ContainerStatus(ctx,
+					&runtimev1.ContainerStatusRequest{ContainerId: c.GetId(), Verbose: true})
 				return reply.GetInfo(), err
 			})
 		}

@@ -56,7 +56,8 @@ func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 	if !ok || parent == p {
 		return nil, false
 	}
-	if parent.GetStarted() != nil && p.GetStarted() != nil && parent.GetStarted().AsTime().After(p.GetStarted().AsTime()) {
+	if parent.GetStarted() != nil && p.GetStarted() != nil &&
+		parent.GetStarted().AsTime().After(p.GetStarted().AsTime()) {
 		return nil, false
 	}
 	return parent, true

@@ -17,7 +17,8 @@ func TestSeriesOfALyingRuntimeAreBounded(t *testing.T) {
 		r := stats.Reading{Node: "n", Source: stats.CRI, Received: now.Add(time.Duration(i) * time.Millisecond)}
 		for j := range each {
 			name := fmt.Sprint(i, j)
-			r.Samples = append(r.Samples, stats.Sample{Container: stats.Container{Node: "n", ID: name, Pod: name}, Taken: now})
+			r.Samples = append(r.Samples, stats.Sample{Container: stats.Container{Node: "n", ID: name, Pod: name},
+				Taken: now})
 		}
 		tally.Add(r, f.Add(r))
 	}

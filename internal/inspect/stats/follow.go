@@ -173,8 +173,9 @@ func (f *Follower) judge(r Reading, s Sample, g *group) Row {
 		window.Peer = peer.points
 	}
 	row := Row{
-		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: judge(window, f.rules), Checked: checked(window, f.rules),
-		Age: r.Received.Sub(s.Taken),
+		Key: key, Point: t.points[len(t.points)-1], Limit: s.Limit, Verdicts: judge(window, f.rules),
+		Checked: checked(window, f.rules),
+		Age:     r.Received.Sub(s.Taken),
 	}
 	if cores, ok := Computed(t.points); ok {
 		row.Computed = &cores

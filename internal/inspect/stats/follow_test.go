@@ -18,7 +18,8 @@ func readings(n int, caller int, reported func(i int) *uint64) []stats.Reading {
 			Node: "win", Source: stats.CRI, Caller: caller, Received: at, Latency: 3 * time.Millisecond, Cores: 4,
 			Samples: []stats.Sample{{
 				Container: stats.Container{Node: "win", ID: "1", Namespace: "default", Pod: "burner", Name: "burn"},
-				Taken:     at.Add(-time.Millisecond), Counter: stats.Value(uint64(i) * 250_000_001), Reported: reported(i),
+				Taken:     at.Add(-time.Millisecond), Counter: stats.Value(uint64(i) * 250_000_001),
+				Reported: reported(i),
 			}},
 		})
 	}
@@ -41,7 +42,8 @@ func TestTwoCallersOfARuntimeThatKeepsOneSample(t *testing.T) {
 	}
 	s := got[0]
 	// From the eleventh sample of each caller on, every other one is judged as zero.
-	if s.Verdicts[stats.Zero] != 50 || s.Calls != 120 || s.Containers != 1 || s.Ratio.Median > 1.01 || s.Ratio.Min != 0 {
+	if s.Verdicts[stats.Zero] != 50 || s.Calls != 120 || s.Containers != 1 || s.Ratio.Median > 1.01 ||
+		s.Ratio.Min != 0 {
 		t.Errorf("got %+v", s)
 	}
 	if perMinute := s.PerMinute[stats.Zero]; perMinute < 49 || perMinute > 52 {
@@ -69,8 +71,10 @@ func TestAFollowerForgets(t *testing.T) {
 	for i := range 1000 {
 		at := epoch().Add(time.Duration(i) * time.Second)
 		r := stats.Reading{Source: stats.CRI, Received: at, Samples: []stats.Sample{
-			{Container: stats.Container{ID: "stays", Pod: "a"}, Taken: at, Counter: stats.Value(uint64(i) * 5e8), Reported: stats.Value(5e8)},
-			{Container: stats.Container{ID: fmt.Sprint(i), Pod: "b"}, Taken: at, Counter: stats.Value(1), Reported: stats.Value(0)},
+			{Container: stats.Container{ID: "stays", Pod: "a"}, Taken: at, Counter: stats.Value(uint64(i) * 5e8),
+				Reported: stats.Value(5e8)},
+			{Container: stats.Container{ID: fmt.Sprint(i), Pod: "b"}, Taken: at, Counter: stats.Value(1),
+				Reported: stats.Value(0)},
 		}}
 		rows = follower.Add(r)
 	}
@@ -88,7 +92,8 @@ func TestUnchangedTimestampIsStale(t *testing.T) {
 	for i := range 60 {
 		at := epoch().Add(time.Duration(i) * time.Second)
 		rows = follower.Add(stats.Reading{Source: stats.Summary, Received: at, Samples: []stats.Sample{
-			{Container: stats.Container{Pod: "a"}, Taken: at, Counter: stats.Value(uint64(i) * 5e8), Reported: stats.Value(5e8)},
+			{Container: stats.Container{Pod: "a"}, Taken: at, Counter: stats.Value(uint64(i) * 5e8),
+				Reported: stats.Value(5e8)},
 			{Container: stats.Container{Pod: "b"}, Taken: epoch(), Counter: stats.Value(7), Reported: stats.Value(0)},
 		}})
 	}
@@ -107,7 +112,8 @@ func TestSampleCostsAConstantAmount(t *testing.T) {
 	follower, tally, second := stats.NewFollower(stats.DefaultTolerance), stats.NewTally(), 0
 	containers := make([]stats.Container, pods)
 	for i := range containers {
-		containers[i] = stats.Container{ID: fmt.Sprint("id", i), Namespace: "default", Pod: fmt.Sprint("pod", i), Name: "c"}
+		containers[i] = stats.Container{ID: fmt.Sprint("id", i), Namespace: "default", Pod: fmt.Sprint("pod", i),
+			Name: "c"}
 	}
 	samples, reported := make([]stats.Sample, pods), stats.Value(2e8)
 	answer := func() {
@@ -134,7 +140,8 @@ func TestALongWatch(t *testing.T) {
 	const n = 200_000
 	for i := range n {
 		at := epoch().Add(time.Duration(i) * time.Second)
-		r := stats.Reading{Source: stats.CRI, Received: at, Latency: time.Duration(i%100+1) * time.Millisecond, Samples: nil}
+		r := stats.Reading{Source: stats.CRI, Received: at, Latency: time.Duration(i%100+1) * time.Millisecond,
+			Samples: nil}
 		tally.Add(r, follower.Add(r))
 	}
 	got := tally.Summaries()[0].LatencySeconds
@@ -145,7 +152,8 @@ func TestALongWatch(t *testing.T) {
 
 func TestCountsAreInTheOrderOfTheRules(t *testing.T) {
 	all := stats.Verdicts()
-	if got, want := stats.Counts(map[stats.Verdict]int{all[1]: 3, all[0]: 12, all[2]: 0}, "%d"), string(all[0])+" 12, "+string(all[1])+" 3"; got != want {
+	if got, want := stats.Counts(map[stats.Verdict]int{all[1]: 3, all[0]: 12, all[2]: 0}, "%d"),
+		string(all[0])+" 12, "+string(all[1])+" 3"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := stats.Counts(map[stats.Verdict]float64{all[0]: 0.25}, "%.1f"); got != string(all[0])+" 0.2" {

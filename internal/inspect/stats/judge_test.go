@@ -21,7 +21,8 @@ func series(n int, cores float64, report func(i int) *uint64) []stats.Point {
 	for i := range n {
 		at := epoch().Add(time.Duration(i) * time.Second)
 		counter := uint64(84401234375000 + float64(i)*cores*1e9)
-		points = append(points, stats.Point{Taken: at, Received: at.Add(3 * time.Millisecond), Counter: &counter, Reported: report(i)})
+		points = append(points, stats.Point{Taken: at, Received: at.Add(3 * time.Millisecond), Counter: &counter,
+			Reported: report(i)})
 	}
 	return points
 }
@@ -61,26 +62,35 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"steady", stats.Window{Points: series(n, 0.503, always(0.503))}, nil},
 		{"idle", stats.Window{Points: series(n, 0, always(0))}, nil},
-		{"the 0 of containerd 1.7.12", stats.Window{Points: series(n, 0.503, except(n, 0.503, stats.Value(0)))}, []stats.Verdict{stats.Zero}},
+		{"the 0 of containerd 1.7.12", stats.Window{Points: series(n, 0.503, except(n, 0.503, stats.Value(0)))},
+			[]stats.Verdict{stats.Zero}},
 		{"a 0 too early to tell", stats.Window{Points: series(5, 0.5, except(5, 0.5, stats.Value(0)))}, nil},
-		{"nothing from containerd 1.6.27", stats.Window{Points: series(n, 0.503, func(int) *uint64 { return nil })}, []stats.Verdict{stats.Missing}},
+		{"nothing from containerd 1.6.27", stats.Window{Points: series(n, 0.503, func(int) *uint64 { return nil })},
+			[]stats.Verdict{stats.Missing}},
 		{"nothing in the first sample", stats.Window{Points: series(1, 0.5, func(int) *uint64 { return nil })}, nil},
 		{"the 1.5 cores of the kubelet's summary", stats.Window{
 			Points: series(n, 0.503, except(n, 0.503, stats.Value(1506845973))), Limit: 0.5,
 		}, []stats.Verdict{stats.Above, stats.Wild}},
-		{"more than the node has", stats.Window{Points: series(5, 0.5, except(5, 0.5, stats.Value(4e9))), NodeCores: 2}, []stats.Verdict{stats.Above}},
-		{"a limit within the tolerance", stats.Window{Points: series(n, 0.55, always(0.55)), Limit: 0.5, Tolerance: 0.2}, nil},
+		{"more than the node has", stats.Window{Points: series(5, 0.5, except(5, 0.5, stats.Value(4e9))),
+			NodeCores: 2}, []stats.Verdict{stats.Above}},
+		{"a limit within the tolerance", stats.Window{Points: series(n, 0.55, always(0.55)), Limit: 0.5,
+			Tolerance: 0.2}, nil},
 		{"backwards", stats.Window{Points: back, NodeCores: 4}, []stats.Verdict{stats.Backwards}},
 		{"begun again", stats.Window{Points: again, NodeCores: 4}, nil},
-		{"frozen while others move", stats.Window{Points: frozen, OthersMoved: frozen[59].Received}, []stats.Verdict{stats.Stale}},
+		{"frozen while others move", stats.Window{Points: frozen, OthersMoved: frozen[59].Received},
+			[]stats.Verdict{stats.Stale}},
 		{"frozen with all others", stats.Window{Points: frozen}, nil},
-		{"a rate without a counter that moves", stats.Window{Points: series(60, 0, always(0.5)), Limit: 1}, []stats.Verdict{stats.Wild, stats.Stale}},
+		{"a rate without a counter that moves", stats.Window{Points: series(60, 0, always(0.5)), Limit: 1},
+			[]stats.Verdict{stats.Wild, stats.Stale}},
 		{"the runtime's rate is not the kubelet's", stats.Window{
-			Points: series(n, 0.503, except(n, 0.503, stats.Value(8e8))), Peer: series(n, 0.503, always(0.503)), Tolerance: 0.2,
+			Points: series(n, 0.503, except(n, 0.503, stats.Value(8e8))), Peer: series(n, 0.503, always(0.503)),
+			Tolerance: 0.2,
 		}, []stats.Verdict{stats.Disagree}},
-		{"the kubelet sees another load", stats.Window{Points: series(n, 0.503, always(0.503)), Peer: series(n, 0.9, always(0.9)), Tolerance: 0.2}, nil},
+		{"the kubelet sees another load", stats.Window{Points: series(n, 0.503, always(0.503)),
+			Peer: series(n, 0.9, always(0.9)), Tolerance: 0.2}, nil},
 		{"ticks", stats.Window{Points: quantised}, []stats.Verdict{stats.Quantised}},
-		{"the node's own process has no rate", stats.Window{Source: stats.Node, Points: series(n, 0.503, func(int) *uint64 { return nil })}, nil},
+		{"the node's own process has no rate", stats.Window{Source: stats.Node,
+			Points: series(n, 0.503, func(int) *uint64 { return nil })}, nil},
 		{"no points", stats.Window{}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,15 +194,20 @@ func TestCheckedNeedsTheWindow(t *testing.T) {
 		{1, always(0.5), []stats.Verdict{stats.Above}},
 		{8, always(0.5), []stats.Verdict{stats.Missing, stats.Backwards, stats.Above}},
 		{12, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Quantised}},
-		{22, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Quantised}},
-		{32, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Stale, stats.Quantised}},
-		{32, func(int) *uint64 { return nil }, []stats.Verdict{stats.Missing, stats.Backwards, stats.Stale, stats.Quantised}},
+		{22, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild,
+			stats.Quantised}},
+		{32, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild,
+			stats.Stale, stats.Quantised}},
+		{32, func(int) *uint64 { return nil }, []stats.Verdict{stats.Missing, stats.Backwards, stats.Stale,
+			stats.Quantised}},
 	} {
 		follower := stats.NewFollower(stats.DefaultTolerance)
 		var rows []stats.Row
 		for _, p := range series(test.seconds, 0.5, test.report) {
-			sample := stats.Sample{Container: stats.Container{Pod: "p"}, Taken: p.Taken, Reported: p.Reported, Counter: p.Counter}
-			rows = follower.Add(stats.Reading{Source: stats.CRI, Received: p.Received, Cores: 4, Samples: []stats.Sample{sample}})
+			sample := stats.Sample{Container: stats.Container{Pod: "p"}, Taken: p.Taken, Reported: p.Reported,
+				Counter: p.Counter}
+			rows = follower.Add(stats.Reading{Source: stats.CRI, Received: p.Received, Cores: 4,
+				Samples: []stats.Sample{sample}})
 		}
 		if got := rows[0].Checked.Verdicts(); !slices.Equal(got, test.want) {
 			t.Errorf("%d samples: %v, want %v", test.seconds, got, test.want)

@@ -53,51 +53,63 @@ func Rules() []Rule {
 	return []Rule{
 		{
 			Verdict: Zero, holds: zero, possible: zeroPossible, Needs: RateWindow, Upstream: issue9531,
-			Means:   "0 is reported for a container that is busy",
-			Formula: "usageNanoCores = 0, while usageCoreNanoSeconds advanced by more than a tick (15.625 ms) since the caller's last sample, and in every step (≥ 0.5 s) of the last 10 s",
-			Cause:   "containerd 1.7 and newer computes the rate against the sample of the call before, whoever made it: between two calls close together the counter has not moved",
+			Means: "0 is reported for a container that is busy",
+			Formula: "usageNanoCores = 0, while usageCoreNanoSeconds advanced by more than a tick (15.625 ms) since " +
+				"the caller's last sample, and in every step (≥ 0.5 s) of the last 10 s",
+			Cause: "containerd 1.7 and newer computes the rate against the sample of the call before, whoever made " +
+				"it: between two calls close together the counter has not moved",
 		},
 		{
-			Verdict: Missing, holds: missing, possible: missingPossible, Upstream: "https://github.com/containerd/containerd/pull/7186",
-			Means:   "no rate is reported",
-			Formula: "usageNanoCores is absent although usageCoreNanoSeconds is there, in a sample that is not the first of its series nor follows a counter that went back",
-			Cause:   "containerd before 1.7 leaves the field out on Windows; the kubelet then computes it itself, every 10 s",
+			Verdict: Missing, holds: missing, possible: missingPossible,
+			Upstream: "https://github.com/containerd/containerd/pull/7186",
+			Means:    "no rate is reported",
+			Formula: "usageNanoCores is absent although usageCoreNanoSeconds is there, in a sample that is not the " +
+				"first of its series nor follows a counter that went back",
+			Cause: "containerd before 1.7 leaves the field out on Windows; the kubelet then computes it itself, " +
+				"every 10 s",
 		},
 		{
 			Verdict: Backwards, holds: backwards, possible: backwardsPossible,
-			Means:   "the counter went back without having begun again",
-			Formula: "usageCoreNanoSeconds is less than in the sample before, and more than all of the node's cores could have used in between",
-			Cause:   "a counter that is put together from processes of which one has ended, or answers out of order",
+			Means: "the counter went back without having begun again",
+			Formula: "usageCoreNanoSeconds is less than in the sample before, and more than all of the node's cores " +
+				"could have used in between",
+			Cause: "a counter that is put together from processes of which one has ended, or answers out of order",
 		},
 		{
 			Verdict: Above, holds: above, possible: abovePossible, Upstream: issue9531,
-			Means:   "more is reported than there is",
-			Formula: "usageNanoCores > (1 + tolerance) × the container's CPU limit, or the node's cores where it has none, + 2 ticks a second",
-			Cause:   "the rate over a very short time: one tick of 15.625 ms within 6 ms is 2.6 cores",
+			Means: "more is reported than there is",
+			Formula: "usageNanoCores > (1 + tolerance) × the container's CPU limit, or the node's cores where it has " +
+				"none, + 2 ticks a second",
+			Cause: "the rate over a very short time: one tick of 15.625 ms within 6 ms is 2.6 cores",
 		},
 		{
 			Verdict: Wild, holds: wild, possible: wildPossible, Needs: lag, Upstream: issue9531,
-			Means:   "more is reported than was used at any time",
-			Formula: "usageNanoCores > 2 × the highest rate of usageCoreNanoSeconds between any two samples (≥ 0.1 s apart) of the last 20 s, + 4 ticks a second",
-			Cause:   "as for above",
+			Means: "more is reported than was used at any time",
+			Formula: "usageNanoCores > 2 × the highest rate of usageCoreNanoSeconds between any two samples (≥ 0.1 s " +
+				"apart) of the last 20 s, + 4 ticks a second",
+			Cause: "as for above",
 		},
 		{
 			Verdict: Stale, holds: stale, possible: stalePossible, Needs: staleAfter,
-			Means:   "the sample is an old one",
-			Formula: "its timestamp has not changed for 30 s while that of another container of the same answer moved; or usageCoreNanoSeconds has not changed for 30 s while usageNanoCores was never 0",
-			Cause:   "a cache that is not refreshed, or a runtime that lost its container",
+			Means: "the sample is an old one",
+			Formula: "its timestamp has not changed for 30 s while that of another container of the same answer " +
+				"moved; or usageCoreNanoSeconds has not changed for 30 s while usageNanoCores was never 0",
+			Cause: "a cache that is not refreshed, or a runtime that lost its container",
 		},
 		{
 			Verdict: Disagree, holds: disagree, possible: disagreePossible, Needs: lag,
-			Means:   "the kubelet's summary and the runtime differ",
-			Formula: "both report a rate and compute the same from their counters (within the tolerance), the load was steady for 20 s, and yet the two usageNanoCores differ by more than the tolerance + 4 ticks a second",
-			Cause:   "the kubelet takes the runtime's rate of another moment, or its own 10 s cache",
+			Means: "the kubelet's summary and the runtime differ",
+			Formula: "both report a rate and compute the same from their counters (within the tolerance), the load " +
+				"was steady for 20 s, and yet the two usageNanoCores differ by more than the tolerance + 4 ticks a " +
+				"second",
+			Cause: "the kubelet takes the runtime's rate of another moment, or its own 10 s cache",
 		},
 		{
 			Verdict: Quantised, holds: quantised, possible: quantisedPossible, Note: true,
 			Means:   "the counter moves in ticks of 15.625 ms",
 			Formula: "the last 8 steps by which usageCoreNanoSeconds advanced are all multiples of 15.625 ms",
-			Cause:   "Windows charges whole clock ticks to whoever runs when one ends; rates over less than a second are coarse",
+			Cause: "Windows charges whole clock ticks to whoever runs when one ends; rates over less than a second " +
+				"are coarse",
 		},
 	}
 }

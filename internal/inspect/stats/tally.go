@@ -173,8 +173,9 @@ func (s *sourceTally) summary(source Source) SourceSummary {
 	span := s.span()
 	sum := SourceSummary{
 		Source: source, Seconds: span.Seconds(), Containers: len(s.containers), Calls: s.calls, Failed: s.failed,
-		Samples: s.samples, Reported: s.reported, Ratio: s.ratios.distribution(), LatencySeconds: s.latencies.distribution(),
-		Verdicts: map[Verdict]int{}, PerMinute: map[Verdict]float64{},
+		Samples: s.samples, Reported: s.reported, Ratio: s.ratios.distribution(),
+		LatencySeconds: s.latencies.distribution(),
+		Verdicts:       map[Verdict]int{}, PerMinute: map[Verdict]float64{},
 	}
 	for v, n := range s.verdicts {
 		sum.Verdicts[v] = n

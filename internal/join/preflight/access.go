@@ -28,7 +28,8 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 	if err == nil {
 		return nil
 	}
-	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(), Remedy: "is the cluster running, and the kubeconfig its?"}
+	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(),
+		Remedy: "is the cluster running, and the kubeconfig its?"}
 	var (
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
@@ -36,9 +37,11 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 	)
 	switch {
 	case errors.As(err, &authority):
-		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA", "get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"
+		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA",
+			"get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"
 	case errors.As(err, &unauthorized):
-		p.What, p.Remedy = "the API server does not accept the kubeconfig's credentials", "get a new kubeconfig of an administrator"
+		p.What, p.Remedy = "the API server does not accept the kubeconfig's credentials",
+			"get a new kubeconfig of an administrator"
 	case errors.As(err, &forbidden):
 		p.What, p.Remedy = "the kubeconfig's user may do next to nothing", "use an administrator's kubeconfig"
 	}
@@ -59,8 +62,9 @@ func lookAtPermissions(f *facts) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Error, What: "the kubeconfig's user may not do all that joining takes", Evidence: "may not " + strings.Join(missing, ", "),
-		Remedy: "use an administrator's kubeconfig, or grant these",
+		Severity: finding.Error, What: "the kubeconfig's user may not do all that joining takes",
+		Evidence: "may not " + strings.Join(missing, ", "),
+		Remedy:   "use an administrator's kubeconfig, or grant these",
 	}}
 }
 
@@ -75,22 +79,27 @@ func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 	info := f.cluster.info.value
 	if !info.Exists {
 		return []finding.Finding{{
-			Severity: finding.Error, What: "there is no ConfigMap cluster-info in kube-public: nodes cannot join by a token", Remedy: again,
+			Severity: finding.Error,
+			What:     "there is no ConfigMap cluster-info in kube-public: nodes cannot join by a token", Remedy: again,
 		}}
 	}
 	if !info.Anonymous {
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: "ConfigMap kube-public/cluster-info cannot be read without credentials, as kubeadm does",
-			Remedy: again + "; the API server must not have --anonymous-auth=false",
+			Severity: finding.Error,
+			What:     "ConfigMap kube-public/cluster-info cannot be read without credentials, as kubeadm does",
+			Remedy:   again + "; the API server must not have --anonymous-auth=false",
 		})
 	}
 	if len(info.CACertHashes) == 0 {
-		problems = append(problems, finding.Finding{Severity: finding.Error, What: "ConfigMap kube-public/cluster-info has no CA", Remedy: again})
+		problems = append(problems, finding.Finding{Severity: finding.Error,
+			What: "ConfigMap kube-public/cluster-info has no CA", Remedy: again})
 	}
 	pin := f.spec.Join.DiscoveryTokenCACertHash
-	if pin != "" && len(info.CACertHashes) > 0 && !slices.ContainsFunc(info.CACertHashes, func(h string) bool { return strings.EqualFold(h, pin) }) {
+	if pin != "" && len(info.CACertHashes) > 0 &&
+		!slices.ContainsFunc(info.CACertHashes, func(h string) bool { return strings.EqualFold(h, pin) }) {
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: "spec.kubernetes.join.discoveryTokenCACertHash is not that of this cluster's CA",
+			Severity: finding.Error,
+			What:     "spec.kubernetes.join.discoveryTokenCACertHash is not that of this cluster's CA",
 			Evidence: "the cluster has " + strings.Join(info.CACertHashes, ", "), Remedy: "remove it, or correct it",
 		})
 	}
@@ -99,8 +108,9 @@ func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 	if isToken && !slices.Contains(info.SignedFor, id) {
 		problems = append(problems, finding.Finding{
 			Severity: finding.Error, What: fmt.Sprintf("the bootstrap token %s is not one that this cluster takes", id),
-			Evidence: "cluster-info is not signed for it: it has expired, was never made, or the controller manager's bootstrap signer is off",
-			Remedy:   "remove spec.kubernetes.join.token, and swdt makes one",
+			Evidence: "cluster-info is not signed for it: it has expired, was never made, or the controller " +
+				"manager's bootstrap signer is off",
+			Remedy: "remove spec.kubernetes.join.token, and swdt makes one",
 		})
 	}
 	return problems
@@ -112,11 +122,14 @@ func lookAtKubeletConfig(f *facts) []finding.Finding {
 	const again = "run kubeadm init phase upload-config kubelet on the control plane"
 	config := f.cluster.kubeletConfig.value
 	if !config.Exists {
-		return []finding.Finding{{Severity: finding.Error, What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its kubelet's settings", Remedy: again}}
+		return []finding.Finding{{Severity: finding.Error,
+			What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its kubelet's settings", Remedy: again}}
 	}
 	var content struct{ Kind string }
 	if err := yaml.Unmarshal([]byte(config.Content), &content); err != nil || content.Kind != "KubeletConfiguration" {
-		p := finding.Finding{Severity: finding.Error, What: "ConfigMap kube-system/kubelet-config has no KubeletConfiguration", Evidence: "its kind is " + content.Kind, Remedy: again}
+		p := finding.Finding{Severity: finding.Error,
+			What:     "ConfigMap kube-system/kubelet-config has no KubeletConfiguration",
+			Evidence: "its kind is " + content.Kind, Remedy: again}
 		if err != nil {
 			p.Evidence = err.Error()
 		}
@@ -146,14 +159,17 @@ func lookAtNamesake(f *facts) []finding.Finding {
 	}
 	p := finding.Finding{
 		Severity: finding.Warning, What: fmt.Sprintf("the cluster has a node %s already, which is %s", n.Name, state),
-		Evidence: strings.Join(slices.DeleteFunc([]string{n.OSImage, n.KubeletVersion, addresses(n)}, func(s string) bool { return s == "" }), ", "),
-		Remedy:   fmt.Sprintf("if that is this machine, or gone, delete it (%s); else set spec.kubernetes.join.nodeName", remedy.KubectlCommand("delete", "node", n.Name)),
+		Evidence: strings.Join(slices.DeleteFunc([]string{n.OSImage, n.KubeletVersion, addresses(n)},
+			func(s string) bool { return s == "" }), ", "),
+		Remedy: fmt.Sprintf("if that is this machine, or gone, delete it (%s); else set spec.kubernetes.join.nodeName",
+			remedy.KubectlCommand("delete", "node", n.Name)),
 	}
 	switch {
 	case f.isOther(n):
 		p.Severity, p.What = finding.Error, p.What+" and another machine"
 	case f.hasLeft(n):
-		p.Severity, p.What = finding.Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s", n.Name, state)
+		p.Severity, p.What = finding.Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s",
+			n.Name, state)
 		p.Remedy = "none needed: the join waits until the cluster has noticed that its kubelet stopped, and takes it over"
 	case n.Ready:
 		p.Severity = finding.Error

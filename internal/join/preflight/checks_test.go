@@ -28,12 +28,15 @@ func healthy() *facts {
 		kubelet: "1.36.1", kubeadm: "v1.36.1",
 		node: &nodeFacts{
 			machine: platform.Facts{
-				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700", Architecture: "amd64",
-				Memory: 16e9, MemoryFree: 11e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true, Virtualization: true,
+				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700",
+				Architecture: "amd64",
+				Memory:       16e9, MemoryFree: 11e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true,
+				Virtualization: true,
 			},
-			name:     factOf("win-1", nil),
-			clock:    Clock{Ahead: 2 * time.Second, GiveOrTake: time.Millisecond},
-			features: factOf(map[string]platform.FeatureState{containersFeature: platform.FeatureEnabled, hyperVFeature: platform.FeatureDisabled}, nil),
+			name:  factOf("win-1", nil),
+			clock: Clock{Ahead: 2 * time.Second, GiveOrTake: time.Millisecond},
+			features: factOf(map[string]platform.FeatureState{containersFeature: platform.FeatureEnabled,
+				hyperVFeature: platform.FeatureDisabled}, nil),
 			services: factOf(map[string]Service{"sshd": {Name: "sshd", State: "running", PID: 100}}, nil),
 			processes: factOf(map[uint32]platform.Process{
 				100: {PID: 100, Name: "sshd.exe"},
@@ -43,18 +46,23 @@ func healthy() *facts {
 			uuid:      aUUID,
 			targets: []reached{{
 				target:    target{what: "the kubeconfig's server", address: "cp.example:6443"},
-				addresses: factOf([]string{"10.0.0.1"}, nil), reach: factOf(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443"}, nil),
+				addresses: factOf([]string{"10.0.0.1"}, nil),
+				reach:     factOf(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443"}, nil),
 			}},
 		},
 		cluster: &clusterFacts{
-			server:        "https://cp.example:6443",
-			version:       factOf("v1.36.3", nil),
-			clock:         factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
-			info:          factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443", CACertHashes: []string{caHash}, Anonymous: true}, nil),
+			server:  "https://cp.example:6443",
+			version: factOf("v1.36.3", nil),
+			clock:   factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
+			info: factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443",
+				CACertHashes: []string{caHash}, Anonymous: true}, nil),
 			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
 			cni: factOf(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
-				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"}, StrictAffinity: true,
-				ServicesEndpoint: true, Pools: []cluster.IPPool{{Name: "default", CIDR: "192.168.0.0/16", VXLAN: "Always", IPIP: "Never"}},
+				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"},
+				StrictAffinity:   true,
+				ServicesEndpoint: true,
+				Pools: []cluster.IPPool{{Name: "default", CIDR: "192.168.0.0/16", VXLAN: "Always",
+					IPIP: "Never"}},
 			}}, nil),
 			namesake: factOf(cluster.Node{Name: "win-1"}, nil),
 		},
@@ -65,7 +73,8 @@ func healthy() *facts {
 // the service and the listening process.
 func kubeletRuns(f *facts) {
 	f.own.Services = []string{"kubelet"}
-	f.node.services.value["kubelet"] = Service{Name: "kubelet", State: "running", PID: 200, CommandLine: `C:\k\kube-log-runner.exe C:\k\kubelet.exe`}
+	f.node.services.value["kubelet"] = Service{Name: "kubelet", State: "running", PID: 200,
+		CommandLine: `C:\k\kube-log-runner.exe C:\k\kubelet.exe`}
 	f.node.processes.value[200] = platform.Process{PID: 200, Name: "kube-log-runner.exe"}
 	f.node.processes.value[204] = platform.Process{PID: 204, ParentPID: 200, Name: "kubelet.exe"}
 	f.node.listeners.value = append(f.node.listeners.value,
@@ -76,7 +85,8 @@ func kubeletRuns(f *facts) {
 func put(f *facts, s Service) { f.node.services.value[strings.ToLower(s.Name)] = s }
 
 func flannel(f *facts, change func(*cluster.Flannel)) {
-	c := &cluster.Flannel{Namespace: "kube-flannel", Backend: "vxlan", VNI: 4096, Port: 4789, WindowsDaemonSets: []string{"flannel-windows"}}
+	c := &cluster.Flannel{Namespace: "kube-flannel", Backend: "vxlan", VNI: 4096, Port: 4789,
+		WindowsDaemonSets: []string{"flannel-windows"}}
 	change(c)
 	f.cluster.cni.value.Calico, f.cluster.cni.value.Flannel = nil, c
 }
@@ -94,19 +104,31 @@ func plantedOnMachine() map[string]planted {
 	machine := func(change func(*platform.Facts)) func(*facts) { return func(f *facts) { change(&f.node.machine) } }
 	named := func(name string) func(*facts) { return func(f *facts) { f.node.name.value = name } }
 	return map[string]planted{
-		"2019":           {machine(func(m *platform.Facts) { m.Build, m.Product = "17763.1", "Windows Server 2019" }), nil},
-		"2025":           {machine(func(m *platform.Facts) { m.Build, m.Product = "26100", "Windows Server 2025" }), nil},
-		"2016":           {machine(func(m *platform.Facts) { m.Build, m.Product = "14393.1", "Windows Server 2016" }), []string{"windows-version error: build 14393.1"}},
-		"Windows 11":     {machine(func(m *platform.Facts) { m.Build, m.Product = "26100.1", "Windows 11 Pro" }), []string{"windows-version warning: no Windows Server"}},
-		"arm64":          {machine(func(m *platform.Facts) { m.Architecture = "arm64" }), []string{"architecture error: amd64 only"}},
-		"not elevated":   {machine(func(m *platform.Facts) { m.Elevated = false }), []string{"elevated error: may not change"}},
-		"little disk":    {machine(func(m *platform.Facts) { m.DiskFree = 14e9 }), []string{"disk-space warning: 14.0 GB free"}},
-		"no disk":        {machine(func(m *platform.Facts) { m.DiskFree = 1e9 }), []string{"disk-space error: too little"}},
-		"little memory":  {machine(func(m *platform.Facts) { m.Memory = 2e9 }), []string{"memory warning: little memory"}},
-		"no memory":      {machine(func(m *platform.Facts) { m.Memory, m.MemoryFree = 5e8, 1e8 }), []string{"memory error: too little"}},
-		"memory in use":  {machine(func(m *platform.Facts) { m.MemoryFree = 1e8 }), []string{"memory warning: in use"}},
-		"pending reboot": {machine(func(m *platform.Facts) { m.PendingReboot = []string{"Windows Update"} }), []string{"pending-reboot error: Windows Update"}},
-		"name of a PC":   {named("win_1"), []string{`hostname error: the machine's name, in lower case, is no name for a node: "win_1"`}},
+		"2019": {machine(func(m *platform.Facts) { m.Build, m.Product = "17763.1", "Windows Server 2019" }),
+			nil},
+		"2025": {machine(func(m *platform.Facts) { m.Build, m.Product = "26100", "Windows Server 2025" }),
+			nil},
+		"2016": {machine(func(m *platform.Facts) { m.Build, m.Product = "14393.1", "Windows Server 2016" }),
+			[]string{"windows-version error: build 14393.1"}},
+		"Windows 11": {machine(func(m *platform.Facts) { m.Build, m.Product = "26100.1", "Windows 11 Pro" }),
+			[]string{"windows-version warning: no Windows Server"}},
+		"arm64": {machine(func(m *platform.Facts) { m.Architecture = "arm64" }),
+			[]string{"architecture error: amd64 only"}},
+		"not elevated": {machine(func(m *platform.Facts) { m.Elevated = false }),
+			[]string{"elevated error: may not change"}},
+		"little disk": {machine(func(m *platform.Facts) { m.DiskFree = 14e9 }),
+			[]string{"disk-space warning: 14.0 GB free"}},
+		"no disk": {machine(func(m *platform.Facts) { m.DiskFree = 1e9 }),
+			[]string{"disk-space error: too little"}},
+		"little memory": {machine(func(m *platform.Facts) { m.Memory = 2e9 }),
+			[]string{"memory warning: little memory"}},
+		"no memory": {machine(func(m *platform.Facts) { m.Memory, m.MemoryFree = 5e8, 1e8 }),
+			[]string{"memory error: too little"}},
+		"memory in use": {machine(func(m *platform.Facts) { m.MemoryFree = 1e8 }), []string{"memory warning: in use"}},
+		"pending reboot": {machine(func(m *platform.Facts) { m.PendingReboot = []string{"Windows Update"} }),
+			[]string{"pending-reboot error: Windows Update"}},
+		"name of a PC": {named("win_1"),
+			[]string{`hostname error: the machine's name, in lower case, is no name for a node: "win_1"`}},
 		"long name":      {named(strings.Repeat("a", 64)), []string{"hostname error: 64 characters"}},
 		"longest name":   {named(strings.Repeat("a", 63)), nil},
 		"name with dots": {named("win.example.com"), nil},
@@ -114,24 +136,32 @@ func plantedOnMachine() map[string]planted {
 			f.spec.Join.NodeName = "Win 1"
 			named("Win 1")(f)
 		}, []string{"hostname error: spec.kubernetes.join.nodeName"}},
-		"no name to be had": {func(f *facts) { f.node.name = known[string]{err: errors.New("the agent is too busy")} }, []string{"hostname warning: too busy"}},
+		"no name to be had": {func(f *facts) { f.node.name = known[string]{err: errors.New("the agent is too busy")} },
+			[]string{"hostname warning: too busy"}},
 		"reboot allowed": {func(f *facts) {
 			f.mayReboot, f.node.machine.PendingReboot = true, []string{"Windows Update"}
 			f.node.features.value[containersFeature] = platform.FeatureDisabled
 		}, []string{"pending-reboot info: Windows Update"}},
-		"no containers":         {func(f *facts) { f.node.features.value[containersFeature] = platform.FeatureDisabled }, []string{"containers-feature warning: disabled"}},
-		"never containers":      {func(f *facts) { delete(f.node.features.value, containersFeature) }, []string{"containers-feature error: does not have"}},
-		"no Hyper-V, no need":   {func(f *facts) { f.node.machine.Virtualization = false }, nil},
-		"Hyper-V not enabled":   {hyperVWanted, []string{"virtualization warning: disabled"}},
-		"Hyper-V is impossible": {func(f *facts) { hyperVWanted(f); f.node.machine.Virtualization = false }, []string{"virtualization error: virtualization is off"}},
+		"no containers": {func(f *facts) {
+			f.node.features.value[containersFeature] = platform.FeatureDisabled
+		}, []string{"containers-feature warning: disabled"}},
+		"never containers": {func(f *facts) { delete(f.node.features.value, containersFeature) },
+			[]string{"containers-feature error: does not have"}},
+		"no Hyper-V, no need": {func(f *facts) { f.node.machine.Virtualization = false }, nil},
+		"Hyper-V not enabled": {hyperVWanted, []string{"virtualization warning: disabled"}},
+		"Hyper-V is impossible": {func(f *facts) { hyperVWanted(f); f.node.machine.Virtualization = false },
+			[]string{"virtualization error: virtualization is off"}},
 		"Hyper-V runs": {func(f *facts) {
 			hyperVWanted(f)
 			f.node.machine.Virtualization, f.node.features.value[hyperVFeature] = false, platform.FeatureEnabled
 			put(f, Service{Name: "HvHost", State: "running"})
 		}, nil},
-		"no Hyper-V":       {func(f *facts) { hyperVWanted(f); delete(f.node.features.value, hyperVFeature) }, []string{"virtualization error: does not have"}},
-		"clock ahead":      {func(f *facts) { f.node.clock.Ahead = 4 * time.Minute }, []string{"clock warning: 4m3s ahead of"}},
-		"clock far behind": {func(f *facts) { f.node.clock.Ahead = -time.Hour }, []string{"clock error: 59m57s behind"}},
+		"no Hyper-V": {func(f *facts) { hyperVWanted(f); delete(f.node.features.value, hyperVFeature) },
+			[]string{"virtualization error: does not have"}},
+		"clock ahead": {func(f *facts) { f.node.clock.Ahead = 4 * time.Minute },
+			[]string{"clock warning: 4m3s ahead of"}},
+		"clock far behind": {func(f *facts) { f.node.clock.Ahead = -time.Hour },
+			[]string{"clock error: 59m57s behind"}},
 		"clock perhaps off": {func(f *facts) {
 			f.node.clock = Clock{Ahead: 40 * time.Second, GiveOrTake: 15 * time.Second}
 		}, nil},
@@ -139,7 +169,8 @@ func plantedOnMachine() map[string]planted {
 }
 
 func hyperVWanted(f *facts) {
-	f.spec.Containerd.Config = `[plugins."io.containerd.grpc.v1.cri".containerd]` + "\n" + `default_runtime_name = "runhcs-wcow-hypervisor"`
+	f.spec.Containerd.Config = `[plugins."io.containerd.grpc.v1.cri".containerd]` + "\n" +
+		`default_runtime_name = "runhcs-wcow-hypervisor"`
 }
 
 func plantedOnNode() map[string]planted {
@@ -153,7 +184,9 @@ func plantedOnNode() map[string]planted {
 			}
 		}, nil},
 		"port in use": {func(f *facts) {
-			f.node.listeners.value = append(f.node.listeners.value, Listener{Address: "0.0.0.0:10250", Port: 10250, PID: 412, Process: "nginx.exe", Image: `C:\nginx\nginx.exe`})
+			f.node.listeners.value = append(f.node.listeners.value,
+				Listener{Address: "0.0.0.0:10250", Port: 10250, PID: 412, Process: "nginx.exe",
+					Image: `C:\nginx\nginx.exe`})
 		}, []string{"ports error: 10250 is in use by nginx.exe (process 412)"}},
 		"port in use, owner unknown": {func(f *facts) {
 			f.node.listeners.value = append(f.node.listeners.value, Listener{Address: "127.0.0.1:10248", Port: 10248})
@@ -161,25 +194,39 @@ func plantedOnNode() map[string]planted {
 		"another port for kubelet": {func(f *facts) {
 			f.spec.Kubelet.ConfigPatch = map[string]any{"port": 22}
 		}, []string{"ports error: 22 is in use by sshd.exe"}},
-		"joined before": {func(f *facts) { f.node.files.value = leftovers() }, []string{"leftovers error: kubelet.conf"}},
-		"joined by us":  {func(f *facts) { f.node.files.value, f.own.Joined = leftovers(), true }, nil},
+		"joined before": {func(f *facts) { f.node.files.value = leftovers() },
+			[]string{"leftovers error: kubelet.conf"}},
+		"joined by us": {func(f *facts) { f.node.files.value, f.own.Joined = leftovers(), true }, nil},
 		"begun by us": {func(f *facts) {
 			f.node.files.value, f.own.Files = leftovers()[:1], []string{`c:/etc/kubernetes/KUBELET.conf`}
 		}, nil},
-		"an old certificate":  {func(f *facts) { f.node.files.value = []string{clientCertificate} }, []string{"leftovers warning: client certificate"}},
-		"nssm's kubelet":      {func(f *facts) { put(f, Service{Name: "kubelet", State: "stopped", CommandLine: `C:\k\nssm.exe`}) }, []string{"kubelet-service error: nssm"}},
-		"a kubelet elsewhere": {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `D:\Kube Stuff\kubelet.exe --v=2`}) }, []string{"kubelet-service error: outside of C:\\k"}},
-		"a foreign kubelet":   {func(f *facts) { put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`}) }, []string{"kubelet-service warning: has not made"}},
+		"an old certificate": {func(f *facts) { f.node.files.value = []string{clientCertificate} },
+			[]string{"leftovers warning: client certificate"}},
+		"nssm's kubelet": {func(f *facts) {
+			put(f, Service{Name: "kubelet", State: "stopped", CommandLine: `C:\k\nssm.exe`})
+		}, []string{"kubelet-service error: nssm"}},
+		"a kubelet elsewhere": {func(f *facts) {
+			put(f, Service{Name: "kubelet", CommandLine: `D:\Kube Stuff\kubelet.exe --v=2`})
+		}, []string{"kubelet-service error: outside of C:\\k"}},
+		"a foreign kubelet": {func(f *facts) {
+			put(f, Service{Name: "kubelet", CommandLine: `C:/k/kubelet.exe --v=2`})
+		}, []string{"kubelet-service warning: has not made"}},
 		"containerd where it belongs": {func(f *facts) {
-			put(f, Service{Name: "containerd", State: "running", CommandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
+			put(f, Service{Name: "containerd", State: "running",
+				CommandLine: `C:\Program Files\containerd\bin\containerd.exe --run-service`})
 			f.node.runtime = factOf("containerd v1.7.12", nil)
 		}, nil},
 		"containerd elsewhere": {func(f *facts) {
-			put(f, Service{Name: "containerd", State: "running", CommandLine: `"D:\containerd\containerd.exe" --run-service`})
+			put(f, Service{Name: "containerd", State: "running",
+				CommandLine: `"D:\containerd\containerd.exe" --run-service`})
 		}, []string{`container-runtime error: D:\containerd\containerd.exe`}},
-		"containerd by hand": {func(f *facts) { f.node.runtime = factOf("containerd v1.7.12", nil) }, []string{"container-runtime error: containerd v1.7.12"}},
-		"docker":             {func(f *facts) { put(f, Service{Name: "docker", State: "running", CommandLine: docker}) }, []string{"container-runtime warning: docker, which is running"}},
-		"rke2":               {func(f *facts) { put(f, Service{Name: "rke2", State: "running"}) }, []string{"container-runtime error: distribution of Kubernetes: service rke2"}},
+		"containerd by hand": {func(f *facts) { f.node.runtime = factOf("containerd v1.7.12", nil) },
+			[]string{"container-runtime error: containerd v1.7.12"}},
+		"docker": {func(f *facts) {
+			put(f, Service{Name: "docker", State: "running", CommandLine: docker})
+		}, []string{"container-runtime warning: docker, which is running"}},
+		"rke2": {func(f *facts) { put(f, Service{Name: "rke2", State: "running"}) },
+			[]string{"container-runtime error: distribution of Kubernetes: service rke2"}},
 		"a folder that users can change": {func(f *facts) {
 			f.node.changeable.value = []Changeable{{Path: `C:\k`, By: []string{"BU"}}}
 		}, []string{"program-folders warning: ordinary accounts can change"}},
@@ -187,9 +234,11 @@ func plantedOnNode() map[string]planted {
 			f.node.machine.Simulated = "wine"
 			f.node.changeable.value = []Changeable{{Path: `C:\k`, By: []string{"BU"}}}
 		}, nil},
-		"defender": {func(f *facts) { f.node.defender.value.Protects = true }, []string{"defender warning: scans every file"}},
+		"defender": {func(f *facts) { f.node.defender.value.Protects = true },
+			[]string{"defender warning: scans every file"}},
 		"defender excludes the process": {func(f *facts) {
-			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}}
+			f.node.defender.value = Defender{Protects: true,
+				Exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}}
 		}, nil},
 		"defender excludes the folder": {func(f *facts) {
 			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\ProgramData\containerd\`}}
@@ -197,16 +246,23 @@ func plantedOnNode() map[string]planted {
 		"defender excludes something else": {func(f *facts) {
 			f.node.defender.value = Defender{Protects: true, Exclusions: []string{`C:\k`, "ctr.exe"}}
 		}, []string{"defender warning: not excluded"}},
-		"unknown name":       {func(f *facts) { f.node.targets[0].addresses = known[[]string]{err: fault.ErrNotExist} }, []string{"control-plane-name error: does not know the name cp.example"}},
-		"refused":            {func(f *facts) { answer(f, platform.Refused) }, []string{"control-plane-reachable error: refused"}},
-		"timed out":          {func(f *facts) { answer(f, platform.TimedOut) }, []string{"control-plane-reachable error: no answer"}},
-		"no route":           {func(f *facts) { answer(f, platform.NoRoute) }, []string{"control-plane-reachable error: no route"}},
-		"failed in some way": {func(f *facts) { answer(f, platform.ReachFailed) }, []string{"control-plane-reachable error: cannot connect"}},
+		"unknown name": {func(f *facts) {
+			f.node.targets[0].addresses = known[[]string]{err: fault.ErrNotExist}
+		}, []string{"control-plane-name error: does not know the name cp.example"}},
+		"refused": {func(f *facts) { answer(f, platform.Refused) },
+			[]string{"control-plane-reachable error: refused"}},
+		"timed out": {func(f *facts) { answer(f, platform.TimedOut) },
+			[]string{"control-plane-reachable error: no answer"}},
+		"no route": {func(f *facts) { answer(f, platform.NoRoute) },
+			[]string{"control-plane-reachable error: no route"}},
+		"failed in some way": {func(f *facts) { answer(f, platform.ReachFailed) },
+			[]string{"control-plane-reachable error: cannot connect"}},
 		"our own loopback": {func(f *facts) {
 			f.node.targets[0].address = "127.0.0.1:6443"
 			answer(f, platform.Refused)
 		}, []string{"control-plane-reachable error: is the node itself"}},
-		"not asked": {func(f *facts) { f.node.targets[0].reach.err = errors.New("the agent is too busy") }, []string{"control-plane-reachable warning: too busy"}},
+		"not asked": {func(f *facts) { f.node.targets[0].reach.err = errors.New("the agent is too busy") },
+			[]string{"control-plane-reachable warning: too busy"}},
 	}
 }
 
@@ -218,17 +274,22 @@ func plantedOnCluster() map[string]planted {
 	refused := func(err error) func(*facts) { return func(f *facts) { f.cluster.version.err = err } }
 	namesake := func(change func(*cluster.Node)) func(*facts) {
 		return func(f *facts) {
-			f.cluster.namesake.value = cluster.Node{Name: "win-1", Exists: true, Ready: true, OS: "windows", SystemUUID: strings.ToUpper(aUUID),
-				Addresses: []corev1.NodeAddress{{Address: "10.0.0.7"}}}
+			f.cluster.namesake.value = cluster.Node{Name: "win-1", Exists: true, Ready: true, OS: "windows",
+				SystemUUID: strings.ToUpper(aUUID),
+				Addresses:  []corev1.NodeAddress{{Address: "10.0.0.7"}}}
 			change(&f.cluster.namesake.value)
 		}
 	}
 	secrets := cluster.Permission{Verb: "create", Resource: "secrets", Namespace: "kube-system"}
 	return map[string]planted{
-		"unreachable":   {refused(&cluster.UnreachableError{Err: context.DeadlineExceeded}), []string{"api-server error: does not answer"}},
-		"unauthorized":  {refused(&cluster.UnauthorizedError{Err: errors.New("401")}), []string{"api-server error: credentials"}},
-		"forbidden":     {refused(&cluster.ForbiddenError{Err: errors.New("403")}), []string{"api-server error: next to nothing"}},
-		"no permission": {func(f *facts) { f.cluster.missing.value = []cluster.Permission{secrets} }, []string{"permissions error: may not create secrets -n kube-system"}},
+		"unreachable": {refused(&cluster.UnreachableError{Err: context.DeadlineExceeded}),
+			[]string{"api-server error: does not answer"}},
+		"unauthorized": {refused(&cluster.UnauthorizedError{Err: errors.New("401")}),
+			[]string{"api-server error: credentials"}},
+		"forbidden": {refused(&cluster.ForbiddenError{Err: errors.New("403")}),
+			[]string{"api-server error: next to nothing"}},
+		"no permission": {func(f *facts) { f.cluster.missing.value = []cluster.Permission{secrets} },
+			[]string{"permissions error: may not create secrets -n kube-system"}},
 		"no permission, no need": {func(f *facts) {
 			f.cluster.missing.value, f.spec.Join.Token = []cluster.Permission{secrets}, "abcdef.0123456789abcdef"
 			f.cluster.info.value.SignedFor = []string{"abcdef"}
@@ -241,24 +302,37 @@ func plantedOnCluster() map[string]planted {
 		"another major":    {version("2.36.0"), []string{"version-skew error: major"}},
 		"no version":       {version("newest"), []string{"version-skew error: no version"}},
 		"whatever version": {version(""), nil},
-		"two releases":     {func(f *facts) { f.kubelet = "1.35.1" }, []string{"version-skew error: kubeadm 1.36.1, kubelet 1.35.1"}},
-		"kubeadm alone":    {func(f *facts) { f.kubelet = "" }, nil},
-		"no kubeadm":       {func(f *facts) { f.kubeadm = "?" }, []string{"version-skew error: no version"}},
-		"a strange server": {func(f *facts) { f.cluster.version.value = "main" }, []string{"version-skew warning: cannot be understood"}},
-		"no cluster-info":  {func(f *facts) { f.cluster.info.value = cluster.ClusterInfo{} }, []string{"cluster-info error: no ConfigMap cluster-info"}},
-		"not anonymous":    {func(f *facts) { f.cluster.info.value.Anonymous = false }, []string{"cluster-info error: without credentials"}},
-		"no CA":            {func(f *facts) { f.cluster.info.value.CACertHashes = nil }, []string{"cluster-info error: has no CA"}},
-		"our CA":           {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = strings.ToUpper(caHash) }, nil},
-		"another CA":       {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = "sha256:bbbb" }, []string{"cluster-info error: is not that of this cluster's CA"}},
-		"an old token":     {func(f *facts) { f.spec.Join.Token = "abcdef.0123456789abcdef" }, []string{"cluster-info error: token abcdef"}},
+		"two releases": {func(f *facts) { f.kubelet = "1.35.1" },
+			[]string{"version-skew error: kubeadm 1.36.1, kubelet 1.35.1"}},
+		"kubeadm alone": {func(f *facts) { f.kubelet = "" }, nil},
+		"no kubeadm":    {func(f *facts) { f.kubeadm = "?" }, []string{"version-skew error: no version"}},
+		"a strange server": {func(f *facts) { f.cluster.version.value = "main" },
+			[]string{"version-skew warning: cannot be understood"}},
+		"no cluster-info": {func(f *facts) { f.cluster.info.value = cluster.ClusterInfo{} },
+			[]string{"cluster-info error: no ConfigMap cluster-info"}},
+		"not anonymous": {func(f *facts) { f.cluster.info.value.Anonymous = false },
+			[]string{"cluster-info error: without credentials"}},
+		"no CA": {func(f *facts) { f.cluster.info.value.CACertHashes = nil },
+			[]string{"cluster-info error: has no CA"}},
+		"our CA": {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = strings.ToUpper(caHash) }, nil},
+		"another CA": {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = "sha256:bbbb" },
+			[]string{"cluster-info error: is not that of this cluster's CA"}},
+		"an old token": {func(f *facts) { f.spec.Join.Token = "abcdef.0123456789abcdef" },
+			[]string{"cluster-info error: token abcdef"}},
 		"no kubelet-config": {func(f *facts) { f.cluster.kubeletConfig.value = cluster.KubeletConfig{} },
 			[]string{"kubelet-config error: no ConfigMap"}},
-		"no config in it":                  {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" }, []string{"kubelet-config error: its kind is Other"}},
-		"no YAML in it":                    {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" }, []string{"kubelet-config error: yaml"}},
-		"a Ready namesake":                 {namesake(func(n *cluster.Node) { n.SystemUUID = "" }), []string{"node-name error: which is Ready"}},
-		"a dead namesake":                  {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }), []string{"node-name warning: which is not Ready"}},
-		"ourselves of before, still Ready": {namesake(func(*cluster.Node) {}), []string{"node-name info: this machine's node win-1 of before, which is Ready"}},
-		"ourselves of before":              {namesake(func(n *cluster.Node) { n.Ready = false }), []string{"node-name info: of before, which is not Ready"}},
+		"no config in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" },
+			[]string{"kubelet-config error: its kind is Other"}},
+		"no YAML in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" },
+			[]string{"kubelet-config error: yaml"}},
+		"a Ready namesake": {namesake(func(n *cluster.Node) { n.SystemUUID = "" }),
+			[]string{"node-name error: which is Ready"}},
+		"a dead namesake": {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }),
+			[]string{"node-name warning: which is not Ready"}},
+		"ourselves of before, still Ready": {namesake(func(*cluster.Node) {}),
+			[]string{"node-name info: this machine's node win-1 of before, which is Ready"}},
+		"ourselves of before": {namesake(func(n *cluster.Node) { n.Ready = false }),
+			[]string{"node-name info: of before, which is not Ready"}},
 		"ourselves, with a foreign kubelet": {func(f *facts) {
 			namesake(func(*cluster.Node) {})(f)
 			put(f, Service{Name: "kubelet", State: "running", CommandLine: `C:/k/kubelet.exe --v=2`})
@@ -277,33 +351,50 @@ func plantedOnCluster() map[string]planted {
 			f.own = Own{Joined: true, Authorities: []string{"sha256:bbbb"}}
 			f.cluster.info.err = errors.New("500")
 		}, []string{"cluster-info warning: 500"}},
-		"a Linux namesake":  {namesake(func(n *cluster.Node) { n.Ready, n.OS = false, "linux" }), []string{"node-name error: another machine"}},
-		"another namesake":  {namesake(func(n *cluster.Node) { n.SystemUUID = "4c4c4544-ffff" }), []string{"node-name error: another machine"}},
+		"a Linux namesake": {namesake(func(n *cluster.Node) { n.Ready, n.OS = false, "linux" }),
+			[]string{"node-name error: another machine"}},
+		"another namesake": {namesake(func(n *cluster.Node) { n.SystemUUID = "4c4c4544-ffff" }),
+			[]string{"node-name error: another machine"}},
 		"that is ourselves": {func(f *facts) { namesake(func(*cluster.Node) {})(f); f.own.Joined = true }, nil},
 		"our name, another machine": {func(f *facts) {
 			namesake(func(n *cluster.Node) { n.SystemUUID = "4c4c4544-ffff" })(f)
 			f.own.Joined = true
 		}, []string{"node-name error: another machine"}},
-		"no network":   {func(f *facts) { f.cluster.cni.value.Calico = nil }, []string{"pod-network warning: no pod network"}},
-		"no dataplane": {calico(func(c *cluster.Calico) { c.WindowsDataplane = "" }), []string{"calico warning: windowsDataplane is not set"}},
-		"BGP":          {calico(func(c *cluster.Calico) { c.BGP = "Enabled" }), []string{"calico warning: bgp is Enabled"}},
-		"no CIDRs":     {calico(func(c *cluster.Calico) { c.ServiceCIDRs = nil }), []string{"calico warning: serviceCIDRs is not set"}},
-		"no endpoint":  {calico(func(c *cluster.Calico) { c.ServicesEndpoint = false }), []string{"calico warning: kubernetes-services-endpoint"}},
-		"no affinity":  {calico(func(c *cluster.Calico) { c.StrictAffinity = false }), []string{"calico warning: strictAffinity is off"}},
-		"IP in IP":     {calico(func(c *cluster.Calico) { c.Pools[0].IPIP = "Always" }), []string{"calico warning: ipipMode Always"}},
+		"no network": {func(f *facts) { f.cluster.cni.value.Calico = nil },
+			[]string{"pod-network warning: no pod network"}},
+		"no dataplane": {calico(func(c *cluster.Calico) { c.WindowsDataplane = "" }),
+			[]string{"calico warning: windowsDataplane is not set"}},
+		"BGP": {calico(func(c *cluster.Calico) { c.BGP = "Enabled" }),
+			[]string{"calico warning: bgp is Enabled"}},
+		"no CIDRs": {calico(func(c *cluster.Calico) { c.ServiceCIDRs = nil }),
+			[]string{"calico warning: serviceCIDRs is not set"}},
+		"no endpoint": {calico(func(c *cluster.Calico) { c.ServicesEndpoint = false }),
+			[]string{"calico warning: kubernetes-services-endpoint"}},
+		"no affinity": {calico(func(c *cluster.Calico) { c.StrictAffinity = false }),
+			[]string{"calico warning: strictAffinity is off"}},
+		"IP in IP": {calico(func(c *cluster.Calico) { c.Pools[0].IPIP = "Always" }),
+			[]string{"calico warning: ipipMode Always"}},
 		"by manifest": {calico(func(c *cluster.Calico) { *c = cluster.Calico{StrictAffinity: true} }),
 			[]string{"calico warning: no DaemonSet for Windows"}},
-		"flannel":            {func(f *facts) { flannel(f, func(*cluster.Flannel) {}) }, nil},
-		"flannel by host-gw": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend, c.VNI, c.Port = "host-gw", 0, 0 }) }, nil},
-		"flannel for Linux":  {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 8472 }) }, []string{"flannel warning: VNI is 1", "flannel warning: Port is 8472"}},
-		"flannel by wg":      {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend = "wireguard" }) }, []string{"flannel warning: Backend.Type is wireguard"}},
-		"flannel not for us": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) }, []string{"flannel warning: no DaemonSet"}},
-		"no kube-proxy":      {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil }, []string{"kube-proxy warning: services are not reached"}},
+		"flannel": {func(f *facts) { flannel(f, func(*cluster.Flannel) {}) }, nil},
+		"flannel by host-gw": {func(f *facts) {
+			flannel(f, func(c *cluster.Flannel) { c.Backend, c.VNI, c.Port = "host-gw", 0, 0 })
+		}, nil},
+		"flannel for Linux": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.VNI, c.Port = 1, 8472 }) },
+			[]string{"flannel warning: VNI is 1", "flannel warning: Port is 8472"}},
+		"flannel by wg": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.Backend = "wireguard" }) },
+			[]string{"flannel warning: Backend.Type is wireguard"}},
+		"flannel not for us": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) },
+			[]string{"flannel warning: no DaemonSet"}},
+		"no kube-proxy": {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil },
+			[]string{"kube-proxy warning: services are not reached"}},
 		"Antrea": {func(f *facts) {
 			f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"w"}}}
 		}, nil},
-		"Antrea for Linux":    {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{}} }, []string{"antrea warning: no DaemonSet"}},
-		"a fact that is lost": {func(f *facts) { f.cluster.cni.err = errors.New("500") }, []string{"pod-network warning: 500"}},
+		"Antrea for Linux": {func(f *facts) { f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{}} },
+			[]string{"antrea warning: no DaemonSet"}},
+		"a fact that is lost": {func(f *facts) { f.cluster.cni.err = errors.New("500") },
+			[]string{"pod-network warning: 500"}},
 	}
 }
 
@@ -382,7 +473,8 @@ func TestUnknownFacts(t *testing.T) {
 func TestOneSideOnly(t *testing.T) {
 	f := healthy()
 	f.cluster = nil
-	if r := f.report(nil); len(r.Problems) > 0 || r.NodeName != "win-1" || r.Windows != "ltsc2022" || len(r.Checks) != len(nodeChecks())-1 {
+	if r := f.report(nil); len(r.Problems) > 0 || r.NodeName != "win-1" || r.Windows != "ltsc2022" ||
+		len(r.Checks) != len(nodeChecks())-1 {
 		t.Errorf("the node alone: %+v", r)
 	}
 	f = healthy()
@@ -404,10 +496,12 @@ func TestTargets(t *testing.T) {
 			{what: "the kubeconfig's server", address: "cp.example:6443"},
 			{what: "the server in ConfigMap kube-public/cluster-info", address: "kind-control-plane:6443"},
 		}},
-		"another endpoint": {join: v1alpha1.Join{ControlPlaneEndpoint: "10.0.0.1"}, server: "https://10.0.0.1:6443", want: []target{
-			{what: "spec.kubernetes.join.controlPlaneEndpoint", address: "10.0.0.1:6443"},
-		}},
-		"an alias": {join: v1alpha1.Join{ControlPlaneAlias: &v1alpha1.ControlPlaneAlias{Name: "CP.example", IP: "10.0.0.9"}}, want: []target{
+		"another endpoint": {join: v1alpha1.Join{ControlPlaneEndpoint: "10.0.0.1"}, server: "https://10.0.0.1:6443",
+			want: []target{
+				{what: "spec.kubernetes.join.controlPlaneEndpoint", address: "10.0.0.1:6443"},
+			}},
+		"an alias": {join: v1alpha1.Join{ControlPlaneAlias: &v1alpha1.ControlPlaneAlias{Name: "CP.example",
+			IP: "10.0.0.9"}}, want: []target{
 			{what: "the kubeconfig's server", address: "cp.example:6443", planned: "10.0.0.9"},
 		}},
 		"a port of its own": {server: "https://cp.example", want: []target{

@@ -125,14 +125,16 @@ func (c Changeable) problem() finding.Finding {
 		use, inherited = "which SYSTEM runs", ""
 	}
 	args := []string{"exec", "--", "icacls", c.Path, "/inheritance:r", "/grant"}
-	for _, right := range []struct{ sid, may string }{{"S-1-5-18", "F"}, {"S-1-5-32-544", "F"}, {"S-1-5-32-545", "RX"}} {
+	for _, right := range []struct{ sid, may string }{{"S-1-5-18", "F"}, {"S-1-5-32-544", "F"},
+		{"S-1-5-32-545", "RX"}} {
 		args = append(args, "*"+right.sid+":"+inherited+right.may)
 	}
 	return finding.Finding{
 		Severity: finding.Warning,
 		What:     fmt.Sprintf("ordinary accounts can change %s, %s", c.Path, use),
 		Evidence: "may change it: " + strings.Join(accountNames(c.By), ", "),
-		Remedy:   "let only administrators change it: `swdt join` does so for its own folders; for any other: " + remedy.Command(args...),
+		Remedy: "let only administrators change it: `swdt join` does so for its own folders; for any other: " +
+			remedy.Command(args...),
 	}
 }
 

@@ -25,7 +25,8 @@ func TestAFileIsNamedOnlyIfItIsWorseThanItsFolder(t *testing.T) {
 	if !saysFolder(folder, Changeable{Path: `c:/k/a.exe`, By: []string{"BU"}}) {
 		t.Error("the folder's finding says it already")
 	}
-	if saysFolder(folder, Changeable{Path: `C:\k\a.exe`, By: []string{"WD"}}) || saysFolder(folder, Changeable{Path: `C:\x\a.exe`, By: []string{"BU"}}) {
+	if saysFolder(folder, Changeable{Path: `C:\k\a.exe`, By: []string{"WD"}}) ||
+		saysFolder(folder, Changeable{Path: `C:\x\a.exe`, By: []string{"BU"}}) {
 		t.Error("no folder's finding says it")
 	}
 }

@@ -76,7 +76,8 @@ func (r Reached) target() reached {
 // could not be asked.
 func (l Looker) Reach(ctx context.Context, what, address string) (Reached, error) {
 	t := l.reach(ctx, target{what: what, address: address})
-	r := Reached{What: what, Address: address, Outcome: t.reach.value.Outcome, Connected: t.reach.value.Address, Detail: t.reach.value.Detail}
+	r := Reached{What: what, Address: address, Outcome: t.reach.value.Outcome, Connected: t.reach.value.Address,
+		Detail: t.reach.value.Detail}
 	if t.addresses.err != nil {
 		if Fatal(ctx, t.addresses.err) != nil {
 			return r, t.addresses.err

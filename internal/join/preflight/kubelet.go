@@ -17,14 +17,16 @@ func needListeners(f *facts) error { return f.node.listeners.err }
 // lookAtPorts finds the processes that use kubelet's ports, except an installed kubelet.
 func lookAtPorts(f *facts) (problems []finding.Finding) {
 	for _, port := range f.kubeletPorts() {
-		i := slices.IndexFunc(f.node.listeners.value, func(l Listener) bool { return l.Port == port && !f.isKubelet(l) })
+		i := slices.IndexFunc(f.node.listeners.value,
+			func(l Listener) bool { return l.Port == port && !f.isKubelet(l) })
 		if i < 0 {
 			continue
 		}
 		l := f.node.listeners.value[i]
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: fmt.Sprintf("kubelet's port %d is in use by %s", port, l.owner()), Evidence: l.evidence(),
-			Remedy: "stop that program, or give it another port",
+			Severity: finding.Error, What: fmt.Sprintf("kubelet's port %d is in use by %s", port, l.owner()),
+			Evidence: l.evidence(),
+			Remedy:   "stop that program, or give it another port",
 		})
 	}
 	return problems
@@ -98,13 +100,15 @@ func lookAtKubeletService(f *facts) []finding.Finding {
 	}
 	p := finding.Finding{
 		Severity: finding.Error, Evidence: s.CommandLine,
-		Remedy: "take the earlier installation away (sc.exe delete kubelet) if the machine is no node of another cluster",
+		Remedy: "take the earlier installation away (sc.exe delete kubelet) if the machine is no node of another " +
+			"cluster",
 	}
 	switch program := s.Program(); {
 	case strings.HasSuffix(program, `nssm.exe`):
 		p.What = "the service kubelet is one of nssm, of an earlier installation"
 	case !isBelow(program, v1alpha1.KubernetesFolder):
-		p.What = "the service kubelet runs a program outside of " + v1alpha1.KubernetesFolder + ", of an earlier installation"
+		p.What = "the service kubelet runs a program outside of " + v1alpha1.KubernetesFolder +
+			", of an earlier installation"
 	default:
 		p.Severity, p.What = finding.Warning, "there is a service kubelet that swdt has not made; it will be changed"
 		p.Remedy = "see that no other tool goes on managing it"

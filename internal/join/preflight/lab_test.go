@@ -54,10 +54,12 @@ func TestARealControlPlane(t *testing.T) {
 	expect("pod-network warning", "kube-proxy warning")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
-	if _, err := p.input.Cluster.Clientset().CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+	if _, err := p.input.Cluster.Clientset().CoreV1().Nodes().Create(t.Context(), node,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.input.Cluster.Clientset().CoreV1().ConfigMaps("kube-public").Delete(t.Context(), "cluster-info", metav1.DeleteOptions{}); err != nil {
+	if err := p.input.Cluster.Clientset().CoreV1().ConfigMaps("kube-public").Delete(t.Context(), "cluster-info",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.input.Spec.Version = "1.32.0"

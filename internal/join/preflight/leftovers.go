@@ -16,7 +16,8 @@ const clientCertificate = `C:\var\lib\kubelet\pki\kubelet-client-current.pem`
 func leftovers() []string {
 	return []string{
 		`C:\etc\kubernetes\kubelet.conf`, `C:\etc\kubernetes\bootstrap-kubelet.conf`, `C:\etc\kubernetes\pki\ca.crt`,
-		`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`, `C:\var\lib\kubelet\instance-config.yaml`,
+		`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`,
+		`C:\var\lib\kubelet\instance-config.yaml`,
 		clientCertificate,
 	}
 }
@@ -53,8 +54,9 @@ func lookAtMembership(f *facts) []finding.Finding {
 	}
 	return []finding.Finding{{
 		Severity: finding.Error, What: "swdt has made the machine a node of another cluster",
-		Evidence: fmt.Sprintf("kubelet trusts the CA %s; this cluster's is %s", strings.Join(f.own.Authorities, ", "), strings.Join(wanted, ", ")),
-		Remedy:   OtherClusterRemedy,
+		Evidence: fmt.Sprintf("kubelet trusts the CA %s; this cluster's is %s", strings.Join(f.own.Authorities, ", "),
+			strings.Join(wanted, ", ")),
+		Remedy: OtherClusterRemedy,
 	}}
 }
 
@@ -71,8 +73,9 @@ func lookAtLeftovers(f *facts) []finding.Finding {
 		return nil
 	}
 	p := finding.Finding{
-		Severity: finding.Error, What: "the machine is, or was, a node of a cluster that swdt has not joined it to", Evidence: strings.Join(foreign, ", "),
-		Remedy: "if it is not needed any more, run kubeadm reset on the machine and remove these files",
+		Severity: finding.Error, What: "the machine is, or was, a node of a cluster that swdt has not joined it to",
+		Evidence: strings.Join(foreign, ", "),
+		Remedy:   "if it is not needed any more, run kubeadm reset on the machine and remove these files",
 	}
 	if slices.Equal(foreign, []string{clientCertificate}) {
 		p.Severity, p.What = finding.Warning, "there is a client certificate of an earlier kubelet"

@@ -59,8 +59,9 @@ func lookAtWindows(f *facts) []finding.Finding {
 		}}
 	case m.Product != "" && !strings.Contains(m.Product, "Server"):
 		return []finding.Finding{{
-			Severity: finding.Warning, What: "this is no Windows Server: Kubernetes does not support it as a node", Evidence: seen,
-			Remedy: "use Windows Server for more than a try",
+			Severity: finding.Warning, What: "this is no Windows Server: Kubernetes does not support it as a node",
+			Evidence: seen,
+			Remedy:   "use Windows Server for more than a try",
 		}}
 	}
 	return nil
@@ -71,8 +72,9 @@ func lookAtArchitecture(f *facts) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Error, What: "Kubernetes for Windows is published for amd64 only", Evidence: f.node.machine.Architecture,
-		Remedy: "use a machine with an x86-64 processor",
+		Severity: finding.Error, What: "Kubernetes for Windows is published for amd64 only",
+		Evidence: f.node.machine.Architecture,
+		Remedy:   "use a machine with an x86-64 processor",
 	}}
 }
 
@@ -82,7 +84,8 @@ func lookAtRights(f *facts) []finding.Finding {
 	}
 	return []finding.Finding{{
 		Severity: finding.Error, What: "the user may not change the machine",
-		Remedy: "let spec.credentials.username be a member of Administrators; where it is one, set LocalAccountTokenFilterPolicy=1 or use the built-in Administrator",
+		Remedy: "let spec.credentials.username be a member of Administrators; where it is one, set " +
+			"LocalAccountTokenFilterPolicy=1 or use the built-in Administrator",
 	}}
 }
 
@@ -92,7 +95,8 @@ func lookAtDisk(f *facts) []finding.Finding {
 		return nil
 	}
 	p := finding.Finding{
-		Severity: finding.Warning, What: "little free space on " + f.node.machine.SystemDrive + " for Windows container images",
+		Severity: finding.Warning, What: "little free space on " + f.node.machine.SystemDrive +
+			" for Windows container images",
 		Evidence: size(free) + " free", Remedy: fmt.Sprintf("make room: %s or more", size(enoughDisk)),
 	}
 	if free < minDisk {
@@ -113,7 +117,8 @@ func lookAtMemory(f *facts) []finding.Finding {
 	case m.Memory < enoughMemory:
 		p.Severity, p.What = finding.Warning, "little memory: hardly any is left for pods"
 	case m.MemoryFree < enoughFreeMemory:
-		p.Severity, p.What, p.Remedy = finding.Warning, "nearly all memory is in use", "end what needs it, or give the machine more"
+		p.Severity, p.What, p.Remedy = finding.Warning, "nearly all memory is in use",
+			"end what needs it, or give the machine more"
 	default:
 		return nil
 	}
@@ -127,8 +132,9 @@ func lookAtPendingReboot(f *facts) []finding.Finding {
 		return nil
 	}
 	p := finding.Finding{
-		Severity: finding.Error, What: "a reboot is pending", Evidence: strings.Join(f.node.machine.PendingReboot, "; "),
-		Remedy: "reboot the machine, or let swdt do it with --allow-reboot",
+		Severity: finding.Error, What: "a reboot is pending",
+		Evidence: strings.Join(f.node.machine.PendingReboot, "; "),
+		Remedy:   "reboot the machine, or let swdt do it with --allow-reboot",
 	}
 	if f.mayReboot {
 		p.Severity, p.Remedy = finding.Info, "swdt reboots the machine where a step needs it"
@@ -143,14 +149,16 @@ func lookAtContainers(f *facts) []finding.Finding {
 	switch {
 	case !ok:
 		return []finding.Finding{{
-			Severity: finding.Error, What: "this Windows does not have the feature Containers", Remedy: "use an edition of Windows Server that has it",
+			Severity: finding.Error, What: "this Windows does not have the feature Containers",
+			Remedy: "use an edition of Windows Server that has it",
 		}}
 	case state == platform.FeatureEnabled, f.mayReboot:
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Warning, What: "the feature Containers is not enabled; enabling it takes a reboot", Evidence: string(state),
-		Remedy: "allow it with --allow-reboot",
+		Severity: finding.Warning, What: "the feature Containers is not enabled; enabling it takes a reboot",
+		Evidence: string(state),
+		Remedy:   "allow it with --allow-reboot",
 	}}
 }
 
@@ -167,7 +175,8 @@ func lookAtVirtualization(f *facts) []finding.Finding {
 	state, ok := f.node.features.value[hyperVFeature]
 	switch hypervisor := f.node.services.value["hvhost"]; {
 	case !ok:
-		return []finding.Finding{{Severity: finding.Error, What: why + ", and this Windows does not have Hyper-V", Remedy: "use an edition with Hyper-V, or process isolation"}}
+		return []finding.Finding{{Severity: finding.Error, What: why + ", and this Windows does not have Hyper-V",
+			Remedy: "use an edition with Hyper-V, or process isolation"}}
 	case !f.node.machine.Virtualization && !hypervisor.Running():
 		return []finding.Finding{{
 			Severity: finding.Error, What: why + ", and the processor's virtualization is off",
@@ -190,7 +199,8 @@ func lookAtHostname(f *facts) []finding.Finding {
 	name, what := f.nodeName(), "spec.kubernetes.join.nodeName"
 	remedy := "use lower-case letters, digits, - and ., at most 63"
 	if f.spec.Join.NodeName == "" {
-		what, remedy = "the machine's name, in lower case,", "rename the computer, or set spec.kubernetes.join.nodeName: "+remedy
+		what, remedy = "the machine's name, in lower case,",
+			"rename the computer, or set spec.kubernetes.join.nodeName: "+remedy
 	}
 	if len(name) <= maxNodeName && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil

@@ -22,8 +22,9 @@ func lookAtPodNetwork(f *facts) []finding.Finding {
 		return nil // it may have one that swdt does not know
 	}
 	return []finding.Finding{{
-		Severity: finding.Warning, What: "no pod network that supports Windows was found: the node will not become Ready",
-		Remedy: "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
+		Severity: finding.Warning,
+		What:     "no pod network that supports Windows was found: the node will not become Ready",
+		Remedy:   "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
 	}}
 }
 
@@ -47,32 +48,40 @@ func lookAtCalico(f *facts) []finding.Finding {
 	switch {
 	case !c.Operator:
 		if len(c.WindowsDaemonSets) == 0 {
-			problems.warn("Calico does not run on Windows nodes: pods there get no network", "it was not installed by its operator, and has no DaemonSet for Windows",
+			problems.warn("Calico does not run on Windows nodes: pods there get no network",
+				"it was not installed by its operator, and has no DaemonSet for Windows",
 				"install Calico by its operator, with windowsDataplane HNS")
 		}
 	case c.WindowsDataplane != "HNS":
-		problems.warn("Calico does not run on Windows nodes: pods there get no network", "calicoNetwork.windowsDataplane is "+orUnset(c.WindowsDataplane),
+		problems.warn("Calico does not run on Windows nodes: pods there get no network",
+			"calicoNetwork.windowsDataplane is "+orUnset(c.WindowsDataplane),
 			installation(`{"calicoNetwork":{"windowsDataplane":"HNS"}}`))
 	}
 	if c.Operator && c.BGP != "Disabled" {
-		problems.warn("Calico uses BGP, which its operator does not do on Windows: pods there are not reached", "calicoNetwork.bgp is "+orUnset(c.BGP),
+		problems.warn("Calico uses BGP, which its operator does not do on Windows: pods there are not reached",
+			"calicoNetwork.bgp is "+orUnset(c.BGP),
 			installation(`{"calicoNetwork":{"bgp":"Disabled"}}`)+", with a VXLAN pool")
 	}
 	if c.Operator && len(c.ServiceCIDRs) == 0 {
-		problems.warn("Calico on Windows lacks the addresses of services: pods there do not reach them", "serviceCIDRs is not set",
+		problems.warn("Calico on Windows lacks the addresses of services: pods there do not reach them",
+			"serviceCIDRs is not set",
 			installation(`{"serviceCIDRs":["10.96.0.0/12"]}`)+", with the cluster's own")
 	}
 	if c.Operator && !c.ServicesEndpoint {
-		problems.warn("Calico on Windows lacks the address of the API server, and does not start", "there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
+		problems.warn("Calico on Windows lacks the address of the API server, and does not start",
+			"there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
 			"make it, with KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
 	}
 	if !c.StrictAffinity {
-		problems.warn("Calico lends addresses of one node to another, which Windows cannot do: pods there are not reached", "IPAM's strictAffinity is off",
-			remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p", `{"spec":{"strictAffinity":true}}`))
+		problems.warn("Calico lends addresses of one node to another, which Windows cannot do: pods there are not "+
+			"reached", "IPAM's strictAffinity is off",
+			remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p",
+				`{"spec":{"strictAffinity":true}}`))
 	}
 	for _, pool := range c.Pools {
 		if pool.IPIP != "" && pool.IPIP != "Never" {
-			problems.warn("Calico's pool "+pool.Name+" uses IP in IP, which Windows does not know", fmt.Sprintf("%s, ipipMode %s", pool.CIDR, pool.IPIP),
+			problems.warn("Calico's pool "+pool.Name+" uses IP in IP, which Windows does not know",
+				fmt.Sprintf("%s, ipipMode %s", pool.CIDR, pool.IPIP),
 				"use VXLAN for that pool")
 		}
 	}
@@ -93,19 +102,23 @@ func lookAtFlannel(f *facts) []finding.Finding {
 	switch strings.ToLower(c.Backend) {
 	case "vxlan":
 		if c.VNI != windowsVNI {
-			problems.warn("flannel's VXLAN has a number that Windows does not take: pods there are not reached", fmt.Sprintf("VNI is %d", c.VNI),
+			problems.warn("flannel's VXLAN has a number that Windows does not take: pods there are not reached",
+				fmt.Sprintf("VNI is %d", c.VNI),
 				fmt.Sprintf("%s: \"VNI\": %d, and restart flannel everywhere", config, windowsVNI))
 		}
 		if c.Port != windowsPort {
-			problems.warn("flannel's VXLAN has a port that Windows does not take: pods there are not reached", fmt.Sprintf("Port is %d", c.Port),
+			problems.warn("flannel's VXLAN has a port that Windows does not take: pods there are not reached",
+				fmt.Sprintf("Port is %d", c.Port),
 				fmt.Sprintf("%s: \"Port\": %d, and restart flannel everywhere", config, windowsPort))
 		}
 	case "host-gw":
 	default:
-		problems.warn("flannel's backend does not exist on Windows: pods there get no network", "Backend.Type is "+orUnset(c.Backend), config+": \"Type\": \"vxlan\"")
+		problems.warn("flannel's backend does not exist on Windows: pods there get no network",
+			"Backend.Type is "+orUnset(c.Backend), config+": \"Type\": \"vxlan\"")
 	}
 	if len(c.WindowsDaemonSets) == 0 {
-		problems.warn("flannel does not run on Windows nodes: pods there get no network", "it has no DaemonSet for Windows",
+		problems.warn("flannel does not run on Windows nodes: pods there get no network",
+			"it has no DaemonSet for Windows",
 			"apply flannel's manifest of kubernetes-sigs/sig-windows-tools (hostprocess/flannel)")
 	}
 	return problems
@@ -117,8 +130,9 @@ func lookAtAntrea(f *facts) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Warning, What: "Antrea does not run on Windows nodes: pods there get no network", Evidence: "it has no DaemonSet for Windows",
-		Remedy: "apply antrea-windows.yml of the same release",
+		Severity: finding.Warning, What: "Antrea does not run on Windows nodes: pods there get no network",
+		Evidence: "it has no DaemonSet for Windows",
+		Remedy:   "apply antrea-windows.yml of the same release",
 	}}
 }
 
@@ -129,8 +143,10 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Warning, What: "kube-proxy does not run on Windows nodes: services are not reached from pods there", Evidence: "there is no DaemonSet of it for Windows",
-		Remedy: "apply kube-proxy's manifest of kubernetes-sigs/sig-windows-tools (hostprocess)",
+		Severity: finding.Warning,
+		What:     "kube-proxy does not run on Windows nodes: services are not reached from pods there",
+		Evidence: "there is no DaemonSet of it for Windows",
+		Remedy:   "apply kube-proxy's manifest of kubernetes-sigs/sig-windows-tools (hostprocess)",
 	}}
 }
 

@@ -146,7 +146,8 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 	all := map[string]Service{}
 	for _, s := range reply.GetServices() {
 		all[strings.ToLower(s.GetName())] = Service{
-			Name: s.GetName(), State: s.GetState(), PID: s.GetPid(), ExitCode: cmp.Or(s.GetSpecificExitCode(), s.GetExitCode()),
+			Name: s.GetName(), State: s.GetState(), PID: s.GetPid(),
+			ExitCode: cmp.Or(s.GetSpecificExitCode(), s.GetExitCode()),
 		}
 	}
 	for _, name := range matter {
@@ -168,7 +169,8 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 }
 
 func (s Service) with(config *agentv1.ServiceConfig) Service {
-	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), config.GetStartType(), config.GetDependencies()
+	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), config.GetStartType(),
+		config.GetDependencies()
 	if recovery := config.GetRecovery(); recovery != nil {
 		restarts := len(recovery.GetRestarts())
 		s.Restarts = &restarts
@@ -180,7 +182,8 @@ func (l Looker) processes(ctx context.Context) (map[uint32]platform.Process, err
 	reply, err := l.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	all := map[uint32]platform.Process{}
 	for _, p := range reply.GetProcesses() {
-		all[p.GetPid()] = platform.Process{PID: p.GetPid(), ParentPID: p.GetParentPid(), Name: p.GetName(), Image: p.GetImage()}
+		all[p.GetPid()] = platform.Process{PID: p.GetPid(), ParentPID: p.GetParentPid(), Name: p.GetName(),
+			Image: p.GetImage()}
 	}
 	return all, err
 }
@@ -190,7 +193,8 @@ func (l Looker) Listeners(ctx context.Context) (all []Listener, err error) {
 	reply, err := l.Network.Listeners(ctx, &agentv1.ListenersRequest{})
 	for _, at := range reply.GetListeners() {
 		all = append(all, Listener{
-			Address: at.GetAddress(), Port: uint16(at.GetPort()), PID: at.GetPid(), Process: at.GetProcess(), Image: at.GetImage(),
+			Address: at.GetAddress(), Port: uint16(at.GetPort()), PID: at.GetPid(), Process: at.GetProcess(),
+			Image: at.GetImage(),
 		})
 	}
 	return all, err
@@ -263,7 +267,8 @@ func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
 	for _, key := range []string{
 		`HKLM\SOFTWARE\Microsoft\Windows Defender`, `HKLM\SOFTWARE\Policies\Microsoft\Windows Defender`,
 	} {
-		off, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key + `\Real-Time Protection`, Name: "DisableRealtimeMonitoring"})
+		off, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key + `\Real-Time Protection`,
+			Name: "DisableRealtimeMonitoring"})
 		if err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return Defender{}, err
 		}

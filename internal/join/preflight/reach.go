@@ -22,7 +22,8 @@ func lookAtNames(f *facts) (problems []finding.Finding) {
 		seen[name] = true
 		p := finding.Finding{
 			Severity: finding.Error, What: fmt.Sprintf("the node does not know the name %s, %s", name, t.what),
-			Remedy: fmt.Sprintf("set spec.kubernetes.join.controlPlaneAlias to {name: %s, ip: …} for the node's hosts file, or repair its DNS", name),
+			Remedy: fmt.Sprintf("set spec.kubernetes.join.controlPlaneAlias to {name: %s, ip: …} for the node's "+
+				"hosts file, or repair its DNS", name),
 		}
 		if !errors.Is(t.addresses.err, fault.ErrNotExist) {
 			p.Evidence = t.addresses.err.Error()
@@ -39,7 +40,8 @@ func lookAtReach(f *facts) (problems []finding.Finding) {
 		case t.addresses.err != nil: // reported by lookAtNames
 		case t.reach.err != nil:
 			problems = append(problems, finding.Finding{
-				Severity: finding.Warning, What: "could not see whether the node reaches " + t.address, Evidence: t.reach.err.Error(),
+				Severity: finding.Warning, What: "could not see whether the node reaches " + t.address,
+				Evidence: t.reach.err.Error(),
 			})
 		case t.reach.value.Outcome != platform.Reached:
 			problems = append(problems, t.problem())
@@ -54,7 +56,8 @@ func (t reached) problem() finding.Finding {
 	at := fmt.Sprintf("%s, %s", t.address, t.what)
 	if t.isLoopback() {
 		p.What = fmt.Sprintf("nothing answers at %s: on the node, that address is the node itself", at)
-		p.Remedy = "let the API server listen on an address that the node reaches (kind: networking.apiServerAddress), and set spec.kubernetes.join.controlPlaneEndpoint"
+		p.Remedy = "let the API server listen on an address that the node reaches (kind: " +
+			"networking.apiServerAddress), and set spec.kubernetes.join.controlPlaneEndpoint"
 		return p
 	}
 	switch r.Outcome {
@@ -63,10 +66,12 @@ func (t reached) problem() finding.Finding {
 		p.Remedy = "is the API server running there, and the port right?"
 	case platform.TimedOut:
 		p.What = "no answer reaches the node from " + at
-		p.Remedy = "let firewalls between them, and the control plane's own, pass TCP from the node; is the address one of the node's network?"
+		p.Remedy = "let firewalls between them, and the control plane's own, pass TCP from the node; is the address " +
+			"one of the node's network?"
 	case platform.NoRoute:
 		p.What = "the node has no route to " + at
-		p.Remedy = "put the node on a network that reaches it, or set spec.kubernetes.join.controlPlaneEndpoint to an address that it reaches"
+		p.Remedy = "put the node on a network that reaches it, or set spec.kubernetes.join.controlPlaneEndpoint to " +
+			"an address that it reaches"
 	default:
 		p.What = "the node cannot connect to " + at
 		p.Remedy = "look at the node's network settings"

@@ -30,19 +30,23 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 	switch {
 	case there && !f.owns(containerd) && !isBelow(containerd.Program(), v1alpha1.ContainerdFolder):
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: "another containerd is installed, and has the service's name", Evidence: containerd.CommandLine,
-			Remedy: "remove it (sc.exe stop containerd, sc.exe delete containerd), or move it to " + v1alpha1.ContainerdFolder,
+			Severity: finding.Error, What: "another containerd is installed, and has the service's name",
+			Evidence: containerd.CommandLine,
+			Remedy: "remove it (sc.exe stop containerd, sc.exe delete containerd), or move it to " +
+				v1alpha1.ContainerdFolder,
 		})
 	case f.node.runtime.err == nil && f.node.runtime.value != "" && !(there && containerd.Running()):
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: "a container runtime that is no service has containerd's pipe", Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
-			Remedy: "end it: see `swdt exec -- tasklist`",
+			Severity: finding.Error, What: "a container runtime that is no service has containerd's pipe",
+			Evidence: f.node.runtime.value + " on " + v1alpha1.ContainerdPipe,
+			Remedy:   "end it: see `swdt exec -- tasklist`",
 		})
 	}
 	for _, name := range dockers() {
 		if s, ok := services[name]; ok {
 			problems = append(problems, finding.Finding{
-				Severity: finding.Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s", s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
+				Severity: finding.Warning, What: fmt.Sprintf("another container runtime is installed: %s, which is %s",
+					s.Name, ui.Words(s.State)), Evidence: s.CommandLine,
 				Remedy: "remove it: kubelet uses containerd, and two runtimes share networks and disk badly",
 			})
 		}
@@ -50,8 +54,10 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 	for _, name := range distributions() {
 		if s, ok := services[name]; ok {
 			problems = append(problems, finding.Finding{
-				Severity: finding.Error, What: "the machine is managed by another distribution of Kubernetes: service " + s.Name, Evidence: s.CommandLine,
-				Remedy: "uninstall that first",
+				Severity: finding.Error,
+				What:     "the machine is managed by another distribution of Kubernetes: service " + s.Name,
+				Evidence: s.CommandLine,
+				Remedy:   "uninstall that first",
 			})
 		}
 	}
@@ -76,7 +82,8 @@ func lookAtDefender(f *facts) []finding.Finding {
 	}
 	const program = v1alpha1.ContainerdFolder + `\bin\containerd.exe`
 	return []finding.Finding{{
-		Severity: finding.Warning, What: "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
+		Severity: finding.Warning,
+		What:     "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
 		Evidence: "real-time protection is on, containerd is not excluded",
 		Remedy:   fmt.Sprintf(`in PowerShell on the node: Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
 	}}

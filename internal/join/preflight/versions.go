@@ -18,7 +18,8 @@ func needVersion(f *facts) error { return f.unlessUnreachable(nil) }
 func lookAtVersions(f *facts) []finding.Finding {
 	server, err := version.ParseGeneric(f.cluster.version.value)
 	if err != nil {
-		return []finding.Finding{{Severity: finding.Warning, What: "the API server's version cannot be understood", Evidence: err.Error()}}
+		return []finding.Finding{{Severity: finding.Warning, What: "the API server's version cannot be understood",
+			Evidence: err.Error()}}
 	}
 	var problems []finding.Finding
 	kubelet, err := parse(f.kubelet)
@@ -47,14 +48,16 @@ func parse(text string) (*version.Version, error) {
 }
 
 func noVersion(err error) finding.Finding {
-	return finding.Finding{Severity: finding.Error, What: "spec.kubernetes.version is no version", Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
+	return finding.Finding{Severity: finding.Error, What: "spec.kubernetes.version is no version",
+		Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
 }
 
 func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
 	p := finding.Finding{Severity: finding.Error, Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
 	switch behind := int(server.Minor()) - int(kubelet.Minor()); {
 	case kubelet.Major() != server.Major():
-		p.What, p.Remedy = "kubelet is of another major version than the API server", fmt.Sprintf("set spec.kubernetes.version to %s", server)
+		p.What, p.Remedy = "kubelet is of another major version than the API server",
+			fmt.Sprintf("set spec.kubernetes.version to %s", server)
 	case behind < 0:
 		p.What = "kubelet is newer than the API server"
 		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s or older, or upgrade the control plane first", server)
@@ -78,7 +81,8 @@ func skewOfKubeadm(kubeadm, kubelet, server *version.Version) []finding.Finding 
 		p.Evidence = fmt.Sprintf("kubeadm %s, kubelet %s", kubeadm, kubelet)
 		p.Remedy = "let spec.kubernetes.kubelet.source and kubeadmSource be of one release"
 	case kubeadm.Minor() < server.Minor():
-		p.Severity, p.What = finding.Warning, "kubeadm is older than the cluster, and may not understand its configuration"
+		p.Severity, p.What = finding.Warning,
+			"kubeadm is older than the cluster, and may not understand its configuration"
 		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s", server)
 	default:
 		return nil

@@ -11,7 +11,8 @@ import (
 func TestWrite(t *testing.T) {
 	var out bytes.Buffer
 	err := finding.Write(ui.NewPage(&out, false), "win-1", "ltsc2022", "1 error", []finding.Entry{
-		{By: "rule", Finding: finding.Finding{Severity: finding.Error, What: "it is broken", Remedy: "mend it"}, On: "n1, n2", Seen: []string{"pieces", "n2: shards"}},
+		{By: "rule", Finding: finding.Finding{Severity: finding.Error, What: "it is broken", Remedy: "mend it"},
+			On: "n1, n2", Seen: []string{"pieces", "n2: shards"}},
 		{By: "another", Finding: finding.Finding{Severity: finding.Warning, What: "it will break"}},
 		{By: "third", Finding: finding.Finding{Severity: finding.Info, What: "it is there"}},
 	})
@@ -46,7 +47,8 @@ func TestSeveritiesHaveColours(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	for want, counts := range map[string][3]int{"": {}, "1 error": {1}, "2 errors, 1 warning": {2, 1}, "3 warnings": {0, 3}, "1 note": {0, 0, 1}, "1 error, 9 notes": {1, 0, 9}} {
+	for want, counts := range map[string][3]int{"": {}, "1 error": {1}, "2 errors, 1 warning": {2, 1},
+		"3 warnings": {0, 3}, "1 note": {0, 0, 1}, "1 error, 9 notes": {1, 0, 9}} {
 		var all []finding.Problem
 		for i, s := range finding.Severities() {
 			for range counts[i] {
@@ -60,7 +62,8 @@ func TestCounts(t *testing.T) {
 }
 
 func TestSeverities(t *testing.T) {
-	if !finding.Error.AtLeast(finding.Warning) || finding.Info.AtLeast(finding.Warning) || !finding.Info.AtLeast(finding.Info) {
+	if !finding.Error.AtLeast(finding.Warning) || finding.Info.AtLeast(finding.Warning) ||
+		!finding.Info.AtLeast(finding.Info) {
 		t.Error("the order of severities is another")
 	}
 }

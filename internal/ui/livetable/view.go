@@ -80,7 +80,8 @@ func (v *View) footer() []string {
 		return []string{"/" + v.filter + "_  Enter keep, Esc clear"}
 	case v.help:
 		return []string{
-			"s  sort by the next column: " + ui.Alternatives(v.columns), "S  reverse the order", "/  show rows with a text; Esc shows all again",
+			"s  sort by the next column: " + ui.Alternatives(v.columns), "S  reverse the order",
+			"/  show rows with a text; Esc shows all again",
 			"q  quit, as Ctrl-C does", "?  hide this",
 		}
 	case v.filter != "":

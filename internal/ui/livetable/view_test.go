@@ -40,7 +40,8 @@ func TestKeysOfATable(t *testing.T) {
 		"Ctrl-D":             {[]string{"\x04"}, want{sort: "a", footer: "s sort", quit: true}},
 		"Ctrl-C in a filter": {[]string{"/a\x03"}, want{sort: "a", filter: "a", footer: "/a_", quit: true}},
 		"no UTF-8":           {[]string{"/\xff\xfea"}, want{sort: "a", filter: "a", footer: "/a_"}},
-		"a long filter":      {[]string{"/" + strings.Repeat("x", 1000)}, want{sort: "a", filter: strings.Repeat("x", longestFilter), footer: "/xxx"}},
+		"a long filter": {[]string{"/" + strings.Repeat("x", 1000)},
+			want{sort: "a", filter: strings.Repeat("x", longestFilter), footer: "/xxx"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := NewView([]string{"a", "b", "c"}, "a")
@@ -49,7 +50,8 @@ func TestKeysOfATable(t *testing.T) {
 				quit = v.Press([]byte(input))
 			}
 			got := v.Current("")
-			if got.Sort != c.want.sort || got.Reverse != c.want.reverse || got.Filter != c.want.filter || quit != c.want.quit {
+			if got.Sort != c.want.sort || got.Reverse != c.want.reverse || got.Filter != c.want.filter ||
+				quit != c.want.quit {
 				t.Errorf("got %+v, quit %v", got, quit)
 			}
 			if !strings.HasPrefix(got.Footer[0], c.want.footer) {
@@ -71,7 +73,8 @@ func FuzzKeysOfATable(f *testing.F) {
 			v.Press(piece)
 		}
 		got := v.Current("")
-		if len(got.Footer) == 0 || len(got.Filter) > longestFilter+4 || len(v.partial) > 3 || strings.ContainsFunc(got.Filter, unicode.IsControl) {
+		if len(got.Footer) == 0 || len(got.Filter) > longestFilter+4 || len(v.partial) > 3 ||
+			strings.ContainsFunc(got.Filter, unicode.IsControl) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -93,20 +96,23 @@ func TestTheHeaderMarksTheColumn(t *testing.T) {
 		t.Error("the header itself was changed")
 	}
 	var none *View // without keys
-	if got := none.Mark(header, nil); !slices.Equal(got, header) || none.Current("cpu").Sort != "cpu" || none.Current("cpu").Footer != nil {
+	if got := none.Mark(header, nil); !slices.Equal(got, header) || none.Current("cpu").Sort != "cpu" ||
+		none.Current("cpu").Footer != nil {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestAScreenKeepsItsFooter(t *testing.T) {
-	for height, want := range map[int]string{24: "1|2|3|4|5|6|hint|more", 8: "1|2|3|4|… and 2 more|hint|more", 5: "1|2|… and 4 more|hint", 4: "1|2|… and 4 more"} {
+	for height, want := range map[int]string{24: "1|2|3|4|5|6|hint|more", 8: "1|2|3|4|… and 2 more|hint|more",
+		5: "1|2|… and 4 more|hint", 4: "1|2|… and 4 more"} {
 		var out strings.Builder
 		s := &Screen{out: &out, size: func() (int, int) { return 20, height }}
 		if err := s.Draw("1\n2\n3\n4\n5\n6\n", "hint", "more"); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("\r\x1b[K", "", "\x1b[2m", "", "\x1b[0m", "", "\x1b[J", "").Replace(out.String())
-		if got := strings.ReplaceAll(strings.TrimSpace(text), "\n", "|"); got != want || s.drawn != strings.Count(want, "|")+1 || s.drawn >= height {
+		if got := strings.ReplaceAll(strings.TrimSpace(text), "\n", "|"); got != want ||
+			s.drawn != strings.Count(want, "|")+1 || s.drawn >= height {
 			t.Errorf("height %d: %q, %d lines", height, got, s.drawn)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 func TestRewriteFindsWhatCommandWrote(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		args := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching("[a-z'\"`$\\\\ |;&<>\n]{0,8}"))).Draw(t, "args")
+		args := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching("[a-z'\"`$\\\\ |;&<>\n]{0,8}"))).Draw(t,
+			"args")
 		text := "see why: " + remedy.Command(args...) + "; then go on"
 		found := remedy.Commands(text)
 		if len(found) != 1 || !slices.Equal(found[0], append([]string{"swdt"}, args...)) {
@@ -29,7 +30,8 @@ func TestAShellReadsWhatWasQuoted(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	args := []string{
-		"", "plain", "two words", "it's", `C:\Program Files\x`, "$(touch /tmp/owned)", "`touch /tmp/owned`", "a;b", "a\nb", "\x1b[2J",
+		"", "plain", "two words", "it's", `C:\Program Files\x`, "$(touch /tmp/owned)", "`touch /tmp/owned`",
+		"a;b", "a\nb", "\x1b[2J",
 		"*", "~", "#", "!x", `"`, "\\", "a|b", "ä", "{a,b}", "[x]", "=x", "\xff", "-n",
 	}
 	out, err := exec.Command("bash", "-c", `printf '%s\0' `+remedy.POSIX.Join(args)).Output()

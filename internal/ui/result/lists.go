@@ -66,7 +66,8 @@ func filledCopy(v reflect.Value) reflect.Value {
 
 // writesItself reports whether a type has its own method that writes it as JSON.
 func writesItself(t reflect.Type) bool {
-	for _, method := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+	for _, method := range []reflect.Type{reflect.TypeFor[json.Marshaler](),
+		reflect.TypeFor[encoding.TextMarshaler]()} {
 		if t.Implements(method) || reflect.PointerTo(t).Implements(method) {
 			return true
 		}

@@ -24,10 +24,12 @@ func TestWithListsReplacesNilListsAtEveryDepth(t *testing.T) {
 		Any   any            `json:"any"`
 		Map   map[string]any `json:"map"`
 	}
-	before := document{Parts: []part{{Lists: [][]string{nil}}}, One: &part{Named: map[string][]float64{"a": nil}}, Any: part{}}
+	before := document{Parts: []part{{Lists: [][]string{nil}}}, One: &part{Named: map[string][]float64{"a": nil}},
+		Any: part{}}
 	const empty = `{"lists":[],"named":{},"at":"0001-01-01T00:00:00Z","raw":null}`
 	want := `{"more":[],"parts":[{"lists":[[]],"named":{},"at":"0001-01-01T00:00:00Z","raw":null}],` +
-		`"one":{"lists":[],"named":{"a":[]},"at":"0001-01-01T00:00:00Z","raw":null},"none":null,"any":` + empty + `,"map":{}}`
+		`"one":{"lists":[],"named":{"a":[]},"at":"0001-01-01T00:00:00Z","raw":null},"none":null,"any":` + empty +
+		`,"map":{}}`
 	got, err := json.Marshal(withLists(before))
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s, %v, want\n%s", got, err, want)

@@ -42,7 +42,8 @@ func TestWrite(t *testing.T) {
 			"{\n  \"name\": \"kubelet\",\n  \"path\": \"c:\\\\k\\\\<kubelet>.exe\"\n}\n",
 			"{\"name\":\"kubelet\",\"path\":\"c:\\\\k\\\\<kubelet>.exe\"}\n",
 		},
-		result.YAML:     {"name: kubelet\npath: c:\\k\\<kubelet>.exe\n", "---\nname: kubelet\npath: c:\\k\\<kubelet>.exe\n"},
+		result.YAML: {"name: kubelet\npath: c:\\k\\<kubelet>.exe\n",
+			"---\nname: kubelet\npath: c:\\k\\<kubelet>.exe\n"},
 		result.JSONPath: {"kubelet", "kubelet\n"},
 	} {
 		var document, record strings.Builder

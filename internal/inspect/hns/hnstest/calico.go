@@ -123,7 +123,8 @@ func (f *Fixture) networks() {
 	for i := range 3 { // the other nodes
 		calico = append(calico, policy("RemoteSubnetRoute", object{
 			"DestinationPrefix": fmt.Sprintf("192.168.%d.0/26", 100+i), "IsolationId": 4096,
-			"ProviderAddress": fmt.Sprintf("172.16.3.%d", 30+i), "DistributedRouterMacAddress": fmt.Sprintf(remoteRouter, i),
+			"ProviderAddress":             fmt.Sprintf("172.16.3.%d", 30+i),
+			"DistributedRouterMacAddress": fmt.Sprintf(remoteRouter, i),
 		}))
 	}
 	id := ID("network Calico")
@@ -160,10 +161,14 @@ func (f *Fixture) pod(i int) backend {
 	id, compartment := ID("endpoint "+name), ID("namespace "+name)
 	ip := fmt.Sprintf("192.168.71.%d", 70+i)
 	f.put(platform.HNSEndpoints, id, object{
-		"ID": id, "Name": sandbox + "_Calico", "HostComputeNetwork": ID("network Calico"), "HostComputeNamespace": compartment,
-		"IpConfigurations": []object{{"IpAddress": ip, "PrefixLength": 26}}, "MacAddress": fmt.Sprintf("0E-2A-C0-A8-47-%02X", 70+i),
-		"Routes": []object{{"NextHop": podGateway, "DestinationPrefix": "0.0.0.0/0"}}, "SchemaVersion": version(),
-		"Dns": object{"Domain": namespace + ".svc.cluster.local", "ServerList": []string{"10.96.0.10"}},
+		"ID": id, "Name": sandbox + "_Calico", "HostComputeNetwork": ID("network Calico"),
+		"HostComputeNamespace": compartment,
+		"IpConfigurations":     []object{{"IpAddress": ip, "PrefixLength": 26}},
+		"MacAddress":           fmt.Sprintf("0E-2A-C0-A8-47-%02X", 70+i),
+		"Routes":               []object{{"NextHop": podGateway, "DestinationPrefix": "0.0.0.0/0"}},
+		"SchemaVersion":        version(),
+		"Dns": object{"Domain": namespace + ".svc.cluster.local",
+			"ServerList": []string{"10.96.0.10"}},
 		"Policies": append([]object{
 			policy("OutBoundNAT", object{"Exceptions": []string{serviceCIDR, podCIDR}}),
 			policy("SDNRoute", object{"DestinationPrefix": serviceCIDR, "NeedEncap": true}),
@@ -171,9 +176,11 @@ func (f *Fixture) pod(i int) backend {
 	})
 	f.put(platform.HNSNamespaces, compartment, object{
 		"ID": compartment, "NamespaceId": i + 2, "Type": "Host", "SchemaVersion": version(),
-		"Resources": []object{{"Type": "Endpoint", "Data": object{"Id": id}}, {"Type": "Container", "Data": object{"Id": sandbox}}},
+		"Resources": []object{{"Type": "Endpoint", "Data": object{"Id": id}},
+			{"Type": "Container", "Data": object{"Id": sandbox}}},
 	})
-	pod := hns.Pod{Namespace: namespace, Name: name, Sandbox: sandbox, NetworkNamespace: strings.ToLower(compartment), IPs: []string{ip}}
+	pod := hns.Pod{Namespace: namespace, Name: name, Sandbox: sandbox, NetworkNamespace: strings.ToLower(compartment),
+		IPs: []string{ip}}
 	f.Known.Here = append(f.Known.Here, pod)
 	f.Known.Everywhere = append(f.Known.Everywhere, hns.Pod{Namespace: namespace, Name: name, IPs: []string{ip}})
 	return backend{id}
@@ -183,8 +190,9 @@ func (f *Fixture) pod(i int) backend {
 func acls(i int) []object {
 	acl := func(action, direction, remote, protocols, ports string, priority int) object {
 		return policy("ACL", object{
-			"Action": action, "Direction": direction, "RemoteAddresses": remote, "Protocols": protocols, "LocalPorts": ports,
-			"RuleType": "Switch", "Priority": priority,
+			"Action": action, "Direction": direction, "RemoteAddresses": remote, "Protocols": protocols,
+			"LocalPorts": ports,
+			"RuleType":   "Switch", "Priority": priority,
 		})
 	}
 	if i%4 != 0 {
@@ -202,9 +210,12 @@ func (f *Fixture) remote(i int) backend {
 	ip := fmt.Sprintf("192.168.%d.%d", 100+i%3, 10+i)
 	id := ID("remote " + ip)
 	f.put(platform.HNSEndpoints, id, object{
-		"ID": id, "Name": "Ethernet", "HostComputeNetwork": ID("network Calico"), "Flags": 1, "SchemaVersion": version(),
-		"IpConfigurations": []object{{"IpAddress": ip, "PrefixLength": 26}}, "MacAddress": fmt.Sprintf("02-11-%02X-00-00-%02X", i%3, i),
-		"Policies": []object{policy("ProviderAddress", object{"ProviderAddress": fmt.Sprintf("172.16.3.%d", 30+i%3)})},
+		"ID": id, "Name": "Ethernet", "HostComputeNetwork": ID("network Calico"), "Flags": 1,
+		"SchemaVersion":    version(),
+		"IpConfigurations": []object{{"IpAddress": ip, "PrefixLength": 26}},
+		"MacAddress":       fmt.Sprintf("02-11-%02X-00-00-%02X", i%3, i),
+		"Policies": []object{policy("ProviderAddress",
+			object{"ProviderAddress": fmt.Sprintf("172.16.3.%d", 30+i%3)})},
 	})
 	namespace, name := podName(Pods + i)
 	if i < 2 {
@@ -217,7 +228,8 @@ func (f *Fixture) remote(i int) backend {
 // own adds the endpoints without a pod: Calico's source VIP, and one that a removed pod
 // left behind.
 func (f *Fixture) own() {
-	for name, ip := range map[string]string{"Calico_ep": sourceVIP, strings.Repeat("9d3f", 16) + "_Calico": "192.168.71.120"} {
+	for name, ip := range map[string]string{"Calico_ep": sourceVIP,
+		strings.Repeat("9d3f", 16) + "_Calico": "192.168.71.120"} {
 		id := ID("endpoint " + name)
 		f.put(platform.HNSEndpoints, id, object{
 			"ID": id, "Name": name, "HostComputeNetwork": ID("network Calico"), "SchemaVersion": version(),

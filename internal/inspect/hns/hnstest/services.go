@@ -27,7 +27,8 @@ func (f *Fixture) services(backends []backend) {
 	dns := backends[Pods : Pods+2]
 	f.service("default", "kubernetes", "10.96.0.1", backends[Pods+2:Pods+3], []port{{"tcp", 443, 6443, 0}})
 	f.service("shop", "retired", "10.96.0.77", nil, []port{{"tcp", 80, 8080, 0}})
-	f.service("kube-system", "kube-dns", "10.96.0.10", dns, []port{{"udp", 53, 53, 0}, {"tcp", 53, 53, 0}, {"tcp", 9153, 9153, 0}})
+	f.service("kube-system", "kube-dns", "10.96.0.10", dns, []port{{"udp", 53, 53, 0}, {"tcp", 53, 53, 0},
+		{"tcp", 9153, 9153, 0}})
 	made := len(f.Objects[platform.HNSLoadBalancers])
 	for i := 0; made < LoadBalancers; i++ {
 		ports := []port{{"tcp", 80, 8080, 0}, {"tcp", 9090, 9090, 0}}
@@ -43,7 +44,8 @@ func (f *Fixture) services(backends []backend) {
 			to = append(to, backends[(i*5+j*11)%len(backends)])
 		}
 		name := fmt.Sprintf("%s-%02d", []string{"web", "api", "cart", "search", "auth"}[i%5], i)
-		f.service([]string{"shop", "platform"}[i%2], name, fmt.Sprintf("10.%d.%d.%d", 96+i%8, 20+i, 7*i%250+1), to, ports)
+		f.service([]string{"shop", "platform"}[i%2], name, fmt.Sprintf("10.%d.%d.%d", 96+i%8, 20+i, 7*i%250+1),
+			to, ports)
 		made = len(f.Objects[platform.HNSLoadBalancers])
 	}
 }
@@ -69,7 +71,8 @@ func (f *Fixture) service(namespace, name, ip string, to []backend, ports []port
 func (f *Fixture) balancer(name string, vips, endpoints []string, protocol string, external, internal uint16) {
 	id := ID(fmt.Sprintf("balancer %s %s %s %d", name, strings.Join(vips, ","), protocol, external))
 	f.put(platform.HNSLoadBalancers, id, object{
-		"ID": id, "HostComputeEndpoints": endpoints, "SourceVIP": sourceVIP, "FrontendVIPs": vips, "Flags": 1, "SchemaVersion": version(),
-		"PortMappings": []object{{"Protocol": numberOf(protocol), "InternalPort": internal, "ExternalPort": external}},
+		"ID": id, "HostComputeEndpoints": endpoints, "SourceVIP": sourceVIP, "FrontendVIPs": vips, "Flags": 1,
+		"SchemaVersion": version(),
+		"PortMappings":  []object{{"Protocol": numberOf(protocol), "InternalPort": internal, "ExternalPort": external}},
 	})
 }

@@ -84,7 +84,8 @@ func TestTheDashboardsStructure(t *testing.T) {
 		}
 		refs := map[string]bool{}
 		for _, target := range p.Targets {
-			if target.Expr == "" || target.RefID == "" || refs[target.RefID] || target.Datasource != (datasource{"prometheus", "${datasource}"}) {
+			if target.Expr == "" || target.RefID == "" || refs[target.RefID] ||
+				target.Datasource != (datasource{"prometheus", "${datasource}"}) {
 				t.Errorf("%s: %+v", p.Title, target)
 			}
 			refs[target.RefID] = true

@@ -45,12 +45,17 @@ func New() *Exporter {
 			Name: "swdt_stats_call_duration_seconds", Help: "How long a source took to answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"node", "source"}),
-		reported: describe("swdt_container_cpu_reported_cores", "CPU usage as the source reports it (usageNanoCores); absent where it reports none."),
-		computed: describe("swdt_container_cpu_computed_cores", "CPU usage computed from the counter over 10 s or more."),
-		seconds:  describe("swdt_container_cpu_usage_seconds_total", "CPU time used since the container started (usageCoreNanoSeconds)."),
-		memory:   describe("swdt_container_memory_working_set_bytes", "Working set."),
-		limit:    describe("swdt_container_cpu_limit_cores", "CPU limit; absent where there is none or it is not known."),
-		age:      describe("swdt_container_sample_age_seconds", "How old the sample was when it was received, by both clocks."),
+		reported: describe("swdt_container_cpu_reported_cores",
+			"CPU usage as the source reports it (usageNanoCores); absent where it reports none."),
+		computed: describe("swdt_container_cpu_computed_cores",
+			"CPU usage computed from the counter over 10 s or more."),
+		seconds: describe("swdt_container_cpu_usage_seconds_total",
+			"CPU time used since the container started (usageCoreNanoSeconds)."),
+		memory: describe("swdt_container_memory_working_set_bytes", "Working set."),
+		limit: describe("swdt_container_cpu_limit_cores",
+			"CPU limit; absent where there is none or it is not known."),
+		age: describe("swdt_container_sample_age_seconds",
+			"How old the sample was when it was received, by both clocks."),
 	}
 	e.registry.MustRegister(e, e.anomalies, e.calls, e.latency)
 	return e
@@ -88,7 +93,8 @@ func (e *Exporter) Add(r stats.Reading, rows []stats.Row) {
 func (e *Exporter) keep(row stats.Row) {
 	if _, known := e.latest[row.Key]; !known {
 		for key := range e.latest {
-			if key.Source == row.Key.Source && key.Container.Node == row.Key.Container.Node && key.Container.Path() == row.Key.Container.Path() {
+			if key.Source == row.Key.Source && key.Container.Node == row.Key.Container.Node &&
+				key.Container.Path() == row.Key.Container.Path() {
 				delete(e.latest, key)
 			}
 		}

@@ -16,10 +16,12 @@ import (
 
 func reading(second int, id string, reported *uint64) stats.Reading {
 	at := time.Unix(1700000000+int64(second), 0)
-	return stats.Reading{Node: "win", Source: stats.CRI, Received: at, Latency: 4 * time.Millisecond, Cores: 4, Samples: []stats.Sample{{
-		Container: stats.Container{Node: "win", ID: id, Namespace: "default", Pod: "burner", Name: "burn"}, Taken: at.Add(-time.Second),
-		Reported: reported, Counter: stats.Value(uint64(second) * 5e8), Memory: stats.Value(21 << 20), Limit: 0.5,
-	}}}
+	return stats.Reading{Node: "win", Source: stats.CRI, Received: at, Latency: 4 * time.Millisecond, Cores: 4,
+		Samples: []stats.Sample{{
+			Container: stats.Container{Node: "win", ID: id, Namespace: "default", Pod: "burner", Name: "burn"},
+			Taken:     at.Add(-time.Second),
+			Reported:  reported, Counter: stats.Value(uint64(second) * 5e8), Memory: stats.Value(21 << 20), Limit: 0.5,
+		}}}
 }
 
 func TestPrometheusReadsTheMetrics(t *testing.T) {
@@ -52,7 +54,8 @@ func TestPrometheusReadsTheMetrics(t *testing.T) {
 	// The restarted container replaces the old one; otherwise a label set would occur twice.
 	add(reading(31, "2", nil))
 	text = scrape(t, exporter)
-	if strings.Count(text, "\nswdt_container_cpu_usage_seconds_total{") != 1 || strings.Contains(text, "\nswdt_container_cpu_reported_cores{") {
+	if strings.Count(text, "\nswdt_container_cpu_usage_seconds_total{") != 1 ||
+		strings.Contains(text, "\nswdt_container_cpu_reported_cores{") {
 		t.Errorf("after a restart:\n%s", text)
 	}
 }

@@ -19,7 +19,8 @@ func OnlyHosts(names []string, handler http.Handler) http.Handler {
 		_, err := netip.ParseAddr(host)
 		known := func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, "."), host) }
 		if err != nil && !known("localhost") && !slices.ContainsFunc(names, known) {
-			text := fmt.Sprintf("host %q is not served here: ask for an IP address or localhost, or start `swdt stats serve` with --host", host)
+			text := fmt.Sprintf("host %q is not served here: ask for an IP address or localhost, or start "+
+				"`swdt stats serve` with --host", host)
 			http.Error(w, text, http.StatusMisdirectedRequest)
 			return
 		}

@@ -46,7 +46,8 @@ func (f *Check) any() bool { return len(f.count) > 0 }
 // unchecked returns the wanted verdicts that no sample could have got.
 func (f *Check) unchecked() []stats.Verdict {
 	checked := f.checked.Verdicts()
-	return slices.DeleteFunc(slices.Clone(f.wanted), func(v stats.Verdict) bool { return slices.Contains(checked, v) || f.count[v] > 0 })
+	return slices.DeleteFunc(slices.Clone(f.wanted),
+		func(v stats.Verdict) bool { return slices.Contains(checked, v) || f.count[v] > 0 })
 }
 
 // FailedError is returned by a check that found a wanted verdict, or that saw no sample to
@@ -65,7 +66,9 @@ func (f *Check) Result() error {
 	switch unchecked := f.unchecked(); {
 	case len(f.wanted) == 0:
 	case f.samples == 0:
-		parts = append(parts, "nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod name them?")
+		parts = append(parts,
+			"nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod "+
+				"name them?")
 	case len(unchecked) > 0:
 		parts = append(parts, "not checked: "+notChecked(unchecked))
 	}

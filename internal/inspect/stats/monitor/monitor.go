@@ -109,8 +109,10 @@ func (o Options) summaryAlone(ctx context.Context, c *cluster.Cluster, name stri
 		return &cluster.NoNodeError{Node: name}
 	}
 	err = to.Node(record.NodeFacts{
-		Name: name, Windows: strings.TrimSpace(facts.OSImage + " " + facts.KernelVersion), Runtime: facts.Runtime, Kubelet: facts.KubeletVersion,
-		Note: "seen through the API server alone: what the runtime answered the kubelet, and how often others ask, is not known",
+		Name: name, Windows: strings.TrimSpace(facts.OSImage + " " + facts.KernelVersion), Runtime: facts.Runtime,
+		Kubelet: facts.KubeletVersion,
+		Note: "seen through the API server alone: what the runtime answered the kubelet, and how often others ask, " +
+			"is not known",
 	})
 	if err != nil {
 		return err

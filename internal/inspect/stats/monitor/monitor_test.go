@@ -44,9 +44,11 @@ func TestTheTableForgetsWhatHasEnded(t *testing.T) {
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	show := func(second int, err string, pods ...string) {
 		t.Helper()
-		r := stats.Reading{Node: "win", Source: stats.CRI, Received: began.Add(time.Duration(second) * time.Second), Err: err}
+		r := stats.Reading{Node: "win", Source: stats.CRI, Received: began.Add(time.Duration(second) * time.Second),
+			Err: err}
 		for _, pod := range pods {
-			r.Samples = append(r.Samples, stats.Sample{Container: stats.Container{Node: "win", Pod: pod}, Taken: r.Received})
+			r.Samples = append(r.Samples, stats.Sample{Container: stats.Container{Node: "win", Pod: pod},
+				Taken: r.Received})
 		}
 		out.Reset()
 		if err := table.rows(r, follower.Add(r)); err != nil {

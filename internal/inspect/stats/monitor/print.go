@@ -58,8 +58,10 @@ type Sample struct {
 func newSample(r stats.Row) Sample {
 	c := r.Key.Container
 	row := Sample{
-		Time: r.Point.Received, Node: c.Node, Source: r.Key.Source, Caller: r.Key.Caller, Namespace: c.Namespace, Pod: c.Pod,
-		Container: c.Name, ID: c.ID, Computed: r.Computed, Counter: r.Point.Counter, Memory: r.Point.Memory, Taken: r.Point.Taken,
+		Time: r.Point.Received, Node: c.Node, Source: r.Key.Source, Caller: r.Key.Caller, Namespace: c.Namespace,
+		Pod:       c.Pod,
+		Container: c.Name, ID: c.ID, Computed: r.Computed, Counter: r.Point.Counter, Memory: r.Point.Memory,
+		Taken:    r.Point.Taken,
 		Verdicts: r.Verdicts,
 	}
 	if r.Verdicts == nil {
@@ -93,7 +95,8 @@ type csvRows struct {
 func (p *csvRows) rows(_ stats.Reading, rows []stats.Row) error {
 	if !p.begun {
 		p.begun = true
-		header := []string{"time", "node", "source", "caller", "namespace", "pod", "container", "id", "reportedCores", "computedCores",
+		header := []string{"time", "node", "source", "caller", "namespace", "pod", "container", "id", "reportedCores",
+			"computedCores",
 			"usageCoreNanoSeconds", "workingSetBytes", "taken", "verdicts"}
 		if err := p.out.Write(header); err != nil {
 			return err
@@ -101,8 +104,10 @@ func (p *csvRows) rows(_ stats.Reading, rows []stats.Row) error {
 	}
 	for _, r := range rows {
 		row := newSample(r)
-		fields := []string{row.Time.Format(time.RFC3339Nano), row.Node, string(row.Source), strconv.Itoa(row.Caller), row.Namespace, row.Pod,
-			row.Container, row.ID, orEmpty(row.Reported), orEmpty(row.Computed), orEmpty(row.Counter), orEmpty(row.Memory),
+		fields := []string{row.Time.Format(time.RFC3339Nano), row.Node, string(row.Source), strconv.Itoa(row.Caller),
+			row.Namespace, row.Pod,
+			row.Container, row.ID, orEmpty(row.Reported), orEmpty(row.Computed), orEmpty(row.Counter),
+			orEmpty(row.Memory),
 			row.Taken.Format(time.RFC3339Nano), strings.Join(stats.VerdictNames(row.Verdicts), " ")}
 		if err := p.out.Write(fields); err != nil {
 			return err
@@ -140,7 +145,8 @@ func (p *textRows) rows(r stats.Reading, rows []stats.Row) error {
 		}
 		path := row.Key.Container.Path()
 		p.widest = max(p.widest, len(path))
-		fmt.Fprintf(&b, "%s  %-7s  %-*s  reported %6s  computed %6s  %6s  %8s  age %s  %s\n", r.Received.Format("15:04:05.000"),
+		fmt.Fprintf(&b, "%s  %-7s  %-*s  reported %6s  computed %6s  %6s  %8s  age %s  %s\n",
+			r.Received.Format("15:04:05.000"),
 			who, p.widest, path, reported(row), computed(row), difference(row), memory(row), age(row), verdict(row))
 	}
 	_, err := io.WriteString(p.out, b.String())

@@ -93,14 +93,16 @@ func writeSummaries(out io.Writer, summaries []stats.SourceSummary) error {
 	var rows [][]string
 	for _, s := range summaries {
 		rows = append(rows, []string{
-			string(s.Source), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples), stats.Counts(s.Verdicts, "%d"),
+			string(s.Source), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples),
+			stats.Counts(s.Verdicts, "%d"),
 			ratio(s.Ratio), latency(s.LatencySeconds.Median), latency(s.LatencySeconds.P95),
 		})
 	}
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	return ui.Table(out, []string{"SOURCE", "CONTAINERS", "ANSWERS", "SAMPLES", "VERDICTS", "REPORTED/COMPUTED", "LATENCY", "95 %"}, rows)
+	return ui.Table(out, []string{"SOURCE", "CONTAINERS", "ANSWERS", "SAMPLES", "VERDICTS", "REPORTED/COMPUTED",
+		"LATENCY", "95 %"}, rows)
 }
 
 func ratio(d stats.Distribution) string {

@@ -86,7 +86,8 @@ func (t *table) rows(r stats.Reading, rows []stats.Row) error {
 func (t *table) forget(r stats.Reading) {
 	for id, s := range t.series {
 		key := s.last.Key
-		if r.Err == "" && key.Source == r.Source && key.Container.Node == r.Node && r.Received.Sub(s.last.Point.Received) > endedAfter {
+		if r.Err == "" && key.Source == r.Source && key.Container.Node == r.Node &&
+			r.Received.Sub(s.last.Point.Received) > endedAfter {
 			delete(t.series, id)
 		}
 	}
@@ -103,7 +104,8 @@ func (t *table) draw() error {
 	var text bytes.Buffer
 	view := t.keys.View()
 	wanted := view.Current(t.sort)
-	header := view.Mark([]string{"CONTAINER", "SOURCE", "REPORTED", "COMPUTED", "DIFF", "MEMORY", "AGE", "VERDICT", "FAULTS", "REPORTED OVER TIME"}, nil)
+	header := view.Mark([]string{"CONTAINER", "SOURCE", "REPORTED", "COMPUTED", "DIFF", "MEMORY", "AGE", "VERDICT",
+		"FAULTS", "REPORTED OVER TIME"}, nil)
 	if err := ui.Table(&text, header, t.lines(wanted.Choice)); err != nil {
 		return err
 	}
@@ -165,14 +167,16 @@ func (t *table) lines(wanted livetable.Choice) [][]string {
 		}
 	}
 	slices.SortFunc(rows, func(a, b *tableRow) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), natural.Compare(a.last.Key.Container.Path(), b.last.Key.Container.Path()),
+		return cmp.Or(cmp.Compare(b.total, a.total), natural.Compare(a.last.Key.Container.Path(),
+			b.last.Key.Container.Path()),
 			cmp.Compare(a.last.Key.Source, b.last.Key.Source))
 	})
 	livetable.Sort(rows, columns(), wanted)
 	var lines [][]string
 	for _, row := range rows {
 		lines = append(lines, []string{
-			row.last.Key.Container.Path(), string(row.last.Key.Source), reported(row.last), computed(row.last), difference(row.last),
+			row.last.Key.Container.Path(), string(row.last.Key.Source), reported(row.last), computed(row.last),
+			difference(row.last),
 			memory(row.last), age(row.last), verdict(row.last), stats.Counts(row.faults, "%d"), sparkline(row.spark),
 		})
 	}

@@ -25,7 +25,8 @@ func TestColumnsOfStats(t *testing.T) {
 		}
 		rows[pod] = row
 	}
-	for column, want := range map[string]string{"reported": "reports", "computed": "computes", "memory": "large", "age": "late", "container": "computes", "faults": "web-10"} {
+	for column, want := range map[string]string{"reported": "reports", "computed": "computes", "memory": "large",
+		"age": "late", "container": "computes", "faults": "web-10"} {
 		table := newTable(nil, column)
 		for pod, row := range rows {
 			table.series[pod] = &tableRow{last: row, faults: map[stats.Verdict]int{}}

@@ -130,7 +130,8 @@ func (o Options) ask(ctx context.Context, asker Asker, caller int) (stats.Readin
 	samples, cores, err := asker.Ask(ctx)
 	received := time.Now()
 	reading := stats.Reading{
-		Node: o.Node, Source: asker.Source(), Caller: caller, Received: received, Latency: received.Sub(began), Cores: cores,
+		Node: o.Node, Source: asker.Source(), Caller: caller, Received: received, Latency: received.Sub(began),
+		Cores: cores,
 	}
 	if err != nil {
 		return reading, err

@@ -51,7 +51,8 @@ func TestItAsksAtEveryTickForEveryCaller(t *testing.T) {
 		began := time.Now()
 		err := poll.Run(t.Context(), o, func(r stats.Reading) error {
 			callers[r.Caller]++
-			if len(r.Samples) != 1 || r.Samples[0].Container.Node != "win" || r.Latency != 10*time.Millisecond || r.Cores != 4 {
+			if len(r.Samples) != 1 || r.Samples[0].Container.Node != "win" || r.Latency != 10*time.Millisecond ||
+				r.Cores != 4 {
 				t.Errorf("reading %+v", r)
 			}
 			return nil
@@ -69,7 +70,8 @@ func TestSlowSourceIsAskedAsOftenAsItAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asker{takes: 2500 * time.Millisecond}
 		n := 0
-		err := poll.Run(t.Context(), poll.Options{Askers: []poll.Asker{a}, Interval: time.Second, For: 30 * time.Second},
+		err := poll.Run(t.Context(), poll.Options{Askers: []poll.Asker{a}, Interval: time.Second,
+			For: 30 * time.Second},
 			func(stats.Reading) error { n++; return nil })
 		if err != nil || n < 10 || n > 13 || a.most.Load() != 1 {
 			t.Errorf("%v, %d readings, %d at a time", err, n, a.most.Load())
@@ -121,7 +123,8 @@ func TestItEndsWithItsContext(t *testing.T) {
 		a := &asker{takes: time.Hour}
 		a.fails = nil
 		began := time.Now()
-		if err := poll.Run(ctx, poll.Options{Askers: []poll.Asker{a}, Interval: time.Second}, func(stats.Reading) error { return nil }); err != nil {
+		if err := poll.Run(ctx, poll.Options{Askers: []poll.Asker{a}, Interval: time.Second},
+			func(stats.Reading) error { return nil }); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took != 5*time.Second {

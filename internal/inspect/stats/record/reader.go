@@ -123,8 +123,9 @@ func readLines(text []byte, each func(line) error) error {
 
 func (r *reading) decode(containers []container) (stats.Reading, error) {
 	decoded := stats.Reading{
-		Node: r.Node, Source: r.Source, Caller: r.Caller, Received: time.Unix(0, r.Received), Latency: time.Duration(r.Latency),
-		Cores: r.Cores, Err: r.Err,
+		Node: r.Node, Source: r.Source, Caller: r.Caller, Received: time.Unix(0, r.Received),
+		Latency: time.Duration(r.Latency),
+		Cores:   r.Cores, Err: r.Err,
 	}
 	for _, s := range r.Samples {
 		if s[0] == nil || s[1] == nil || *s[0] < 0 || *s[0] >= int64(len(containers)) {

@@ -16,25 +16,31 @@ import (
 
 func meta() record.Meta {
 	return record.Meta{
-		Version: record.Version, Started: time.Unix(1700000000, 0).UTC(), Interval: "1s", Callers: 1, Sources: []stats.Source{stats.CRI},
-		Nodes: []record.NodeFacts{{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700", Runtime: "containerd v1.7.12"}},
+		Version: record.Version, Started: time.Unix(1700000000, 0).UTC(), Interval: "1s", Callers: 1,
+		Sources: []stats.Source{stats.CRI},
+		Nodes: []record.NodeFacts{{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700",
+			Runtime: "containerd v1.7.12"}},
 	}
 }
 
 func readings(n int) (all []stats.Reading) {
 	for i := range n {
 		at := time.Unix(1700000000+int64(i), 123)
-		r := stats.Reading{Node: "win", Source: stats.CRI, Caller: i % 2, Received: at, Latency: 3 * time.Millisecond, Cores: 4}
+		r := stats.Reading{Node: "win", Source: stats.CRI, Caller: i % 2, Received: at, Latency: 3 * time.Millisecond,
+			Cores: 4}
 		r.Samples = []stats.Sample{
-			{Container: stats.Container{Node: "win", ID: "1", Pod: "a", Name: "c"}, Taken: at, Reported: stats.Value(0), Counter: stats.Value(1<<64 - 1), Limit: 0.5},
-			{Container: stats.Container{Node: "win", ID: "2", Namespace: "n", Pod: "b"}, Taken: at, Counter: stats.Value(5), Memory: stats.Value(uint64(i))},
+			{Container: stats.Container{Node: "win", ID: "1", Pod: "a", Name: "c"}, Taken: at,
+				Reported: stats.Value(0), Counter: stats.Value(1<<64 - 1), Limit: 0.5},
+			{Container: stats.Container{Node: "win", ID: "2", Namespace: "n", Pod: "b"}, Taken: at,
+				Counter: stats.Value(5), Memory: stats.Value(uint64(i))},
 		}
 		if i > 3 {
 			r.Samples[1].Limit = 1.5 // the limit changes while the container runs
 		}
 		all = append(all, r)
 	}
-	return append(all, stats.Reading{Node: "win", Source: stats.Summary, Received: time.Unix(1700000100, 0), Err: "no answer"})
+	return append(all, stats.Reading{Node: "win", Source: stats.Summary, Received: time.Unix(1700000100, 0),
+		Err: "no answer"})
 }
 
 func write(t *testing.T, path string, all []stats.Reading) {
@@ -165,8 +171,10 @@ func TestAnswerIsRecordedInFewBytes(t *testing.T) {
 		for pod := range pods {
 			cores := uint64(pod+1) * 1e6 // a rate of its own for each pod, as its counter
 			r.Samples = append(r.Samples, stats.Sample{
-				Container: stats.Container{Node: "win", ID: fmt.Sprintf("%064x", pod), Namespace: "default", Pod: fmt.Sprint("burner-", pod), Name: "burn"},
-				Taken:     at.Add(time.Duration(pod) * time.Microsecond), Reported: stats.Value(cores), Counter: stats.Value(cores * uint64(i)), Memory: stats.Value(21 << 20),
+				Container: stats.Container{Node: "win", ID: fmt.Sprintf("%064x", pod), Namespace: "default",
+					Pod: fmt.Sprint("burner-", pod), Name: "burn"},
+				Taken: at.Add(time.Duration(pod) * time.Microsecond), Reported: stats.Value(cores),
+				Counter: stats.Value(cores * uint64(i)), Memory: stats.Value(21 << 20),
 			})
 		}
 		all = append(all, r)

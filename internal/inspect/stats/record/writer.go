@@ -50,7 +50,8 @@ func Create(path string, meta Meta) (w *Writer, err error) {
 		return nil, err
 	}
 	// One thread, since the program that records must use little memory and CPU.
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(frameBytes), zstd.WithEncoderCRC(true))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(frameBytes),
+		zstd.WithEncoderCRC(true))
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,12 @@ func TestInABrowser(t *testing.T) {
 	if charts != 2 || faults < 10 {
 		t.Errorf("%d charts with %d faults", charts, faults)
 	}
-	middle := browsertest.Eval[[]float64](page, `(() => { const s = document.querySelector("figure svg"); s.scrollIntoView({block: "center"});
+	middle := browsertest.Eval[[]float64](page,
+		`(() => { const s = document.querySelector("figure svg"); s.scrollIntoView({block: "center"});
 		const b = s.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2] })()`)
 	browsertest.Do(page, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, middle[0], middle[1]))
-	tip := browsertest.Eval[string](page, `[...document.querySelectorAll(".tip")].filter(t => getComputedStyle(t).visibility === "visible").map(t => t.textContent).join("|")`)
+	tip := browsertest.Eval[string](page,
+		`[...document.querySelectorAll(".tip")].filter(t => getComputedStyle(t).visibility === "visible").map(t => t.textContent).join("|")`)
 	if !strings.Contains(tip, "reported 0.") || !strings.Contains(tip, "computed 0.") || strings.Contains(tip, "|") {
 		t.Errorf("pointing at a chart shows %q", tip)
 	}
@@ -51,25 +53,30 @@ func TestManyContainersOnASmallScreen(t *testing.T) {
 	}
 	page := browsertest.Open(t, file, 400, 800)
 	browsertest.Do(page, chromedp.EmulateViewport(400, 800, chromedp.EmulateMobile))
-	first := browsertest.Eval[string](page, `document.querySelector("#list tbody tr").textContent + "|" + document.querySelector("#charts figure figcaption").textContent`)
+	first := browsertest.Eval[string](page,
+		`document.querySelector("#list tbody tr").textContent + "|" + document.querySelector("#charts figure figcaption").textContent`)
 	if strings.Count(first, "default/pod-167/busy") != 2 {
 		t.Errorf("the first ones are %q", first)
 	}
-	if small := browsertest.Eval[float64](page, `Math.min(...[...document.querySelectorAll("#charts figure:first-child svg text")].map(e => e.getBoundingClientRect().height))`); small < 10 {
+	if small := browsertest.Eval[float64](page,
+		`Math.min(...[...document.querySelectorAll("#charts figure:first-child svg text")].map(e => e.getBoundingClientRect().height))`); small < 10 {
 		t.Errorf("the smallest label is %v pixels high", small)
 	}
-	if cut := browsertest.Eval[string](page, `[...document.querySelectorAll("#charts svg")].flatMap(s => [...s.querySelectorAll("text")].filter(e => {
+	if cut := browsertest.Eval[string](page,
+		`[...document.querySelectorAll("#charts svg")].flatMap(s => [...s.querySelectorAll("text")].filter(e => {
 		const a = e.getBoundingClientRect(), b = s.getBoundingClientRect(); return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 3 }).map(e => e.textContent)).join(" ")`); cut != "" {
 		t.Errorf("labels beyond the picture: %s", cut)
 	}
 	count := func() string {
-		return browsertest.Eval[string](page, `[...document.querySelectorAll("#list tbody tr, #charts figure")].filter(e => !e.hidden).length + " " + document.getElementById("shown").textContent`)
+		return browsertest.Eval[string](page,
+			`[...document.querySelectorAll("#list tbody tr, #charts figure")].filter(e => !e.hidden).length + " " + document.getElementById("shown").textContent`)
 	}
 	if got := count(); got != "260 200 of 200" {
 		t.Errorf("shown %q, want all in the list and 60 charts", got)
 	}
 	set := func(id, value, event string) {
-		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
+		browsertest.Eval[bool](page, `(() => { const e = document.getElementById("`+id+`"); e.value = "`+value+
+			`"; e.dispatchEvent(new Event("`+event+`")); return true })()`)
 	}
 	set("filter", "POD-167/", "input")
 	if got := count(); got != "2 1 of 200" {
@@ -77,7 +84,8 @@ func TestManyContainersOnASmallScreen(t *testing.T) {
 	}
 	set("filter", "", "input")
 	set("order", "name", "change")
-	if got := browsertest.Eval[string](page, `document.querySelector("#list tbody td").textContent`); got != "default/pod-1/idle" {
+	if got := browsertest.Eval[string](page,
+		`document.querySelector("#list tbody td").textContent`); got != "default/pod-1/idle" {
 		t.Errorf("by name the first one is %q", got)
 	}
 	if wide := browsertest.Eval[float64](page, `document.documentElement.scrollWidth`); wide > 400 {

@@ -125,7 +125,8 @@ func thin(points []chartPoint) []chartPoint {
 
 // text returns the text for the pointer: a line for each number and each verdict.
 func (p chartPoint) text() string {
-	lines := []string{p.at.UTC().Format("15:04:05.000") + " UTC", "reported " + cores(p.reported), "computed " + cores(p.computed)}
+	lines := []string{p.at.UTC().Format("15:04:05.000") + " UTC", "reported " + cores(p.reported),
+		"computed " + cores(p.computed)}
 	if p.memory != nil {
 		lines = append(lines, fmt.Sprintf("memory %.1f MB", float64(*p.memory)/1e6))
 	}

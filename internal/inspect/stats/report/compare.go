@@ -34,7 +34,8 @@ func (c Comparison) WriteText(w *ui.Page) error {
 			columns = append(columns, comparisonColumn(r, s))
 		}
 	}
-	labels := []string{"runtime", "minutes", "containers", "answers", "samples", "with a rate", "reported/computed median", "  5 % to 95 %", "  least to most",
+	labels := []string{"runtime", "minutes", "containers", "answers", "samples", "with a rate",
+		"reported/computed median", "  5 % to 95 %", "  least to most",
 		"latency median", "  95 %"}
 	for _, v := range stats.Verdicts() {
 		labels = append(labels, string(v)+" a minute")
@@ -55,11 +56,13 @@ func comparisonColumn(r Recorded, s stats.SourceSummary) []string {
 	if len(r.Meta.Nodes) > 0 {
 		runtime = r.Meta.Nodes[0].Runtime
 	}
-	column := []string{runtime, fmt.Sprintf("%.1f", s.Seconds/60), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls), fmt.Sprint(s.Samples), fmt.Sprint(s.Reported)}
+	column := []string{runtime, fmt.Sprintf("%.1f", s.Seconds/60), fmt.Sprint(s.Containers), fmt.Sprint(s.Calls),
+		fmt.Sprint(s.Samples), fmt.Sprint(s.Reported)}
 	if s.Ratio.Count == 0 {
 		column = append(column, "", "", "")
 	} else {
-		column = append(column, fmt.Sprintf("%.2f", s.Ratio.Median), fmt.Sprintf("%.2f to %.2f", s.Ratio.P5, s.Ratio.P95),
+		column = append(column, fmt.Sprintf("%.2f", s.Ratio.Median),
+			fmt.Sprintf("%.2f to %.2f", s.Ratio.P5, s.Ratio.P95),
 			fmt.Sprintf("%.2f to %.2f", s.Ratio.Min, s.Ratio.Max))
 	}
 	column = append(column, latency(s.LatencySeconds.Median), latency(s.LatencySeconds.P95))

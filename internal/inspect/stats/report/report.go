@@ -54,7 +54,8 @@ type Node struct {
 }
 
 func newMeta(m record.Meta) Meta {
-	meta := Meta{Version: m.Version, Started: m.Started, Interval: m.Interval, Callers: m.Callers, Sources: m.Sources, Tolerance: m.Tolerance}
+	meta := Meta{Version: m.Version, Started: m.Started, Interval: m.Interval, Callers: m.Callers, Sources: m.Sources,
+		Tolerance: m.Tolerance}
 	for _, node := range m.Nodes {
 		meta.Nodes = append(meta.Nodes, Node(node))
 	}

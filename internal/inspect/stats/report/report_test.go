@@ -21,11 +21,13 @@ func recorded(t *testing.T, runtime string, broken bool, pod string) report.Reco
 	t.Chdir(t.TempDir())
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	const path = "recording.swdt"
-	w, err := record.Create(path, record.Meta{Started: began, Interval: "1s", Callers: 1, Sources: []stats.Source{stats.CRI}})
+	w, err := record.Create(path, record.Meta{Started: began, Interval: "1s", Callers: 1,
+		Sources: []stats.Source{stats.CRI}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddNode(record.NodeFacts{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700", Cores: 4, Runtime: runtime, Note: "simulated"}); err != nil {
+	if err := w.AddNode(record.NodeFacts{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700", Cores: 4,
+		Runtime: runtime, Note: "simulated"}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 90 {
@@ -39,10 +41,12 @@ func recorded(t *testing.T, runtime string, broken bool, pod string) report.Reco
 				rate = stats.Value(1506845973)
 			}
 			at := began.Add(time.Duration(i)*time.Second + time.Duration(caller)*6*time.Millisecond)
-			err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Caller: caller, Received: at, Latency: 4 * time.Millisecond, Cores: 4, Samples: []stats.Sample{{
-				Container: stats.Container{Node: "win", ID: "1", Namespace: "cpu", Pod: pod, Name: "burn"}, Taken: at.Add(-time.Millisecond),
-				Reported: rate, Counter: used, Memory: stats.Value(121_100_000), Limit: 0.5,
-			}}})
+			err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Caller: caller, Received: at,
+				Latency: 4 * time.Millisecond, Cores: 4, Samples: []stats.Sample{{
+					Container: stats.Container{Node: "win", ID: "1", Namespace: "cpu", Pod: pod, Name: "burn"},
+					Taken:     at.Add(-time.Millisecond),
+					Reported:  rate, Counter: used, Memory: stats.Value(121_100_000), Limit: 0.5,
+				}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +65,8 @@ func recorded(t *testing.T, runtime string, broken bool, pod string) report.Reco
 
 func story(t *testing.T) []byte {
 	t.Helper()
-	a, b := recorded(t, "containerd v1.7.12", true, "cpulimittest"), recorded(t, "containerd v2.5.0", false, "cpulimittest")
+	a, b := recorded(t, "containerd v1.7.12", true, "cpulimittest"),
+		recorded(t, "containerd v2.5.0", false, "cpulimittest")
 	var page bytes.Buffer
 	if err := report.Page(&page, a, &b); err != nil {
 		t.Fatal(err)
@@ -71,7 +76,8 @@ func story(t *testing.T) []byte {
 
 func TestPageIsComplete(t *testing.T) {
 	page := string(story(t))
-	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2700", "containerd v1.7.12", "zero ", "above 2", "1 + 1", "4.0 ms"} {
+	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2700",
+		"containerd v1.7.12", "zero ", "above 2", "1 + 1", "4.0 ms"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in it", want)
 		}
@@ -101,17 +107,19 @@ func TestRecordingsInOneFile(t *testing.T) {
 	counter := 0.0
 	for n, cores := range []float64{0.05, 0.47} {
 		began := time.Date(2026, 11, 20, 15+n, 0, 0, 0, time.UTC) // the container is idle between the recordings
-		w, err := record.Create(path, record.Meta{Started: began, Sources: []stats.Source{stats.CRI}, Tolerance: stats.DefaultTolerance})
+		w, err := record.Create(path, record.Meta{Started: began, Sources: []stats.Source{stats.CRI},
+			Tolerance: stats.DefaultTolerance})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range each {
 			counter += cores * 1e9
 			at := began.Add(time.Duration(i) * time.Second)
-			if err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Received: at, Cores: 4, Samples: []stats.Sample{{
-				Container: stats.Container{Node: "win", ID: "1", Pod: "p", Name: "c"}, Taken: at,
-				Reported: stats.Value(uint64(cores * 1e9)), Counter: stats.Value(uint64(counter)),
-			}}}); err != nil {
+			if err := w.Add(stats.Reading{Node: "win", Source: stats.CRI, Received: at, Cores: 4,
+				Samples: []stats.Sample{{
+					Container: stats.Container{Node: "win", ID: "1", Pod: "p", Name: "c"}, Taken: at,
+					Reported: stats.Value(uint64(cores * 1e9)), Counter: stats.Value(uint64(counter)),
+				}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +160,8 @@ func crowd(t *testing.T) []byte {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
-	w, err := record.Create("crowd.swdt", record.Meta{Started: began, Interval: "1s", Sources: []stats.Source{stats.CRI}})
+	w, err := record.Create("crowd.swdt", record.Meta{Started: began, Interval: "1s",
+		Sources: []stats.Source{stats.CRI}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +169,14 @@ func crowd(t *testing.T) []byte {
 		at := began.Add(time.Duration(i) * time.Second)
 		reading := stats.Reading{Node: "win", Source: stats.CRI, Received: at, Latency: 4 * time.Millisecond, Cores: 4}
 		for n := range 200 {
-			container, use := stats.Container{Node: "win", ID: strconv.Itoa(n), Namespace: "default", Pod: "pod-" + strconv.Itoa(n+1), Name: "idle"}, 0.001
+			container, use := stats.Container{Node: "win", ID: strconv.Itoa(n), Namespace: "default",
+				Pod: "pod-" + strconv.Itoa(n+1), Name: "idle"}, 0.001
 			if n == 166 {
 				container.Name, use = "busy", 0.735
 			}
 			reading.Samples = append(reading.Samples, stats.Sample{
-				Container: container, Taken: at, Reported: stats.Value(uint64(use * 1e9)), Counter: stats.Value(uint64(float64(i) * use * 1e9)),
+				Container: container, Taken: at, Reported: stats.Value(uint64(use * 1e9)),
+				Counter: stats.Value(uint64(float64(i) * use * 1e9)),
 			})
 		}
 		if err := w.Add(reading); err != nil {

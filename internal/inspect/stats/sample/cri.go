@@ -85,9 +85,10 @@ func (c *CRI) askSandboxes(ctx context.Context) ([]stats.Sample, error) {
 		}
 		pod := s.GetAttributes()
 		samples = append(samples, stats.Sample{
-			Container: stats.Container{ID: pod.GetId(), Namespace: pod.GetMetadata().GetNamespace(), Pod: pod.GetMetadata().GetName()},
-			Taken:     time.Unix(0, cpu.GetTimestamp()),
-			Reported:  value(cpu.GetUsageNanoCores()), Counter: value(cpu.GetUsageCoreNanoSeconds()),
+			Container: stats.Container{ID: pod.GetId(), Namespace: pod.GetMetadata().GetNamespace(),
+				Pod: pod.GetMetadata().GetName()},
+			Taken:    time.Unix(0, cpu.GetTimestamp()),
+			Reported: value(cpu.GetUsageNanoCores()), Counter: value(cpu.GetUsageCoreNanoSeconds()),
 			Memory: value(s.GetWindows().GetMemory().GetWorkingSetBytes()),
 		})
 	}

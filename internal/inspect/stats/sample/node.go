@@ -15,7 +15,8 @@ import (
 
 // Processes lists the processes of a node.
 type Processes interface {
-	List(ctx context.Context, in *agentv1.ListProcessesRequest, o ...grpc.CallOption) (*agentv1.ListProcessesReply, error)
+	List(ctx context.Context, in *agentv1.ListProcessesRequest, o ...grpc.CallOption) (*agentv1.ListProcessesReply,
+		error)
 }
 
 // clockStep is the maximum time by which a process may seem older than its container.
@@ -70,8 +71,10 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 		}
 		delete(of, p.GetPid()) // only one process has this PID, even if the node lists it twice
 		samples = append(samples, stats.Sample{
-			Container: containerOf(&runtimev1.ContainerAttributes{Id: c.GetId(), Metadata: c.GetMetadata(), Labels: c.GetLabels()}),
-			Taken:     list.GetTaken().AsTime(), Counter: stats.Value(uint64(p.GetCpu().AsDuration())), Memory: stats.Value(p.GetMemoryBytes()),
+			Container: containerOf(&runtimev1.ContainerAttributes{Id: c.GetId(), Metadata: c.GetMetadata(),
+				Labels: c.GetLabels()}),
+			Taken: list.GetTaken().AsTime(), Counter: stats.Value(uint64(p.GetCpu().AsDuration())),
+			Memory: stats.Value(p.GetMemoryBytes()),
 		})
 	}
 	return samples, n.cores, nil
