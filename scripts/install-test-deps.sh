@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Installs the packages that the tests need besides Go, git and make: Wine and mingw
 # for the Windows side, OpenSSH's server, QEMU with the tools that make its guest's disk,
-# protoc and shellcheck for make verify. It
-# installs only missing packages, and only as root on Debian and Ubuntu; elsewhere it
-# lists them.
+# protoc and shellcheck for make verify. It installs only missing packages, and only as
+# root on Debian and Ubuntu; elsewhere it lists them.
 set -euo pipefail
 
 missing=()
@@ -23,6 +22,7 @@ need sshpass command -v sshpass
 need qemu-system-x86 command -v qemu-system-x86_64
 need qemu-utils command -v qemu-img
 need ovmf test -e /usr/share/OVMF/OVMF_CODE_4M.fd
+need swtpm command -v swtpm
 need systemd-boot-efi test -e /usr/lib/systemd/boot/efi/linuxx64.efi.stub
 need binutils command -v objcopy
 need mtools command -v mcopy

@@ -1,0 +1,86 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// Try runs the firmware with an accelerator and a model of CPU. It returns why that did
+// not work, or "". An error means that the probe itself failed.
+func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error) {
+	folder, err := os.MkdirTemp("", "swdt-probe-")
+	if err != nil {
+		return "", fmt.Errorf("probe %s: %w", accelerator, err)
+	}
+	defer os.RemoveAll(folder)
+	bios := filepath.Join(folder, "probe.bin")
+	if err := os.WriteFile(bios, image(), localfile.Private); err != nil {
+		return "", fmt.Errorf("probe %s: %w", accelerator, err)
+	}
+	bounded, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, p.Program, "-nodefaults", "-no-user-config", "-machine", "q35", "-m", "16",
+		"-accel", accelerator, "-cpu", cpu, "-display", "none", "-no-reboot", "-bios", bios,
+		"-device", fmt.Sprintf("isa-debug-exit,iobase=%#x,iosize=0x4", debugExit))
+	cmd.WaitDelay = probeLimit
+	var output tail
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("probe %s: %w", accelerator, context.Cause(ctx))
+	case bounded.Err() != nil:
+		return hung(output.line()), nil
+	case errors.As(err, &exit) && exit.ExitCode() == proofExits:
+		return "", nil
+	case errors.As(err, &exit) && !exit.Exited():
+		return strings.TrimSpace("QEMU ended with " + exit.String() + " " + output.line()), nil
+	case errors.As(err, &exit):
+		return strings.TrimSpace(fmt.Sprintf("QEMU ended with status %d: %s", exit.ExitCode(), output.line())), nil
+	case err != nil:
+		return "", fmt.Errorf("start %s: %w", p.Program, err)
+	}
+	return "the test program ended before it reached long mode", nil
+}
+
+// maxTail bounds how much of a program's output is kept, in bytes.
+const maxTail = 8 << 10
+
+// tail keeps the end of an output.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if n > maxTail {
+		p = p[n-maxTail:]
+	}
+	if over := t.Len() + len(p) - maxTail; over > 0 {
+		t.Next(over)
+	}
+	t.Buffer.Write(p)
+	return n, nil
+}
+
+// line returns the first line that QEMU wrote, without warnings and QEMU's own name: later
+// lines are consequences.
+func (t *tail) line() string {
+	for line := range strings.Lines(t.String()) {
+		line = strings.TrimSpace(line)
+		if name, message, found := strings.Cut(line, ": "); found && strings.HasPrefix(name, "qemu") {
+			line = message
+		}
+		if line != "" && !strings.HasPrefix(line, "warning:") {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package qemu
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/guestagent"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+)
+
+// Sources of addresses.
+const (
+	fromForward   = "forward"
+	fromRecord    = "configured"
+	fromAgent     = "guest agent"
+	fromNeighbour = "neighbour table"
+)
+
+// sshPort is the port of the guest's SSH server.
+const sshPort = 22
+
+// Addresses returns the forwarded SSH port, the configured address, the one that your
+// machine's kernel knows for the MAC address, and what the guest agent reports, in this
+// order: the guest's own word counts least.
+func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, error) {
+	now, err := d.running("find the addresses", m)
+	if err != nil {
+		return nil, err
+	}
+	var all []vm.Address
+	add := func(ip netip.Addr, source string, port int) {
+		for _, known := range all {
+			if known.IP == ip && known.Port == port {
+				return
+			}
+		}
+		all = append(all, vm.Address{IP: ip, Source: source, Port: port})
+	}
+	for _, f := range m.Network.Forwards {
+		if m.Network.Mode == vm.UserMode && f.GuestPort == sshPort {
+			add(netip.AddrFrom4([4]byte{127, 0, 0, 1}), fromForward, f.HostPort)
+		}
+	}
+	if ip, err := netip.ParseAddr(m.Network.Address); err == nil {
+		add(ip, fromRecord, sshPort)
+	}
+	if m.Network.Mode != vm.UserMode {
+		for _, ip := range neighbours(m.Network.MAC) {
+			add(ip, fromNeighbour, sshPort)
+		}
+	}
+	for _, ip := range d.agentAddresses(ctx, m, now) {
+		add(ip, fromAgent, sshPort)
+	}
+	return all, nil
+}
+
+// agentAddresses returns what the guest agent reports; nothing if there is none. A guest
+// cannot pass an address of your machine off as its own.
+func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []netip.Addr {
+	bounded, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	client, err := qmp.Dial(bounded, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return nil
+	}
+	defer client.Close()
+	agent, err := openAgent(bounded, now, client)
+	if err != nil {
+		return nil
+	}
+	defer agent.Close()
+	reported, err := agent.Addresses(m.Network.MAC)
+	if err != nil {
+		return nil
+	}
+	mine := machineAddresses()
+	var kept []netip.Addr
+	for _, ip := range reported {
+		if !mine[ip] {
+			kept = append(kept, ip)
+		}
+	}
+	return kept
+}
+
+// machineAddresses returns your machine's own addresses.
+func machineAddresses() map[netip.Addr]bool {
+	mine := map[netip.Addr]bool{}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return mine
+	}
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			mine[prefix.Addr().Unmap()] = true
+		}
+	}
+	return mine
+}
+
+// neighbours returns the addresses that your machine's kernel has seen at a MAC address.
+func neighbours(mac string) []netip.Addr {
+	file, err := os.Open("/proc/net/arp") // Linux
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	return parseNeighbours(file, mac)
+}
+
+// maxNeighbours bounds the table that is read, in bytes.
+const maxNeighbours = 4 << 20
+
+// parseNeighbours reads Linux's table: address, type, flags, MAC address, mask, device.
+func parseNeighbours(r io.Reader, mac string) []netip.Addr {
+	const complete = "0x2"
+	var found []netip.Addr
+	lines := bufio.NewScanner(io.LimitReader(r, maxNeighbours))
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 6 || words[2] != complete || !strings.EqualFold(words[3], mac) {
+			continue
+		}
+		if ip, err := netip.ParseAddr(words[0]); err == nil && guestagent.Plausible(ip) {
+			found = append(found, ip)
+		}
+	}
+	return found
+}

@@ -1,0 +1,177 @@
+package qemu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/accel"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
+)
+
+// plan is everything that decides on a VM's command line.
+type plan struct {
+	vm.Machine
+	machineType string // such as pc-q35-7.2
+	accelerator string
+	firmware    firmware.Firmware
+	sockets     sockets
+	sandbox     bool // seccomp, on Linux
+	paused      bool // nothing executes until QMP's cont
+}
+
+// arguments returns QEMU's command line without the program. The order and the PCI
+// addresses never change: the guest would see other hardware.
+func (p plan) arguments() []string {
+	f := filesOf(p.Machine)
+	args := []string{
+		"-name", "guest=" + commas(p.Name), "-uuid", p.UUID,
+		"-nodefaults", "-no-user-config", "-display", "none",
+		"-pidfile", f.pid(), "-msg", "timestamp=on",
+		"-machine", p.machine(), "-accel", p.accelerator, "-cpu", p.cpu(),
+		"-smp", fmt.Sprintf("%d,sockets=1,cores=%d,threads=1", p.CPUs, p.CPUs),
+		"-m", fmt.Sprintf("size=%dM", p.Memory>>20),
+		"-rtc", "base=utc", "-boot", "menu=off,strict=on",
+		"-action", "reboot=reset,shutdown=poweroff,panic=pause",
+		"-global", "ICH9-LPC.disable_s3=1",
+	}
+	if p.sandbox {
+		args = append(args, "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
+	}
+	if p.firmware.SMM {
+		args = append(args, "-global", "driver=cfi.pflash01,property=secure,value=on")
+	}
+	for _, group := range [][]string{p.flash(), p.disk(), p.discs(), p.network(), p.devices(), p.control(), p.tpm()} {
+		args = append(args, group...)
+	}
+	if p.paused {
+		args = append(args, "-S")
+	}
+	return args
+}
+
+func (p plan) machine() string {
+	smm := "off"
+	if p.firmware.SMM {
+		smm = "on"
+	}
+	return p.machineType + ",hpet=off,vmport=off,smm=" + smm + ",pflash0=code,pflash1=vars"
+}
+
+// cpu returns the CPU model. Each one can be saved in a live snapshot.
+func (p plan) cpu() string {
+	switch {
+	case p.accelerator == accel.TCG:
+		return "max"
+	case p.accelerator == accel.KVM:
+		return "host,migratable=on," + strings.Join(enlightenments(), ",")
+	}
+	return "host"
+}
+
+// enlightenments are the interfaces of Hyper-V that make Windows fast on KVM.
+// hv_passthrough would prevent live snapshots.
+func enlightenments() []string {
+	return []string{
+		"hv_relaxed", "hv_vapic", "hv_spinlocks=0x1fff", "hv_vpindex", "hv_runtime", "hv_time", "hv_synic", "hv_stimer",
+		"hv_frequencies", "hv_tlbflush", "hv_ipi", "hv_reset",
+	}
+}
+
+// node is one -blockdev, with the names of QEMU's QAPI.
+type node map[string]any
+
+// file returns the node of a local file. Only this driver opens paths: no path can name a
+// protocol such as json: or nbd:.
+func file(path string, more node) node {
+	n := node{"driver": "file", "filename": path}
+	for key, value := range more {
+		n[key] = value
+	}
+	return n
+}
+
+// blockdev returns the option with a node.
+func blockdev(n node) []string { return []string{"-blockdev", object(n)} }
+
+// object returns an option value in JSON, whose keys are sorted.
+func object(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // maps of strings, numbers and booleans always have a form
+	}
+	return string(text)
+}
+
+func (p plan) flash() []string {
+	return append(
+		blockdev(node{"node-name": "code", "driver": p.firmware.Code.Format, "read-only": true,
+			"file": file(p.firmware.Code.Path, node{"read-only": true})}),
+		blockdev(node{"node-name": "vars", "driver": "qcow2", "file": file(filesOf(p.Machine).vars(), nil), "backing": nil})...)
+}
+
+// disk returns the disk with its whole chain. "backing" is never left to the header.
+func (p plan) disk() []string {
+	n := node{"node-name": "disk0", "driver": "qcow2", "discard": "unmap", "backing": nil,
+		"file": file(filesOf(p.Machine).disk(), node{"discard": "unmap"})}
+	if p.Image.Base != "" {
+		n["backing"] = node{"node-name": "base0", "driver": "qcow2", "read-only": true, "backing": nil,
+			"file": file(p.Image.Base, node{"read-only": true})}
+	}
+	device := device{"driver": "virtio-blk-pci", "id": "disk", "drive": "disk0", "bootindex": 1, "addr": "3"}
+	if p.DiskBus == vm.SATA {
+		device = map[string]any{"driver": "ide-hd", "id": "disk", "drive": "disk0", "bootindex": 1, "bus": "ide.0"}
+	}
+	return append(blockdev(n), device.option()...)
+}
+
+// maxDiscs is how many CD drives q35's SATA controller has room for beside the disk.
+const maxDiscs = 5
+
+func (p plan) discs() []string {
+	var args []string
+	for i, path := range p.Discs {
+		name := "cd" + strconv.Itoa(i)
+		args = append(args, blockdev(node{"node-name": name, "driver": "raw", "read-only": true,
+			"file": file(path, node{"read-only": true})})...)
+		args = append(args, device{"driver": "ide-cd", "id": "drive-" + name, "drive": name, "bootindex": 2 + i,
+			"bus": "ide." + strconv.Itoa(1+i)}.option()...)
+	}
+	return args
+}
+
+// machineType returns the versioned name of QEMU's present q35: pc-q35-7.2.
+func (d *Driver) machineType(ctx context.Context) (string, error) {
+	path, err := d.qemu()
+	if err != nil {
+		return "", err
+	}
+	out, err := run(ctx, path, "-machine", "help")
+	if err != nil {
+		return "", err
+	}
+	return aliasOf(out, "q35"), nil
+}
+
+// aliasOf reads "q35   Standard PC (Q35 + ICH9, 2009) (alias of pc-q35-7.2)". A QEMU that
+// prints something else gets the plain name.
+func aliasOf(help, name string) string {
+	for line := range strings.Lines(help) {
+		words := strings.Fields(line)
+		if i := slices.Index(words, "(alias"); len(words) > 0 && words[0] == name && i > 0 && i+2 < len(words) {
+			alias := strings.TrimSuffix(words[i+2], ")")
+			if strings.HasPrefix(alias, "pc-q35-") && !strings.ContainsAny(alias, ",=") {
+				return alias
+			}
+		}
+	}
+	return name
+}
+
+// sandboxed reports whether QEMU gets a seccomp filter, which only Linux has.
+func sandboxed() bool { return runtime.GOOS == "linux" }

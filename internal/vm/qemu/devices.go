@@ -1,0 +1,81 @@
+package qemu
+
+import (
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// device is one -device, with the names of QEMU's properties.
+type device map[string]any
+
+// option returns the option with a device. Devices with an address are on the root bus,
+// where they keep their slots.
+func (d device) option() []string {
+	if d["addr"] != nil {
+		d["bus"] = "pcie.0"
+	}
+	return []string{"-device", object(d)}
+}
+
+func (p plan) network() []string {
+	driver := "virtio-net-pci"
+	if p.Network.Adapter == vm.E1000E {
+		driver = "e1000e"
+	}
+	card := device{"driver": driver, "id": "nic", "netdev": "net0", "mac": p.Network.MAC, "romfile": "", "addr": "2"}
+	return append([]string{"-netdev", object(p.netdev())}, card.option()...)
+}
+
+// netdev returns the adapter's other end. Forwarded ports are bound to the loopback
+// address only: the guest's SSH server and remote desktop are for this machine.
+func (p plan) netdev() map[string]any {
+	if p.Network.Mode != vm.UserMode {
+		return map[string]any{"type": "tap", "id": "net0", "ifname": p.Network.Tap, "script": "no", "downscript": "no"}
+	}
+	forwards := []map[string]string{}
+	for _, f := range p.Network.Forwards {
+		forwards = append(forwards, map[string]string{"str": fmt.Sprintf("tcp:127.0.0.1:%d-:%d", f.HostPort, f.GuestPort)})
+	}
+	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards}
+}
+
+// devices returns those that all VMs have.
+func (p plan) devices() []string {
+	var args []string
+	for _, d := range []device{
+		{"driver": "VGA", "id": "video", "addr": "1"},
+		{"driver": "virtio-serial-pci", "id": "channels", "addr": "4"},
+		{"driver": "virtserialport", "bus": "channels.0", "chardev": "agent", "name": "org.qemu.guest_agent.0"},
+		{"driver": "virtio-rng-pci", "id": "random", "addr": "5"},
+		{"driver": "qemu-xhci", "id": "usb", "addr": "6"},
+		{"driver": "usb-tablet", "bus": "usb.0"},
+		{"driver": "isa-serial", "chardev": "serial"},
+	} {
+		args = append(args, d.option()...)
+	}
+	return args
+}
+
+// control returns the sockets, and the log of the serial port.
+func (p plan) control() []string {
+	args := []string{"-vnc", "unix:" + commas(p.sockets.vnc())}
+	for _, s := range []struct{ id, path, more string }{
+		{"control", p.sockets.control(), ""},
+		{"look", p.sockets.look(), ""},
+		{"agent", p.sockets.agent(), ""},
+		{"serial", p.sockets.serial(), ",logappend=off,logfile=" + commas(filesOf(p.Machine).serialLog())},
+	} {
+		args = append(args, "-chardev", "socket,id="+s.id+",server=on,wait=off,path="+commas(s.path)+s.more)
+	}
+	return append(args, "-mon", "chardev=control,mode=control", "-mon", "chardev=look,mode=control")
+}
+
+func (p plan) tpm() []string {
+	if !p.Firmware.TPM {
+		return nil
+	}
+	return append([]string{
+		"-chardev", "socket,id=tpm,path=" + commas(p.sockets.tpm()), "-tpmdev", "emulator,id=tpm0,chardev=tpm",
+	}, device{"driver": "tpm-crb", "tpmdev": "tpm0"}.option()...)
+}

@@ -1,0 +1,99 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qcow2"
+)
+
+// base checks the image that a VM's disk is laid over, and returns the bytes of its disk;
+// 0 if there is none. QEMU opens the image with your rights, so an image that leads to
+// other files is refused, each time that QEMU is about to open it.
+func base(m vm.Machine) (int64, error) {
+	if m.Image.Base == "" {
+		return 0, nil
+	}
+	if !filepath.IsAbs(m.Image.Base) {
+		return 0, fmt.Errorf("VM %s: its image %q is no absolute path", m.Name, m.Image.Base)
+	}
+	size, err := qcow2.Standalone(m.Image.Base)
+	if err != nil {
+		return 0, fmt.Errorf("VM %s: %w", m.Name, err)
+	}
+	if m.Disk < size {
+		return 0, fmt.Errorf("VM %s: a disk of %d bytes is smaller than its image %s of %d bytes; ask for a larger disk",
+			m.Name, m.Disk, m.Image.Base, size)
+	}
+	return size, nil
+}
+
+// image runs qemu-img.
+func (d *Driver) image(ctx context.Context, args ...string) error {
+	path, err := program(d.options.Image, installQEMU)
+	if err != nil {
+		return err
+	}
+	_, err = run(ctx, path, args...)
+	return err
+}
+
+// makeDisk makes a VM's disk. The overlay's own header names the image for people only:
+// QEMU gets the whole chain with its formats on the command line.
+func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error {
+	if _, err := base(m); err != nil {
+		return err
+	}
+	args := []string{"create", "-q", "-f", "qcow2"}
+	if m.Image.Base != "" {
+		args = append(args, "-u", "-F", "qcow2", "-b", m.Image.Base)
+	}
+	if err := d.image(ctx, append(args, path, strconv.FormatInt(m.Disk, 10))...); err != nil {
+		return fmt.Errorf("make the disk of VM %s: %w", m.Name, err)
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// makeVars makes the variables of a VM's firmware. They are a qcow2 image, since a raw one
+// allows no snapshots.
+func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.Image, path string) error {
+	err := d.image(ctx, "convert", "-f", template.Format, "-O", "qcow2", template.Path, path)
+	if err != nil {
+		return fmt.Errorf("make the firmware variables of VM %s: %w", m.Name, err)
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// diskSnapshot runs qemu-img snapshot on one image. action is -c, -a or -d.
+func (d *Driver) diskSnapshot(ctx context.Context, action, tag, path string) error {
+	return d.image(ctx, "snapshot", "-q", action, tag, "--image-opts",
+		"driver=qcow2,file.driver=file,file.filename="+commas(path))
+}
+
+// hasTag reports whether an image has a snapshot with a tag.
+func (d *Driver) hasTag(ctx context.Context, tag, path string) (bool, error) {
+	qemuImg, err := program(d.options.Image, installQEMU)
+	if err != nil {
+		return false, err
+	}
+	out, err := run(ctx, qemuImg, "snapshot", "-l", "--image-opts",
+		"driver=qcow2,file.driver=file,file.filename="+commas(path))
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(out) {
+		if words := strings.Fields(line); len(words) > 1 && words[1] == tag {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// commas escapes a value in an option list of QEMU, whose items commas separate.
+func commas(value string) string { return strings.ReplaceAll(value, ",", ",,") }

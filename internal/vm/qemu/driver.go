@@ -1,0 +1,223 @@
+// Package qemu is the driver that runs VMs with QEMU directly: one process a VM, which
+// outlives swdt, and QEMU's own control protocol on a Unix socket. There is no daemon.
+//
+// A VM's folder has, besides the record of package vm:
+//
+//	disk.qcow2   the disk, an overlay over the image        qemu.json    the type of machine
+//	vars.qcow2   the firmware's variables                   snapshots/   records, TPM states
+//	tpm/         the state of the TPM                       serial.log   the serial port
+//	run/         pid, sockets, how it was started           qemu.log     QEMU's own messages
+//
+// run/pid is written by QEMU, which removes it when it ends in order. So a number without
+// its process means a crash, and after a reboot of your machine it means nothing.
+//
+// Trust: the guest, its agent's replies, and the image that a disk is laid over are
+// hostile. QEMU never takes the format or a backing file from an image's header, and runs
+// in a seccomp sandbox; other users of your machine can open neither folder nor sockets.
+//
+//   - driver.go: the driver and its programs
+//   - files.go: the paths of a VM, and where its sockets are
+//   - record.go: what is written about a VM and about its process
+//   - create.go, disk.go: disks are made and removed
+//   - commandline.go, devices.go: QEMU's command line
+//   - start.go, tpm.go: processes are started
+//   - stop.go: … and ended
+//   - status.go: the state of a VM
+//   - snapshot.go, live.go: snapshots of stopped and running VMs
+//   - look.go, address.go: screenshots, keys, consoles, addresses
+//   - check.go, check_machine.go: what your machine lacks
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/accel"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+)
+
+// Name is the driver's name in node files and records.
+const Name = "qemu"
+
+// Options are the programs and folders of a Driver; the zero value finds them.
+type Options struct {
+	QEMU  string // default: qemu-system-x86_64 in PATH
+	Image string // default: qemu-img in PATH
+	TPM   string // default: swtpm in PATH
+	// Firmware lists the folders with descriptors; default: those of package firmware.
+	Firmware []string
+	// Cache is a folder for the verdict on the accelerator; default: swdt's cache.
+	Cache string
+}
+
+// Driver runs VMs with QEMU. It implements vm.Driver.
+type Driver struct{ options Options }
+
+var _ vm.Driver = (*Driver)(nil)
+
+// New returns a driver. Programs that are missing are an error of the methods that need
+// them.
+func New(o Options) *Driver {
+	if o.QEMU == "" {
+		o.QEMU = "qemu-system-x86_64"
+	}
+	if o.Image == "" {
+		o.Image = "qemu-img"
+	}
+	if o.TPM == "" {
+		o.TPM = "swtpm"
+	}
+	if o.Cache == "" {
+		if cache, err := localfile.CacheFolder(); err == nil {
+			o.Cache = filepath.Join(cache, "swdt")
+		}
+	}
+	return &Driver{o}
+}
+
+// Name is the driver's name in node files and records.
+func (d *Driver) Name() string { return Name }
+
+// Capabilities are those of QEMU with KVM or without.
+func (d *Driver) Capabilities() vm.Capabilities {
+	return vm.Capabilities{
+		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
+		Networks: []vm.NetworkMode{vm.UserMode, vm.BridgeMode, vm.TapMode},
+	}
+}
+
+// program returns the absolute path of a program.
+func program(name, remedy string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w; %s", name, err, remedy)
+	}
+	return filepath.Abs(path)
+}
+
+// Remedies that name packages.
+const (
+	installQEMU = "install it: `sudo apt-get install qemu-system-x86 qemu-utils` on Debian and Ubuntu, " +
+		"`brew install qemu` on macOS"
+	installTPM = "install it: `sudo apt-get install swtpm` on Debian and Ubuntu, `brew install swtpm` on macOS"
+)
+
+func (d *Driver) qemu() (string, error) { return program(d.options.QEMU, installQEMU) }
+
+// firmware returns the firmware for a VM.
+func (d *Driver) firmware(m vm.Machine) (firmware.Firmware, error) {
+	folders := d.options.Firmware
+	if folders == nil {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			config = "" // then only the system's folders are searched
+		}
+		path, err := d.qemu()
+		if err != nil {
+			return firmware.Firmware{}, err
+		}
+		folders = firmware.Folders(config, path)
+	}
+	return firmware.Find(folders, firmware.Want{SecureBoot: m.Firmware.SecureBoot})
+}
+
+// accelerator returns the accelerator for a VM: the record's, else the best.
+func (d *Driver) accelerator(ctx context.Context, m vm.Machine) (accel.Choice, error) {
+	if m.Accelerator != "" {
+		return accel.Choice{Name: m.Accelerator}, nil
+	}
+	return d.best(ctx)
+}
+
+func (d *Driver) best(ctx context.Context) (accel.Choice, error) {
+	path, err := d.qemu()
+	if err != nil {
+		return accel.Choice{}, err
+	}
+	p := accel.Prober{Program: path}
+	if d.options.Cache != "" {
+		p.Cache = filepath.Join(d.options.Cache, "accelerator.json")
+	}
+	return p.Best(ctx)
+}
+
+// version returns QEMU's version.
+func (d *Driver) version(ctx context.Context) (qmp.Version, error) {
+	path, err := d.qemu()
+	if err != nil {
+		return qmp.Version{}, err
+	}
+	out, err := run(ctx, path, "--version")
+	if err != nil {
+		return qmp.Version{}, err
+	}
+	return parseVersion(out)
+}
+
+// parseVersion reads "QEMU emulator version 7.2.22 (Debian …)".
+func parseVersion(text string) (qmp.Version, error) {
+	var v qmp.Version
+	_, after, found := strings.Cut(text, "version ")
+	if n, err := fmt.Sscanf(after, "%d.%d.%d", &v.Major, &v.Minor, &v.Micro); !found || err != nil || n != 3 {
+		return qmp.Version{}, fmt.Errorf("read QEMU's version: it prints %.80q", text)
+	}
+	return v, nil
+}
+
+// toolLimit bounds a program that looks at or changes a disk: qemu-img convert of
+// firmware variables, a snapshot of a large disk.
+const toolLimit = 5 * time.Minute
+
+// maxOutput bounds how much of a program's output is kept, in bytes.
+const maxOutput = 256 << 10
+
+// run runs a program to its end and returns its output. An error has what it printed.
+func run(ctx context.Context, path string, args ...string) (string, error) {
+	bounded, cancel := context.WithTimeout(ctx, toolLimit)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, path, args...)
+	cmd.WaitDelay = time.Second
+	var out, messages limited
+	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &messages, environment()
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return string(out), nil
+	case bounded.Err() != nil:
+		return "", fmt.Errorf("run %s: %w", filepath.Base(path), context.Cause(bounded))
+	}
+	var exit *exec.ExitError
+	if text := strings.TrimSpace(string(messages)); errors.As(err, &exit) && text != "" {
+		return "", fmt.Errorf("run %s: %w: %s", filepath.Base(path), err, text)
+	}
+	return "", fmt.Errorf("run %s: %w", filepath.Base(path), err)
+}
+
+// limited keeps the beginning of an output.
+type limited []byte
+
+func (l *limited) Write(p []byte) (int, error) {
+	*l = append(*l, p[:min(len(p), maxOutput-len(*l))]...)
+	return len(p), nil
+}
+
+// environment returns the variables that QEMU's programs need. Others, such as passwords
+// for nodes, are kept from processes that a guest may break into.
+func environment() []string {
+	var kept []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			kept = append(kept, name+"="+value)
+		}
+	}
+	return kept
+}

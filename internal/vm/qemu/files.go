@@ -1,0 +1,141 @@
+package qemu
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// files are the paths of a VM.
+type files struct{ folder string }
+
+func filesOf(m vm.Machine) files { return files{m.Folder} }
+
+func (f files) in(name string) string { return filepath.Join(f.folder, name) }
+
+func (f files) disk() string      { return f.in("disk.qcow2") }
+func (f files) vars() string      { return f.in("vars.qcow2") }
+func (f files) tpm() string       { return f.in("tpm") }
+func (f files) made() string      { return f.in("qemu.json") }
+func (f files) snapshots() string { return f.in("snapshots") }
+func (f files) serialLog() string { return f.in("serial.log") }
+func (f files) log() string       { return f.in("qemu.log") }
+func (f files) tpmLog() string    { return f.in("tpm.log") }
+func (f files) claim() string     { return f.in("start.lock") }
+func (f files) run() string       { return f.in("run") }
+func (f files) pid() string       { return filepath.Join(f.run(), "pid") }
+func (f files) started() string   { return filepath.Join(f.run(), "started.json") }
+
+// all lists everything that the driver makes in a VM's folder, except for staging folders.
+func (f files) all() []string {
+	return []string{
+		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(), f.serialLog(), f.log(), f.tpmLog(),
+		f.claim(), f.disk(),
+	}
+}
+
+// sockets are the paths of a running VM's sockets.
+type sockets struct{ folder string }
+
+func (s sockets) in(name string) string { return filepath.Join(s.folder, name) }
+
+// control is for commands that take long, look for the others: QEMU serves one client a
+// socket.
+func (s sockets) control() string { return s.in("qmp.sock") }
+func (s sockets) look() string    { return s.in("look.sock") }
+func (s sockets) agent() string   { return s.in("qga.sock") }
+func (s sockets) vnc() string     { return s.in("vnc.sock") }
+func (s sockets) serial() string  { return s.in("serial.sock") }
+func (s sockets) tpm() string     { return s.in("tpm.sock") }
+
+const (
+	longestSocket = len("/serial.sock")
+	// maxSocketPath is how many bytes the path of a socket may have: 107 on Linux, 103 on
+	// macOS.
+	maxSocketPath = 100
+)
+
+// makeSockets makes the folder of a VM's sockets, which only its owner can enter: run/, or
+// if that path is too long a folder with a short name in $XDG_RUNTIME_DIR or /tmp.
+func makeSockets(m vm.Machine) (sockets, error) {
+	if run := filesOf(m).run(); fits(run) {
+		return sockets{run}, nil
+	}
+	sum := sha256.Sum256([]byte(m.Folder))
+	name := hex.EncodeToString(sum[:8])
+	var refused error
+	for _, base := range shortFolders() {
+		folder := filepath.Join(base, name)
+		if !fits(folder) {
+			continue
+		}
+		err := makePrivate(base)
+		if err == nil {
+			err = makePrivate(folder)
+		}
+		if err == nil {
+			return sockets{folder}, nil
+		}
+		refused = errors.Join(refused, err)
+	}
+	if refused == nil {
+		refused = errors.New("every folder for them has a path that is too long")
+	}
+	return sockets{}, fmt.Errorf("make the sockets of VM %s: %w; set XDG_RUNTIME_DIR to a short folder of yours", m.Name, refused)
+}
+
+// fits reports whether QEMU and swtpm can take the paths of sockets in a folder.
+func fits(folder string) bool {
+	return len(folder)+longestSocket <= maxSocketPath && !strings.Contains(folder, ",")
+}
+
+// shortFolders lists the folders that may hold folders of sockets, the best first.
+func shortFolders() []string {
+	var folders []string
+	if run := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(run) {
+		folders = append(folders, filepath.Join(run, "swdt"))
+	}
+	return append(folders, "/tmp/swdt-"+strconv.Itoa(os.Getuid()))
+}
+
+// makePrivate makes a folder that only this user can enter. A folder of another user, or a
+// link that one may have put there, is refused.
+func makePrivate(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return private(path)
+}
+
+// owned makes a VM's folder, if it is missing, and keeps other users out of it.
+func owned(m vm.Machine) error {
+	if !filepath.IsAbs(m.Folder) {
+		return fmt.Errorf("VM %s: its folder %q is no absolute path", m.Name, m.Folder)
+	}
+	if err := os.MkdirAll(m.Folder, 0o700); err != nil {
+		return fmt.Errorf("make the folder of VM %s: %w", m.Name, err)
+	}
+	if err := private(m.Folder); err == nil {
+		return nil
+	}
+	if err := os.Chmod(m.Folder, 0o700); err != nil {
+		return fmt.Errorf("keep other users out of the folder of VM %s: %w", m.Name, err)
+	}
+	if err := private(m.Folder); err != nil {
+		return fmt.Errorf("keep other users out of the folder of VM %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// exists reports whether there is a file or folder.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

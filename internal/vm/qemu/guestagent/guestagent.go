@@ -1,0 +1,202 @@
+// Package guestagent asks the QEMU guest agent inside a VM, if there is one.
+//
+// The guest is not trusted: whatever answers may be any program. Each reply is bounded in
+// size and time, and each value is checked before it is returned.
+package guestagent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+const (
+	replyLimit = 3 * time.Second // an agent answers in a tenth of a second
+	maxReply   = 1 << 20         // bytes
+	// maxAddresses bounds what one guest may report.
+	maxAddresses = 64
+	// sentinel comes before the reply to guest-sync-delimited, and in no JSON.
+	sentinel = 0xff
+)
+
+// ErrSilent is returned if no agent answers.
+var ErrSilent = errors.New("no guest agent answers")
+
+// Agent is a connection to the guest agent of one VM.
+type Agent struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	until  time.Time
+}
+
+// Dial connects to the agent's socket, and synchronises. The connection ends with ctx,
+// and is good for a few seconds.
+func Dial(ctx context.Context, path string) (*Agent, error) {
+	bounded, cancel := context.WithTimeout(ctx, replyLimit)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(bounded, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSilent, err)
+	}
+	until, _ := bounded.Deadline()
+	a := &Agent{conn: conn, reader: bufio.NewReader(conn), until: until.Add(replyLimit)}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := a.synchronise(until); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrSilent, err), conn.Close())
+	}
+	return a, nil
+}
+
+// Close ends the connection.
+func (a *Agent) Close() error { return a.conn.Close() }
+
+// synchronise skips replies to earlier, abandoned commands.
+func (a *Agent) synchronise(until time.Time) error {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return err
+	}
+	id := int64(binary.LittleEndian.Uint64(random[:]) >> 12) // JSON's numbers have 53 bits
+	if err := a.conn.SetDeadline(until); err != nil {
+		return err
+	}
+	// The agent's parser drops what it had before the sentinel.
+	if err := a.send("guest-sync-delimited", map[string]any{"id": id}, sentinel); err != nil {
+		return err
+	}
+	for skipped := 0; skipped <= maxReply; skipped++ {
+		b, err := a.reader.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != sentinel {
+			continue
+		}
+		var echoed int64
+		if err := a.receive(&echoed); err == nil && echoed == id {
+			return nil
+		} else if errors.Is(err, errReply) || err == nil {
+			continue // the reply to an earlier synchronisation
+		} else {
+			return err
+		}
+	}
+	return errors.New("the guest sends without end")
+}
+
+// Shutdown asks the guest to power off. The agent does not confirm it.
+func (a *Agent) Shutdown() error {
+	return a.send("guest-shutdown", map[string]any{"mode": "powerdown"})
+}
+
+// Addresses returns the guest's own addresses on the adapter with a MAC address, or on
+// all adapters if none has it. Addresses that cannot lead to the guest are left out:
+// loopback, link-local, multicast, unspecified.
+func (a *Agent) Addresses(mac string) ([]netip.Addr, error) {
+	if err := a.conn.SetDeadline(a.until); err != nil {
+		return nil, err
+	}
+	if err := a.send("guest-network-get-interfaces", nil); err != nil {
+		return nil, err
+	}
+	var adapters []struct {
+		MAC       string `json:"hardware-address"`
+		Addresses []struct {
+			IP string `json:"ip-address"`
+		} `json:"ip-addresses"`
+	}
+	if err := a.receive(&adapters); err != nil {
+		return nil, err
+	}
+	var ours, all []netip.Addr
+	for _, adapter := range adapters {
+		for _, address := range adapter.Addresses {
+			ip, err := netip.ParseAddr(address.IP)
+			if err != nil || !Plausible(ip) || len(all) == maxAddresses {
+				continue
+			}
+			ip = ip.Unmap().WithZone("")
+			all = append(all, ip)
+			if strings.EqualFold(adapter.MAC, mac) {
+				ours = append(ours, ip)
+			}
+		}
+	}
+	if len(ours) > 0 {
+		return ours, nil
+	}
+	return all, nil
+}
+
+// Plausible reports whether a machine can be reached at an address from another one.
+func Plausible(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.IsGlobalUnicast() && ip != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
+func (a *Agent) send(command string, arguments any, before ...byte) error {
+	request, err := json.Marshal(struct {
+		Execute   string `json:"execute"`
+		Arguments any    `json:"arguments,omitempty"`
+	}{command, arguments})
+	if err != nil {
+		return err
+	}
+	_, err = a.conn.Write(append(append(before, request...), '\n'))
+	return err
+}
+
+// errReply marks a complete reply that is not the expected one.
+var errReply = errors.New("the guest agent's reply is unusable")
+
+// receive decodes the next reply.
+func (a *Agent) receive(result any) error {
+	line, err := a.line()
+	if err != nil {
+		return err
+	}
+	var reply struct {
+		Return json.RawMessage `json:"return"`
+		Error  *struct {
+			Desc string `json:"desc"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(line, &reply); err != nil {
+		return fmt.Errorf("%w: %w", errReply, err)
+	}
+	if reply.Error != nil {
+		return fmt.Errorf("%w: it refuses: %.200q", errReply, reply.Error.Desc)
+	}
+	if err := json.Unmarshal(reply.Return, result); err != nil {
+		return fmt.Errorf("%w: %w", errReply, err)
+	}
+	return nil
+}
+
+// line reads up to a line's end.
+func (a *Agent) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := a.reader.ReadSlice('\n')
+		if len(line)+len(part) > maxReply {
+			return nil, errors.New("the guest agent's reply is too long")
+		}
+		line = append(line, part...)
+		if err == nil {
+			return bytes.TrimLeft(line, "\xff"), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+)
+
+// nodes are the block devices that a live snapshot has; the first one also takes the
+// memory.
+func nodes() []string { return []string{"disk0", "vars"} }
+
+// saveLive saves a running VM with its memory.
+func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := deleteJob(ctx, client, tag); err != nil { // remains of an interrupted Save
+		return err
+	}
+	err = client.RunJob(ctx, "snapshot-save", "save-"+tag,
+		map[string]any{"tag": tag, "vmstate": nodes()[0], "devices": nodes()})
+	if err != nil && !errors.Is(err, qmp.ErrClosed) {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+		defer cancel()
+		err = errors.Join(err, deleteJob(after, client, tag))
+	}
+	return err
+}
+
+// restoreLive brings a snapshot with memory back and lets it run. Memory fits only the
+// hardware that it was saved on, so another QEMU is refused before anything is lost.
+func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, record snapshot) error {
+	version := now.started.Version
+	if now.qemu == nil {
+		installed, err := d.version(ctx)
+		if err != nil {
+			return err
+		}
+		version = installed.String()
+	}
+	if version != record.Version {
+		return fmt.Errorf("QEMU %s has saved the memory, and QEMU %s cannot load it: %w; "+
+			"install that version, or remove the snapshot", record.Version, version, vm.ErrUnsupported)
+	}
+	tag := tagOf(record.Name)
+	if now.qemu != nil && now.started.Accelerator == record.Accelerator {
+		client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return errors.Join(loadJob(ctx, client, tag), client.Run(ctx, "cont", nil, nil))
+	}
+	if now.qemu != nil {
+		if err := d.Kill(ctx, m); err != nil {
+			return err
+		}
+	}
+	return d.start(ctx, m, record.Accelerator, func(ctx context.Context, client *qmp.Client) error {
+		return loadJob(ctx, client, tag)
+	})
+}
+
+func loadJob(ctx context.Context, client *qmp.Client, tag string) error {
+	return client.RunJob(ctx, "snapshot-load", "load-"+tag,
+		map[string]any{"tag": tag, "vmstate": nodes()[0], "devices": nodes()})
+}
+
+// removeLive removes a snapshot of a running VM.
+func (d *Driver) removeLive(ctx context.Context, now found, tag string) error {
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return deleteJob(ctx, client, tag)
+}
+
+// deleteJob removes a snapshot, if there is one.
+func deleteJob(ctx context.Context, client *qmp.Client, tag string) error {
+	return client.RunJob(ctx, "snapshot-delete", "delete-"+tag, map[string]any{"tag": tag, "devices": nodes()})
+}

@@ -1,0 +1,142 @@
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+)
+
+// maxScreen bounds a screenshot in bytes. The video memory has 16 MB.
+const maxScreen = 64 << 20
+
+// Screenshot writes the VM's screen as PNG.
+func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) error {
+	now, err := d.running("take a screenshot", m)
+	if err != nil {
+		return err
+	}
+	picture, err := d.dump(ctx, m, now)
+	if err == nil {
+		_, err = w.Write(picture)
+	}
+	if err != nil {
+		return fmt.Errorf("take a screenshot of VM %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// dump has QEMU write the screen into a file of the VM's folder.
+func (d *Driver) dump(ctx context.Context, m vm.Machine, now found) ([]byte, error) {
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	folder, err := os.MkdirTemp(filesOf(m).run(), "screen-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "screen.png")
+	if err := client.Run(ctx, "screendump", map[string]any{"filename": path, "format": "png"}, nil); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	picture, err := io.ReadAll(io.LimitReader(file, maxScreen+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(picture) > maxScreen {
+		return nil, fmt.Errorf("the screen has more than %d bytes", maxScreen)
+	}
+	if _, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil {
+		return nil, fmt.Errorf("QEMU wrote no PNG: %w", err)
+	}
+	return picture, nil
+}
+
+const (
+	maxKeys = 512
+	// keyTime is how long a combination is held, in milliseconds.
+	keyTime = 50
+)
+
+// SendKeys presses keys one after the other. All names are checked before the first one.
+func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) error {
+	now, err := d.running("press keys", m)
+	if err != nil {
+		return err
+	}
+	if len(keys) > maxKeys {
+		return fmt.Errorf("press keys of VM %s: %d keys are more than %d; send them in parts", m.Name, len(keys), maxKeys)
+	}
+	var all [][]key
+	for _, name := range keys {
+		combination, err := parseKeys(name)
+		if err != nil {
+			return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+		}
+		all = append(all, combination)
+	}
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+	}
+	defer client.Close()
+	for i, combination := range all {
+		arguments := map[string]any{"keys": combination, "hold-time": keyTime}
+		err := client.Run(ctx, "send-key", arguments, nil)
+		var refused *qmp.Error
+		if errors.As(err, &refused) {
+			return fmt.Errorf("press key %q of VM %s: %w; QEMU's names are ret, esc, spc, tab, f1, a, 1, shift, ctrl, alt", keys[i], m.Name, err)
+		} else if err != nil {
+			return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// key is one of QEMU's QKeyCode.
+type key struct {
+	Type string `json:"type"`
+	Data string `json:"data"`
+}
+
+// parseKeys splits a combination such as ctrl-alt-delete.
+func parseKeys(combination string) ([]key, error) {
+	const most, letters = 8, "abcdefghijklmnopqrstuvwxyz0123456789_"
+	var keys []key
+	for name := range strings.SplitSeq(combination, "-") {
+		if name == "" || len(name) > 32 || strings.Trim(name, letters) != "" {
+			return nil, fmt.Errorf("%q is no combination of keys; join QEMU's names as in ctrl-alt-delete", combination)
+		}
+		keys = append(keys, key{"qcode", name})
+	}
+	if len(keys) > most {
+		return nil, fmt.Errorf("%q has more than %d keys", combination, most)
+	}
+	return keys, nil
+}
+
+// Consoles returns the VM's screen and its serial port.
+func (d *Driver) Consoles(_ context.Context, m vm.Machine) ([]vm.Console, error) {
+	now, err := d.running("find the consoles", m)
+	if err != nil {
+		return nil, err
+	}
+	s := sockets{now.started.Sockets}
+	return []vm.Console{{Kind: "vnc", Address: s.vnc()}, {Kind: "serial", Address: s.serial()}}, nil
+}

@@ -1,0 +1,89 @@
+// Package process finds and ends processes that an earlier swdt has started.
+//
+// A number in a file proves nothing: the process may have ended, and another one may have
+// its number. So a process is believed only if its command line has a mark that nothing
+// else has, such as a VM's UUID, and it is ended through a handle that was opened before
+// that was checked.
+//
+//   - process.go: find, end
+//   - process_linux.go, process_bsd.go, process_windows.go: the system's part
+//   - boot_linux.go, …: which boot of your machine this is
+//   - detach_unix.go: start a program that outlives swdt
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// Process is a running process with the expected mark.
+type Process struct {
+	PID    int
+	handle *os.Process
+	mark   []string
+}
+
+// Find returns the process with a number if its command line has the words of mark, one
+// after the other; else nil.
+func Find(pid int, mark ...string) *Process {
+	if pid <= 1 || len(mark) == 0 {
+		return nil
+	}
+	handle, err := os.FindProcess(pid) // on Linux a pidfd, which keeps naming the same process
+	if err != nil {
+		return nil
+	}
+	p := &Process{PID: pid, handle: handle, mark: mark}
+	if !p.Alive() {
+		_ = handle.Release() // it holds nothing but the handle
+		return nil
+	}
+	return p
+}
+
+// Alive reports whether the process runs.
+func (p *Process) Alive() bool {
+	return has(arguments(p.PID), p.mark)
+}
+
+// has reports whether words occur in a row in a command line.
+func has(line, words []string) bool {
+	for i := 0; i+len(words) <= len(line); i++ {
+		if slices.Equal(line[i:i+len(words)], words) {
+			return true
+		}
+	}
+	return false
+}
+
+// Signal sends a signal. A process that has ended is no error.
+func (p *Process) Signal(s os.Signal) error {
+	err := p.handle.Signal(s)
+	if errors.Is(err, os.ErrProcessDone) || err != nil && !p.Alive() {
+		return nil
+	}
+	return err
+}
+
+// Ended waits until the process has ended, at most for limit.
+func (p *Process) Ended(ctx context.Context, limit time.Duration) error {
+	return wait.Condition{
+		Name: fmt.Sprintf("process %d to end", p.PID), Interval: 5 * time.Millisecond,
+		MaxInterval: 100 * time.Millisecond, Limit: limit,
+		Look: func(context.Context) error {
+			if p.Alive() {
+				return errors.New("it runs")
+			}
+			return nil
+		},
+	}.Wait(ctx)
+}
+
+// maxArguments bounds the command line that is read, in bytes.
+const maxArguments = 256 << 10

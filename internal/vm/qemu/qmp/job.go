@@ -1,0 +1,75 @@
+package qmp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// jobLimit bounds a job whose context has no deadline: the memory of a large VM is
+// written to a slow disk.
+const jobLimit = 30 * time.Minute
+
+// dismissLimit bounds the removal of a job that has ended, also if its context has.
+const dismissLimit = 10 * time.Second
+
+// jobState is one row of query-jobs.
+type jobState struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Error  string `json:"error"`
+}
+
+// RunJob starts a job by a command whose arguments have the job's id as "job-id", and
+// waits until it has ended. If ctx ends first, RunJob cancels the job.
+func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[string]any) error {
+	arguments["job-id"] = id
+	if err := c.Run(ctx, command, arguments, nil); err != nil {
+		return err
+	}
+	var failure string
+	err := wait.Condition{
+		Name: command + " to end", Interval: 10 * time.Millisecond, MaxInterval: 250 * time.Millisecond, Limit: jobLimit,
+		Look: func(ctx context.Context) error {
+			state, err := c.job(ctx, id)
+			failure = state.Error
+			var refused *Error
+			if errors.As(err, &refused) || errors.Is(err, ErrClosed) {
+				return wait.Stop(err)
+			}
+			if err == nil && state.Status != "concluded" {
+				err = fmt.Errorf("the job is %s", state.Status)
+			}
+			return err
+		},
+	}.Wait(ctx)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dismissLimit)
+	defer cancel()
+	if err != nil {
+		_ = c.Run(after, "job-cancel", map[string]any{"id": id}, nil) // it may have ended meanwhile
+	}
+	dismissed := c.Run(after, "job-dismiss", map[string]any{"id": id}, nil)
+	switch {
+	case err != nil:
+		return err
+	case failure != "":
+		return &Error{Command: command, Class: "JobFailed", Desc: failure}
+	}
+	return dismissed
+}
+
+func (c *Client) job(ctx context.Context, id string) (jobState, error) {
+	var jobs []jobState
+	if err := c.Run(ctx, "query-jobs", nil, &jobs); err != nil {
+		return jobState{}, err
+	}
+	for _, j := range jobs {
+		if j.ID == id {
+			return j, nil
+		}
+	}
+	return jobState{}, wait.Stop(fmt.Errorf("QEMU has lost the job %s", id))
+}

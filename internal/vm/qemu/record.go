@@ -1,0 +1,112 @@
+package qemu
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// made is written once, by Create. It keeps the hardware that the guest sees the same when
+// QEMU is updated.
+type made struct {
+	Machine string `json:"machine"` // such as pc-q35-7.2
+}
+
+// started describes the process of a VM. It is written before the process starts.
+type started struct {
+	Boot        string    `json:"boot"` // which boot of your machine it belongs to
+	Since       time.Time `json:"since"`
+	Sockets     string    `json:"sockets"` // the folder with its sockets
+	Version     string    `json:"version"` // of QEMU
+	Accelerator string    `json:"accelerator"`
+	TPM         int       `json:"tpm"` // the process of its TPM; 0: none
+}
+
+// snapshot is written after everything else of a snapshot, and removed first.
+type snapshot struct {
+	Name   string    `json:"name"`
+	Taken  time.Time `json:"taken"`
+	Memory bool      `json:"memory"`
+	Size   int64     `json:"size"`
+	// Version and Accelerator are QEMU's, of a snapshot with memory.
+	Version     string `json:"version"`
+	Accelerator string `json:"accelerator"`
+}
+
+// maxRecord bounds a record in bytes.
+const maxRecord = 64 << 10
+
+// readRecord decodes a small JSON file.
+func readRecord(path string, record any) error {
+	content, err := readSmall(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, record); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+func writeRecord(path string, record any) error {
+	content, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return localfile.Replace(path, append(content, '\n'))
+}
+
+// readSmall returns a file's content, at most maxRecord bytes of it.
+func readSmall(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxRecord))
+}
+
+// readPID returns the number in a file; 0 if there is no file or none in it.
+func readPID(path string) (int, error) {
+	content, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil || pid < 0 {
+		return 0, nil //nolint:nilerr // a file that was being written
+	}
+	return pid, nil
+}
+
+// lastLines returns the end of a log in one line, for an error.
+func lastLines(path string) string {
+	const most, lines = 2048, 4
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > most {
+		if _, err := file.Seek(-most, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	content, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "; ")
+}

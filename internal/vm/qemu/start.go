@@ -1,0 +1,289 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// startLimit bounds the time until QEMU answers on its socket. It needs a quarter of a
+// second on an idle machine.
+const startLimit = 2 * time.Minute
+
+// cleanLimit bounds the removal of a start that has failed, also if its context has ended.
+const cleanLimit = 30 * time.Second
+
+// Start starts the VM and returns once it executes.
+func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
+	return d.start(ctx, m, "", nil)
+}
+
+// start starts the VM. If load is given, it is called before the VM executes. An empty
+// accelerator is chosen.
+func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
+	load func(context.Context, *qmp.Client) error,
+) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start VM %s: %w", m.Name, err)
+		}
+	}()
+	if err := supported("start VM " + m.Name); err != nil {
+		return err
+	}
+	if !exists(filesOf(m).disk()) {
+		return vm.ErrAbsent
+	}
+	claim, err := claimStart(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer claim.Close()
+	now, err := d.find(m)
+	if err != nil {
+		return err
+	}
+	if now.qemu != nil {
+		return vm.ErrRunning
+	}
+	if err := d.clean(ctx, m, now.started); err != nil {
+		return err
+	}
+	p, record, err := d.prepare(ctx, m, accelerator)
+	if err != nil {
+		return errors.Join(err, d.clean(ctx, m, record))
+	}
+	p.paused = load != nil
+	if err := d.launch(ctx, p, &record, load); err != nil {
+		return errors.Join(err, d.abandon(ctx, m, record))
+	}
+	return nil
+}
+
+// claimStart waits until no other swdt starts this VM.
+func claimStart(ctx context.Context, m vm.Machine) (file *os.File, err error) {
+	err = wait.Condition{
+		Name: "another swdt to start the VM", Interval: 20 * time.Millisecond, Limit: startLimit,
+		Look: func(context.Context) (err error) {
+			file, err = localfile.Claim(filesOf(m).claim())
+			return wait.StopIf(err != nil && !errors.Is(err, localfile.ErrClaimed), err)
+		},
+	}.Wait(ctx)
+	return file, err
+}
+
+// prepare finds what the VM needs, and makes the folder of its run.
+func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) (plan, started, error) {
+	if err := errors.Join(valid(m), owned(m)); err != nil {
+		return plan{}, started{}, err
+	}
+	if _, err := base(m); err != nil {
+		return plan{}, started{}, err
+	}
+	if err := recoverTPM(m); err != nil {
+		return plan{}, started{}, err
+	}
+	uefi, err := d.firmware(m)
+	if err != nil {
+		return plan{}, started{}, err
+	}
+	m.Accelerator = either(accelerator, m.Accelerator)
+	choice, err := d.accelerator(ctx, m)
+	if err != nil {
+		return plan{}, started{}, err
+	}
+	var hardware made
+	if err := readRecord(filesOf(m).made(), &hardware); err != nil {
+		return plan{}, started{}, err
+	}
+	if err := makePrivate(filesOf(m).run()); err != nil {
+		return plan{}, started{}, err
+	}
+	place, err := makeSockets(m)
+	if err != nil {
+		return plan{}, started{}, err
+	}
+	record := started{
+		Boot: process.BootID(), Since: time.Now(), Sockets: place.folder, Accelerator: choice.Name,
+	}
+	return plan{
+		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi, sockets: place, sandbox: sandboxed(),
+	}, record, nil
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// launch starts the TPM, then QEMU, and waits until the VM executes. It completes the
+// record, so that its caller can undo what was done.
+func (d *Driver) launch(ctx context.Context, p plan, record *started, load func(context.Context, *qmp.Client) error) error {
+	f := filesOf(p.Machine)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := writeRecord(f.started(), record); err != nil {
+		return err
+	}
+	if p.Firmware.TPM {
+		pid, err := d.startTPM(ctx, p)
+		record.TPM = pid
+		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
+			return err
+		}
+	}
+	path, err := d.qemu()
+	if err != nil {
+		return err
+	}
+	// QEMU makes the other files itself, with a mask that keeps other users out.
+	ended, _, err := spawn(f.log(), "", path, p.arguments()...)
+	if err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	client, err := answered(bounded, p, ended)
+	if err != nil {
+		return explain(p, err)
+	}
+	defer client.Close()
+	record.Version = client.Version.String()
+	if err := writeRecord(f.started(), record); err != nil {
+		return err
+	}
+	if load != nil {
+		if err := load(ctx, client); err != nil {
+			return err
+		}
+		if err := client.Run(ctx, "cont", nil, nil); err != nil {
+			return err
+		}
+	}
+	state, err := runState(bounded, client)
+	if reason := pauses(state); err == nil && reason != "" {
+		err = errors.New(reason)
+	}
+	if err != nil {
+		return explain(p, err)
+	}
+	return nil
+}
+
+// spawn starts a program that outlives swdt, in a session of its own, with its output in a
+// log. The channel is closed once it has ended.
+func spawn(log, folder, path string, args ...string) (<-chan struct{}, int, error) {
+	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, 0, err
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, localfile.Private)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer out.Close()
+	// Files and sockets of the program are private from their first moment.
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `umask 077; exec "$0" "$@"`, path}, args...)...)
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = out, out, environment(), folder
+	process.Detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, 0, fmt.Errorf("start %s: %w", filepath.Base(path), err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its log has the reason
+	}()
+	return ended, cmd.Process.Pid, nil
+}
+
+// errEnded is returned if QEMU ends while it starts.
+var errEnded = errors.New("QEMU ended at once")
+
+// answered waits until QEMU answers on its control socket.
+func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.Client, err error) {
+	err = wait.Condition{
+		Name: "QEMU to answer", Interval: 10 * time.Millisecond, MaxInterval: 200 * time.Millisecond,
+		Look: func(ctx context.Context) (err error) {
+			select {
+			case <-ended:
+				return wait.Stop(errEnded)
+			default:
+			}
+			client, err = qmp.Dial(ctx, p.sockets.control())
+			return err
+		},
+	}.Wait(ctx)
+	return client, err
+}
+
+// explain adds to a failed start what QEMU has logged, and finds the port that another
+// process has.
+func explain(p plan, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if last := lastLines(filesOf(p.Machine).log()); last != "" {
+		err = fmt.Errorf("%w: %s", err, last)
+	}
+	if p.Network.Mode != vm.UserMode || !errors.Is(err, errEnded) {
+		return err
+	}
+	for _, f := range p.Network.Forwards {
+		listener, inUse := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(f.HostPort))
+		if inUse != nil {
+			return fmt.Errorf("forward port %d to the guest: %w; choose another: %w", f.HostPort, vm.ErrPortTaken, err)
+		}
+		_ = listener.Close() // nothing has connected
+	}
+	return err
+}
+
+// abandon ends the processes of a start that has failed, and removes its files.
+func (d *Driver) abandon(ctx context.Context, m vm.Machine, record started) error {
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	pid, err := readPID(filesOf(m).pid())
+	if err != nil {
+		return err
+	}
+	if qemu := processOf(m, pid); qemu != nil {
+		if err := end(after, qemu, sockets{record.Sockets}); err != nil {
+			return err
+		}
+	}
+	return d.clean(after, m, record)
+}
+
+// copyFile copies a small file, with a limit in bytes.
+func copyFile(from, to string, limit int64) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, localfile.Private)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("%s has more than %d bytes", from, limit)
+	}
+	return errors.Join(err, out.Sync(), out.Close())
+}

@@ -1,0 +1,189 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/guestagent"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+)
+
+const (
+	// askInterval is the pause between two requests to shut down. A guest that is still
+	// starting misses the first ones.
+	askInterval = 3 * time.Second
+	// writeLimit bounds the time in which a VM that has shut down writes its disk.
+	writeLimit = time.Minute
+	// quitLimit bounds each way to end a process.
+	quitLimit = 5 * time.Second
+)
+
+// Stop asks the guest to shut down and waits until the VM has ended.
+func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
+	now, err := d.find(m)
+	if err != nil {
+		return fmt.Errorf("stop VM %s: %w", m.Name, err)
+	}
+	if now.qemu != nil {
+		if err := d.shutDown(ctx, m, now); err != nil {
+			return fmt.Errorf("stop VM %s: %w", m.Name, err)
+		}
+	}
+	if now.state == vm.Absent {
+		return nil
+	}
+	return d.clean(context.WithoutCancel(ctx), m, now.started)
+}
+
+// shutDown asks the guest until it has shut down.
+func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	if err != nil && !now.qemu.Alive() {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer client.Close()
+	if state, err := runState(ctx, client); err == nil && pauses(state) != "" {
+		return fmt.Errorf("%w: it is paused: %s", vm.ErrIgnored, pauses(state))
+	}
+	asking := time.NewTicker(askInterval)
+	defer asking.Stop()
+	if err := d.ask(ctx, now, client); err != nil && now.qemu.Alive() {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: it was asked until %w; end it at once with --force", vm.ErrIgnored, context.Cause(ctx))
+		case <-asking.C:
+			if err := d.ask(ctx, now, client); err != nil && ctx.Err() == nil && now.qemu.Alive() {
+				return err
+			}
+		case event, open := <-client.Events():
+			if !open || event.Name == "SHUTDOWN" {
+				return d.ended(ctx, now)
+			}
+		}
+	}
+}
+
+// ask asks the guest to shut down: its agent if there is one, else by the power button.
+func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
+	agent, err := openAgent(ctx, now, client)
+	if err == nil {
+		defer agent.Close()
+		if agent.Shutdown() == nil {
+			return nil
+		}
+	}
+	err = client.Run(ctx, "system_powerdown", nil, nil)
+	if errors.Is(err, qmp.ErrClosed) || ctx.Err() != nil {
+		return nil // the loop sees both
+	}
+	return err
+}
+
+// openAgent connects to the guest agent, if a program in the guest has opened its port.
+func openAgent(ctx context.Context, now found, client *qmp.Client) (*guestagent.Agent, error) {
+	var ports []struct {
+		Label string `json:"label"`
+		Open  bool   `json:"frontend-open"`
+	}
+	if err := client.Run(ctx, "query-chardev", nil, &ports); err != nil {
+		return nil, err
+	}
+	for _, port := range ports {
+		if port.Label == "agent" && port.Open {
+			return guestagent.Dial(ctx, sockets{now.started.Sockets}.agent())
+		}
+	}
+	return nil, guestagent.ErrSilent
+}
+
+// ended waits for the process of a VM that has shut down.
+func (d *Driver) ended(ctx context.Context, now found) error {
+	after := context.WithoutCancel(ctx)
+	if now.qemu.Ended(after, writeLimit) == nil {
+		return nil
+	}
+	return end(after, now.qemu, sockets{now.started.Sockets})
+}
+
+// Kill ends the VM at once.
+func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
+	now, err := d.find(m)
+	if err != nil {
+		return fmt.Errorf("kill VM %s: %w", m.Name, err)
+	}
+	if now.state == vm.Absent {
+		return nil
+	}
+	if now.qemu != nil {
+		if err := end(ctx, now.qemu, sockets{now.started.Sockets}); err != nil {
+			return fmt.Errorf("kill VM %s: %w", m.Name, err)
+		}
+	}
+	if err := d.clean(ctx, m, now.started); err != nil {
+		return fmt.Errorf("kill VM %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// end ends a QEMU: by its own command, which leaves the disk in order, then by SIGTERM,
+// then by SIGKILL.
+func end(ctx context.Context, qemu *process.Process, s sockets) error {
+	if quit(ctx, s) == nil && qemu.Ended(ctx, quitLimit) == nil {
+		return nil
+	}
+	var err error
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		if err := qemu.Signal(signal); err != nil {
+			return err
+		}
+		if err = qemu.Ended(ctx, quitLimit); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// quit sends QEMU's own command.
+func quit(ctx context.Context, s sockets) error {
+	bounded, cancel := context.WithTimeout(ctx, quitLimit)
+	defer cancel()
+	client, err := qmp.Dial(bounded, s.control())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Run(bounded, "quit", nil, nil); err != nil && !errors.Is(err, qmp.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Restart resets the VM. A guest that has panicked runs again.
+func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
+	now, err := d.running("restart", m)
+	if err != nil {
+		return err
+	}
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	if err != nil {
+		return fmt.Errorf("restart VM %s: %w", m.Name, err)
+	}
+	defer client.Close()
+	for _, command := range []string{"system_reset", "cont"} {
+		if err := client.Run(ctx, command, nil, nil); err != nil {
+			return fmt.Errorf("restart VM %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// Folders of a TPM's state while a snapshot is restored.
+const (
+	newTPM = "tpm.new" // not yet in its place
+	oldTPM = "tpm.old" // no longer
+)
+
+// tpmLimit bounds the start and the end of swtpm, which need some milliseconds.
+const tpmLimit = 20 * time.Second
+
+// tpmPID is the option of swtpm that marks the TPM of a VM; relative to the VM's folder.
+func tpmPID(m vm.Machine) []string { return []string{"--pid", "file=run/" + m.UUID + ".tpm"} }
+
+// startTPM starts the VM's TPM, which ends with QEMU's connection, and returns its
+// process.
+func (d *Driver) startTPM(ctx context.Context, p plan) (int, error) {
+	path, err := program(d.options.TPM, installTPM)
+	if err != nil {
+		return 0, err
+	}
+	f := filesOf(p.Machine)
+	if err := makePrivate(f.tpm()); err != nil {
+		return 0, err
+	}
+	// Paths relative to the VM's folder: swtpm knows no escape for a comma.
+	args := append([]string{"socket", "--tpm2", "--terminate", "--tpmstate", "dir=tpm,mode=0600",
+		"--ctrl", "type=unixio,mode=0600,path=" + p.sockets.tpm()}, tpmPID(p.Machine)...)
+	ended, pid, err := spawn(f.tpmLog(), p.Folder, path, args...)
+	if err != nil {
+		return 0, err
+	}
+	// A connection would end it, so only the socket's file is looked at.
+	err = wait.Condition{
+		Name: "the TPM to start", Interval: 5 * time.Millisecond, MaxInterval: 50 * time.Millisecond, Limit: tpmLimit,
+		Look: func(context.Context) error {
+			select {
+			case <-ended:
+				return wait.Stop(fmt.Errorf("start the TPM: swtpm ended at once: %s", lastLines(f.tpmLog())))
+			default:
+			}
+			_, err := os.Lstat(p.sockets.tpm())
+			return err
+		},
+	}.Wait(ctx)
+	return pid, err
+}
+
+// endTPM ends the VM's TPM after its QEMU. swtpm follows by itself; if it does not, it is
+// asked, then killed.
+func endTPM(ctx context.Context, m vm.Machine, s started) error {
+	if s.TPM == 0 || s.Boot != process.BootID() {
+		return nil
+	}
+	swtpm := process.Find(s.TPM, tpmPID(m)...)
+	if swtpm == nil {
+		return nil
+	}
+	const patience = time.Second
+	if swtpm.Ended(ctx, patience) == nil {
+		return nil
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		if err := swtpm.Signal(signal); err != nil {
+			return fmt.Errorf("end the TPM: %w", err)
+		}
+		if swtpm.Ended(ctx, patience) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("end the TPM: %w", swtpm.Ended(ctx, tpmLimit))
+}
+
+// maxTPMFile bounds a file of a TPM's state in bytes; they have some kilobytes.
+const maxTPMFile = 16 << 20
+
+// copyTPM copies the state of a TPM that does not run to a folder that does not exist.
+func copyTPM(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || e.Name() == ".lock" {
+			continue
+		}
+		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), maxTPMFile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreTPM replaces the state of a TPM by a copy of another. Wherever it is interrupted,
+// recoverTPM finds either state.
+func restoreTPM(m vm.Machine, from string) error {
+	f := filesOf(m)
+	if err := errors.Join(recoverTPM(m), os.RemoveAll(f.in(newTPM))); err != nil {
+		return err
+	}
+	if err := copyTPM(from, f.in(newTPM)); err != nil {
+		return err
+	}
+	if err := os.Rename(f.tpm(), f.in(oldTPM)); err != nil {
+		return err
+	}
+	if err := os.Rename(f.in(newTPM), f.tpm()); err != nil {
+		return err
+	}
+	return os.RemoveAll(f.in(oldTPM))
+}
+
+// recoverTPM ends a restoreTPM that was interrupted.
+func recoverTPM(m vm.Machine) error {
+	f := filesOf(m)
+	if exists(f.in(oldTPM)) && !exists(f.tpm()) {
+		return os.Rename(f.in(oldTPM), f.tpm())
+	}
+	return errors.Join(os.RemoveAll(f.in(oldTPM)), os.RemoveAll(f.in(newTPM)))
+}
