@@ -37,9 +37,9 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 }
 
 func problem(check string, severity finding.Severity, what, remedy, evidence string) finding.Problem {
-	return finding.Problem{
-		Check: check, Where: finding.OnMachine, Severity: severity, What: what, Remedy: remedy, Evidence: evidence,
-	}
+	return finding.Problem{Check: check, Where: finding.OnMachine, Finding: finding.Finding{
+		Severity: severity, What: what, Remedy: remedy, Evidence: evidence,
+	}}
 }
 
 func (d *Driver) checkPrograms(ctx context.Context, m vm.Machine) []finding.Problem {
@@ -53,7 +53,8 @@ func (d *Driver) checkPrograms(ctx context.Context, m vm.Machine) []finding.Prob
 		{"tpm", d.options.TPM, installTPM, m.Firmware.TPM},
 	} {
 		if _, err := program(p.name, p.remedy); err != nil && p.needed {
-			all = append(all, problem(p.check, finding.Error, "the program "+filepath.Base(p.name)+" is missing", p.remedy, err.Error()))
+			all = append(all, problem(p.check, finding.Error, "the program "+filepath.Base(p.name)+" is missing",
+				p.remedy, err.Error()))
 		}
 	}
 	version, err := d.version(ctx)
@@ -76,11 +77,13 @@ func (d *Driver) checkAccelerator(ctx context.Context, m vm.Machine) []finding.P
 	const check = "accelerator"
 	switch {
 	case err != nil:
-		return []finding.Problem{problem(check, finding.Error, "QEMU cannot run a test program", "reinstall it; "+installQEMU, err.Error())}
+		return []finding.Problem{problem(check, finding.Error, "QEMU cannot run a test program",
+			"reinstall it; "+installQEMU, err.Error())}
 	case choice.Name == accel.TCG && m.Accelerator == accel.TCG:
 		return nil // it was asked for
 	case choice.Name == accel.TCG && m.Accelerator != "":
-		return []finding.Problem{problem(check, finding.Error, "the accelerator "+m.Accelerator+" does not work", choice.Remedy, choice.Reason)}
+		return []finding.Problem{problem(check, finding.Error, "the accelerator "+m.Accelerator+" does not work",
+			choice.Remedy, choice.Reason)}
 	case choice.Name == accel.TCG:
 		return []finding.Problem{problem(check, finding.Warning,
 			"VMs run without hardware acceleration, ten times slower or worse", choice.Remedy, choice.Reason)}
@@ -93,9 +96,11 @@ func (d *Driver) checkFirmware(_ context.Context, m vm.Machine) []finding.Proble
 	var missing *firmware.MissingError
 	switch {
 	case errors.As(err, &missing):
-		return []finding.Problem{problem("firmware", finding.Error, "there is no fitting UEFI firmware for QEMU", missing.Remedy(), err.Error())}
+		return []finding.Problem{problem("firmware", finding.Error, "there is no fitting UEFI firmware for QEMU",
+			missing.Remedy(), err.Error())}
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return []finding.Problem{problem("firmware", finding.Error, "the firmware of QEMU cannot be listed", "repair the rights of its folder", err.Error())}
+		return []finding.Problem{problem("firmware", finding.Error, "the firmware of QEMU cannot be listed",
+			"repair the rights of its folder", err.Error())}
 	}
 	return nil
 }
@@ -115,7 +120,8 @@ func checkDisk(_ context.Context, m vm.Machine) []finding.Problem {
 		folder = filepath.Dir(folder)
 	}
 	if err := localfile.Fits(folder, freeDisk); err != nil {
-		return []finding.Problem{problem("disk", finding.Error, "the disk for VMs is nearly full", "free some space, or use another folder", err.Error())}
+		return []finding.Problem{problem("disk", finding.Error, "the disk for VMs is nearly full",
+			"free some space, or use another folder", err.Error())}
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func checkNetwork(_ context.Context, m vm.Machine) []finding.Problem {
 	if path, ok := device(m.Network.Tap, "tun_flags"); !ok {
 		all = append(all, problem("tap", finding.Error, "there is no tap "+m.Network.Tap,
 			"make it: `sudo ip tuntap add "+m.Network.Tap+" mode tap user $USER`", path+" does not exist"))
-	} else if owner, err := readPID(filepath.Join(filepath.Dir(path), "owner")); err == nil && owner != os.Getuid() && os.Getuid() != 0 {
+	} else if owner, err := readPID(filepath.Join(filepath.Dir(path), "owner")); err == nil &&
+		owner != os.Getuid() && os.Getuid() != 0 {
 		all = append(all, problem("tap", finding.Error, "the tap "+m.Network.Tap+" belongs to another user",
 			"make it again with `user $USER`", fmt.Sprintf("its owner is %d, you are %d", owner, os.Getuid())))
 	}

@@ -112,7 +112,8 @@ func (p plan) flash() []string {
 	return append(
 		blockdev(node{"node-name": "code", "driver": p.firmware.Code.Format, "read-only": true,
 			"file": file(p.firmware.Code.Path, node{"read-only": true})}),
-		blockdev(node{"node-name": "vars", "driver": "qcow2", "file": file(filesOf(p.Machine).vars(), nil), "backing": nil})...)
+		blockdev(node{"node-name": "vars", "driver": "qcow2", "backing": nil,
+			"file": file(filesOf(p.Machine).vars(), nil)})...)
 }
 
 // disk returns the disk with its whole chain. "backing" is never left to the header.

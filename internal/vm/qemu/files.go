@@ -88,7 +88,8 @@ func makeSockets(m vm.Machine) (sockets, error) {
 	if refused == nil {
 		refused = errors.New("every folder for them has a path that is too long")
 	}
-	return sockets{}, fmt.Errorf("make the sockets of VM %s: %w; set XDG_RUNTIME_DIR to a short folder of yours", m.Name, refused)
+	return sockets{}, fmt.Errorf("make the sockets of VM %s: %w; set XDG_RUNTIME_DIR to a short folder of yours",
+		m.Name, refused)
 }
 
 // fits reports whether QEMU and swtpm can take the paths of sockets in a folder.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// guestUp is what the guest of these tests writes to its serial port.
+// guestUp is the line that the guest of these tests writes to its serial port.
 const guestUp = "SWDT guest is up\n"
 
 // guestDisk returns a qcow2 image with a UEFI program that acts as the guest: it reports

@@ -101,7 +101,8 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 		err := client.Run(ctx, "send-key", arguments, nil)
 		var refused *qmp.Error
 		if errors.As(err, &refused) {
-			return fmt.Errorf("press key %q of VM %s: %w; QEMU's names are ret, esc, spc, tab, f1, a, 1, shift, ctrl, alt", keys[i], m.Name, err)
+			return fmt.Errorf("press key %q of VM %s: %w; QEMU's names are ret, esc, spc, tab, f1, a, 1, shift, ctrl, alt",
+				keys[i], m.Name, err)
 		} else if err != nil {
 			return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
 		}

@@ -120,7 +120,8 @@ func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) 
 		Boot: process.BootID(), Since: time.Now(), Sockets: place.folder, Accelerator: choice.Name,
 	}
 	return plan{
-		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi, sockets: place, sandbox: sandboxed(),
+		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi,
+		sockets: place, sandbox: sandboxed(),
 	}, record, nil
 }
 
@@ -133,7 +134,9 @@ func either(a, b string) string {
 
 // launch starts the TPM, then QEMU, and waits until the VM executes. It completes the
 // record, so that its caller can undo what was done.
-func (d *Driver) launch(ctx context.Context, p plan, record *started, load func(context.Context, *qmp.Client) error) error {
+func (d *Driver) launch(ctx context.Context, p plan, record *started,
+	load func(context.Context, *qmp.Client) error,
+) error {
 	f := filesOf(p.Machine)
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// found is what files and processes show of a VM.
+// found is the state of a VM by its files and its process.
 type found struct {
 	state   vm.State // not Paused, which only QEMU itself knows
 	reason  string

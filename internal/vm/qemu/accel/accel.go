@@ -95,7 +95,8 @@ func candidate(system, processor string) (string, Choice) {
 	device, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	switch {
 	case os.IsNotExist(err):
-		return "", Choice{Name: TCG, Reason: "/dev/kvm does not exist", Remedy: "`modprobe kvm_intel` or `modprobe kvm_amd`; " + brokenRemedy}
+		return "", Choice{Name: TCG, Reason: "/dev/kvm does not exist",
+			Remedy: "`modprobe kvm_intel` or `modprobe kvm_amd`; " + brokenRemedy}
 	case os.IsPermission(err):
 		return "", Choice{Name: TCG, Reason: "you may not open /dev/kvm",
 			Remedy: "`sudo usermod -aG kvm $USER`, then log in again"}

@@ -87,7 +87,8 @@ func TestOldAndDamagedVerdictsAreIgnored(t *testing.T) {
 	if name, _ := candidate("linux", "amd64"); name == "" {
 		t.Skip("this machine has no accelerator to probe")
 	}
-	good := `{"kernel":"` + process.KernelRelease() + `","boot":"` + process.BootID() + `","program":"/no/such/qemu","choice":{"name":"kvm"}}`
+	good := `{"kernel":"` + process.KernelRelease() + `","boot":"` + process.BootID() +
+		`","program":"/no/such/qemu","choice":{"name":"kvm"}}`
 	for content, used := range map[string]bool{
 		good: true,
 		strings.Replace(good, process.BootID(), "another", 1):        false,

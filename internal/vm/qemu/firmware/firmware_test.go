@@ -68,7 +68,8 @@ func TestAnEarlierFolderOverrides(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	write(t, filepath.Join(user, "60-plain.json"), text(folder, "code.ms.fd", "vars.ms.fd", ""))
-	if got, err := Find([]string{user, folder}, Want{}); err != nil || got.Code.Path != filepath.Join(folder, "code.ms.fd") {
+	got, err := Find([]string{user, folder}, Want{})
+	if err != nil || got.Code.Path != filepath.Join(folder, "code.ms.fd") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	write(t, filepath.Join(user, "00-first.json"), text(folder, "code.fd", "code.fd", ""))

@@ -67,7 +67,8 @@ func TestImagesOfQEMU(t *testing.T) {
 	folder := t.TempDir()
 	make := func(name string, options ...string) string {
 		path := filepath.Join(folder, name)
-		cmd := exec.CommandContext(t.Context(), "qemu-img", append([]string{"create", "-q"}, append(options, path, "10G")...)...)
+		args := append([]string{"create", "-q"}, append(options, path, "10G")...)
+		cmd := exec.CommandContext(t.Context(), "qemu-img", args...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
