@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,7 +114,11 @@ func kill9(t *testing.T, d *qemu.Driver, m vm.Machine) {
 	if err != nil || status.PID == 0 {
 		t.Fatalf("%+v, %v", status, err)
 	}
-	if err := syscall.Kill(status.PID, syscall.SIGKILL); err != nil {
+	process, err := os.FindProcess(status.PID)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "QEMU has died", func() bool {
