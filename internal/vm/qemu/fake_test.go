@@ -1,0 +1,186 @@
+package qemu_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu"
+)
+
+// fakeMark makes this test binary act as QEMU; its value is the path of a script: a
+// command and how it fails (error, die, hang), separated by a space.
+const fakeMark = "SWDT_FAKE_QEMU"
+
+func TestMain(m *testing.M) {
+	if script := os.Getenv(fakeMark); script != "" {
+		fakeQEMU(script)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// fakeDriver returns a driver whose QEMU is this test binary, and a function that has a
+// command fail from then on.
+func fakeDriver(t *testing.T) (*qemu.Driver, func(script string)) {
+	t.Helper()
+	need(t, "qemu-img")
+	folder := t.TempDir()
+	script, program := filepath.Join(folder, "script"), filepath.Join(folder, "qemu-system-x86_64")
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", fakeMark, script, binary)
+	if err := os.WriteFile(program, []byte(shell), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	fail := func(text string) {
+		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail("")
+	return qemu.New(qemu.Options{QEMU: program, Cache: folder, Firmware: []string{"/usr/share/qemu/firmware"}}), fail
+}
+
+// fakeRecord returns the record of a VM of a fake driver.
+func fakeRecord(t *testing.T, d *qemu.Driver, name string) vm.Machine {
+	t.Helper()
+	m := record(t, d, name)
+	m.Accelerator = "tcg"
+	return m
+}
+
+// fakeQEMU performs QEMU's part: pid file, sockets, commands.
+func fakeQEMU(script string) {
+	options := map[string][]string{}
+	for i, word := range os.Args[1:] {
+		if strings.HasPrefix(word, "-") && i+2 < len(os.Args) {
+			options[word] = append(options[word], os.Args[i+2])
+		}
+	}
+	switch {
+	case len(os.Args) == 2: // --version
+		fmt.Println("QEMU emulator version 7.2.22 (fake)")
+		return
+	case options["-machine"][0] == "help":
+		fmt.Println("q35  Standard PC (alias of pc-q35-7.2)")
+		return
+	}
+	f := &fake{script: script, pid: options["-pidfile"][0], events: make(chan string, 8)}
+	if f.mode("start") == "die" {
+		fmt.Fprintln(os.Stderr, "qemu-system-x86_64: it cannot start")
+		os.Exit(1)
+	}
+	if err := os.WriteFile(f.pid, []byte(fmt.Sprintln(os.Getpid())), 0o600); err != nil {
+		panic(err)
+	}
+	for _, chardev := range options["-chardev"] {
+		if _, path, found := strings.Cut(chardev, ",path="); found && strings.Contains(chardev, "server=on") {
+			path, _, _ = strings.Cut(path, ",logappend")
+			listener, err := net.Listen("unix", strings.ReplaceAll(path, ",,", ","))
+			if err != nil {
+				panic(err)
+			}
+			go f.serve(listener)
+		}
+	}
+	const longest = 2 * time.Minute // a leftover of a failed test ends
+	time.Sleep(longest)
+}
+
+type fake struct {
+	script, pid string
+	events      chan string
+}
+
+// mode returns how a command fails now, or "".
+func (f *fake) mode(command string) string {
+	text, err := os.ReadFile(f.script)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, mode, _ := strings.Cut(strings.TrimSpace(line), " "); name == command {
+			return mode
+		}
+	}
+	return ""
+}
+
+// exit ends the process in order.
+func (f *fake) exit() {
+	_ = os.Remove(f.pid)
+	os.Exit(0)
+}
+
+func (f *fake) serve(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		f.talk(conn)
+	}
+}
+
+func (f *fake) talk(conn net.Conn) {
+	defer conn.Close()
+	say := func(text string) { _, _ = io.WriteString(conn, text+"\n") }
+	say(`{"QMP": {"version": {"qemu": {"major": 7, "minor": 2, "micro": 22}}}}`)
+	jobs := ""
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		var request struct {
+			Execute   string
+			Arguments map[string]any
+			ID        int
+		}
+		if json.Unmarshal(lines.Bytes(), &request) != nil {
+			return
+		}
+		switch f.mode(request.Execute) {
+		case "die":
+			os.Exit(1)
+		case "hang":
+			continue
+		case "error":
+			say(fmt.Sprintf(`{"error": {"class": "GenericError", "desc": "as scripted"}, "id": %d}`, request.ID))
+			continue
+		}
+		result := "{}"
+		switch request.Execute {
+		case "query-status":
+			result = `{"status": "running", "running": true}`
+			if state := f.mode("state"); state != "" {
+				result = `{"status": "` + state + `"}`
+			}
+		case "query-chardev":
+			result = `[{"label": "agent", "frontend-open": false}]`
+		case "snapshot-save", "snapshot-load", "snapshot-delete":
+			jobs = fmt.Sprintf(`{"id": %q, "status": "concluded", "error": %q}`, request.Arguments["job-id"], f.mode("job"))
+		case "query-jobs":
+			result = "[" + jobs + "]"
+		case "screendump":
+			_ = os.WriteFile(request.Arguments["filename"].(string), []byte(f.mode("screen")), 0o600)
+		}
+		say(fmt.Sprintf(`{"return": %s, "id": %d}`, result, request.ID))
+		switch request.Execute {
+		case "quit":
+			f.exit()
+		case "system_powerdown":
+			say(`{"event": "POWERDOWN"}`)
+			say(`{"event": "SHUTDOWN", "data": {"guest": true}}`)
+			f.exit()
+		}
+	}
+}

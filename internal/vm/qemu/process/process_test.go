@@ -1,0 +1,76 @@
+//go:build unix
+
+package process
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sleeper starts a process with words in its command line, and ends it after the test.
+func sleeper(t *testing.T, words ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", "read line", "sh"}, words...)...)
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestAProcessIsBelievedByItsMark(t *testing.T) {
+	cmd := sleeper(t, "-uuid", "1111", "-name", "x")
+	for _, mark := range [][]string{{"-uuid", "2222"}, {"-uuid"[:4], "1111"}, {"1111", "-uuid"}, {"x", "1111"}, nil} {
+		if p := Find(cmd.Process.Pid, mark...); p != nil {
+			t.Errorf("found by %q", mark)
+		}
+	}
+	p := Find(cmd.Process.Pid, "-uuid", "1111")
+	if p == nil || !p.Alive() {
+		t.Fatal("not found")
+	}
+	if err := p.Ended(t.Context(), 20*time.Millisecond); err == nil {
+		t.Error("it has not ended")
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }()
+	if err := p.Ended(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
+	if err := p.Signal(os.Kill); err != nil {
+		t.Errorf("a process that has ended: %v", err)
+	}
+	if Find(cmd.Process.Pid, "-uuid", "1111") != nil {
+		t.Error("found after its end")
+	}
+}
+
+// Number 0 is this process's group, 1 is init, -1 is everything: none is ever signalled.
+func TestNumbersOfMoreThanOneProcess(t *testing.T) {
+	for _, pid := range []int{0, 1, -1, -os.Getpid(), 1 << 40} {
+		if p := Find(pid, os.Args[0]); p != nil {
+			t.Errorf("found %d", pid)
+		}
+	}
+	if Find(os.Getpid(), os.Args[0]) == nil {
+		t.Error("this process was not found")
+	}
+}
+
+func TestTheBootIsKnown(t *testing.T) {
+	if BootID() == "" || BootID() != BootID() || KernelRelease() == "" {
+		t.Errorf("%q, %q", BootID(), KernelRelease())
+	}
+}

@@ -1,0 +1,214 @@
+package qemu_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu"
+)
+
+// A VM with secure boot and a TPM starts on real firmware and a real swtpm. Its TPM's state
+// is part of a snapshot, and swtpm ends with QEMU in every way.
+func TestSecureBootAndTPM(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "secure")
+	m.Firmware = vm.Firmware{SecureBoot: true, TPM: true}
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	check(t, d.Kill(t.Context(), m))
+	leaksNothing(t, m)
+
+	states, err := filepath.Glob(filepath.Join(m.Folder, "tpm", "*.permall"))
+	if err != nil || len(states) == 0 {
+		t.Fatalf("the TPM has no state: %v, %v", states, err)
+	}
+	saved, err := os.ReadFile(states[0])
+	check(t, err)
+	check(t, d.Save(t.Context(), m, "before"))
+	write(t, states[0], "changed")
+	check(t, d.Restore(t.Context(), m, "before"))
+	if now, err := os.ReadFile(states[0]); err != nil || !bytes.Equal(now, saved) {
+		t.Errorf("the TPM's state was not restored (%v)", err)
+	}
+	check(t, d.Start(t.Context(), m))
+	kill9(t, d, m)
+	check(t, d.Kill(t.Context(), m))
+	leaksNothing(t, m)
+}
+
+// A restore that was interrupted between its two renames is finished by the next start.
+func TestAnInterruptedRestoreOfATPM(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "interrupted")
+	m.Firmware.TPM = true
+	check(t, d.Create(t.Context(), m))
+	write(t, filepath.Join(m.Folder, "tpm", "kept"), "state")
+	check(t, os.Rename(filepath.Join(m.Folder, "tpm"), filepath.Join(m.Folder, "tpm.old")))
+	check(t, d.Start(t.Context(), m))
+	if got, err := os.ReadFile(filepath.Join(m.Folder, "tpm", "kept")); err != nil || string(got) != "state" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// The hardware for Windows without drivers: SATA, e1000e, and two discs.
+func TestHardwareWithoutDrivers(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "sata")
+	m.DiskBus, m.Network.Adapter = vm.SATA, vm.E1000E
+	for _, name := range []string{"a.iso", "b, c.iso"} {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, strings.Repeat("\x00", 1<<20))
+		m.Discs = append(m.Discs, path)
+	}
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	if got := state(t, d, m); got != vm.Running {
+		t.Errorf("the VM is %s", got)
+	}
+	check(t, d.Save(t.Context(), m, "live"))
+	check(t, d.Restore(t.Context(), m, "live"))
+}
+
+// QEMU that dies while it saves leaves no snapshot, and a disk that starts again.
+func TestQEMUDiesWhileItSaves(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "dies")
+	check(t, d.Create(t.Context(), m))
+	died := false
+	for try := 0; try < 10 && !died; try++ {
+		check(t, d.Start(t.Context(), m))
+		before := size(t, m)
+		saved := make(chan error, 1)
+		go func() { saved <- d.Save(t.Context(), m, "x") }()
+		ticker := time.NewTicker(200 * time.Microsecond)
+		for limit := time.Now().Add(time.Minute); size(t, m) == before && time.Now().Before(limit); {
+			<-ticker.C // until the memory is being written
+		}
+		ticker.Stop()
+		kill9(t, d, m)
+		if died = <-saved != nil; !died { // it was faster
+			check(t, d.Kill(t.Context(), m))
+			check(t, d.RemoveSnapshot(t.Context(), m, "x"))
+		}
+	}
+	if !died {
+		t.Fatal("no kill was fast enough")
+	}
+	if got := state(t, d, m); got != vm.Crashed {
+		t.Errorf("the VM is %s", got)
+	}
+	if all, err := d.Snapshots(t.Context(), m); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	check(t, d.Start(t.Context(), m))
+	check(t, d.Save(t.Context(), m, "x"))
+	check(t, d.Restore(t.Context(), m, "x"))
+	if got := state(t, d, m); got != vm.Running {
+		t.Errorf("the VM is %s", got)
+	}
+}
+
+func size(t *testing.T, m vm.Machine) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(m.Folder, "disk.qcow2"))
+	check(t, err)
+	return info.Size()
+}
+
+// The memory of another QEMU is refused, with the versions, before anything is lost.
+func TestASnapshotOfAnotherQEMU(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "version")
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	check(t, d.Save(t.Context(), m, "live"))
+	records, err := filepath.Glob(filepath.Join(m.Folder, "snapshots", "*.json"))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%v, %v", records, err)
+	}
+	content, err := os.ReadFile(records[0])
+	check(t, err)
+	before, after, found := strings.Cut(string(content), `"version":"`)
+	if !found {
+		t.Fatalf("the record has no version: %s", content)
+	}
+	write(t, records[0], before+`"version":"6.2.0`+after[strings.Index(after, `"`):])
+	for _, running := range []bool{true, false} {
+		err := d.Restore(t.Context(), m, "live")
+		if !errors.Is(err, vm.ErrUnsupported) || !strings.Contains(err.Error(), "6.2.0") {
+			t.Errorf("running %t: %v", running, err)
+		}
+		if got := state(t, d, m); (got == vm.Running) != running {
+			t.Errorf("the VM is %s", got)
+		}
+		check(t, d.Kill(t.Context(), m))
+	}
+}
+
+// An overlay over a golden image of 10 GB takes the time of some small files.
+func TestAnOverlayIsMadeInASecond(t *testing.T) {
+	d := driver(t)
+	golden := filepath.Join(t.TempDir(), "golden.qcow2")
+	tool(t, "qemu-img", "create", "-q", "-f", "qcow2", golden, "10G")
+	m := record(t, d, "overlay")
+	m.Image.Base, m.Disk = golden, 64<<30
+	begun := time.Now()
+	check(t, d.Create(t.Context(), m))
+	t.Logf("Create: %v", time.Since(begun))
+	begun = time.Now()
+	check(t, d.Start(t.Context(), m))
+	t.Logf("Start: %v", time.Since(begun))
+}
+
+// A start whose context ends leaves neither a process nor a file.
+func TestACanceledStart(t *testing.T) {
+	d, fail := fakeDriver(t)
+	m := fakeRecord(t, d, "canceled")
+	check(t, d.Create(t.Context(), m))
+	fail("qmp_capabilities hang")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := d.Start(ctx, m); err == nil {
+		t.Error("it started")
+	}
+	if got := state(t, d, m); got != vm.Stopped {
+		t.Errorf("the VM is %s", got)
+	}
+	leaksNothing(t, m)
+}
+
+// Check names each missing part with a remedy, on this machine and on an empty one.
+func TestCheck(t *testing.T) {
+	d := driver(t)
+	for _, p := range d.Check(t.Context(), vm.Machine{}) {
+		t.Logf("%s %s: %s; %s (%s)", p.Severity, p.Check, p.What, p.Remedy, p.Evidence)
+		if p.Check != "accelerator" || p.Severity != "warning" {
+			t.Errorf("a finding on a machine that runs VMs: %+v", p)
+		}
+	}
+	empty := qemu.New(qemu.Options{
+		QEMU: "/no/qemu", Image: "/no/qemu-img", TPM: "/no/swtpm", Firmware: []string{"/no"}, Cache: t.TempDir(),
+	})
+	found := map[string]bool{}
+	m := record(t, d, "checked")
+	m.Firmware.TPM, m.Memory, m.Image.Base, m.Discs = true, 1<<50, "/no/image", []string{"/no/disc"}
+	m.Network = vm.Network{Mode: vm.BridgeMode, Bridge: "br-none", Tap: "tap-none"}
+	for _, p := range empty.Check(t.Context(), m) {
+		found[p.Check] = true
+		if p.What == "" || p.Remedy == "" || p.Evidence == "" {
+			t.Errorf("incomplete: %+v", p)
+		}
+	}
+	for _, check := range []string{"qemu", "qemu-img", "tpm", "firmware", "memory", "image", "disc", "bridge", "tap"} {
+		if !found[check] {
+			t.Errorf("no finding %s in %v", check, found)
+		}
+	}
+}
