@@ -2,6 +2,7 @@ package media
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"strings"
 
@@ -39,18 +40,21 @@ func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 			m.find(finding.Error, asPublished, "the ISO has no %s, which starts Windows Setup", path)
 		}
 	}
-	m.Boot.BIOS, m.Boot.UEFI = bootCatalog(discfs.NewImage(r, m.SizeBytes))
+	catalog, err := bootSector(discfs.NewImage(r, m.SizeBytes))
+	if err != nil {
+		return err
+	}
+	m.Boot.BIOS, m.Boot.UEFI = bootEntries(catalog)
 	if !m.Boot.UEFI {
 		m.find(finding.Error, asPublished, "the ISO has no boot entry for UEFI, which swdt's VMs start with")
 	}
 	return nil
 }
 
-// bootCatalog reads the boot catalog of El Torito. It reports which firmware has a bootable
-// entry, none if there is no valid catalog.
-func bootCatalog(image *discfs.Image) (bios, uefi bool) {
+// bootEntries reports which firmware has a bootable entry in a boot catalog of El Torito,
+// none if the catalog is nil or invalid.
+func bootEntries(catalog []byte) (bios, uefi bool) {
 	const entrySize, bootable = 32, 0x88
-	catalog := bootSector(image)
 	if catalog == nil || catalog[0] != 1 || catalog[30] != 0x55 || catalog[31] != 0xaa {
 		return false, false
 	}
@@ -67,20 +71,23 @@ func bootCatalog(image *discfs.Image) (bios, uefi bool) {
 	return bios, uefi
 }
 
-// bootSector returns the sector of the boot catalog, or nil.
-func bootSector(image *discfs.Image) []byte {
+// bootSector returns the sector of the boot catalog, or nil if the image has none.
+func bootSector(image *discfs.Image) ([]byte, error) {
 	descriptors, err := iso9660.Descriptors(image)
+	if format := (*discfs.FormatError)(nil); errors.As(err, &format) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil // without ISO 9660 there is no catalog
+		return nil, err
 	}
 	for _, descriptor := range descriptors {
 		if descriptor[0] == 0 && strings.HasPrefix(string(descriptor[7:39]), "EL TORITO SPECIFICATION") {
 			catalog, err := image.Sector(int64(binary.LittleEndian.Uint32(descriptor[71:])))
-			if err != nil {
-				return nil
+			if discfs.EndsEarly(err) {
+				return nil, nil
 			}
-			return catalog
+			return catalog, err
 		}
 	}
-	return nil
+	return nil, nil
 }

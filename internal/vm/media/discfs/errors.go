@@ -1,6 +1,7 @@
 package discfs
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -27,6 +28,12 @@ type DamageError struct {
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("sector %d (byte %d): %s; the image is damaged: download or copy it again",
 		e.Offset/SectorSize, e.Offset, e.Problem)
+}
+
+// EndsEarly reports whether err is a *CutShortError.
+func EndsEarly(err error) bool {
+	var short *CutShortError
+	return errors.As(err, &short)
 }
 
 // Damage returns a *DamageError.

@@ -69,11 +69,14 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 }
 
 // Descriptors returns the volume descriptors of an image, a sector each, without the one
-// that ends their list.
+// that ends their list. It returns a *discfs.FormatError if there are none.
 func Descriptors(image *discfs.Image) ([][]byte, error) {
 	var all [][]byte
 	for number := int64(firstDescriptor); number < firstDescriptor+maxDescriptors; number++ {
 		sector, err := image.Sector(number)
+		if err != nil && !discfs.EndsEarly(err) {
+			return nil, err
+		}
 		if err != nil || string(sector[1:6]) != "CD001" {
 			if number == firstDescriptor {
 				return nil, &discfs.FormatError{Format: "ISO 9660"}

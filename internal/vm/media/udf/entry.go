@@ -8,7 +8,7 @@ import (
 
 // maxContinuations bounds the sectors that only hold more extents of one file. An extent
 // holds less than 1 GiB, so install.wim has five to eight; a file entry has room for 234.
-const maxContinuations = 16
+const maxContinuations = 4
 
 // Types of files in a file entry.
 const (

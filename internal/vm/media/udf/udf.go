@@ -75,8 +75,11 @@ func recognize(image *discfs.Image) error {
 	const first, most = 16, 64
 	for number := int64(first); number < first+most; number++ {
 		sector, err := image.Sector(number)
-		if err != nil {
+		if discfs.EndsEarly(err) {
 			break
+		}
+		if err != nil {
+			return err
 		}
 		switch string(sector[1:6]) {
 		case "NSR02", "NSR03":

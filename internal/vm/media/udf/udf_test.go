@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -319,3 +320,54 @@ func TestCopiesOfTheDescriptors(t *testing.T) {
 		}
 	}
 }
+
+// A symbolic link, which no Windows media have, is listed and cannot be read.
+func TestIrregularFile(t *testing.T) {
+	i := newImage()
+	i.folder(rootBlock, identifier("link", 0, 50))
+	i.block(50, fileEntry(50, 12, 3, 4, []byte("etc/")))
+	fsys, err := i.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := fsys.Stat("link")
+	if err != nil || found.Mode().Type() != fs.ModeIrregular {
+		t.Errorf("%v, %v", found, err)
+	}
+	if content, err := fs.ReadFile(fsys, "link"); err == nil || len(content) > 0 {
+		t.Errorf("%q, %v", content, err)
+	}
+	if _, err := fs.ReadFile(fsys, "."); err == nil {
+		t.Error("a folder was read")
+	}
+}
+
+// Several goroutines may read one image.
+func TestReadsAtOnce(t *testing.T) {
+	fsys, err := sample().open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if got, err := fs.ReadFile(fsys, "SOURCES/install.wim"); string(got) != "wim" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A reader that fails is neither a damaged nor a cut image.
+func TestReaderThatFails(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	_, err := udf.Open(readerFunc(func([]byte, int64) (int, error) { return 0, broken }), 1<<30)
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+type readerFunc func([]byte, int64) (int, error)
+
+func (f readerFunc) ReadAt(p []byte, at int64) (int, error) { return f(p, at) }
