@@ -77,5 +77,6 @@ type firewallGroup struct {
 
 // remoteDesktop names the group by its resource, since its name depends on the language.
 func remoteDesktop() firewallGroup {
-	return firewallGroup{keyed: addKeyed("RemoteDesktop"), Active: true, Group: "@FirewallAPI.dll,-28752", Profile: "all"}
+	return firewallGroup{keyed: addKeyed("RemoteDesktop"), Active: true, Group: "@FirewallAPI.dll,-28752",
+		Profile: "all"}
 }

@@ -43,7 +43,8 @@ func parse(t testing.TB, file []byte) *element {
 			next := &element{name: token.Name.Local, attributes: map[string]string{}}
 			for _, attribute := range token.Attr {
 				next.attributes[attribute.Name.Local] = attribute.Value
-				if attribute.Name.Local == "action" && attribute.Name.Space != "http://schemas.microsoft.com/WMIConfig/2002/State" {
+				if attribute.Name.Local == "action" &&
+					attribute.Name.Space != "http://schemas.microsoft.com/WMIConfig/2002/State" {
 					t.Errorf("action of %s is of the namespace %q", next.name, attribute.Name.Space)
 				}
 			}
@@ -77,7 +78,8 @@ func settings(t testing.TB, file []byte) []setting {
 	for _, pass := range parse(t, file).children {
 		for _, component := range pass.children {
 			for _, child := range component.children {
-				leaves(child, setting{pass: pass.attributes["pass"], component: component.attributes["name"], in: component.name}, &out)
+				leaves(child, setting{pass: pass.attributes["pass"], component: component.attributes["name"],
+					in: component.name}, &out)
 			}
 		}
 	}

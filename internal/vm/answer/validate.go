@@ -77,7 +77,8 @@ func CheckTimeZone(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("time zone %q is none of Windows; write one that `tzutil /l` prints there, such as %q", name, "W. Europe Standard Time")
+	return fmt.Errorf("time zone %q is none of Windows; write one that `tzutil /l` prints there, such as %q", name,
+		"W. Europe Standard Time")
 }
 
 // TimeZones lists the time zones of Windows.
@@ -126,7 +127,8 @@ func checkFolder(name string) error {
 
 func checkCommands(commands []Command) error {
 	if len(commands) > maxCommands {
-		return fmt.Errorf("%d commands of the first logon; at most %d are possible, so put them into a script", len(commands), maxCommands)
+		return fmt.Errorf("%d commands of the first logon; at most %d are possible, so put them into a script",
+			len(commands), maxCommands)
 	}
 	for n, command := range commands {
 		for _, text := range []struct {
@@ -134,7 +136,8 @@ func checkCommands(commands []Command) error {
 			most         int
 		}{{"line", command.Line, maxCommand}, {"description", command.Description, maxDescription}} {
 			count := utf8.RuneCountInString(text.value)
-			if count == 0 || count > text.most || !utf8.ValidString(text.value) || slices.ContainsFunc([]rune(text.value), control) {
+			if count == 0 || count > text.most || !utf8.ValidString(text.value) ||
+				slices.ContainsFunc([]rune(text.value), control) {
 				return fmt.Errorf("command %d of the first logon: its %s has %d characters; write 1 to %d, without controls",
 					n+1, text.field, count, text.most)
 			}

@@ -64,7 +64,8 @@ type driverPath struct {
 func (o Options) drivers() pnpPE {
 	c := pnpPE{component: named("Microsoft-Windows-PnpCustomizationsWinPE")}
 	for n, letter := range driverLetters {
-		c.DriverPaths = append(c.DriverPaths, driverPath{addKeyed(strconv.Itoa(n + 1)), string(letter) + `:\` + o.DriverFolder})
+		c.DriverPaths = append(c.DriverPaths, driverPath{addKeyed(strconv.Itoa(n + 1)),
+			string(letter) + `:\` + o.DriverFolder})
 	}
 	return c
 }
@@ -153,7 +154,8 @@ func (o Options) setup() windowsSetup {
 		Modify: []usedPartition{
 			{added: add(), Order: systemPartition, PartitionID: systemPartition, Format: "FAT32", Label: "System"},
 			{added: add(), Order: reservedPartition, PartitionID: reservedPartition},
-			{added: add(), Order: windowsPartition, PartitionID: windowsPartition, Format: "NTFS", Label: "Windows", Letter: "C"},
+			{added: add(), Order: windowsPartition, PartitionID: windowsPartition, Format: "NTFS", Label: "Windows",
+				Letter: "C"},
 		},
 	}}
 	c.Image = osImage{

@@ -24,7 +24,8 @@ func checkFolder(path string) error {
 	case runtime.GOOS == "windows":
 		return nil // a folder of the user's profile has an access list of its own
 	case info.Mode()&others != 0:
-		return fmt.Errorf("other users can write the folder %s (mode %o); run `chmod go-w %s`", folder, info.Mode().Perm(), folder)
+		return fmt.Errorf("other users can write the folder %s (mode %o); run `chmod go-w %s`", folder,
+			info.Mode().Perm(), folder)
 	case !ownFolder(info):
 		return fmt.Errorf("the folder %s belongs to another user; choose one of yours", folder)
 	}

@@ -110,7 +110,8 @@ func (i *Image) AddFS(folder string, files fs.FS) error {
 			_, err := i.makeFolder(path.Join(folder, file))
 			return err
 		case !found.Type().IsRegular():
-			return refuse(path.Join(folder, file), "it is neither a file nor a folder (%s); copy the file itself there", found.Type())
+			return refuse(path.Join(folder, file), "it is neither a file nor a folder (%s); copy the file itself there",
+				found.Type())
 		}
 		return i.AddFile(path.Join(folder, file), files, file)
 	})

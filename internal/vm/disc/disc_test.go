@@ -134,14 +134,16 @@ func TestSevenZipReadsJoliet(t *testing.T) {
 func TestXorrisoReadsBothTrees(t *testing.T) {
 	iso := written(t, image(t, contents()))
 	folder := t.TempDir()
-	out := run(t, "xorriso", "-abort_on", "WARNING", "-read_fs", "norock", "-indev", iso, "-osirrox", "on", "-extract", "/", folder)
+	out := run(t, "xorriso", "-abort_on", "WARNING", "-read_fs", "norock", "-indev", iso, "-osirrox", "on",
+		"-extract", "/", folder)
 	run(t, "chmod", "-R", "u+w", folder)
 	if diff := cmp.Diff(contents(), read(t, folder)); diff != "" {
 		t.Errorf("(-put +read by xorriso from Joliet)\n%s\n%s", diff, out)
 	}
 
 	folder = t.TempDir()
-	run(t, "xorriso", "-abort_on", "WARNING", "-read_fs", "nojoliet", "-indev", iso, "-osirrox", "on", "-extract", "/", folder)
+	run(t, "xorriso", "-abort_on", "WARNING", "-read_fs", "nojoliet", "-indev", iso, "-osirrox", "on", "-extract",
+		"/", folder)
 	run(t, "chmod", "-R", "u+w", folder)
 	found, want := map[string]int{}, map[string]int{}
 	for _, content := range read(t, folder) {
@@ -158,7 +160,8 @@ func TestXorrisoReadsBothTrees(t *testing.T) {
 func TestIsoinfo(t *testing.T) {
 	iso := written(t, image(t, contents()))
 	header := run(t, "isoinfo", "-d", "-i", iso)
-	for _, want := range []string{"Volume id: SWDT_CONFIG", "Joliet with UCS level 3 found", "Logical block size is: 2048"} {
+	for _, want := range []string{"Volume id: SWDT_CONFIG", "Joliet with UCS level 3 found",
+		"Logical block size is: 2048"} {
 		if !strings.Contains(header, want) {
 			t.Errorf("isoinfo -d lacks %q:\n%s", want, header)
 		}
@@ -178,7 +181,8 @@ func TestIsoinfo(t *testing.T) {
 		seen[name] = true
 		for _, part := range strings.Split(strings.TrimSuffix(name, ";1"), "/")[1:] {
 			base, extension, _ := strings.Cut(part, ".")
-			if len(base) > 8 || len(extension) > 3 || strings.Trim(base+extension, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+			if len(base) > 8 || len(extension) > 3 || strings.Trim(base+extension,
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 				t.Errorf("%s is no name of level 1", name)
 			}
 		}
@@ -259,7 +263,8 @@ func TestRefusedNames(t *testing.T) {
 		{"a*b", `'*'`}, {"a?b", `'?'`}, {"a:b", `':'`}, {`a\b`, `'\\'`}, {"a;1", `';'`},
 		{"a<b", `'<'`}, {"a|b", `'|'`}, {`a"b`, `'"'`},
 		{"a\nb", "control character"}, {"a\x00b", "control character"},
-		{"", "no name"}, {"..", "no name"}, {"a/../b", "no name"}, {"/a", "no name"}, {"a//b", "no name"}, {"a/", "no name"}, {"./a", "no name"},
+		{"", "no name"}, {"..", "no name"}, {"a/../b", "no name"}, {"/a", "no name"}, {"a//b", "no name"}, {"a/",
+			"no name"}, {"./a", "no name"},
 		{"a.", "dot or a space"}, {"a ", "dot or a space"}, {"folder./a", "dot or a space"},
 		{"\U0001f600", "UCS-2"}, {"a\xff", "UTF-8"},
 		{"1/2/3/4/5/6/7/8/file", "8 folders deep"},
@@ -288,7 +293,8 @@ func namesAPart(text, name string) bool {
 
 func TestCollisions(t *testing.T) {
 	for _, test := range []struct{ first, second string }{
-		{"file", "file"}, {"file", "FILE"}, {"file", "file/below"}, {"folder/a", "Folder/b"}, {"folder/a", "folder"}, {"ä", "Ä"},
+		{"file", "file"}, {"file", "FILE"}, {"file", "file/below"}, {"folder/a", "Folder/b"}, {"folder/a", "folder"},
+		{"ä", "Ä"},
 	} {
 		i := image(t, map[string]string{test.first: ""})
 		if err := i.Add(test.second, nil); err == nil {
@@ -375,7 +381,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if err := os.Symlink(secret, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := image(t, nil).AddFS("drivers", os.DirFS(folder)); err == nil || !strings.Contains(err.Error(), "drivers/driver.inf") {
+	if err := image(t, nil).AddFS("drivers", os.DirFS(folder)); err == nil || !strings.Contains(err.Error(),
+		"drivers/driver.inf") {
 		t.Errorf("a link was accepted: %v", err)
 	}
 

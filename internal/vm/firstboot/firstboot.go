@@ -161,7 +161,8 @@ func (o Options) check() error {
 // find runs the script from whatever drive it is on, and reports if it is on none.
 const find = `foreach ($d in [IO.DriveInfo]::GetDrives()) { if ($d.IsReady) { ` +
 	`$f = Join-Path $d.Name '` + FileName + `'; if (Test-Path -LiteralPath $f) { & $f; exit $LASTEXITCODE } } }
-$p = New-Object IO.Ports.SerialPort COM1; $p.Open(); $p.WriteLine('SWDT exit=2 no drive has the script'); $p.Close(); exit 2`
+$p = New-Object IO.Ports.SerialPort COM1; $p.Open()
+$p.WriteLine('SWDT exit=2 no drive has the script'); $p.Close(); exit 2`
 
 // Command returns the command line that finds the script on any drive and runs it, for
 // FirstLogonCommands. It has less than 1024 characters.

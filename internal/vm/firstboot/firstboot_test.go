@@ -31,7 +31,8 @@ func scripts() map[string]firstboot.Options {
 			OpenSSH: firstboot.Archive, OpenSSHFile: "openssh.zip", KeysFile: "authorized_keys",
 			End: firstboot.Generalize, SysprepFile: "sysprep.xml",
 		},
-		"windows-11": {OpenSSH: firstboot.Installer, OpenSSHFile: "openssh.msi", KeysFile: "authorized_keys", RemoveAccount: "swdt-setup"},
+		"windows-11": {OpenSSH: firstboot.Installer, OpenSSHFile: "openssh.msi", KeysFile: "authorized_keys",
+			RemoveAccount: "swdt-setup"},
 	}
 }
 
@@ -139,7 +140,8 @@ func TestStagesOfReleases(t *testing.T) {
 		name      string
 		has, lack []string
 	}{
-		{"2025", []string{"openssh", "sshd", "keys", "firewall", "panther", "console"}, []string{"drivers", "agent", "hostkeys", "generalize"}},
+		{"2025", []string{"openssh", "sshd", "keys", "firewall", "panther", "console"}, []string{"drivers", "agent",
+			"hostkeys", "generalize"}},
 		{"2022-msi-golden", []string{"drivers", "agent", "hostkeys"}, []string{"console", "generalize"}},
 		{"2019-zip-generalize", []string{"hostkeys", "generalize"}, []string{"console"}},
 	} {
@@ -189,7 +191,8 @@ func TestCommand(t *testing.T) {
 
 // hostile are values that would end a string or start a command.
 var hostile = []string{
-	"'; calc; '", "’; calc; ’", "\n calc \n", "$(calc)", "`n", "a\"b", "a b", "..", "../x", `..\x`, "a/b", "x;y", "x&y", "\x00", "ä", "-x", ".", "",
+	"'; calc; '", "’; calc; ’", "\n calc \n", "$(calc)", "`n", "a\"b", "a b", "..", "../x", `..\x`, "a/b", "x;y",
+	"x&y", "\x00", "ä", "-x", ".", "",
 	"'@\ncalc\n@'", "#", strings.Repeat("x", 100),
 }
 
@@ -229,7 +232,8 @@ func TestHostileValuesAreRefused(t *testing.T) {
 			t.Errorf("%s changes more than its line of the head", field)
 		}
 	}
-	if _, err := firstboot.Script(firstboot.Options{OpenSSH: firstboot.BuiltIn, OpenSSHFile: "x.msi", KeysFile: "keys"}); err == nil {
+	if _, err := firstboot.Script(firstboot.Options{OpenSSH: firstboot.BuiltIn, OpenSSHFile: "x.msi",
+		KeysFile: "keys"}); err == nil {
 		t.Error("a file that is never used was accepted")
 	}
 }

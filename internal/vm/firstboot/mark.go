@@ -36,7 +36,8 @@ const (
 	maxText = 400
 )
 
-var mark = regexp.MustCompile(`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|warn|error)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
+var mark = regexp.MustCompile(
+	`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|warn|error)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
 
 // ParseMark returns the mark in a line of the serial port; ok is false if it has none.
 // Before the mark there may be anything, such as the rest of what the firmware has

@@ -24,11 +24,14 @@ func TestParseMark(t *testing.T) {
 		}},
 		{"SWDT exit=0", firstboot.Mark{State: firstboot.Exited}},
 		{"SWDT exit=1 failed: sshd keys", firstboot.Mark{State: firstboot.Exited, Code: 1, Text: "failed: sshd keys"}},
-		{"SWDT exit=2 no drive has the script\n", firstboot.Mark{State: firstboot.Exited, Code: 2, Text: "no drive has the script"}},
-		{"\x1b[2J\x1b[01;01HBdsDxe: starting Boot0001\x00\xffSWDT stage=keys ok", firstboot.Mark{Stage: "keys", State: firstboot.Passed}},
+		{"SWDT exit=2 no drive has the script\n", firstboot.Mark{State: firstboot.Exited, Code: 2,
+			Text: "no drive has the script"}},
+		{"\x1b[2J\x1b[01;01HBdsDxe: starting Boot0001\x00\xffSWDT stage=keys ok", firstboot.Mark{Stage: "keys",
+			State: firstboot.Passed}},
 		{"SWDT sSWDT stage=SWDT stage=keys ok", firstboot.Mark{Stage: "keys", State: firstboot.Passed}},
 		{"SWDT stage=keys error SWDT exit=0", firstboot.Mark{Stage: "keys", State: firstboot.Failed, Text: "SWDT exit=0"}},
-		{"SWDT stage=keys error \x1b]0;title\x07\u202e", firstboot.Mark{Stage: "keys", State: firstboot.Failed, Text: "?]0;title????"}},
+		{"SWDT stage=keys error \x1b]0;title\x07\u202e", firstboot.Mark{Stage: "keys", State: firstboot.Failed,
+			Text: "?]0;title????"}},
 		{"SWDT stage=keys error " + strings.Repeat("x", 1<<20), firstboot.Mark{
 			Stage: "keys", State: firstboot.Failed, Text: strings.Repeat("x", 400),
 		}},
@@ -39,7 +42,8 @@ func TestParseMark(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"", "SWDT", "SWDT ", "SWDT stage=", "SWDT stage=sshd", "SWDT stage=sshd o", "SWDT stage=sshd okay", "SWDT stage=sshd done",
+		"", "SWDT", "SWDT ", "SWDT stage=", "SWDT stage=sshd", "SWDT stage=sshd o", "SWDT stage=sshd okay",
+		"SWDT stage=sshd done",
 		"SWDT stage=SSHD ok", "SWDT stage=-a ok", "SWDT stage=a b ok", "SWDT stage=" + strings.Repeat("a", 33) + " ok",
 		"SWDT exit=", "SWDT exit=-1", "SWDT exit=1000", "SWDT exit=0x", "swdt exit=0", "SWDT  exit=0", "SWDTexit=0",
 		strings.Repeat(" ", 5000) + "SWDT exit=0", // beyond what is looked at
@@ -66,7 +70,8 @@ func FuzzParseMark(f *testing.F) {
 			}
 			return
 		}
-		if len(m.Text) > 400 || len(m.Stage) > 32 || strings.ContainsFunc(m.Text+m.Stage, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if len(m.Text) > 400 || len(m.Stage) > 32 || strings.ContainsFunc(m.Text+m.Stage,
+			func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("%q gives %+v", line, m)
 		}
 		switch m.State {
