@@ -26,7 +26,7 @@ import (
 // stateLabel is the name of the partition that holds the guest's state; lab/guest makes it.
 const stateLabel = "swdt-state"
 
-// kept is what a guest itself keeps, besides the simulated Windows.
+// kept is a guest's own state, besides that of the simulated Windows.
 type kept struct {
 	Settings settings
 	HostKey  []byte // in OpenSSH's format

@@ -74,7 +74,7 @@ func firstCard() (netlink.Link, error) {
 	return slices.MinFunc(links, func(a, b netlink.Link) int { return a.Attrs().Index - b.Attrs().Index }), nil
 }
 
-// address is what a network card gets.
+// address is the configuration of a network card.
 type address struct {
 	network *net.IPNet
 	gateway net.IP // nil: none

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 const (
 	settingsFile = "swdt-guest.json"
 	keysFile     = "authorized_keys" // the end of a name: administrators_authorized_keys counts too
+	answerFile   = "unattend.xml"    // the end of a name too: Autounattend.xml
 	// mostBytes bounds what is read of a file.
 	mostBytes = 1 << 20
 )
@@ -30,7 +33,7 @@ var errNoSettings = errors.New("no CD has settings")
 // settings is the content of swdt-guest.json. The guest keeps them on its disk, so the CD is needed only once.
 type settings struct {
 	Hostname string `json:"hostname,omitempty"`
-	// Preset is what is installed at the first boot: minimal (default), node or member.
+	// Preset names the content of a fresh disk: minimal (default), node or member.
 	Preset string `json:"preset,omitempty"`
 	// Shell is cmd (default) or powershell.
 	Shell    string   `json:"shell,omitempty"`
@@ -39,7 +42,7 @@ type settings struct {
 	// Address with its prefix's length and Gateway; empty: DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart is what a restart of Windows restarts: the computer (default) or, quicker, windows.
+	// Restart names the thing that a restart of Windows restarts: computer (default) or, quicker, windows.
 	Restart string `json:"restart,omitempty"`
 }
 
@@ -105,10 +108,10 @@ func settingsBelow(folder string) (settings, error) {
 		files = append(files, found...)
 	}
 	var s settings
-	known := false
+	known, answered := false, ""
 	for _, file := range files {
-		switch name := strings.ToLower(filepath.Base(file)); {
-		case name == settingsFile:
+		switch base := strings.ToLower(filepath.Base(file)); {
+		case base == settingsFile:
 			data, err := readSmall(file)
 			if err != nil {
 				return s, err
@@ -117,7 +120,11 @@ func settingsBelow(folder string) (settings, error) {
 				return s, fmt.Errorf("read %s of the CD: %w", settingsFile, err)
 			}
 			known = true
-		case strings.HasSuffix(name, keysFile):
+		case strings.HasSuffix(base, answerFile):
+			if name, err := computerName(file); err == nil {
+				answered = name
+			}
+		case strings.HasSuffix(base, keysFile):
 			data, err := readSmall(file)
 			if err != nil {
 				return s, err
@@ -128,7 +135,33 @@ func settingsBelow(folder string) (settings, error) {
 	if !known {
 		return s, errNoSettings
 	}
+	s.Hostname = cmp.Or(s.Hostname, answered)
 	return s, nil
+}
+
+// computerName returns the computer's name in an answer file of Windows Setup; "": it has none, or
+// * for a random one.
+func computerName(file string) (string, error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return "", err
+	}
+	in := xml.NewDecoder(bytes.NewReader(data))
+	for {
+		token, err := in.Token()
+		if err != nil {
+			return "", fmt.Errorf("find ComputerName in %s: %w", answerFile, err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok || start.Name.Local != "ComputerName" {
+			continue
+		}
+		var name string
+		if err := in.DecodeElement(&name, &start); err != nil {
+			return "", fmt.Errorf("read ComputerName in %s: %w", answerFile, err)
+		}
+		return strings.Trim(name, "* \r\n\t"), nil
+	}
 }
 
 func keyLines(text string) (keys []string) {

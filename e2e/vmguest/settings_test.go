@@ -23,6 +23,14 @@ func TestSettingsOfACD(t *testing.T) {
 			files: map[string]string{"ssh/administrators_authorized_keys": "# mine\nssh-ed25519 AAAA me\r\n\n"},
 			want:  settings{Keys: []string{"ssh-ed25519 AAAA me"}},
 		},
+		"an answer file": {
+			files: map[string]string{
+				"Autounattend.xml": `<unattend xmlns="urn:schemas-microsoft-com:unattend"><settings><component>` +
+					`<ComputerName>WIN-1</ComputerName></component></settings></unattend>`,
+				"authorized_keys": "ssh-ed25519 AAAA",
+			},
+			want: settings{Hostname: "WIN-1", Keys: []string{"ssh-ed25519 AAAA"}},
+		},
 		"both, in capitals": {
 			files: map[string]string{"SWDT-GUEST.JSON": `{"hostname": "vm"}`, "AUTHORIZED_KEYS": "ssh-ed25519 AAAA"},
 			want:  settings{Hostname: "vm", Keys: []string{"ssh-ed25519 AAAA"}},

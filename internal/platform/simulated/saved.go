@@ -120,7 +120,7 @@ func ReadSaved(r io.Reader) (*Saved, error) {
 		return nil, fmt.Errorf("read the state of a simulated machine: %w", err)
 	}
 	if s.Version != savedVersion {
-		return nil, fmt.Errorf("read the state of a simulated machine: it has version %d, and only %d is known; delete the state",
+		return nil, fmt.Errorf("read the state of a simulated machine: version %d, where %d is known; delete the state",
 			s.Version, savedVersion)
 	}
 	if !s.Disk.Folder {

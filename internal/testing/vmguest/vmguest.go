@@ -4,7 +4,8 @@
 // The guest boots by UEFI from virtio-blk or SATA, has drivers for virtio-net and e1000e, answers
 // the guest agent and the power button, and serves SSH on port 22 as a simulated Windows. Its
 // first CD with a file of Settings, or with a file whose name ends in authorized_keys, says who
-// may log in. Lines on the first serial port begin with "guest: "; Ready is the last one.
+// may log in; without Settings, the guest's name is the ComputerName of an answer file there. Lines
+// on the first serial port begin with "guest: "; Ready is the last one.
 package vmguest
 
 import (
@@ -31,7 +32,7 @@ const (
 // Settings say what a guest is. It keeps them on its disk, so a CD is needed at the first boot only.
 type Settings struct {
 	Hostname string `json:"hostname,omitempty"`
-	// Preset is what is installed at the first boot: minimal (default), node or member, as
+	// Preset names the content of a fresh disk: minimal (default), node or member, as
 	// internal/platform/simulated describes them.
 	Preset string `json:"preset,omitempty"`
 	// Shell is the default shell: cmd (default) or powershell.
@@ -42,8 +43,8 @@ type Settings struct {
 	// Address with the length of its prefix, as 172.18.255.10/16, and Gateway; empty: DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart is what a restart of Windows restarts: computer (default; QEMU sends RESET), or
-	// windows, which takes no time.
+	// Restart names the thing that a restart of Windows restarts: computer (default; QEMU
+	// sends RESET), or windows, which takes no time.
 	Restart string `json:"restart,omitempty"`
 }
 
