@@ -32,7 +32,8 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	for i, version := range []string{"v1.0.0", "v1.0.1"} {
 		var provisioners []string
 		for _, s := range services {
-			provisioners = append(provisioners, provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
+			provisioners = append(provisioners,
+				provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
 		}
 		if files[i], err = node.nodeFile(version, node.server.address, provisioners...); err != nil {
 			return Downtime{}, err

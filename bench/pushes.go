@@ -231,7 +231,8 @@ func (p *pusher) scp(ctx context.Context, l *farEnds) (taken, Push, error) {
 
 func (p *pusher) rsync(ctx context.Context, l *farEnds) (taken, Push, error) {
 	shell := "ssh " + strings.Join(p.sshOptions(l), " ")
-	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+p.farFile()).run(ctx))
+	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+
+		p.farFile()).run(ctx))
 }
 
 // zstdScp does the work of a short script: make a patch, copy it, apply it.
@@ -240,7 +241,8 @@ func (p *pusher) zstdScp(ctx context.Context, l *farEnds) (taken, Push, error) {
 	script := fmt.Sprintf(`zstd -q -f -1 --long=27 --patch-from=%[1]s %[2]s -o %[3]s &&
 scp %[4]s %[3]s root@127.0.0.1:%[5]s.zst &&
 ssh %[6]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[5]s %[5]s.zst -o %[5]s.new && mv %[5]s.new %[5]s'`,
-		p.pair.old, p.pair.new, patch, strings.Join(p.scpOptions(l), " "), p.farFile(), strings.Join(p.sshOptions(l), " "))
+		p.pair.old, p.pair.new, patch, strings.Join(p.scpOptions(l), " "), p.farFile(),
+		strings.Join(p.sshOptions(l), " "))
 	return p.arrived(words("sh", "-c", script).run(ctx))
 }
 

@@ -134,7 +134,8 @@ func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, e
 		return nil, err
 	}
 	p := &criProxy{socket: filepath.Join(r.b.work, name+".sock")}
-	p.cmd = exec.CommandContext(ctx, r.b.swdt, "cri", "proxy", "-c", config, "--listen", "unix://"+p.socket, "-o", "json")
+	p.cmd = exec.CommandContext(ctx, r.b.swdt, "cri", "proxy", "-c", config, "--listen",
+		"unix://"+p.socket, "-o", "json")
 	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+r.cache)
 	p.cmd.Stderr = os.Stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -169,10 +170,13 @@ func relayTable(r Relay) string {
 	for _, name := range slices.Sorted(maps.Keys(r.InProcess)) {
 		all := r.InProcess[name]
 		inProcess = append(inProcess, []string{strings.ReplaceAll(name, "_", " "),
-			fmt.Sprintf("%.0f", median(all)), fmt.Sprintf("%.0f", slices.Min(all)), fmt.Sprintf("%.0f", slices.Max(all))})
+			fmt.Sprintf("%.0f", median(all)), fmt.Sprintf("%.0f", slices.Min(all)),
+			fmt.Sprintf("%.0f", slices.Max(all))})
 	}
-	return machineLine(r.Machine, 0) + fmt.Sprintf(" A runtime with %d pods; medians of %d rounds of %d calls each.\n\n", r.Pods, relayRounds, relayCalls) +
-		table([]string{"under Wine: median of a call", "on the node ms", "through the proxy ms", "added ms"}, calls) + "\n" +
+	return machineLine(r.Machine, 0) + fmt.Sprintf(
+		" A runtime with %d pods; medians of %d rounds of %d calls each.\n\n", r.Pods, relayRounds, relayCalls) +
+		table([]string{"under Wine: median of a call", "on the node ms", "through the proxy ms", "added ms"}, calls) +
+		"\n" +
 		table([]string{"simulated, in one process", "median", "least", "most"}, inProcess)
 }
 

@@ -33,7 +33,8 @@ func (n *monitored) stream(t *testing.T) *streaming {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.tshark = exec.Command("tshark", "-l", "-r", "-", "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src", "-e", "frame.comment")
+	s.tshark = exec.Command("tshark", "-l", "-r", "-", "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src",
+		"-e", "frame.comment")
 	s.tshark.Stdin, s.tshark.Stderr = from, &s.noise
 	shown, err := s.tshark.StdoutPipe()
 	if err != nil {
@@ -105,7 +106,8 @@ func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 func (n *monitored) streamUntilCtrlC(t *testing.T) {
 	s := n.stream(t)
 	text := strings.Join(s.next(t, 9), "") // three a round
-	if strings.Count(text, "dropped: INET: transport endpoint was not found") != 3 || !strings.Contains(text, "node/Container NIC 0a0fa7\t192.168.15.167") {
+	if strings.Count(text, "dropped: INET: transport endpoint was not found") != 3 ||
+		!strings.Contains(text, "node/Container NIC 0a0fa7\t192.168.15.167") {
 		t.Errorf("%s", text)
 	}
 	if s.cmd.ProcessState != nil {
@@ -114,14 +116,16 @@ func (n *monitored) streamUntilCtrlC(t *testing.T) {
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := s.end(t); code != 0 || !strings.Contains(s.stderr.String(), "rounds; between them nothing was captured") {
+	if code := s.end(t); code != 0 || !strings.Contains(s.stderr.String(),
+		"rounds; between them nothing was captured") {
 		t.Errorf("exit code %d", code)
 	}
 	n.awaitClean(t)
 	if err := s.tshark.Wait(); err != nil {
 		t.Errorf("tshark: %v: %s", err, s.noise.String())
 	}
-	if list := ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "dir", "/b", `C:\ProgramData\swdt\capture`).stdout; strings.Contains(list, ".etl") {
+	if list := ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "dir", "/b",
+		`C:\ProgramData\swdt\capture`).stdout; strings.Contains(list, ".etl") {
 		t.Errorf("left on the node: %s", list)
 	}
 }
@@ -159,7 +163,8 @@ func TestVFP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.HasPrefix(text, "PORT ") || !strings.Contains(text, "ExternalPort") || !strings.Contains(text, "DroppedAcl: 2") {
+	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.HasPrefix(text, "PORT ") ||
+		!strings.Contains(text, "ExternalPort") || !strings.Contains(text, "DroppedAcl: 2") {
 		t.Errorf("%s", text)
 	}
 	report := decoded[struct {

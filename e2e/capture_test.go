@@ -33,7 +33,8 @@ func newMonitored(t *testing.T) *monitored {
 	credentials := strings.Replace(credentialsOf(t, n.info), n.info.Hostname, n.proxy.address(), 1)
 	n.config = nodeFile(t, credentials, "      []\n")
 	for _, program := range []string{"pktmon", "vfpctrl"} {
-		ok(t, "cp", "-c", n.config, "--accept-new-host-key", windowsProgram(t, program), `node:C:\windows\system32\`+program+`.exe`)
+		ok(t, "cp", "-c", n.config, "--accept-new-host-key", windowsProgram(t, program),
+			`node:C:\windows\system32\`+program+`.exe`)
 	}
 	return n
 }
@@ -101,7 +102,8 @@ func (n *monitored) awaitClean(t *testing.T) {
 		if len(processesOf(t, n.info.Prefix, guardianProcess)) == 0 {
 			return true
 		}
-		journal, err := os.ReadFile(filepath.Join(n.info.Prefix, "drive_c", "ProgramData", "swdt", "capture", "journal.json"))
+		journal, err := os.ReadFile(filepath.Join(n.info.Prefix, "drive_c", "ProgramData", "swdt",
+			"capture", "journal.json"))
 		return err == nil && strings.Contains(string(journal), `"state":"done"`)
 	})
 }
@@ -124,7 +126,8 @@ func (n *monitored) begin(t *testing.T) *running {
 // start captures with additional arguments.
 func (n *monitored) start(t *testing.T, r *running, stdout io.Writer, args ...string) {
 	t.Helper()
-	r.cmd = exec.Command(environment(t, "SWDT_BIN"), append([]string{"capture", "-c", n.config, "--ip", "192.168.15.167", "--proto", "udp"}, args...)...)
+	r.cmd = exec.Command(environment(t, "SWDT_BIN"),
+		append([]string{"capture", "-c", n.config, "--ip", "192.168.15.167", "--proto", "udp"}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = stdout, &r.stderr
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -160,8 +163,10 @@ func TestCapture(t *testing.T) {
 		"pktmon filter add swdt-ID -i 192.168.15.167 -e",
 		"pktmon start --capture --pkt-size 0 --file-name ID.etl --file-size 512 --log-mode circular",
 		"pktmon status", // checks that the capture is still ours
-		"pktmon status", "pktmon stop", "pktmon status", "pktmon filter list", "pktmon filter remove", "pktmon filter list",
-		"pktmon etl2pcap ID.etl --out ID.etl.packets.pcapng", "pktmon etl2pcap ID.etl --out ID.etl.drops.pcapng --drop-only",
+		"pktmon status", "pktmon stop", "pktmon status", "pktmon filter list", "pktmon filter remove",
+		"pktmon filter list",
+		"pktmon etl2pcap ID.etl --out ID.etl.packets.pcapng",
+		"pktmon etl2pcap ID.etl --out ID.etl.drops.pcapng --drop-only",
 		"pktmon etl2txt ID.etl --out ID.etl.txt",
 	}
 	if got := n.calls(t); !slices.Equal(got, want) {
@@ -170,11 +175,15 @@ func TestCapture(t *testing.T) {
 	if out := run(t, "capinfos", "-c", "-M", file); !strings.Contains(out, "Number of packets:   6") {
 		t.Errorf("capinfos: %s", out)
 	}
-	fields := run(t, "tshark", "-r", file, "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src", "-e", "frame.comment")
-	if strings.Count(fields, "node/Container NIC 0a0fa7\t") != 4 || strings.Count(fields, "node/vmswitch.sys\t") != 2 || strings.Count(fields, "dropped: INET: transport endpoint was not found") != 1 || !strings.Contains(fields, "192.168.122.1\t") {
+	fields := run(t, "tshark", "-r", file, "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src",
+		"-e", "frame.comment")
+	if strings.Count(fields, "node/Container NIC 0a0fa7\t") != 4 || strings.Count(fields, "node/vmswitch.sys\t") != 2 ||
+		strings.Count(fields, "dropped: INET: transport endpoint was not found") != 1 ||
+		!strings.Contains(fields, "192.168.122.1\t") {
 		t.Errorf("tshark:\n%s", fields)
 	}
-	if text := ok(t, "capture", "-c", n.config, "--drops", "--for", "1s").stdout; !strings.Contains(text, "DROPPED: Filtered VLAN") {
+	if text := ok(t, "capture", "-c", n.config, "--drops", "--for", "1s").stdout; !strings.Contains(text,
+		"DROPPED: Filtered VLAN") {
 		t.Errorf("live: %s", text)
 	}
 	n.awaitClean(t)
@@ -259,7 +268,8 @@ func TestACaptureNeverStays(t *testing.T) {
 	})
 	t.Run("its filters alone", func(t *testing.T) {
 		ok(t, "exec", "-c", n.config, "--", "pktmon", "filter", "add", "theirs", "-p", "80")
-		if r := swdt(t, "capture", "-c", n.config, "--for", "1s", "-w", filepath.Join(t.TempDir(), "x.pcapng")); r.code != 1 || !strings.Contains(r.stderr, "theirs") {
+		if r := swdt(t, "capture", "-c", n.config, "--for", "1s", "-w",
+			filepath.Join(t.TempDir(), "x.pcapng")); r.code != 1 || !strings.Contains(r.stderr, "theirs") {
 			t.Errorf("somebody else's filters: %s", r)
 		}
 		if d := n.driver(); len(d.Filters) != 1 || d.Filters[0].Name != "theirs" {

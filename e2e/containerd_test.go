@@ -32,7 +32,8 @@ func TestRealContainerd(t *testing.T) {
 
 			pushed := decoded[report](t, ok(t, "kubernetes", "-c", second, "-o", "json"))
 			c := pushed.Nodes[0].Components[0]
-			if c.Action != "replaced" || c.Service.State != "running" || c.Version.After != "1.6.27" || c.Version.Before != "1.7.12" {
+			if c.Action != "replaced" || c.Service.State != "running" || c.Version.After != "1.6.27" ||
+				c.Version.Before != "1.7.12" {
 				t.Errorf("pushed: %+v", c)
 			}
 			expectRuntime(t, first, "1.6.27")

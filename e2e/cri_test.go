@@ -112,7 +112,8 @@ func (p criProxy) connect(t *testing.T) *grpc.ClientConn {
 func grpcurl(t *testing.T, p criProxy) {
 	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/cri-api"))
 	call := func(method string) string {
-		return run(t, lab(t, "linux/grpcurl"), "-plaintext", "-import-path", filepath.Join(module, "pkg/apis/runtime/v1"),
+		return run(t, lab(t, "linux/grpcurl"), "-plaintext", "-import-path",
+			filepath.Join(module, "pkg/apis/runtime/v1"),
 			"-proto", "api.proto", p.endpoint, "runtime.v1.RuntimeService/"+method)
 	}
 	if got := call("Version"); !strings.Contains(got, `"runtimeVersion": "1.7.12"`) {
@@ -263,7 +264,8 @@ func subscribe(t *testing.T, conn *grpc.ClientConn) grpc.ClientStream {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	raw := grpc.ForceCodec(cri.RawCodec{})
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/containerd.services.events.v1.Events/Subscribe", raw)
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
+		"/containerd.services.events.v1.Events/Subscribe", raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,8 @@ func subscribe(t *testing.T, conn *grpc.ClientConn) grpc.ClientStream {
 		namespaces++
 		name := fmt.Appendf(nil, "swdt-e2e-%d", namespaces)
 		var created []byte // CreateNamespaceRequest{namespace{name}}
-		if err := conn.Invoke(ctx, "/containerd.services.namespaces.v1.Namespaces/Create", message(1, message(1, name)), &created, raw); err != nil {
+		if err := conn.Invoke(ctx, "/containerd.services.namespaces.v1.Namespaces/Create", message(1, message(1, name)),
+			&created, raw); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -31,8 +31,10 @@ func TestDiag(t *testing.T) {
 		}
 	}
 	put("etc/kubernetes/kubelet.conf", "users:\n- user:\n    token: "+secret+"\n    name: ordinary\n")
-	put("var/log/kubelet/kubelet.log", "I1120 14:29:59.1 1 x.go:1] Authorization: Bearer "+secret+"\nI1120 14:29:59.2 1 x.go:1] ordinary\n")
-	ok(t, "exec", "-c", info.Config, "--", "reg", "add", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`, "/v", "ApiToken", "/d", secret)
+	put("var/log/kubelet/kubelet.log", "I1120 14:29:59.1 1 x.go:1] Authorization: Bearer "+secret+
+		"\nI1120 14:29:59.2 1 x.go:1] ordinary\n")
+	ok(t, "exec", "-c", info.Config, "--", "reg", "add", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`,
+		"/v", "ApiToken", "/d", secret)
 
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	ok(t, "diag", "-c", info.Config, "--profile", "full", "-w", file)
@@ -54,7 +56,8 @@ func TestDiag(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"machine": "done", "services": "done", "registry": "done", "configuration": "done", "logs": "done", "environment": "done", "processes": "done",
+		"machine": "done", "services": "done", "registry": "done", "configuration": "done", "logs": "done",
+		"environment": "done", "processes": "done",
 		"runtime": "absent", "vfp": "absent", "hnsdiag": "absent",
 	} {
 		if results[name] != want {
@@ -72,8 +75,9 @@ func TestDiag(t *testing.T) {
 	}
 	folder := "nodes/" + node.Name
 	for name, want := range map[string]string{
-		folder + "/files/C/etc/kubernetes/kubelet.conf": "token: REDACTED\n    name: ordinary", folder + "/logs/C/var/log/kubelet/kubelet.log": "] ordinary",
-		folder + "/tables/registry.txt": "ApiToken",
+		folder + "/files/C/etc/kubernetes/kubelet.conf": "token: REDACTED\n    name: ordinary",
+		folder + "/logs/C/var/log/kubelet/kubelet.log":  "] ordinary",
+		folder + "/tables/registry.txt":                 "ApiToken",
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(files[name]), "c:", "C:"), want) {
 			t.Errorf("%s is %.500q, without %q", name, files[name], want)

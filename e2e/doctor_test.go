@@ -66,9 +66,11 @@ func TestDoctorOfARuntime(t *testing.T) {
 	ok(t, "exec", "-c", file, "--", "net", "start", "containerd")
 
 	r := decoded[doctorReport](t, swdt(t, "doctor", "-c", file, "-o", "json"))
-	r.expectLooked(t, "containerd-service", "containerd-config", "runtime-answers", "runtime-ready", "image-mismatch", "hns-duplicate-address", "orphan-shims", "disk-space")
+	r.expectLooked(t, "containerd-service", "containerd-config", "runtime-answers", "runtime-ready", "image-mismatch",
+		"hns-duplicate-address", "orphan-shims", "disk-space")
 	for _, found := range r.worse() {
-		if strings.HasPrefix(found, "containerd") || strings.HasPrefix(found, "runtime") || strings.HasPrefix(found, "hns") {
+		if strings.HasPrefix(found, "containerd") || strings.HasPrefix(found, "runtime") ||
+			strings.HasPrefix(found, "hns") {
 			t.Errorf("%s found something: %+v", found, r.Nodes[0].Findings)
 		}
 	}
@@ -76,9 +78,11 @@ func TestDoctorOfARuntime(t *testing.T) {
 		t.Errorf("there is no kubelet, and nobody says so: %+v", r.Nodes[0].Findings)
 	}
 
-	ok(t, "cp", "-c", file, textFile(t, "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nsandbox_image = 5\n"), `node:C:\Program Files\containerd\config.toml`)
+	ok(t, "cp", "-c", file, textFile(t, "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nsandbox_image = 5\n"),
+		`node:C:\Program Files\containerd\config.toml`)
 	refused := swdt(t, "doctor", "-c", file, "--rule", "containerd-config")
-	if refused.code != 5 || !strings.Contains(refused.stdout, "containerd refuses") || !strings.Contains(refused.stdout, "convert 5") {
+	if refused.code != 5 || !strings.Contains(refused.stdout, "containerd refuses") ||
+		!strings.Contains(refused.stdout, "convert 5") {
 		t.Errorf("a configuration that this containerd cannot read: %v", refused)
 	}
 }
@@ -100,10 +104,14 @@ func TestDoctor(t *testing.T) {
 	}
 
 	facts := filepath.Join(t.TempDir(), "facts.json")
-	healthy := decoded[doctorReport](t, ok(t, "doctor", "-c", file, "--kubeconfig", c.Kubeconfig, "--fail-on", "warning", "--save-facts", facts, "-o", "json"))
-	healthy.expectLooked(t, "kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint", "kubelet-health", "kubelet-port",
-		"kubelet-firewall", "kubelet-certificate", "cluster-ca", "kubelet-identity", "other-cluster", "joined-twice", "control-plane-reachable",
-		"containerd-config", "runtime-answers", "network-ready", "runtime-handlers", "cni-binaries", "node-ready", "node-versions", "version-skew", "clock")
+	healthy := decoded[doctorReport](t, ok(t, "doctor", "-c", file, "--kubeconfig", c.Kubeconfig, "--fail-on",
+		"warning", "--save-facts", facts, "-o", "json"))
+	healthy.expectLooked(t, "kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint",
+		"kubelet-health", "kubelet-port",
+		"kubelet-firewall", "kubelet-certificate", "cluster-ca", "kubelet-identity", "other-cluster", "joined-twice",
+		"control-plane-reachable",
+		"containerd-config", "runtime-answers", "network-ready", "runtime-handlers", "cni-binaries", "node-ready",
+		"node-versions", "version-skew", "clock")
 	without := decoded[doctorReport](t, ok(t, "doctor", "--facts", facts, "--fail-on", "warning", "-o", "json"))
 	if diff := cmp.Diff(healthy.withoutRemedies(), without.withoutRemedies()); diff != "" {
 		t.Errorf("the facts alone find something else than the node did (-node +facts):\n%s", diff)

@@ -134,7 +134,8 @@ func wineSandbox(t *testing.T) sandboxInfo {
 func wineSandboxNamed(t *testing.T, name string, more ...string) sandboxInfo {
 	t.Helper()
 	state := t.TempDir()
-	args := append([]string{"sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"}, more...)
+	args := append([]string{"sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"},
+		more...)
 	info := decoded[sandboxInfo](t, ok(t, args...))
 	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", name, "--state-dir", state) })
 	return info

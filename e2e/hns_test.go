@@ -40,7 +40,8 @@ func TestHNSOfACalicoNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := hnsState(t, info.Config); len(got.Networks)+len(got.Endpoints)+len(got.LoadBalancers)+len(got.Namespaces) != 0 {
+	if got := hnsState(t, info.Config); len(got.Networks)+len(got.Endpoints)+len(got.LoadBalancers)+
+		len(got.Namespaces) != 0 {
 		t.Fatalf("there is a network at first: %+v", got)
 	}
 	if err := fixture.WriteTo(folder); err != nil {
@@ -100,7 +101,8 @@ func hnsTables(t *testing.T, config string, state hns.State) {
 		if lines := strings.Count(r.stdout, "\n"); lines != len(table.Rows)+1 {
 			t.Errorf("%s: %d lines for %d rows", kind, lines, len(table.Rows))
 		}
-		warned := strings.Contains(r.stderr, "the owners of endpoints are unknown, since the container runtime does not answer")
+		warned := strings.Contains(r.stderr,
+			"the owners of endpoints are unknown, since the container runtime does not answer")
 		if warned != (kind != "networks") { // containerd does not run
 			t.Errorf("%s: %s", kind, r.stderr)
 		}
@@ -208,12 +210,16 @@ func hcsOnWine(t *testing.T, config, folder string) {
 	if err := os.MkdirAll(filepath.Join(folder, "systems"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "systems", id+".json"), []byte(`{"Id":"`+id+`","SystemType":"Container",`+
-		`"Owner":"containerd-shim-runhcs-v1.exe","State":"Running","Statistics":{"Memory":{"MemoryUsagePrivateWorkingSetBytes":22020096}},`+
-		`"ProcessList":[{"ProcessId":4711,"ImageName":"web.exe","KernelTime100ns":10000000}]}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "systems", id+".json"),
+		[]byte(`{"Id":"`+id+`","SystemType":"Container",`+
+			`"Owner":"containerd-shim-runhcs-v1.exe","State":"Running",`+
+			`"Statistics":{"Memory":{"MemoryUsagePrivateWorkingSetBytes":22020096}},`+
+			`"ProcessList":[{"ProcessId":4711,"ImageName":"web.exe","KernelTime100ns":10000000}]}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := ok(t, "hcs", "list", "-c", config); !strings.Contains(r.stdout, id) || !strings.Contains(r.stdout, "22.0 MB") {
+	if r := ok(t, "hcs", "list", "-c", config); !strings.Contains(r.stdout, id) ||
+		!strings.Contains(r.stdout, "22.0 MB") {
 		t.Errorf("list: %s", r.stdout)
 	}
 	if r := swdt(t, "hcs", "kill", id, "-c", config); r.code != 2 || !strings.Contains(r.stderr, "--yes") {
@@ -248,11 +254,13 @@ func TestHNSAndHCSOfARealPod(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	endpoint := `{"ID":"` + id + `","Name":"ordinary","IpConfigurations":[{"IpAddress":"` + ip + `","PrefixLength":24}]}`
+	endpoint := `{"ID":"` + id + `","Name":"ordinary","IpConfigurations":[{"IpAddress":"` + ip +
+		`","PrefixLength":24}]}`
 	if err := os.WriteFile(filepath.Join(folder, id+".json"), []byte(endpoint), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := ok(t, "hns", "endpoints", "--ip", ip, "-c", n.config).stdout; !strings.Contains(got, "default/ordinary  "+ip) {
+	if got := ok(t, "hns", "endpoints", "--ip", ip, "-c", n.config).stdout; !strings.Contains(got,
+		"default/ordinary  "+ip) {
 		t.Errorf("its endpoint: %s", got)
 	}
 
@@ -267,7 +275,8 @@ func TestHNSAndHCSOfARealPod(t *testing.T) {
 	if got := ok(t, "hcs", "read", p.container[:12], `C:\some file.txt`, "-c", n.config).stdout; got != text {
 		t.Errorf("read: %q", got)
 	}
-	if r := swdt(t, "hcs", "read", "default/ordinary/burn", `C:\nothing.txt`, "-c", n.config); r.code != 1 || r.stdout != "" {
+	if r := swdt(t, "hcs", "read", "default/ordinary/burn", `C:\nothing.txt`, "-c", n.config); r.code != 1 ||
+		r.stdout != "" {
 		t.Errorf("read what is not there: %s", r)
 	}
 	n.removePod(t, p)

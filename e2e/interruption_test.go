@@ -90,7 +90,8 @@ func newVictim(t *testing.T) *victim {
 				provisioner("kubelet", "", set[1], kubeletExe, "        health: {settle: 100ms}\n"))
 		n.hashes[i] = [2]string{hashFile(t, set[0]), hashFile(t, set[1])}
 	}
-	n.broken = nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"), kubeletExe, "        health: {settle: 100ms}\n"))
+	n.broken = nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"),
+		kubeletExe, "        health: {settle: 100ms}\n"))
 	first := n.configs[0]
 	ok(t, "kubernetes", "-c", first)
 	createService(t, first, "containerd", containerdExe)
@@ -111,7 +112,8 @@ func createService(t *testing.T, config, name, exe string, more ...string) {
 func slowAgent(t *testing.T) agentbin.Agent {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "swdt-agent.exe")
-	build := exec.Command("go", "build", "-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w", "-o", path, "../cmd/swdt-agent")
+	build := exec.Command("go", "build", "-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w", "-o", path,
+		"../cmd/swdt-agent")
 	build.Env = append(build.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the agent: %v\n%s", err, out)
@@ -187,7 +189,8 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 			t.Fatalf("the push ended before it came to the state %s: %s", state, ended)
 		case <-deadline:
 			t.Logf("agents on the node: %v, guardians: %v, journals: %v",
-				processesOf(t, n.info.Prefix, agentProcess), processesOf(t, n.info.Prefix, guardianProcess), n.journals())
+				processesOf(t, n.info.Prefix, agentProcess), processesOf(t, n.info.Prefix, guardianProcess),
+				n.journals())
 			return "", false
 		}
 	}

@@ -30,7 +30,8 @@ func TestJoin(t *testing.T) {
 		t.Errorf("a feature needs a reboot that nobody has allowed: %v", waits)
 	}
 	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
-	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700", "containerd://1.7.12")
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700",
+		"containerd://1.7.12")
 	c.expectNoTokens(t)
 
 	again := decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "-o", "json"))
@@ -41,14 +42,16 @@ func TestJoin(t *testing.T) {
 	changed := c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}"})
 	steps := decoded[stepsReport](t, ok(t, "join", "-c", changed, "--kubeconfig", c.Kubeconfig, "-o", "json"))
 	t.Logf("one more label: %v", steps.changed())
-	if got := c.kubectl(t, "get", "node", "wine-1", "-o", `jsonpath={.metadata.labels.example\.com/rack}`); got != "r1" {
+	if got := c.kubectl(t, "get", "node", "wine-1", "-o",
+		`jsonpath={.metadata.labels.example\.com/rack}`); got != "r1" {
 		t.Errorf("the label is %q", got)
 	}
 	if slices.Contains(steps.changed(), "join") || slices.Contains(steps.changed(), "containerd files") {
 		t.Errorf("for one more label these steps changed something: %v", steps.changed())
 	}
 
-	c.exchanges(t, c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}", runtime: "2.4.2"}), "2.4.2")
+	c.exchanges(t, c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}", runtime: "2.4.2"}),
+		"2.4.2")
 	c.exchanges(t, changed, "1.7.12") // it does not start with the configuration of the other
 	c.pushes(t, server.credentials())
 
@@ -174,7 +177,8 @@ func TestInterruptedJoin(t *testing.T) {
 	c := clusterSandbox(t)
 	credentials := credentialsOf(t, c.sandboxInfo)
 	file := c.joinFile(t, credentials, joinWith{})
-	for _, step := range []string{"containerd files", "containerd config", "containerd service", "kubelet service", "join"} {
+	for _, step := range []string{"containerd files", "containerd config", "containerd service",
+		"kubelet service", "join"} {
 		t.Run(step, func(t *testing.T) {
 			c.joinUntil(t, file, step)
 			ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
@@ -194,7 +198,8 @@ func (c cluster) joinUntil(t *testing.T, file, step string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
+	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), "join", "-c", file, "--kubeconfig",
+		c.Kubeconfig, "--allow-reboot")
 	story := &watchedStory{text: step + ": ", reached: make(chan struct{})}
 	cmd.Stderr = story
 	if err := cmd.Start(); err != nil {

@@ -78,7 +78,8 @@ spec:
       configPatch: %s
       nodeLabels: %s
       registerWithTaints: ["os=windows:NoSchedule"]
-%s`, name, credentials, with.runtime, lab(t, "containerd-"+with.runtime+".exe"), with.containerd, lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
+%s`, name, credentials, with.runtime, lab(t, "containerd-"+with.runtime+".exe"), with.containerd,
+		lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
 		lab(t, "node/kube-log-runner-1.36.3.exe"), with.patch, with.labels, with.more)
 	path := filepath.Join(t.TempDir(), "node.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -94,7 +95,8 @@ func withNodeName(t *testing.T, file, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = []byte(strings.Replace(string(text), "  kubernetes:\n", "  kubernetes:\n    join: {nodeName: "+name+"}\n", 1))
+	text = []byte(strings.Replace(string(text), "  kubernetes:\n", "  kubernetes:\n    join: {nodeName: "+name+"}\n",
+		1))
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func withNodeName(t *testing.T, file, name string) string {
 // kubectl runs the lab's kubectl.
 func (c cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	return strings.TrimSpace(run(t, lab(t, "linux/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
+	return strings.TrimSpace(run(t, lab(t, "linux/kubectl"),
+		append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
 }
 
 func (c cluster) apply(t *testing.T, manifest string) {
@@ -156,13 +159,15 @@ func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 func (c cluster) needsAddress(t *testing.T) {
 	t.Helper()
 	if c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.addresses}") == "" {
-		t.Fatal("this machine has loopback alone, which no API server connects to, so kubelet has no address to report: give it another interface with a default route (a veth pair in a network namespace will do)")
+		t.Fatal("this machine has loopback alone, which no API server connects to, so kubelet has no address to " +
+			"report: give it another interface with a default route (a veth pair in a network namespace will do)")
 	}
 }
 
 func (c cluster) expectNoTokens(t *testing.T) {
 	t.Helper()
-	if tokens := c.kubectl(t, "get", "secrets", "-n", "kube-system", "--field-selector", "type=bootstrap.kubernetes.io/token", "-o", "name"); tokens != "" {
+	if tokens := c.kubectl(t, "get", "secrets", "-n", "kube-system", "--field-selector",
+		"type=bootstrap.kubernetes.io/token", "-o", "name"); tokens != "" {
 		t.Errorf("tokens are left: %s", tokens)
 	}
 }

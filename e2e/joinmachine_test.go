@@ -37,8 +37,10 @@ func machineOf(t *testing.T, info sandboxInfo, file string) machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.services = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services`).stdout)
-	m.registry = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`).stdout)
+	m.services = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query",
+		`HKLM\SYSTEM\CurrentControlSet\Services`).stdout)
+	m.registry = linesOf(ok(t, "exec", "-c", file, "--", "reg", "query",
+		`HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`).stdout)
 	return m
 }
 

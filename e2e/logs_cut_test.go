@@ -24,7 +24,8 @@ func TestFollowThroughCutConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "node.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), info.Hostname, between.address())), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), info.Hostname, between.address())),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	log := growing{t: t, path: filepath.Join(info.Prefix, "drive_c", "cut.log")}

@@ -87,7 +87,8 @@ func (c cluster) expectSameLines(t *testing.T, file string) {
 		ask := append([]string{"logs", "-c", file, "--kubeconfig", c.Kubeconfig}, args...)
 		ssh, api := ok(t, append(ask, "--via", "ssh")...), ok(t, append(ask, "--via", "api")...)
 		if ssh.stdout == "" || ssh.stdout != api.stdout {
-			t.Errorf("%v: %d bytes by SSH, %d through the API server\n%.500s\n%.500s", args, len(ssh.stdout), len(api.stdout), ssh.stdout, api.stdout)
+			t.Errorf("%v: %d bytes by SSH, %d through the API server\n%.500s\n%.500s", args, len(ssh.stdout),
+				len(api.stdout), ssh.stdout, api.stdout)
 		}
 	}
 	none := swdt(t, "logs", "some-service", "--via", "api", "-c", file, "--kubeconfig", c.Kubeconfig)
@@ -102,7 +103,8 @@ func (c cluster) followsRestart(t *testing.T, file string) {
 	t.Helper()
 	push := withNodeName(t, nodeFile(t, credentialsOf(t, c.sandboxInfo), containerdProvisioner(t, "1.7.12")+
 		provisioner("kubelet", "v1.36.3", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe, "")), "wine-1")
-	f := follow(t, "logs", "-f", "--tail", "1", "-o", "json", "-c", file, "kubelet", "containerd", `file:C:\var\log\large.log`)
+	f := follow(t, "logs", "-f", "--tail", "1", "-o", "json", "-c", file, "kubelet", "containerd",
+		`file:C:\var\log\large.log`)
 	f.await(t, "n=9999")
 
 	ok(t, "kubernetes", "--force", "-c", push)
@@ -197,7 +199,8 @@ func (f *follower) await(t *testing.T, text string) {
 				return
 			}
 		case <-limit:
-			t.Fatalf("no line with %q came; %d others, the last %+v\n%s", text, len(f.shown), f.shown[max(0, len(f.shown)-2):], f.stderr.String())
+			t.Fatalf("no line with %q came; %d others, the last %+v\n%s", text, len(f.shown),
+				f.shown[max(0, len(f.shown)-2):], f.stderr.String())
 		}
 	}
 }

@@ -129,7 +129,8 @@ func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) 
 			return fmt.Errorf("%d pods", len(pods.Items))
 		}
 		pod := pods.Items[0]
-		if status := pod.Status; status.Phase != "Running" || len(status.ContainerStatuses) != 1 || !status.ContainerStatuses[0].Ready || pod.Spec.NodeName != "wine-1" {
+		if status := pod.Status; status.Phase != "Running" || len(status.ContainerStatuses) != 1 ||
+			!status.ContainerStatuses[0].Ready || pod.Spec.NodeName != "wine-1" {
 			return fmt.Errorf("%s", c.kubectl(t, "describe", "pod", pod.Metadata.Name))
 		}
 		name = pod.Metadata.Name
@@ -148,7 +149,8 @@ func (c podCluster) expectProcesses(t *testing.T, pod string) {
 		t.Fatalf("%+v", table)
 	}
 	found := table.Pods[i]
-	if len(found.Shims) == 0 || len(found.Sandbox) == 0 || len(found.Containers) != 1 || len(found.Containers[0].Processes) != 1 {
+	if len(found.Shims) == 0 || len(found.Sandbox) == 0 || len(found.Containers) != 1 ||
+		len(found.Containers[0].Processes) != 1 {
 		t.Errorf("%+v", found)
 	}
 	for _, name := range []string{"kubelet", "containerd"} {
@@ -178,7 +180,8 @@ func (c podCluster) expectLog(t *testing.T, pod string) {
 // expectSources checks that the three sources count the same for the same container.
 func (c podCluster) expectSources(t *testing.T, pod string) {
 	t.Helper()
-	rows := rowsOf(t, swdt(t, "stats", "watch", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig, "--source", "cri,summary,node", "--for", "40s", "-o", "json"))
+	rows := rowsOf(t, swdt(t, "stats", "watch", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig, "--source",
+		"cri,summary,node", "--for", "40s", "-o", "json"))
 	last := map[string]statsRow{}
 	for _, row := range rows {
 		if row.Pod != pod {
@@ -201,7 +204,8 @@ func (c podCluster) expectSources(t *testing.T, pod string) {
 // server, has a 0 for a busy container now and then.
 func (c podCluster) expectZeros(t *testing.T, pod string) {
 	t.Helper()
-	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", c.cluster.Kubeconfig, "-n", "wine-1", "--callers", "1", "--for", "40s", "--fail-on", "zero")
+	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", c.cluster.Kubeconfig, "-n", "wine-1",
+		"--callers", "1", "--for", "40s", "--fail-on", "zero")
 	if r.code != exitFinding || !strings.Contains(r.stderr, "default/"+pod+"/burn") {
 		t.Errorf("the summary has no zero: exit code %d", r.code)
 	}

@@ -28,7 +28,8 @@ func TestSummaryOfRealKubelet(t *testing.T) {
 	n := newPodNode(t, "1.7.12")
 	n.startKubelet(t)
 	kubeconfig := apiServer(t, "wine-1", summaryPort)
-	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", kubeconfig, "-n", "wine-1", "--callers", "1", "--for", "30s", "--fail-on", "zero")
+	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", kubeconfig, "-n", "wine-1", "--callers", "1",
+		"--for", "30s", "--fail-on", "zero")
 	if r.code != exitFinding || !strings.Contains(r.stderr, "default/burner-wine-1/burn") {
 		t.Errorf("the summary has no zero: exit code %d", r.code)
 	}
@@ -72,7 +73,8 @@ func (n podNode) startKubelet(t *testing.T) {
 	} {
 		ok(t, "cp", "-c", n.config, from, "node:"+to)
 	}
-	kubelet := exec.Command(environment(t, "SWDT_BIN"), "exec", "-c", n.config, "--", kubeletExe, `--config=C:\k\config.yaml`, "--hostname-override=wine-1")
+	kubelet := exec.Command(environment(t, "SWDT_BIN"), "exec", "-c", n.config, "--", kubeletExe,
+		`--config=C:\k\config.yaml`, "--hostname-override=wine-1")
 	kubelet.Env = append(os.Environ(), "XDG_CACHE_HOME="+cacheHome(t))
 	var said bytes.Buffer
 	kubelet.Stdout, kubelet.Stderr = &said, &said
@@ -117,7 +119,8 @@ func apiServer(t *testing.T, node, port string) (kubeconfig string) {
 			_, _ = io.WriteString(w, json)
 		})
 	}
-	answer("/api/v1/nodes/"+node, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+node+`"},"status":{"allocatable":{"cpu":"2"}}}`)
+	answer("/api/v1/nodes/"+node, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+node+
+		`"},"status":{"allocatable":{"cpu":"2"}}}`)
 	answer("/api/v1/pods", `{"apiVersion":"v1","kind":"PodList","items":[]}`)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -36,7 +36,8 @@ func newPodNode(t *testing.T, version string) podNode {
 	n.config = nodeFile(t, credentialsOf(t, n.sandboxInfo), containerdProvisioner(t, version))
 	ok(t, "kubernetes", "-c", n.config, "--accept-new-host-key")
 	n.installLab(t)
-	ok(t, "cp", "-c", n.config, textFile(t, containerdConfig(version, n.registry)), `node:C:\Program Files\containerd\config.toml`)
+	ok(t, "cp", "-c", n.config, textFile(t, containerdConfig(version, n.registry)),
+		`node:C:\Program Files\containerd\config.toml`)
 	n.exec(t, containerdExe, "--register-service", "--log-file", `C:\containerd.log`)
 	n.exec(t, "net", "start", "containerd")
 	t.Cleanup(func() {
@@ -189,7 +190,8 @@ func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...str
 	}
 	p := pod{name: name, logs: `C:\var\log\pods\` + name}
 	config := &runtimev1.PodSandboxConfig{
-		Metadata: &runtimev1.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"}, Hostname: name, Labels: labels,
+		Metadata: &runtimev1.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
+		Hostname: name, Labels: labels,
 		LogDirectory: p.logs,
 		Windows: &runtimev1.WindowsPodSandboxConfig{
 			SecurityContext: &runtimev1.WindowsSandboxSecurityContext{HostProcess: hostProcess},
@@ -210,7 +212,8 @@ func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...str
 	created, err := n.runtime.CreateContainer(ctx, &runtimev1.CreateContainerRequest{
 		PodSandboxId: sandbox.PodSandboxId, SandboxConfig: config,
 		Config: &runtimev1.ContainerConfig{
-			Metadata: &runtimev1.ContainerMetadata{Name: "burn"}, Image: image, Args: args, Labels: labels, LogPath: "burn.log",
+			Metadata: &runtimev1.ContainerMetadata{Name: "burn"}, Image: image, Args: args, Labels: labels,
+			LogPath: "burn.log",
 			Windows: &runtimev1.WindowsContainerConfig{
 				SecurityContext: &runtimev1.WindowsContainerSecurityContext{HostProcess: hostProcess},
 			},
@@ -219,7 +222,8 @@ func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...str
 	if err != nil {
 		t.Fatalf("create container of %s: %v", name, err)
 	}
-	if _, err := n.runtime.StartContainer(ctx, &runtimev1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
+	if _, err := n.runtime.StartContainer(ctx,
+		&runtimev1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
 		t.Fatalf("start container of %s: %v", name, err)
 	}
 	p.sandbox, p.container = sandbox.PodSandboxId, created.ContainerId
@@ -231,19 +235,23 @@ func (n podNode) removePod(t *testing.T, p pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
 	defer cancel()
-	if _, err := n.runtime.StopContainer(ctx, &runtimev1.StopContainerRequest{ContainerId: p.container, Timeout: 5}); err != nil {
+	if _, err := n.runtime.StopContainer(ctx, &runtimev1.StopContainerRequest{ContainerId: p.container,
+		Timeout: 5}); err != nil {
 		t.Errorf("stop container of %s: %v", p.name, err)
 	}
-	if _, err := n.runtime.RemoveContainer(ctx, &runtimev1.RemoveContainerRequest{ContainerId: p.container}); err != nil {
+	if _, err := n.runtime.RemoveContainer(ctx,
+		&runtimev1.RemoveContainerRequest{ContainerId: p.container}); err != nil {
 		t.Errorf("remove container of %s: %v", p.name, err)
 	}
 	if _, err := n.runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Errorf("stop pod %s: %v", p.name, err)
 	}
-	if _, err := n.runtime.RemovePodSandbox(ctx, &runtimev1.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _, err := n.runtime.RemovePodSandbox(ctx,
+		&runtimev1.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Errorf("remove pod %s: %v", p.name, err)
 	}
-	pods, err := n.runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{Filter: &runtimev1.PodSandboxFilter{Id: p.sandbox}})
+	pods, err := n.runtime.ListPodSandbox(ctx,
+		&runtimev1.ListPodSandboxRequest{Filter: &runtimev1.PodSandboxFilter{Id: p.sandbox}})
 	if err != nil || len(pods.Items) > 0 {
 		t.Errorf("after its removal: %v, %v", pods, err)
 	}
@@ -259,7 +267,8 @@ func (n podNode) awaitRunning(t *testing.T, p pod) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	eventually(t, "the container of "+p.name+" runs", func() error {
-		status, err := n.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: p.container}, grpc.WaitForReady(true))
+		status, err := n.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: p.container},
+			grpc.WaitForReady(true))
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func TestMetricsOfRealPods(t *testing.T) {
 				t.Errorf("there is no %q", want)
 			}
 		}
-		ok(t, "stats", "report", recording("1.7.12"), recording("1.6.27"), "-w", filepath.Join(recordings, "report.html"))
+		ok(t, "stats", "report", recording("1.7.12"), recording("1.6.27"), "-w",
+			filepath.Join(recordings, "report.html"))
 	})
 }
 
@@ -157,7 +158,8 @@ func (w watched) expectExact(t *testing.T) {
 	if worst > 0.03 {
 		t.Errorf("computed and counted by the kernel differ by %.1f %%", 100*worst)
 	}
-	t.Logf("%d computed rates, at most %.2f %% from the kernel's count; verdicts %v in %d rows", compared, 100*worst, w.verdicts, len(w.rows))
+	t.Logf("%d computed rates, at most %.2f %% from the kernel's count; verdicts %v in %d rows", compared, 100*worst,
+		w.verdicts, len(w.rows))
 }
 
 // windowOf returns the sample at which the window of a computed rate begins: the latest
@@ -165,7 +167,8 @@ func (w watched) expectExact(t *testing.T) {
 func (w watched) windowOf(i int) (time.Time, bool) {
 	for j := i - 1; j >= 0; j-- {
 		before := w.rows[j]
-		if before.Source == w.rows[i].Source && before.Caller == w.rows[i].Caller && w.rows[i].Taken.Sub(before.Taken) >= 10*time.Second {
+		if before.Source == w.rows[i].Source && before.Caller == w.rows[i].Caller &&
+			w.rows[i].Taken.Sub(before.Taken) >= 10*time.Second {
 			return before.Taken, true
 		}
 	}
@@ -179,7 +182,8 @@ func TestNodesOwnCounters(t *testing.T) {
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.5")
 	n.runPod(t, "idle", true, "--cores", "0") // its process must not be confused with the other one
-	refused := swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--fail-on", "zero,missing,stale", "--for", "25s")
+	refused := swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--fail-on",
+		"zero,missing,stale", "--for", "25s")
 	if refused.code != exitUsage || !strings.Contains(refused.stderr, "reports no rate") {
 		t.Errorf("verdicts on a source that reports no rate: exit code %d, %s", refused.code, refused.stderr)
 	}
@@ -195,7 +199,8 @@ func TestNodesOwnCounters(t *testing.T) {
 	}
 	both := n.watchWith(t, "--source", "node,cri", "--pod", "^burner$")
 	both.expectExact(t)
-	idle := rowsOf(t, swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--pod", "^idle$", "--for", "12s", "-o", "json"))
+	idle := rowsOf(t, swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--pod", "^idle$", "--for",
+		"12s", "-o", "json"))
 	if last := idle[len(idle)-1]; last.Computed == nil || *last.Computed > 0.05 {
 		t.Errorf("a pod that does nothing: %+v", last)
 	}
@@ -212,13 +217,15 @@ func TestPodOutlivesContainerd(t *testing.T) {
 	defer cancel()
 	execute := func(command ...string) *runtimev1.ExecSyncResponse {
 		t.Helper()
-		r, err := n.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: p.container, Cmd: command, Timeout: 30})
+		r, err := n.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: p.container,
+			Cmd: command, Timeout: 30})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	if r := execute("cmd", "/c", "echo out& echo err>&2& exit 7"); !strings.Contains(string(r.Stdout), "out") || !strings.Contains(string(r.Stderr), "err") || r.ExitCode != 7 {
+	if r := execute("cmd", "/c", "echo out& echo err>&2& exit 7"); !strings.Contains(string(r.Stdout), "out") ||
+		!strings.Contains(string(r.Stderr), "err") || r.ExitCode != 7 {
 		t.Errorf("exec: %v", r)
 	}
 	n.exec(t, "taskkill", "/F", "/IM", "containerd.exe")

@@ -18,7 +18,8 @@ func TestStuckPod(t *testing.T) {
 	c.exec(t, "cmd", "/c", "move", program, away)
 	c.apply(t, fmt.Sprintf(ordinaryDeployment, c.registry))
 	eventually(t, "the pod is stuck", func() error {
-		events := c.kubectl(t, "get", "events", "--field-selector", "reason=FailedCreatePodSandBox", "-o", "jsonpath={.items[*].message}")
+		events := c.kubectl(t, "get", "events", "--field-selector", "reason=FailedCreatePodSandBox", "-o",
+			"jsonpath={.items[*].message}")
 		if !strings.Contains(events, "lab-network") {
 			return errors.New(c.kubectl(t, "describe", "pods"))
 		}
@@ -37,7 +38,8 @@ func TestStuckPod(t *testing.T) {
 
 	c.exec(t, "cmd", "/c", "move", away, program)
 	pod := c.awaitRunningPod(t, "web")
-	if address := c.kubectl(t, "get", "pod", pod, "-o", "jsonpath={.status.podIP}"); !strings.HasPrefix(address, "10.244.") {
+	if address := c.kubectl(t, "get", "pod", pod, "-o", "jsonpath={.status.podIP}"); !strings.HasPrefix(
+		address, "10.244.") {
 		t.Errorf("the pod's address is %q", address)
 	}
 	ok(t, "doctor", "--rule", "cni-binaries", "-c", c.config)

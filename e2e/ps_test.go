@@ -30,7 +30,8 @@ func TestPsOfRealPods(t *testing.T) {
 	pod := table.Pods[0]
 	// The lab has one shim for the sandbox and one for each container.
 	if pod.ID != p.sandbox || pod.Path() != "default/burner" || len(pod.Shims) != 2 ||
-		!strings.Contains(pod.Shims[0].CommandLine, p.sandbox) || !strings.Contains(pod.Shims[1].CommandLine, p.container) {
+		!strings.Contains(pod.Shims[0].CommandLine, p.sandbox) ||
+		!strings.Contains(pod.Shims[1].CommandLine, p.container) {
 		t.Errorf("pod %+v", pod)
 	}
 	if len(pod.Containers) != 1 || pod.Containers[0].ID != p.container || len(pod.Containers[0].Processes) != 1 {

@@ -130,7 +130,8 @@ esac
 // for root: Wine serves a prefix to its owner alone.
 func addUser(t *testing.T, user, password, home string) {
 	t.Helper()
-	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home", "--shell", "/bin/sh", user)
+	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home",
+		"--shell", "/bin/sh", user)
 	t.Cleanup(func() { run(t, "userdel", "--force", user) })
 	set := exec.Command("chpasswd")
 	set.Stdin = strings.NewReader(user + ":" + password + "\n")

@@ -15,7 +15,8 @@ import (
 
 // writtenByHand is a configuration in a form that no encoder would write.
 const writtenByHand = "# ours: comments, Windows' ends of lines, none at the last\r\n" +
-	"version = 2\r\n\r\n[debug]   # quiet\r\n  level   = 'info'\r\n[plugins.\"io.containerd.gc.v1.scheduler\"]\r\n  pause_threshold = 0.020"
+	"version = 2\r\n\r\n[debug]   # quiet\r\n  level   = 'info'\r\n[plugins.\"io.containerd.gc.v1.scheduler\"]\r\n  " +
+	"pause_threshold = 0.020"
 
 // TestTraceOfRealContainerd switches the debug log of real containerds on and off again: their logs
 // change both times, and their configuration is restored byte for byte. Versions that support
@@ -103,7 +104,8 @@ func (n *tracedNodeAt) newLog() string {
 
 func (n *tracedNodeAt) service() string {
 	n.t.Helper()
-	r := ok(n.t, "exec", "-c", n.config, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services\containerd`, "/v", "ImagePath")
+	r := ok(n.t, "exec", "-c", n.config, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services\containerd`,
+		"/v", "ImagePath")
 	return r.stdout
 }
 
@@ -162,12 +164,14 @@ func TestTraceOfRealKubelet(t *testing.T) {
 	c := clusterSandbox(t)
 	file := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
 	join := func() stepsReport {
-		return decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot", "-o", "json"))
+		return decoded[stepsReport](t, ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig,
+			"--allow-reboot", "-o", "json"))
 	}
 	join()
 	c.expectNode(t, "wine-1", "Ready")
 	service := func() string {
-		return ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath").stdout
+		return ok(t, "exec", "-c", file, "--", "reg", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v",
+			"ImagePath").stdout
 	}
 	log := newLogOf(t, c.log("kubelet/kubelet.log"))
 	before := service()

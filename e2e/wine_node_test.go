@@ -25,7 +25,8 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 	c.installByHand(t)
 	c.joinByHand(t, "by-hand")
 
-	c.expectNode(t, "by-hand", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700", "containerd://1.7.12")
+	c.expectNode(t, "by-hand", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700",
+		"containerd://1.7.12")
 	var summary struct {
 		Node struct {
 			NodeName string
@@ -33,7 +34,8 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 		}
 	}
 	eventually(t, "statistics of the node", func() error {
-		if err := json.Unmarshal([]byte(c.kubectl(t, "get", "--raw", "/api/v1/nodes/by-hand/proxy/stats/summary")), &summary); err != nil {
+		if err := json.Unmarshal([]byte(c.kubectl(t, "get", "--raw", "/api/v1/nodes/by-hand/proxy/stats/summary")),
+			&summary); err != nil {
 			return err
 		}
 		if summary.Node.NodeName != "by-hand" || summary.Node.Memory.WorkingSetBytes == 0 {
@@ -41,7 +43,8 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 		}
 		return nil
 	})
-	if logs := c.kubectl(t, "get", "--raw", "/api/v1/nodes/by-hand/proxy/logs/kubelet/kubelet.log"); !strings.Contains(logs, "Started kubelet") {
+	if logs := c.kubectl(t, "get", "--raw", "/api/v1/nodes/by-hand/proxy/logs/kubelet/kubelet.log"); !strings.Contains(
+		logs, "Started kubelet") {
 		t.Errorf("the kubelet's log through the API server: %.300s", logs)
 	}
 
@@ -91,12 +94,14 @@ func (c cluster) installByHand(t *testing.T) {
 	for _, folder := range []string{`C:\etc\kubernetes\manifests`, `C:\var\log\containerd`, `C:\var\log\kubelet`} {
 		c.put(t, "", folder+`\.keep`)
 	}
-	ok(t, "exec", "-c", c.Config, "--", containerdExe, "--register-service", "--log-file", `C:\var\log\containerd\containerd.log`)
+	ok(t, "exec", "-c", c.Config, "--", containerdExe, "--register-service", "--log-file",
+		`C:\var\log\containerd\containerd.log`)
 	ok(t, "exec", "-c", c.Config, "--", "net", "start", "containerd")
 	createService(t, c.Config, "kubelet", handMadeKubelet, "depend=", "containerd")
 }
 
-const handMadeKubelet = `C:\k\kube-log-runner.exe --log-file=C:/var/log/kubelet/kubelet.log C:\k\kubelet.exe --windows-service` +
+const handMadeKubelet = `C:\k\kube-log-runner.exe --log-file=C:/var/log/kubelet/kubelet.log C:\k\kubelet.exe ` +
+	`--windows-service` +
 	` --cert-dir=C:\var\lib\kubelet\pki --config=/var/lib/kubelet/config.yaml` +
 	` --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf` +
 	` --hostname-override=by-hand --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=`
@@ -130,5 +135,6 @@ func (c cluster) put(t *testing.T, content, destination string) {
 
 func (c cluster) leaseRenewed(t *testing.T, node string) string {
 	t.Helper()
-	return c.kubectl(t, "get", "lease", node, "-n", "kube-node-lease", "--ignore-not-found", "-o", "jsonpath={.spec.renewTime}")
+	return c.kubectl(t, "get", "lease", node, "-n", "kube-node-lease", "--ignore-not-found", "-o",
+		"jsonpath={.spec.renewTime}")
 }

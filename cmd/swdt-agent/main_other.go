@@ -10,6 +10,7 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "swdt-agent runs on Windows nodes, where swdt starts it; to build it for them: GOOS=windows go build ./cmd/swdt-agent (or make build)")
+	fmt.Fprintln(os.Stderr, "swdt-agent runs on Windows nodes, where swdt starts it; to build it for them: "+
+		"GOOS=windows go build ./cmd/swdt-agent (or make build)")
 	os.Exit(1)
 }

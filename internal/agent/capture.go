@@ -77,7 +77,8 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 
 // keep holds the packets of an earlier capture until the caller has fetched
 // them.
-func (s *captureService) keep(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply], id string) error {
+func (s *captureService) keep(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply],
+	id string) error {
 	kept, err := pktmon.Keep(s.platform.Files, id)
 	if err != nil {
 		return err

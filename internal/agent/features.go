@@ -12,7 +12,8 @@ type featuresService struct {
 	*session
 }
 
-func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesRequest) (*agentv1.FeaturesReply, error) {
+func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesRequest) (
+	*agentv1.FeaturesReply, error) {
 	reply := &agentv1.FeaturesReply{}
 	for _, name := range request.GetNames() {
 		state, err := s.platform.Features.State(ctx, name)
@@ -24,7 +25,8 @@ func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesR
 	return reply, nil
 }
 
-func (s *featuresService) Set(ctx context.Context, request *agentv1.SetFeatureRequest) (*agentv1.SetFeatureReply, error) {
+func (s *featuresService) Set(ctx context.Context, request *agentv1.SetFeatureRequest) (
+	*agentv1.SetFeatureReply, error) {
 	set, verb := s.platform.Features.Disable, "disable"
 	if request.GetEnabled() {
 		set, verb = s.platform.Features.Enable, "enable"

@@ -66,7 +66,8 @@ func (s *filesService) Hash(ctx context.Context, request *agentv1.HashRequest) (
 
 func (s *filesService) Read(request *agentv1.ReadRequest, stream grpc.ServerStreamingServer[agentv1.ReadReply]) error {
 	if request.GetOffset() < 0 {
-		return status.Errorf(codes.InvalidArgument, "read %s: negative offset %d", request.GetPath(), request.GetOffset())
+		return status.Errorf(codes.InvalidArgument, "read %s: negative offset %d", request.GetPath(),
+			request.GetOffset())
 	}
 	file, err := s.platform.Files.Open(request.GetPath())
 	if err != nil {
@@ -99,7 +100,8 @@ func seek(file io.Seeker, request *agentv1.ReadRequest) error {
 		return fmt.Errorf("read %s: %w", request.GetPath(), err)
 	}
 	if request.GetOffset() > size {
-		return status.Errorf(codes.OutOfRange, "read %s: it has %d bytes, cannot begin at %d", request.GetPath(), size, request.GetOffset())
+		return status.Errorf(codes.OutOfRange, "read %s: it has %d bytes, cannot begin at %d", request.GetPath(), size,
+			request.GetOffset())
 	}
 	if _, err := file.Seek(request.GetOffset(), io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", request.GetPath(), err)
@@ -174,7 +176,8 @@ func isVolume(path string) bool {
 	return drive && depth == 0
 }
 
-func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolderRequest) (*agentv1.MakeFolderReply, error) {
+func (s *filesService) MakeFolder(_ context.Context, request *agentv1.MakeFolderRequest) (
+	*agentv1.MakeFolderReply, error) {
 	make := s.platform.Files.MakeFolder
 	if sddl := request.GetSddl(); sddl != "" {
 		make = func(path string) error { return s.platform.Files.NewFolder(path, sddl) }

@@ -94,7 +94,8 @@ func sendHeader(t testing.TB, w upload, h *agentv1.WriteHeader) {
 }
 
 // write sends a whole file in messages of chunk bytes.
-func (c *client) write(ctx context.Context, h *agentv1.WriteHeader, body []byte, chunk int) (*agentv1.WriteReply, error) {
+func (c *client) write(ctx context.Context, h *agentv1.WriteHeader, body []byte,
+	chunk int) (*agentv1.WriteReply, error) {
 	w, err := c.files.Write(ctx)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,8 @@ func TestWriteThenRead(t *testing.T) {
 						t.Fatalf("got %v, %v", reply, err)
 					}
 					for _, offset := range []int{0, size / 3, size} {
-						if got, err := c.read(t.Context(), target, int64(offset)); err != nil || !bytes.Equal(got, content[offset:]) {
+						if got, err := c.read(t.Context(), target, int64(offset)); err != nil ||
+							!bytes.Equal(got, content[offset:]) {
 							t.Fatalf("read %d bytes from %d, %v", len(got), offset, err)
 						}
 					}
@@ -205,10 +207,13 @@ func TestWriteLeavesNothingOfAWrongFile(t *testing.T) {
 		{"another hash", &agentv1.WriteHeader{Size: 1 << 20, Sha256: other}, content, codes.DataLoss},
 		{"too much, compressed", &agentv1.WriteHeader{Size: 1<<20 - 1, Zstd: true}, packed, codes.InvalidArgument},
 		{"too little, compressed", &agentv1.WriteHeader{Size: 1<<20 + 1, Zstd: true}, packed, codes.InvalidArgument},
-		{"cut compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, packed[:len(packed)-5], codes.InvalidArgument},
-		{"damaged compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true, Sha256: sha(content)}, damaged, codes.InvalidArgument},
+		{"cut compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, packed[:len(packed)-5],
+			codes.InvalidArgument},
+		{"damaged compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true, Sha256: sha(content)}, damaged,
+			codes.InvalidArgument},
 		{"no compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, content, codes.InvalidArgument},
-		{"something behind the compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true}, append(bytes.Clone(packed), "rest"...), codes.InvalidArgument},
+		{"something behind the compression", &agentv1.WriteHeader{Size: 1 << 20, Zstd: true},
+			append(bytes.Clone(packed), "rest"...), codes.InvalidArgument},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
@@ -247,13 +252,16 @@ func TestWriteRefusesBadHeaders(t *testing.T) {
 			t.Errorf("%v: got %v", header, err)
 		}
 	}
-	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, Size: 20, Offset: 9, Sha256: hash}, nil, 1); status.Code(err) != codes.FailedPrecondition {
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, Size: 20, Offset: 9, Sha256: hash}, nil,
+		1); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("continue elsewhere: got %v", err)
 	}
-	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, NewOnly: true}, nil, 1); !is(err, fault.ErrExist) {
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: target, NewOnly: true}, nil,
+		1); !is(err, fault.ErrExist) {
 		t.Errorf("new_only: got %v", err)
 	}
-	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: `C:\Windows`}, nil, 1); !is(err, fault.ErrIsDirectory) {
+	if _, err := c.write(t.Context(), &agentv1.WriteHeader{Path: `C:\Windows`}, nil, 1); !is(err,
+		fault.ErrIsDirectory) {
 		t.Errorf("a folder: got %v", err)
 	}
 	if content, _ := get(t, m, target); string(content) != "0123456789" {
@@ -289,7 +297,8 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 // A cut upload stays, and the file is complete after any number of cuts.
 func TestACutUploadIsContinued(t *testing.T) {
 	content := random(400 << 10)
-	for _, cuts := range [][]int64{{}, {0}, {0, 0, 100 << 10}, {123, 333_333}, {200 << 10, 200 << 10, 399 << 10}, {400 << 10}} {
+	for _, cuts := range [][]int64{{}, {0}, {0, 0, 100 << 10}, {123, 333_333},
+		{200 << 10, 200 << 10, 399 << 10}, {400 << 10}} {
 		for _, packed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("cut at %v, zstd %v", cuts, packed), func(t *testing.T) {
 				m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
@@ -297,7 +306,8 @@ func TestACutUploadIsContinued(t *testing.T) {
 				for _, cut := range cuts {
 					have = cutUpload(t, m, content, have, cut)
 				}
-				header := &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: have, Sha256: sha(content), MakeFolder: true}
+				header := &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: have,
+					Sha256: sha(content), MakeFolder: true}
 				body := content[have:]
 				if packed {
 					header.Zstd, body = true, compressed(t, body)
@@ -322,7 +332,8 @@ func cutUpload(t *testing.T, m *simulated.Machine, content []byte, offset, enoug
 	if err != nil {
 		t.Fatal(err)
 	}
-	sendHeader(t, w, &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: offset, Sha256: sha(content), MakeFolder: true})
+	sendHeader(t, w, &agentv1.WriteHeader{Path: target, Size: int64(len(content)), Offset: offset, Sha256: sha(content),
+		MakeFolder: true})
 	for at := offset; at < enough; {
 		n := min(50<<10, enough-at)
 		if err := w.Send(&agentv1.WriteRequest{Data: content[at : at+n]}); err != nil {
@@ -417,11 +428,13 @@ func TestRenameAndFolders(t *testing.T) {
 	if !is(err, fault.ErrExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`, Replace: true}); err != nil {
+	if _, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`,
+		Replace: true}); err != nil {
 		t.Error(err)
 	}
 	list, err := c.files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\a`})
-	if err != nil || len(list.GetEntries()) != 2 || !list.GetEntries()[0].GetFolder() || list.GetEntries()[1].GetPath() != `C:\a\two` {
+	if err != nil || len(list.GetEntries()) != 2 || !list.GetEntries()[0].GetFolder() ||
+		list.GetEntries()[1].GetPath() != `C:\a\two` {
 		t.Errorf("got %v, %v", list, err)
 	}
 	if _, err := c.files.SetACL(ctx, &agentv1.SetACLRequest{Path: `C:\a\two`, Sddl: "D:P(A;;FA;;;SY)"}); err != nil {
@@ -448,7 +461,8 @@ func TestRemove(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, volume := range []string{`C:`, `c:\`, `C:/`, `C:\.`, `C:\a\..\`, `C:\..`} {
-		if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: volume, Recursive: true}); status.Code(err) != codes.InvalidArgument {
+		if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: volume, Recursive: true}); status.Code(
+			err) != codes.InvalidArgument {
 			t.Errorf("%s: %v", volume, err)
 		}
 	}

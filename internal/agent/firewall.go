@@ -12,7 +12,8 @@ type firewallService struct {
 	*session
 }
 
-func (s *firewallService) List(ctx context.Context, _ *agentv1.ListFirewallRulesRequest) (*agentv1.ListFirewallRulesReply, error) {
+func (s *firewallService) List(ctx context.Context, _ *agentv1.ListFirewallRulesRequest) (
+	*agentv1.ListFirewallRulesReply, error) {
 	rules, err := s.platform.Firewall.Rules(ctx)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func (s *firewallService) List(ctx context.Context, _ *agentv1.ListFirewallRules
 func (s *firewallService) Add(ctx context.Context, r *agentv1.FirewallRule) (*agentv1.AddFirewallRuleReply, error) {
 	err := s.platform.Firewall.Add(ctx, platform.FirewallRule{
 		Name: r.GetName(), Group: r.GetGroup(), Enabled: r.GetEnabled(), Inbound: r.GetInbound(), Allow: r.GetAllow(),
-		Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram(), Profiles: r.GetProfiles(), Addresses: r.GetAddresses(),
+		Protocol: r.GetProtocol(), Ports: r.GetPorts(), Program: r.GetProgram(), Profiles: r.GetProfiles(),
+		Addresses: r.GetAddresses(),
 	})
 	if err != nil {
 		return nil, err
@@ -38,14 +40,16 @@ func (s *firewallService) Add(ctx context.Context, r *agentv1.FirewallRule) (*ag
 	return &agentv1.AddFirewallRuleReply{}, nil
 }
 
-func (s *firewallService) Remove(ctx context.Context, request *agentv1.RemoveFirewallRuleRequest) (*agentv1.RemoveFirewallRuleReply, error) {
+func (s *firewallService) Remove(ctx context.Context, request *agentv1.RemoveFirewallRuleRequest) (
+	*agentv1.RemoveFirewallRuleReply, error) {
 	if err := s.platform.Firewall.Remove(ctx, request.GetName()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RemoveFirewallRuleReply{}, nil
 }
 
-func (s *firewallService) EnableGroup(ctx context.Context, request *agentv1.EnableFirewallGroupRequest) (*agentv1.EnableFirewallGroupReply, error) {
+func (s *firewallService) EnableGroup(ctx context.Context, request *agentv1.EnableFirewallGroupRequest) (
+	*agentv1.EnableFirewallGroupReply, error) {
 	if err := s.platform.Firewall.EnableGroup(ctx, request.GetGroup(), request.GetEnabled()); err != nil {
 		return nil, err
 	}

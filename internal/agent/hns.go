@@ -32,6 +32,7 @@ func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRe
 	return reply, err
 }
 
-func (s *computeService) Terminate(ctx context.Context, request *agentv1.ComputeRequest) (*agentv1.ComputeReply, error) {
+func (s *computeService) Terminate(ctx context.Context, request *agentv1.ComputeRequest) (
+	*agentv1.ComputeReply, error) {
 	return &agentv1.ComputeReply{}, s.platform.Compute.Terminate(ctx, request.GetId())
 }

@@ -20,7 +20,8 @@ import (
 // install installs this program on the node, as swdt requests at the first contact: the program then runs from the
 // administrator's own profile, where no other user can write. It reports the result in one line on stdout.
 func install(ctx context.Context, m Machine, stdout io.Writer) int {
-	i := &installation{files: custody.Files(m.Platform.Files), executable: m.Executable, hash: m.Hash, path: layout.Agent(m.Hash)}
+	i := &installation{files: custody.Files(m.Platform.Files), executable: m.Executable, hash: m.Hash,
+		path: layout.Agent(m.Hash)}
 	result := handshake.Installed{Path: i.path}
 	var err error
 	if result.MovedAside, err = custody.Secure(m.Platform.Files); err == nil {

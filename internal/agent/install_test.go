@@ -83,7 +83,8 @@ func (i *installer) isSafe(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	i := newInstaller(t)
-	if result := i.install(t); result.Failure != "" || result.Kept || result.MovedAside != "" || result.Path != i.path() {
+	if result := i.install(t); result.Failure != "" || result.Kept || result.MovedAside != "" ||
+		result.Path != i.path() {
 		t.Fatalf("got %+v", result)
 	}
 	i.isSafe(t)
@@ -125,7 +126,8 @@ func TestInstallSaysWhyNot(t *testing.T) {
 		i := newInstaller(t)
 		var stdout bytes.Buffer
 		i.WriteFile(`C:\Windows\Temp\agent.exe`, i.agent)
-		m := agent.Machine{Platform: i.SpawnAs("install", simulated.User).Platform, Executable: `C:\Windows\Temp\agent.exe`, Hash: i.hash}
+		m := agent.Machine{Platform: i.SpawnAs("install", simulated.User).Platform,
+			Executable: `C:\Windows\Temp\agent.exe`, Hash: i.hash}
 		agent.Main(t.Context(), m, []string{handshake.InstallArgument}, strings.NewReader(""), &stdout, io.Discard)
 		if result, _ := handshake.FindInstalled(stdout.String()); result.Failure != handshake.NotAllowed {
 			t.Errorf("got %+v", result)
@@ -147,7 +149,8 @@ func TestInstallSaysWhyNot(t *testing.T) {
 		if _, err := user.Hold(layout.Root, access.ReadData, true); err != nil {
 			t.Fatal(err)
 		}
-		if result := i.install(t); result.Failure != handshake.Foreign || !strings.Contains(result.Message, "end the processes") {
+		if result := i.install(t); result.Failure != handshake.Foreign ||
+			!strings.Contains(result.Message, "end the processes") {
 			t.Errorf("got %+v", result)
 		}
 	})
@@ -159,7 +162,8 @@ func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 	for _, when := range []string{"before the first contact", "with a lock that he holds"} {
 		t.Run(when, func(t *testing.T) {
 			i := newInstaller(t)
-			i.AddService(platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\k\kubelet.exe`, StartType: platform.StartManual})
+			i.AddService(platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\k\kubelet.exe`,
+				StartType: platform.StartManual})
 			user := i.SpawnAs("user.exe", simulated.User)
 			const id = "20240101-000000-0badc0de"
 			plant(t, user.Platform.Files, layout.Journals+`\`+id+".jsonl", plantedJournal(t))
@@ -171,7 +175,8 @@ func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 			i.ForgetOperations()
 
 			m := agent.Machine{Platform: i.Process("guardian"), Executable: uploaded, Hash: i.hash}
-			if code := agent.Main(t.Context(), m, []string{swap.GuardianArgument, id}, strings.NewReader(""), io.Discard, io.Discard); code == 0 {
+			if code := agent.Main(t.Context(), m, []string{swap.GuardianArgument, id}, strings.NewReader(""),
+				io.Discard, io.Discard); code == 0 {
 				t.Error("the guardian is content")
 			}
 			if _, err := swap.Transactions(custody.Files(i.Process("session").Files)); err == nil {
@@ -188,11 +193,13 @@ func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 
 func plantedJournal(t *testing.T) string {
 	t.Helper()
-	plan := swap.Plan{Holder: "me", Components: []swap.Component{{Name: "kubelet", Service: "kubelet", Destination: `C:\k\kubelet.exe`, CommandLine: "cmd /c echo pwned"}}}
+	plan := swap.Plan{Holder: "me", Components: []swap.Component{{Name: "kubelet", Service: "kubelet",
+		Destination: `C:\k\kubelet.exe`, CommandLine: "cmd /c echo pwned"}}}
 	lines := ""
 	for _, record := range []any{
 		map[string]any{"state": swap.Prepared, "plan": plan, "boot": "1"},
-		map[string]any{"state": swap.Stopping, "before": map[string]any{"running": []string{"kubelet"}, "commandLines": map[string]string{"kubelet": "cmd /c echo pwned"}}},
+		map[string]any{"state": swap.Stopping, "before": map[string]any{"running": []string{"kubelet"},
+			"commandLines": map[string]string{"kubelet": "cmd /c echo pwned"}}},
 		map[string]any{"state": swap.RollingBack},
 	} {
 		line, err := json.Marshal(record)
@@ -278,8 +285,10 @@ func tricks() map[string]func(*intruder) {
 
 func (u *intruder) known() []string {
 	return []string{
-		layout.LockFile, layout.HashCache, layout.HashCache + ".new", layout.JoinRecord, layout.JoinConfiguration, layout.TraceRecord,
-		layout.CaptureJournal, layout.CaptureLock, layout.Journals + `\20240101-000000-0badc0de.jsonl`, layout.Scratch + `\x\y.evtx`,
+		layout.LockFile, layout.HashCache, layout.HashCache + ".new", layout.JoinRecord, layout.JoinConfiguration,
+		layout.TraceRecord,
+		layout.CaptureJournal, layout.CaptureLock, layout.Journals + `\20240101-000000-0badc0de.jsonl`,
+		layout.Scratch + `\x\y.evtx`,
 		u.machine.path(), uploaded,
 	}
 }
@@ -338,7 +347,8 @@ func work(ctx context.Context, i *installer) (believed []string, err error) {
 		return nil, err
 	}
 	defer lock.Unlock()
-	for _, path := range []string{layout.JoinRecord, layout.JoinConfiguration, layout.Journals + `\20240101-000000-0badc0de.jsonl`, layout.TraceRecord} {
+	for _, path := range []string{layout.JoinRecord, layout.JoinConfiguration, layout.Journals +
+		`\20240101-000000-0badc0de.jsonl`, layout.TraceRecord} {
 		read, err := recordOf(p.Files, path)
 		believed = append(believed, read)
 		if err != nil {
@@ -372,7 +382,8 @@ func recordOf(files platform.Files, path string) (read string, err error) {
 func refused(t *testing.T, err error) {
 	t.Helper()
 	var foreign *custody.ForeignError
-	if err != nil && !errors.As(err, &foreign) && !errors.Is(err, fault.ErrPermission) && !errors.Is(err, fault.ErrInUse) && !errors.Is(err, fault.ErrNotExist) {
+	if err != nil && !errors.As(err, &foreign) && !errors.Is(err, fault.ErrPermission) &&
+		!errors.Is(err, fault.ErrInUse) && !errors.Is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -31,7 +31,8 @@ func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachReques
 		return nil, err
 	}
 	return &agentv1.ReachReply{
-		Outcome: string(reach.Outcome), Connected: reach.Address, Took: durationpb.New(reach.Took), Detail: reach.Detail,
+		Outcome: string(reach.Outcome), Connected: reach.Address, Took: durationpb.New(reach.Took),
+		Detail: reach.Detail,
 	}, nil
 }
 
@@ -75,17 +76,20 @@ func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequ
 	return reply, nil
 }
 
-func (s *networkService) CRIVersion(ctx context.Context, request *agentv1.CRIVersionRequest) (*agentv1.CRIVersionReply, error) {
+func (s *networkService) CRIVersion(ctx context.Context, request *agentv1.CRIVersionRequest) (
+	*agentv1.CRIVersionReply, error) {
 	version, err := cri.Version(ctx, s.pipe(request.GetPipe()))
 	if err != nil {
 		return nil, fmt.Errorf("get the container runtime's version: %w", err)
 	}
 	return &agentv1.CRIVersionReply{
-		RuntimeName: version.RuntimeName, RuntimeVersion: version.RuntimeVersion, RuntimeApiVersion: version.RuntimeAPIVersion,
+		RuntimeName: version.RuntimeName, RuntimeVersion: version.RuntimeVersion,
+		RuntimeApiVersion: version.RuntimeAPIVersion,
 	}, nil
 }
 
-func (s *networkService) CRIStatus(ctx context.Context, request *agentv1.CRIStatusRequest) (*agentv1.CRIStatusReply, error) {
+func (s *networkService) CRIStatus(ctx context.Context, request *agentv1.CRIStatusRequest) (
+	*agentv1.CRIStatusReply, error) {
 	status, err := cri.Status(ctx, s.pipe(request.GetPipe()), request.GetVerbose())
 	if err != nil {
 		return nil, fmt.Errorf("get the container runtime's status: %w", err)

@@ -22,22 +22,26 @@ func TestReach(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	reach := func(address string, timeout time.Duration) *agentv1.ReachReply {
 		t.Helper()
-		reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: address, Timeout: durationpb.New(timeout)})
+		reply, err := c.network.Reach(t.Context(),
+			&agentv1.ReachRequest{Address: address, Timeout: durationpb.New(timeout)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return reply
 	}
-	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(platform.Reached) || got.GetConnected() != "10.0.0.1:6443" {
+	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(platform.Reached) ||
+		got.GetConnected() != "10.0.0.1:6443" {
 		t.Errorf("got %v", got)
 	}
-	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(platform.TimedOut) || got.GetTook().AsDuration() != time.Minute {
+	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(platform.TimedOut) ||
+		got.GetTook().AsDuration() != time.Minute {
 		t.Errorf("got %v", got)
 	}
 	if got := reach("cp.example:443", 0); got.GetTook().AsDuration() != 5*time.Second {
 		t.Errorf("without a timeout: got %v", got)
 	}
-	if got := reach("other.example:443", 0); got.GetOutcome() != string(platform.NameNotFound) || got.GetDetail() == "" {
+	if got := reach("other.example:443", 0); got.GetOutcome() != string(platform.NameNotFound) ||
+		got.GetDetail() == "" {
 		t.Errorf("got %v", got)
 	}
 	if reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: "cp.example"}); err == nil {
@@ -61,7 +65,8 @@ func TestResolve(t *testing.T) {
 	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.9"}) {
 		t.Errorf("the hosts file comes first: got %v, %v", got, err)
 	}
-	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err, fault.ErrNotExist) {
+	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err,
+		fault.ErrNotExist) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -77,7 +82,8 @@ func TestListenersAreNamed(t *testing.T) {
 	if err != nil || len(got.GetListeners()) != 1 {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if l := got.GetListeners()[0]; l.GetAddress() != "0.0.0.0:10250" || l.GetPort() != 10250 || l.GetPid() != nginx.PID() || l.GetProcess() != "nginx.exe" {
+	if l := got.GetListeners()[0]; l.GetAddress() != "0.0.0.0:10250" || l.GetPort() != 10250 ||
+		l.GetPid() != nginx.PID() || l.GetProcess() != "nginx.exe" {
 		t.Errorf("got %v", l)
 	}
 	m.OnOperation(func(o simulated.Operation) simulated.Verdict {
@@ -94,15 +100,18 @@ func TestListenersAreNamed(t *testing.T) {
 func TestHealthOfTheNode(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	c := connect(t, m.Process("agent"))
-	got, err := c.network.HTTPGet(t.Context(), &agentv1.HTTPGetRequest{Url: "http://" + simulated.HealthAddress + "/healthz"})
+	got, err := c.network.HTTPGet(t.Context(),
+		&agentv1.HTTPGetRequest{Url: "http://" + simulated.HealthAddress + "/healthz"})
 	if err != nil || got.GetStatus() != http.StatusOK || string(got.GetBody()) != "ok" {
 		t.Errorf("kubelet: got %v, %v", got, err)
 	}
 	version, err := c.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe})
-	if err != nil || version.GetRuntimeName() != "containerd" || version.GetRuntimeVersion() != simulated.ContainerdVersion {
+	if err != nil || version.GetRuntimeName() != "containerd" ||
+		version.GetRuntimeVersion() != simulated.ContainerdVersion {
 		t.Errorf("containerd: got %v, %v", version, err)
 	}
-	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err, fault.ErrNotExist) {
+	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err,
+		fault.ErrNotExist) {
 		t.Errorf("a port without a listener: got %v, %v", got, err)
 	}
 }

@@ -61,7 +61,8 @@ func checkPatchHeader(h *agentv1.PatchHeader) error {
 	}
 	switch {
 	case h.GetPath() == "" || h.GetBase() == "" || h.GetRenameTo() == "":
-		return status.Error(codes.InvalidArgument, "patch a file: the first message has no header with a base, a path and a name")
+		return status.Error(codes.InvalidArgument,
+			"patch a file: the first message has no header with a base, a path and a name")
 	case h.GetSize() < 0:
 		return wrong("negative size %d", h.GetSize())
 	case strings.EqualFold(h.GetPath(), h.GetBase()):
@@ -89,7 +90,8 @@ func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*r
 	}
 	sha, size, err := s.cache.Hash(ctx, h.GetBase())
 	if err == nil && !strings.EqualFold(sha, h.GetBaseSha256()) {
-		err = status.Errorf(codes.FailedPrecondition, "patch %s: %s is not the expected file (SHA-256 %.12s, not %.12s)",
+		err = status.Errorf(codes.FailedPrecondition,
+			"patch %s: %s is not the expected file (SHA-256 %.12s, not %.12s)",
 			h.GetPath(), h.GetBase(), sha, h.GetBaseSha256())
 	}
 	if err != nil {
@@ -99,10 +101,12 @@ func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*r
 }
 
 // patch writes the new file and verifies it on the disk.
-func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base io.ReaderAt, size int64, body io.Reader) (string, error) {
+func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base io.ReaderAt, size int64,
+	body io.Reader) (string, error) {
 	write := &agentv1.WriteHeader{
-		Path: h.GetPath(), Size: h.GetSize(), Sha256: h.GetSha256(), MakeFolder: h.GetMakeFolder(), Modified: h.GetModified(),
-		Fresh: true, Sddl: h.GetSddl(),
+		Path: h.GetPath(), Size: h.GetSize(), Sha256: h.GetSha256(), MakeFolder: h.GetMakeFolder(),
+		Modified: h.GetModified(),
+		Fresh:    true, Sddl: h.GetSddl(),
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
 		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
@@ -111,7 +115,8 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 			err = buffer.Flush()
 		}
 		if err == nil && info.NewSize != h.GetSize() {
-			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, but %d were declared", h.GetPath(), info.NewSize, h.GetSize())
+			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, but %d were declared",
+				h.GetPath(), info.NewSize, h.GetSize())
 		}
 		if err != nil {
 			return patchError(h.GetPath(), err)

@@ -34,7 +34,8 @@ func difference(t testing.TB, old, new []byte) []byte {
 }
 
 // patch sends a patch in messages of chunk bytes.
-func (c *client) patch(ctx context.Context, h *agentv1.PatchHeader, body []byte, chunk int) (*agentv1.PatchReply, error) {
+func (c *client) patch(ctx context.Context, h *agentv1.PatchHeader, body []byte,
+	chunk int) (*agentv1.PatchReply, error) {
 	s, err := c.files.Patch(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,8 @@ func builds() (old, new []byte) {
 
 func header(old, new []byte) *agentv1.PatchHeader {
 	return &agentv1.PatchHeader{
-		Base: base, BaseSha256: sha(old), Path: target + ".part", RenameTo: target, Size: int64(len(new)), Sha256: sha(new),
+		Base: base, BaseSha256: sha(old), Path: target + ".part", RenameTo: target,
+		Size: int64(len(new)), Sha256: sha(new),
 	}
 }
 
@@ -71,7 +73,8 @@ func TestPatchMakesTheNewFileOfTheOld(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	for _, chunk := range []int{1000, 1 << 20} {
 		reply, err := c.patch(t.Context(), header(old, new), difference(t, old, new), chunk)
-		if err != nil || reply.GetSha256() != sha(new) || reply.GetSize() != int64(len(new)) || reply.GetApplying().AsDuration() <= 0 {
+		if err != nil || reply.GetSha256() != sha(new) || reply.GetSize() != int64(len(new)) ||
+			reply.GetApplying().AsDuration() <= 0 {
 			t.Fatalf("got %v, %v", reply, err)
 		}
 		if got, _ := get(t, m, target); !bytes.Equal(got, new) {
@@ -96,25 +99,46 @@ func TestPatchRefusesAndLeavesNothing(t *testing.T) {
 		body  []byte
 		codes []codes.Code
 	}{
-		"another base":            {on: other, codes: []codes.Code{codes.FailedPrecondition}},
-		"no base":                 {codes: []codes.Code{codes.NotFound}},
-		"a patch for another":     {on: old, body: difference(t, other, new), codes: []codes.Code{codes.DataLoss}},
-		"a patch of another":      {on: old, body: difference(t, old, other), codes: []codes.Code{codes.DataLoss, codes.InvalidArgument}},
-		"half of it":              {on: old, body: good[:len(good)/2], codes: []codes.Code{codes.DataLoss}},
-		"nothing":                 {on: old, body: []byte{}, codes: []codes.Code{codes.DataLoss}},
-		"noise":                   {on: old, body: random(5000), codes: []codes.Code{codes.DataLoss}},
-		"damaged":                 {on: old, body: damaged(good), codes: []codes.Code{codes.DataLoss, codes.InvalidArgument}},
-		"more than the patch":     {on: old, body: append(bytes.Clone(good), 0), codes: []codes.Code{codes.InvalidArgument, codes.DataLoss}},
-		"another size":            {on: old, head: func(h *agentv1.PatchHeader) { h.Size++ }, codes: []codes.Code{codes.InvalidArgument}},
-		"less than it makes":      {on: old, head: func(h *agentv1.PatchHeader) { h.Size = 10 }, codes: []codes.Code{codes.InvalidArgument}},
-		"another hash":            {on: old, head: func(h *agentv1.PatchHeader) { h.Sha256 = sha(other) }, codes: []codes.Code{codes.DataLoss}},
-		"no hash":                 {on: old, head: func(h *agentv1.PatchHeader) { h.Sha256 = "" }, codes: []codes.Code{codes.InvalidArgument}},
-		"no hash of the base":     {on: old, head: func(h *agentv1.PatchHeader) { h.BaseSha256 = "12" }, codes: []codes.Code{codes.InvalidArgument}},
-		"onto the base":           {on: old, head: func(h *agentv1.PatchHeader) { h.Path = strings.ToUpper(h.Base) }, codes: []codes.Code{codes.InvalidArgument}},
-		"no path":                 {on: old, head: func(h *agentv1.PatchHeader) { h.Path = "" }, codes: []codes.Code{codes.InvalidArgument}},
-		"a negative size":         {on: old, head: func(h *agentv1.PatchHeader) { h.Size = -1 }, codes: []codes.Code{codes.InvalidArgument}},
-		"a folder as its name":    {on: old, head: func(h *agentv1.PatchHeader) { h.RenameTo = `C:\k` }, codes: nil},
-		"no header, only a patch": {on: old, head: func(h *agentv1.PatchHeader) { h.Reset() }, codes: []codes.Code{codes.InvalidArgument}},
+		"another base":        {on: other, codes: []codes.Code{codes.FailedPrecondition}},
+		"no base":             {codes: []codes.Code{codes.NotFound}},
+		"a patch for another": {on: old, body: difference(t, other, new), codes: []codes.Code{codes.DataLoss}},
+		"a patch of another": {on: old, body: difference(t, old, other),
+			codes: []codes.Code{codes.DataLoss, codes.InvalidArgument}},
+		"half of it": {on: old, body: good[:len(good)/2], codes: []codes.Code{codes.DataLoss}},
+		"nothing":    {on: old, body: []byte{}, codes: []codes.Code{codes.DataLoss}},
+		"noise":      {on: old, body: random(5000), codes: []codes.Code{codes.DataLoss}},
+		"damaged": {on: old, body: damaged(good),
+			codes: []codes.Code{codes.DataLoss, codes.InvalidArgument}},
+		"more than the patch": {on: old, body: append(bytes.Clone(good), 0),
+			codes: []codes.Code{codes.InvalidArgument, codes.DataLoss}},
+		"another size": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Size++
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"less than it makes": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Size = 10
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"another hash": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Sha256 = sha(other)
+		}, codes: []codes.Code{codes.DataLoss}},
+		"no hash": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Sha256 = ""
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"no hash of the base": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.BaseSha256 = "12"
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"onto the base": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Path = strings.ToUpper(h.Base)
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"no path": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Path = ""
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"a negative size": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Size = -1
+		}, codes: []codes.Code{codes.InvalidArgument}},
+		"a folder as its name": {on: old, head: func(h *agentv1.PatchHeader) { h.RenameTo = `C:\k` }, codes: nil},
+		"no header, only a patch": {on: old, head: func(h *agentv1.PatchHeader) {
+			h.Reset()
+		}, codes: []codes.Code{codes.InvalidArgument}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, simulated.Options{Preset: simulated.Minimal})

@@ -26,7 +26,8 @@ func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	}
 	path := first.GetPipe()
 	if !cri.IsPipe(path) {
-		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission, strings.Join(cri.Pipes(), " and "))
+		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission,
+			strings.Join(cri.Pipes(), " and "))
 	}
 	conn, err := s.platform.Network.DialPipe(stream.Context(), path)
 	if err != nil {

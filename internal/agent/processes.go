@@ -25,7 +25,8 @@ type processesService struct {
 	*session
 }
 
-func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (*agentv1.ListProcessesReply, error) {
+func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (
+	*agentv1.ListProcessesReply, error) {
 	// This time is close to that of the counters: Processes.List reads the counters of all
 	// processes first, at once, and then queries each process, which takes longer.
 	taken := time.Now()
@@ -44,7 +45,8 @@ func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesReq
 	return reply, nil
 }
 
-func (s *processesService) Kill(ctx context.Context, request *agentv1.KillProcessRequest) (*agentv1.KillProcessReply, error) {
+func (s *processesService) Kill(ctx context.Context, request *agentv1.KillProcessRequest) (
+	*agentv1.KillProcessReply, error) {
 	bounded, cancel := context.WithTimeout(ctx, killWait)
 	defer cancel()
 	if err := s.kill(bounded, request.GetPid()); err != nil {

@@ -33,7 +33,8 @@ type readBack struct {
 
 // newReadBack begins with the bytes that exist already in a file that is being
 // continued.
-func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (*readBack, error) {
+func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (
+	*readBack, error) {
 	reader, err := files.Open(path)
 	if err != nil {
 		return nil, err

@@ -221,7 +221,8 @@ func nameOf(m protoreflect.Message) string {
 }
 
 // cleaned returns a value without secrets; a message is redacted in place.
-func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
+func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (
+	protoreflect.Value, bool) {
 	isName := field.Name() == "name" || field.Name() == "type"
 	switch field.Kind() {
 	case protoreflect.MessageKind:

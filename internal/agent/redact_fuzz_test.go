@@ -29,8 +29,10 @@ func (f *replyFiller) next() byte {
 
 func (f *replyFiller) text() string {
 	texts := []string{
-		"", "kubelet", `C:\k\kubelet.exe --v=4`, "two\nlines", "registry.k8s.io/pause:3.10", "Path", "DB_PASSWORD", "GITHUB_TOKEN", `{"image":"x"}`,
-		"password=" + plantedSecret, `{"token":"` + plantedSecret + `","image":"x"}`, "https://u:" + plantedSecret + "@h/x", "x --password " + plantedSecret,
+		"", "kubelet", `C:\k\kubelet.exe --v=4`, "two\nlines", "registry.k8s.io/pause:3.10", "Path", "DB_PASSWORD",
+		"GITHUB_TOKEN", `{"image":"x"}`,
+		"password=" + plantedSecret, `{"token":"` + plantedSecret + `","image":"x"}`, "https://u:" + plantedSecret +
+			"@h/x", "x --password " + plantedSecret,
 		"Authorization: Bearer " + plantedSecret, "password=" + plantedSecret + "\n",
 	}
 	return texts[int(f.next())%len(texts)]
@@ -52,7 +54,8 @@ func (f *replyFiller) fill(m protoreflect.Message, depth int) {
 	}
 }
 
-func (f *replyFiller) value(field protoreflect.FieldDescriptor, empty func() protoreflect.Value, depth int) protoreflect.Value {
+func (f *replyFiller) value(field protoreflect.FieldDescriptor, empty func() protoreflect.Value,
+	depth int) protoreflect.Value {
 	switch field.Kind() {
 	case protoreflect.MessageKind:
 		inner := empty()
@@ -62,7 +65,8 @@ func (f *replyFiller) value(field protoreflect.FieldDescriptor, empty func() pro
 		return protoreflect.ValueOfString(f.text())
 	case protoreflect.BytesKind:
 		if field.FullName() == "swdt.agent.v1.CRIStatusReply.status" {
-			return protoreflect.ValueOfBytes(protowire.AppendString(protowire.AppendTag(nil, 3, protowire.BytesType), f.text()))
+			return protoreflect.ValueOfBytes(protowire.AppendString(protowire.AppendTag(nil, 3, protowire.BytesType),
+				f.text()))
 		}
 		return protoreflect.ValueOfBytes([]byte(f.text()))
 	}
@@ -124,7 +128,8 @@ func TestCleanReadsALogsLinesTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	const body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
-	outcome := &agentv1.SwapOutcome{Components: []*agentv1.ComponentOutcome{{LogLines: []string{"first", "-----BEGIN PRIVATE KEY-----", body, "-----END PRIVATE KEY-----", "last"}}}}
+	outcome := &agentv1.SwapOutcome{Components: []*agentv1.ComponentOutcome{
+		{LogLines: []string{"first", "-----BEGIN PRIVATE KEY-----", body, "-----END PRIVATE KEY-----", "last"}}}}
 	clean(r, outcome)
 	lines := outcome.GetComponents()[0].GetLogLines()
 	if len(lines) != 5 || strings.Contains(strings.Join(lines, ""), body) || lines[0] != "first" || lines[4] != "last" {
@@ -157,7 +162,8 @@ func checkCleaned(t *testing.T, before, after protoreflect.Message) {
 	}
 }
 
-func checkCleanedValue(t *testing.T, name string, field protoreflect.FieldDescriptor, before, after protoreflect.Value) {
+func checkCleanedValue(t *testing.T, name string, field protoreflect.FieldDescriptor, before,
+	after protoreflect.Value) {
 	t.Helper()
 	var was, is string
 	switch field.Kind() {

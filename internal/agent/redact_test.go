@@ -67,14 +67,17 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	if !errors.Is(err, io.EOF) || all != "first\npassword: REDACTED\nlast REDACTED line without an end" {
 		t.Errorf("a file came as %q, %v", all, err)
 	}
-	if all, err := read(ctx, 20); !errors.Is(err, io.EOF) || strings.Contains(all, "hunter") || !strings.HasPrefix(all, "last ") {
+	if all, err := read(ctx, 20); !errors.Is(err, io.EOF) || strings.Contains(all, "hunter") ||
+		!strings.HasPrefix(all, "last ") {
 		t.Errorf("from within a line a file came as %q, %v", all, err)
 	}
 
 	// Callers request a file by its name, so names are not redacted.
 	n.Put(`C:\k\blue-1.yaml`, nil)
 	list, err := n.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\k`})
-	if err != nil || !slices.ContainsFunc(list.GetEntries(), func(e *agentv1.FileInfo) bool { return e.GetPath() == `C:\k\blue-1.yaml` }) {
+	if err != nil || !slices.ContainsFunc(list.GetEntries(), func(e *agentv1.FileInfo) bool {
+		return e.GetPath() == `C:\k\blue-1.yaml`
+	}) {
 		t.Errorf("%v, %v", list, err)
 	}
 
@@ -127,7 +130,9 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	clean(t, "stderr", stderr)
 
 	const key = `HKLM\SOFTWARE\X`
-	if _, err := n.Node.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{Key: key, Value: &agentv1.RegistryValue{Name: "DbPassword", Type: "REG_SZ", String_: planted}}); err != nil {
+	if _, err := n.Node.Registry.Set(t.Context(),
+		&agentv1.RegistrySetRequest{Key: key, Value: &agentv1.RegistryValue{Name: "DbPassword", Type: "REG_SZ",
+			String_: planted}}); err != nil {
 		t.Fatal(err)
 	}
 	value, err := n.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "DbPassword"})
@@ -148,7 +153,9 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 func TestARedactedPipe(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
 	ctx := redacted(t.Context())
-	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) { return n.DialPipe(ctx, cri.DefaultPipe) })
+	client, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) {
+		return n.DialPipe(ctx, cri.DefaultPipe)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +181,8 @@ func TestARedactedPipe(t *testing.T) {
 
 func TestABadPatternIsRefused(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
-	if _, err := n.Node.Machine.Facts(redacted(t.Context(), "*"), &agentv1.FactsRequest{}); status.Code(err) != codes.InvalidArgument {
+	if _, err := n.Node.Machine.Facts(redacted(t.Context(), "*"), &agentv1.FactsRequest{}); status.Code(
+		err) != codes.InvalidArgument {
 		t.Errorf("%v", err)
 	}
 }

@@ -28,7 +28,8 @@ func (s *networkService) redactedPipe(stream *pipeStream, r *redact.Redactor) er
 	}
 	path := first.GetPipe()
 	if !cri.IsPipe(path) {
-		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission, strings.Join(cri.Pipes(), " and "))
+		return fmt.Errorf("connect to %s: %w: the agent relays only to %s", path, fault.ErrPermission,
+			strings.Join(cri.Pipes(), " and "))
 	}
 	probe, err := s.platform.Network.DialPipe(stream.Context(), path) // fails if no process serves the pipe
 	if err != nil {

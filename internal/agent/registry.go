@@ -20,7 +20,8 @@ func (s *registryService) Get(_ context.Context, request *agentv1.RegistryGetReq
 	return registryValue(value), nil
 }
 
-func (s *registryService) Set(_ context.Context, request *agentv1.RegistrySetRequest) (*agentv1.RegistrySetReply, error) {
+func (s *registryService) Set(_ context.Context, request *agentv1.RegistrySetRequest) (
+	*agentv1.RegistrySetReply, error) {
 	v := request.GetValue()
 	err := s.platform.Registry.Set(request.GetKey(), platform.RegistryValue{
 		Name:    v.GetName(),
@@ -36,7 +37,8 @@ func (s *registryService) Set(_ context.Context, request *agentv1.RegistrySetReq
 	return &agentv1.RegistrySetReply{}, nil
 }
 
-func (s *registryService) Delete(_ context.Context, request *agentv1.RegistryDeleteRequest) (*agentv1.RegistryDeleteReply, error) {
+func (s *registryService) Delete(_ context.Context, request *agentv1.RegistryDeleteRequest) (
+	*agentv1.RegistryDeleteReply, error) {
 	var err error
 	if request.GetWholeKey() {
 		err = s.platform.Registry.DeleteKey(request.GetKey())
@@ -49,7 +51,8 @@ func (s *registryService) Delete(_ context.Context, request *agentv1.RegistryDel
 	return &agentv1.RegistryDeleteReply{}, nil
 }
 
-func (s *registryService) List(_ context.Context, request *agentv1.RegistryListRequest) (*agentv1.RegistryListReply, error) {
+func (s *registryService) List(_ context.Context, request *agentv1.RegistryListRequest) (
+	*agentv1.RegistryListReply, error) {
 	values, keys, err := s.platform.Registry.List(request.GetKey())
 	if err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ func (f *treeWithLinks) List(path string) ([]platform.FileInfo, error) {
 		return []platform.FileInfo{{Path: `C:\precious`, Folder: true}, {Path: `C:\tree`, Folder: true}}, nil
 	case `C:\tree`:
 		return []platform.FileInfo{
-			{Path: `C:\tree\file`}, {Path: `C:\tree\junction`, Folder: true, Link: true}, {Path: `C:\tree\sub`, Folder: true},
+			{Path: `C:\tree\file`}, {Path: `C:\tree\junction`, Folder: true, Link: true},
+			{Path: `C:\tree\sub`, Folder: true},
 		}, nil
 	case `C:\tree\sub`:
 		return []platform.FileInfo{{Path: `C:\tree\sub\symlink`, Link: true}}, nil

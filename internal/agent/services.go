@@ -20,7 +20,8 @@ type servicesService struct {
 	*session
 }
 
-func (s *servicesService) List(ctx context.Context, _ *agentv1.ListServicesRequest) (*agentv1.ListServicesReply, error) {
+func (s *servicesService) List(ctx context.Context, _ *agentv1.ListServicesRequest) (
+	*agentv1.ListServicesReply, error) {
 	statuses, err := s.platform.Services.List(ctx)
 	if err != nil {
 		return nil, err
@@ -87,21 +88,24 @@ func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceCo
 	return s.reply(ctx, request.GetName())
 }
 
-func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
+func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (
+	*agentv1.ServiceReply, error) {
 	if err := s.platform.Services.Configure(ctx, platformServiceConfig(request)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
 }
 
-func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteServiceRequest) (*agentv1.DeleteServiceReply, error) {
+func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteServiceRequest) (
+	*agentv1.DeleteServiceReply, error) {
 	if err := s.platform.Services.Delete(ctx, request.GetName()); err != nil {
 		return nil, err
 	}
 	return &agentv1.DeleteServiceReply{}, nil
 }
 
-func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (*agentv1.ServiceReply, error) {
+func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (
+	*agentv1.ServiceReply, error) {
 	bounded, cancel := context.WithTimeout(ctx, orDefault(request.GetTimeout(), defaultStartTimeout))
 	defer cancel()
 	if _, err := scm.Start(bounded, s.platform, request.GetName(), request.GetArgs()); err != nil {
@@ -110,7 +114,8 @@ func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServi
 	return s.reply(ctx, request.GetName())
 }
 
-func (s *servicesService) Stop(ctx context.Context, request *agentv1.StopServiceRequest) (*agentv1.StopServiceReply, error) {
+func (s *servicesService) Stop(ctx context.Context, request *agentv1.StopServiceRequest) (
+	*agentv1.StopServiceReply, error) {
 	options := scm.StopOptions{Timeout: orDefault(request.GetTimeout(), scm.DefaultStopTimeout)}
 	stopped, err := scm.Stop(ctx, s.platform, request.GetName(), options)
 	if err != nil {

@@ -26,7 +26,8 @@ func TestServiceLife(t *testing.T) {
 	config := &agentv1.ServiceConfig{
 		Name: "spare", DisplayName: "Spare", Description: "for tests", CommandLine: `C:\k\spare.exe`,
 		StartType: string(platform.StartManual), Dependencies: []string{"kubelet"},
-		Recovery: &agentv1.Recovery{Restarts: []*durationpb.Duration{durationpb.New(time.Second)}, Reset_: durationpb.New(time.Hour)},
+		Recovery: &agentv1.Recovery{Restarts: []*durationpb.Duration{durationpb.New(time.Second)},
+			Reset_: durationpb.New(time.Hour)},
 	}
 	created, err := c.services.Create(ctx, config)
 	if err != nil || created.GetStatus().GetState() != string(platform.Stopped) {
@@ -35,22 +36,27 @@ func TestServiceLife(t *testing.T) {
 	if _, err := c.services.Create(ctx, config); !is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	if got := created.GetConfig().GetRecovery(); !proto.Equal(got, config.GetRecovery()) || created.GetConfig().GetDisplayName() != "Spare" {
+	if got := created.GetConfig().GetRecovery(); !proto.Equal(got, config.GetRecovery()) ||
+		created.GetConfig().GetDisplayName() != "Spare" {
 		t.Errorf("got %v", created.GetConfig())
 	}
 	changed, err := c.services.Configure(ctx, &agentv1.ServiceConfig{Name: "spare", DisplayName: "Other"})
-	if err != nil || changed.GetConfig().GetDisplayName() != "Other" || changed.GetConfig().GetCommandLine() != `C:\k\spare.exe` {
+	if err != nil || changed.GetConfig().GetDisplayName() != "Other" ||
+		changed.GetConfig().GetCommandLine() != `C:\k\spare.exe` {
 		t.Errorf("got %v, %v", changed, err)
 	}
 	started, err := c.services.Start(ctx, &agentv1.StartServiceRequest{Name: "spare"})
-	if err != nil || started.GetStatus().GetState() != string(platform.Running) || started.GetStatus().GetPid() == 0 || started.GetStatus().GetStarted() == nil {
+	if err != nil || started.GetStatus().GetState() != string(platform.Running) || started.GetStatus().GetPid() == 0 ||
+		started.GetStatus().GetStarted() == nil {
 		t.Fatalf("got %v, %v", started, err)
 	}
-	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil || !slices.Contains(kubelet.GetDependents(), "spare") {
+	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil ||
+		!slices.Contains(kubelet.GetDependents(), "spare") {
 		t.Errorf("got %v, %v", kubelet, err)
 	}
 	stopped, err := c.services.Stop(ctx, &agentv1.StopServiceRequest{Name: "kubelet"})
-	if names := stopped.GetStopped(); err != nil || len(names) < 2 || names[len(names)-1] != "kubelet" || !slices.Contains(names, "spare") {
+	if names := stopped.GetStopped(); err != nil || len(names) < 2 || names[len(names)-1] != "kubelet" ||
+		!slices.Contains(names, "spare") {
 		t.Errorf("got %v, %v", stopped, err)
 	}
 	if _, err := c.services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: "spare"}); err != nil {
@@ -71,11 +77,13 @@ func TestStartTellsWhyAServiceFailed(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	c := connect(t, m.Process("agent"))
 	put(t, m, `C:\k\broken.exe`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Fault: simulated.CrashStarted}))
-	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`, StartType: string(platform.StartManual)})
+	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`,
+		StartType: string(platform.StartManual)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err, fault.ErrStartFailed) {
+	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err,
+		fault.ErrStartFailed) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -111,7 +119,8 @@ func TestRegistry(t *testing.T) {
 	if _, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "s"}); !is(err, fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: `HKLM\SOFTWARE\swdt-test`, WholeKey: true}); err != nil {
+	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: `HKLM\SOFTWARE\swdt-test`,
+		WholeKey: true}); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key}); !is(err, fault.ErrNotExist) {
@@ -152,10 +161,12 @@ func TestSettings(t *testing.T) {
 	}) {
 		t.Errorf("got %v, %v", variables, err)
 	}
-	if _, err := c.settings.SetHosts(ctx, &agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "a b"}}}); !isInvalid(err) {
+	if _, err := c.settings.SetHosts(ctx,
+		&agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "a b"}}}); !isInvalid(err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: []string{"a;b"}}); !isInvalid(err) {
+	if _, err := c.settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: []string{"a;b"}}); !isInvalid(
+		err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -176,7 +187,8 @@ func TestFeatures(t *testing.T) {
 	}
 	got, err := c.features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{"containers", "TelnetClient"}})
 	want := &agentv1.FeaturesReply{Features: []*agentv1.Feature{
-		{Name: "containers", State: string(platform.FeatureEnablePending)}, {Name: "TelnetClient", State: string(platform.FeatureDisabled)},
+		{Name: "containers", State: string(platform.FeatureEnablePending)},
+		{Name: "TelnetClient", State: string(platform.FeatureDisabled)},
 	}}
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
@@ -193,7 +205,8 @@ func TestFirewall(t *testing.T) {
 	if _, err := c.firewall.Add(ctx, rule); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.firewall.EnableGroup(ctx, &agentv1.EnableFirewallGroupRequest{Group: simulated.RemoteDesktopGroup, Enabled: true}); err != nil {
+	if _, err := c.firewall.EnableGroup(ctx, &agentv1.EnableFirewallGroupRequest{Group: simulated.RemoteDesktopGroup,
+		Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := c.firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
@@ -211,7 +224,8 @@ func TestFirewall(t *testing.T) {
 	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err, fault.ErrNotExist) {
+	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err,
+		fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -48,13 +48,15 @@ func (s *session) end() {
 // unary and stream wrap every call: they turn errors into statuses that carry
 // their kind, and a panic in one call into that call's error, so that the
 // session continues.
-func (s *session) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+func (s *session) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (
+	reply any, err error) {
 	defer s.recover(info.FullMethod, &err)
 	reply, err = handle(ctx, request)
 	return reply, rpcerror.ToStatus(err)
 }
 
-func (s *session) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+func (s *session) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) (err error) {
 	defer s.recover(info.FullMethod, &err)
 	return rpcerror.ToStatus(handle(server, stream))
 }
@@ -62,6 +64,7 @@ func (s *session) stream(server any, stream grpc.ServerStream, info *grpc.Stream
 func (s *session) recover(method string, err *error) {
 	if r := recover(); r != nil {
 		s.log.Printf("%s panicked: %v\n%s", method, r, debug.Stack())
-		*err = status.Errorf(codes.Internal, "swdt-agent has a bug in %s: %v; please report it with the output of -v", method, r)
+		*err = status.Errorf(codes.Internal, "swdt-agent has a bug in %s: %v; please report it with the output of -v",
+			method, r)
 	}
 }

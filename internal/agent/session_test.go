@@ -232,7 +232,8 @@ func TestAPanicIsOneCallsErrorAndLogged(t *testing.T) {
 	h := *newMachine(t, simulated.Options{}).Process("agent")
 	h.Machine, h.Files = panicking{h.Machine}, panickingFiles{h.Files}
 	c := connect(t, &h)
-	if _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); err == nil || !strings.Contains(err.Error(), "no facts today") {
+	if _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); err == nil ||
+		!strings.Contains(err.Error(), "no facts today") {
 		t.Fatalf("got %v", err)
 	}
 	read, err := c.files.Read(t.Context(), &agentv1.ReadRequest{Path: `C:\panic`})

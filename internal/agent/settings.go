@@ -16,7 +16,8 @@ type settingsService struct {
 	*session
 }
 
-func (s *settingsService) GetEnvironment(context.Context, *agentv1.GetEnvironmentRequest) (*agentv1.GetEnvironmentReply, error) {
+func (s *settingsService) GetEnvironment(context.Context, *agentv1.GetEnvironmentRequest) (
+	*agentv1.GetEnvironmentReply, error) {
 	variables, err := settings.Environment(s.platform.Registry)
 	if err != nil {
 		return nil, err
@@ -28,10 +29,12 @@ func (s *settingsService) GetEnvironment(context.Context, *agentv1.GetEnvironmen
 	return reply, nil
 }
 
-func (s *settingsService) SetEnvironment(ctx context.Context, request *agentv1.SetEnvironmentRequest) (*agentv1.SetEnvironmentReply, error) {
+func (s *settingsService) SetEnvironment(ctx context.Context, request *agentv1.SetEnvironmentRequest) (
+	*agentv1.SetEnvironmentReply, error) {
 	change := settings.EnvironmentChange{AddPath: request.GetAddPath(), RemovePath: request.GetRemovePath()}
 	for _, v := range request.GetVariables() {
-		change.Variables = append(change.Variables, settings.Variable{Name: v.GetName(), Value: v.GetValue(), Remove: v.GetRemove()})
+		change.Variables = append(change.Variables, settings.Variable{Name: v.GetName(), Value: v.GetValue(),
+			Remove: v.GetRemove()})
 	}
 	s.settings.Lock()
 	defer s.settings.Unlock()
@@ -54,7 +57,8 @@ func (s *settingsService) GetHosts(context.Context, *agentv1.GetHostsRequest) (*
 	return reply, nil
 }
 
-func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsRequest) (*agentv1.SetHostsReply, error) {
+func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsRequest) (
+	*agentv1.SetHostsReply, error) {
 	var entries []settings.HostsEntry
 	for _, e := range request.GetEntries() {
 		entries = append(entries, settings.HostsEntry{Name: e.GetName(), Address: e.GetAddress()})

@@ -46,7 +46,8 @@ func TestMainRefusesAStranger(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	var stdout, stderr bytes.Buffer
 	machine := agent.Machine{Platform: m.Process("agent"), Hash: agentHash}
-	code := agent.Main(context.Background(), machine, nil, strings.NewReader("GET / HTTP/1.1\r\n\r\n"), &stdout, &stderr)
+	code := agent.Main(context.Background(), machine, nil, strings.NewReader("GET / HTTP/1.1\r\n\r\n"), &stdout,
+		&stderr)
 	if code != 1 || !strings.Contains(stderr.String(), "not swdt") {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
@@ -57,7 +58,8 @@ func TestMainRefusesAStranger(t *testing.T) {
 
 func TestMainExplainsItselfToPeople(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := agent.Main(context.Background(), agent.Machine{}, []string{"--help"}, strings.NewReader(""), &stdout, &stderr)
+	code := agent.Main(context.Background(), agent.Machine{}, []string{"--help"},
+		strings.NewReader(""), &stdout, &stderr)
 	if code != 2 || stdout.Len() != 0 || !strings.Contains(stderr.String(), "usage: swdt-agent") {
 		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout.String(), stderr.String())
 	}
@@ -71,7 +73,9 @@ func TestServeEndsWithItsContext(t *testing.T) {
 			defer near.Close()
 			ctx, cancel := context.WithCancel(context.Background())
 			served := make(chan error, 1)
-			go func() { served <- agent.Serve(ctx, agent.Machine{Platform: m.Process("agent"), Hash: agentHash}, far) }()
+			go func() {
+				served <- agent.Serve(ctx, agent.Machine{Platform: m.Process("agent"), Hash: agentHash}, far)
+			}()
 			if when == "while a call runs" {
 				if err := handshake.Dial(near, agentHash); err != nil {
 					t.Fatal(err)
@@ -96,15 +100,17 @@ func TestServeEndsWithItsContext(t *testing.T) {
 func TestServeSurvivesMalformedFrames(t *testing.T) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	for name, sent := range map[string]string{
-		"nothing":            "",
-		"half of a preface":  preface[:10],
-		"another protocol":   "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-		"no settings":        preface + "\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678",
-		"a huge frame":       preface + "\xff\xff\xff\x00\x00\x00\x00\x00\x01",
-		"half of a frame":    preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x10\x00",
-		"data of no stream":  preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x01\x00\x00\x00\x00\x00\x07x",
-		"headers of nothing": preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x04\x01\x05\x00\x00\x00\x01\xff\xff\xff\xff",
-		"noise":              strings.Repeat("\x5a\xa5", 5000),
+		"nothing":           "",
+		"half of a preface": preface[:10],
+		"another protocol":  "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"no settings":       preface + "\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678",
+		"a huge frame":      preface + "\xff\xff\xff\x00\x00\x00\x00\x00\x01",
+		"half of a frame":   preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x10\x00",
+		"data of no stream": preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" +
+			"\x00\x00\x01\x00\x00\x00\x00\x00\x07x",
+		"headers of nothing": preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" +
+			"\x00\x00\x04\x01\x05\x00\x00\x00\x01\xff\xff\xff\xff",
+		"noise": strings.Repeat("\x5a\xa5", 5000),
 	} {
 		t.Run(name, func(t *testing.T) { talk(t, []byte(sent)) })
 	}

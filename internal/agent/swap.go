@@ -40,8 +40,9 @@ func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*
 	starts := startsOf(processes)
 	for _, c := range r.GetComponents() {
 		answer, err := swap.Inspect(ctx, s.platform, s.cache, swap.Question{
-			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(), VersionArgs: c.GetVersionArgs(),
-			Processes: processes,
+			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(),
+			VersionArgs: c.GetVersionArgs(),
+			Processes:   processes,
 		})
 		state := componentState(c, answer, starts[answer.Service.PID])
 		if err != nil {
@@ -134,7 +135,8 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 	})
 }
 
-func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeRequest) (*agentv1.AcknowledgeReply, error) {
+func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeRequest) (
+	*agentv1.AcknowledgeReply, error) {
 	err := swap.Acknowledge(ctx, s.platform, r.GetId())
 	if errors.Is(err, swap.ErrNoTransaction) {
 		err = nil // another session acknowledged it first

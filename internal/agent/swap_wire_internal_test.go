@@ -16,7 +16,8 @@ import (
 func TestOutcomesInJournalsBecomeEnums(t *testing.T) {
 	none := durationpb.New(0)
 	for text, want := range map[string]*agentv1.SwapOutcome{
-		`{"result":"committed","components":[{"name":"a","action":"replaced"},{"name":"b","action":"created"},{"name":"c","action":"restarted"}]}`: {
+		`{"result":"committed","components":[{"name":"a","action":"replaced"},{"name":"b","action":"created"},` +
+			`{"name":"c","action":"restarted"}]}`: {
 			Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED, Down: none,
 			Components: []*agentv1.ComponentOutcome{
 				{Name: "a", Action: agentv1.SwapAction_SWAP_ACTION_REPLACED, Down: none, Healthy: none},
@@ -24,7 +25,8 @@ func TestOutcomesInJournalsBecomeEnums(t *testing.T) {
 				{Name: "c", Action: agentv1.SwapAction_SWAP_ACTION_RESTARTED, Down: none, Healthy: none},
 			},
 		},
-		`{"result":"rolledBack","message":"why","failedComponent":"a","components":[{"name":"a","action":"failed"},{"name":"b","action":"rolledBack"}]}`: {
+		`{"result":"rolledBack","message":"why","failedComponent":"a","components":[{"name":"a","action":"failed"},` +
+			`{"name":"b","action":"rolledBack"}]}`: {
 			Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Down: none, Message: "why", FailedComponent: "a",
 			Components: []*agentv1.ComponentOutcome{
 				{Name: "a", Action: agentv1.SwapAction_SWAP_ACTION_FAILED, Down: none, Healthy: none},

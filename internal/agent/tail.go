@@ -29,7 +29,8 @@ const (
 // Tail follows by polling: Windows reports changes of a folder, but reports a
 // file that is written often only when it is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
-	t := &tailer{files: s.platform.Files, request: request, stream: stream, buffer: make([]byte, tailBlock), now: time.Now()}
+	t := &tailer{files: s.platform.Files, request: request, stream: stream,
+		buffer: make([]byte, tailBlock), now: time.Now()}
 	defer t.close()
 	event, err := t.start()
 	if err != nil && !(request.GetFollow() && errors.Is(err, fault.ErrNotExist)) {
@@ -42,7 +43,8 @@ func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStre
 	if err := t.drain(!request.GetFollow()); err != nil {
 		return err
 	}
-	if err := stream.Send(&agentv1.TailReply{Event: agentv1.TailEvent_TAIL_EVENT_END, Place: t.place(0)}); err != nil || !request.GetFollow() {
+	if err := stream.Send(&agentv1.TailReply{Event: agentv1.TailEvent_TAIL_EVENT_END, Place: t.place(0)}); err != nil ||
+		!request.GetFollow() {
 		return err
 	}
 	return t.follow(stream.Context())

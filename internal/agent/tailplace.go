@@ -85,7 +85,8 @@ func (t *tailer) openSame(wanted platform.FileID) error {
 	name := now[cut+1:]
 	stem := strings.ToLower(strings.TrimSuffix(name, path.Ext(name)))
 	for _, entry := range entries {
-		if entry.Folder || !strings.HasPrefix(strings.ToLower(entry.Path[strings.LastIndexAny(entry.Path, `\/`)+1:]), stem) {
+		if entry.Folder || !strings.HasPrefix(strings.ToLower(entry.Path[strings.LastIndexAny(entry.Path, `\/`)+1:]),
+			stem) {
 			continue
 		}
 		// A file that is renamed after its folder was listed is not found.

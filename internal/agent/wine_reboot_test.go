@@ -14,7 +14,8 @@ func (a installed) testReboot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := a.start(t).Facts(t.Context(), &agentv1.FactsRequest{}); err != nil || again.GetBootId() != before.GetBootId() {
+	if again, err := a.start(t).Facts(t.Context(), &agentv1.FactsRequest{}); err != nil ||
+		again.GetBootId() != before.GetBootId() {
 		t.Errorf("boot id %s, without a reboot %s, %v", before.GetBootId(), again.GetBootId(), err)
 	}
 	if _, err := p.Reboot(t.Context(), &agentv1.RebootRequest{Reason: "a test"}); err != nil {

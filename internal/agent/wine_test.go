@@ -157,7 +157,8 @@ func (a installed) testFiles(t *testing.T) {
 		t.Fatalf("got %v, %v", facts, err)
 	}
 	content := random(20 << 20)
-	header := &agentv1.WriteHeader{Path: `C:\k\bin\upload.bin`, Size: int64(len(content)), Sha256: sha(content), MakeFolder: true, Zstd: true}
+	header := &agentv1.WriteHeader{Path: `C:\k\bin\upload.bin`, Size: int64(len(content)), Sha256: sha(content),
+		MakeFolder: true, Zstd: true}
 	if _, err := p.write(t.Context(), header, compressed(t, content), 512<<10); err != nil {
 		t.Fatal(err)
 	}
@@ -214,17 +215,21 @@ func (a installed) testRun(t *testing.T) {
 	stdout, stderr, code, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{
 		Path: "cmd.exe", Args: []string{"/c", "echo out& echo err 1>&2& exit 7"},
 	}))
-	if err != nil || code != 7 || strings.TrimSpace(string(stdout)) != "out" || strings.TrimSpace(string(stderr)) != "err" {
+	if err != nil || code != 7 || strings.TrimSpace(string(stdout)) != "out" ||
+		strings.TrimSpace(string(stderr)) != "err" {
 		t.Errorf("got %q, %q, %d, %v", stdout, stderr, code, err)
 	}
-	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err, fault.ErrNotExist) {
+	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err,
+		fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func (a installed) testNetwork(t *testing.T) {
 	p := a.start(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok")
+	}))
 	defer server.Close()
 	at := server.Listener.Addr().String()
 	for address, want := range map[string]platform.ReachOutcome{at: platform.Reached, "127.0.0.1:1": platform.Refused} {
@@ -238,10 +243,13 @@ func (a installed) testNetwork(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	listeners, err := p.network.Listeners(t.Context(), &agentv1.ListenersRequest{})
-	if err != nil || !slices.ContainsFunc(listeners.GetListeners(), func(l *agentv1.Listener) bool { return l.GetAddress() == at }) {
+	if err != nil || !slices.ContainsFunc(listeners.GetListeners(), func(l *agentv1.Listener) bool {
+		return l.GetAddress() == at
+	}) {
 		t.Errorf("got %v, %v", listeners, err)
 	}
-	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err, fault.ErrNotExist) {
+	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err,
+		fault.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

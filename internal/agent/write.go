@@ -137,7 +137,8 @@ func (s *filesService) openToContinue(h *agentv1.WriteHeader) (platform.WriteFil
 	}
 	if h.GetFresh() && s.platform.Files.KeepsACL() && (info.Link || !isOurs(file, h.GetSddl() != "")) {
 		return nil, errors.Join(status.Errorf(codes.FailedPrecondition,
-			"continue %s: another account made it or has access to it; send it from the beginning", h.GetPath()), file.Close())
+			"continue %s: another account made it or has access to it; send it from the beginning", h.GetPath()),
+			file.Close())
 	}
 	return file, nil
 }
@@ -217,7 +218,8 @@ func copyBody(to io.Writer, h *agentv1.WriteHeader, body *writeBody) error {
 	}
 	more, err := io.ReadFull(from, make([]byte, 1))
 	if more > 0 {
-		return status.Errorf(codes.InvalidArgument, "write %s: more bytes were sent than the declared %d", h.GetPath(), h.GetSize())
+		return status.Errorf(codes.InvalidArgument, "write %s: more bytes were sent than the declared %d",
+			h.GetPath(), h.GetSize())
 	}
 	if err != io.EOF {
 		return err

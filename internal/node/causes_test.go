@@ -60,7 +60,8 @@ func TestCausesOnTheNode(t *testing.T) {
 	t.Run("blocked at once", func(t *testing.T) {
 		f := newFakeNode(t, faults{blocked: true})
 		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))
-		e := refuses[*node.AgentBlockedError](t, f, "blocked by group policy", "AppLocker", `-ExclusionPath C:\ProgramData\swdt\agent`)
+		e := refuses[*node.AgentBlockedError](t, f, "blocked by group policy", "AppLocker",
+			`-ExclusionPath C:\ProgramData\swdt\agent`)
 		if e.Vanished || e.ExitCode != 5 {
 			t.Errorf("got %+v", e)
 		}
@@ -80,10 +81,12 @@ func TestCausesOnTheNode(t *testing.T) {
 		})
 	}
 	t.Run("disk full", func(t *testing.T) {
-		refuses[*node.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}), "disk is full", "drive C:")
+		refuses[*node.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}),
+			"disk is full", "drive C:")
 	})
 	t.Run("writes fail", func(t *testing.T) {
-		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}), "put the agent on the node")
+		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}),
+			"put the agent on the node")
 	})
 	t.Run("damaged on the way", func(t *testing.T) {
 		f := newFakeNode(t, faults{disk: diskFaults{corrupts: true}})
@@ -93,11 +96,13 @@ func TestCausesOnTheNode(t *testing.T) {
 		}
 	})
 	t.Run("no administrator", func(t *testing.T) {
-		e := refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{noAdmin: true}), "access is denied", "administrator")
+		e := refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{noAdmin: true}),
+			"access is denied", "administrator")
 		if !strings.Contains(e.Error(), layout.Root) {
 			t.Errorf("got %+v", e)
 		}
-		refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{disk: diskFaults{denied: true}}), "put the agent on the node")
+		refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{disk: diskFaults{denied: true}}),
+			"put the agent on the node")
 	})
 	t.Run("a trap", func(t *testing.T) {
 		f := newFakeNode(t, faults{})

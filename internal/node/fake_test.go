@@ -68,7 +68,8 @@ const agentContent = "MZ this is the agent"
 
 func newFakeNode(t *testing.T, f faults) *fakeNode {
 	t.Helper()
-	n := &fakeNode{t: t, faults: f, bootID: "boot-1", agent: agentbin.FromBytes([]byte(strings.Repeat(agentContent, 5000)))}
+	n := &fakeNode{t: t, faults: f, bootID: "boot-1",
+		agent: agentbin.FromBytes([]byte(strings.Repeat(agentContent, 5000)))}
 	n.disk = newDisk(f.disk)
 	n.files = n.disk.client(t)
 	if !f.unix {

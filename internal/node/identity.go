@@ -15,7 +15,8 @@ import (
 // SystemUUID returns the machine's identity as kubelet writes it into the Node object.
 // It distinguishes two machines of the same name.
 func (n *Node) SystemUUID(ctx context.Context) (string, error) {
-	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`, Name: "LastConfig"})
+	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`,
+		Name: "LastConfig"})
 	if err != nil {
 		return "", fmt.Errorf("read the machine's UUID: %w", err)
 	}

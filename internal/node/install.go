@@ -139,7 +139,8 @@ func (i *installation) removeStale() {
 	for _, each := range entries {
 		random, ours := strings.CutPrefix(each.Name(), uploadedPrefix)
 		random, exe := strings.CutSuffix(random, uploadedSuffix)
-		if ours && exe && len(random) == len(rand.Text()) && each.Mode().IsRegular() && newest.Sub(each.ModTime()) > staleAfter {
+		if ours && exe && len(random) == len(rand.Text()) && each.Mode().IsRegular() &&
+			newest.Sub(each.ModTime()) > staleAfter {
 			i.files.Remove(each.Name())
 		}
 	}
@@ -164,7 +165,8 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 	if !ok {
 		_, err := i.files.Lstat(uploaded)
 		return &AgentBlockedError{
-			Path: i.path, Vanished: errors.Is(err, fs.ErrNotExist), ExitCode: out.ExitCode, Output: out.Stdout + " " + out.Stderr,
+			Path: i.path, Vanished: errors.Is(err, fs.ErrNotExist), ExitCode: out.ExitCode,
+			Output: out.Stdout + " " + out.Stderr,
 		}
 	}
 	if result.MovedAside != "" {
@@ -229,7 +231,8 @@ func (i *installation) upload(name string, r ui.Reporter) error {
 		return &InstallError{Attempt: "read the uploaded agent back", Err: err}
 	case sum != i.node.opts.Agent.Hash:
 		return &InstallError{Attempt: "read the uploaded agent back",
-			Err: fmt.Errorf("it is not what was sent (SHA-256 %.12s, not %.12s); try again", sum, i.node.opts.Agent.Hash)}
+			Err: fmt.Errorf("it is not what was sent (SHA-256 %.12s, not %.12s); try again", sum,
+				i.node.opts.Agent.Hash)}
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func (n *fakeNode) uploaded() (names []string) {
 
 func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
 	f := newFakeNode(t, faults{})
-	old, young, theirs := "swdt-agent-"+strings.Repeat("a", 26)+".exe", "swdt-agent-"+strings.Repeat("b", 26)+".exe", "swdt-agent-mine.exe"
+	old, young, theirs := "swdt-agent-"+strings.Repeat("a", 26)+".exe", "swdt-agent-"+strings.Repeat("b", 26)+".exe",
+		"swdt-agent-mine.exe"
 	for _, name := range []string{old, young, theirs} {
 		f.write("/"+name, "MZ")
 	}
@@ -127,7 +128,8 @@ func TestDamagedAgentIsReplaced(t *testing.T) {
 func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	right := strings.Repeat(agentContent, 5000)
-	for name, planted := range map[string]string{"another program": "MZ another agent, which runs", "the agent itself": right} {
+	for name, planted := range map[string]string{"another program": "MZ another agent, which runs",
+		"the agent itself": right} {
 		t.Run(name, func(t *testing.T) {
 			f.opts.StateFile = filepath.Join(t.TempDir(), "machines.json")
 			before := len(f.ran())

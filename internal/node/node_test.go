@@ -40,7 +40,8 @@ func TestErrorsAreThoseOfTheHost(t *testing.T) {
 	var lost *node.LostError
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); !errors.Is(err, context.Canceled) || errors.As(err, &lost) {
+	if _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); !errors.Is(err, context.Canceled) ||
+		errors.As(err, &lost) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -122,7 +123,8 @@ func TestDyingAgentsLastWordsAreKept(t *testing.T) {
 	f.killAgent()
 	_, err := c.Machine.Lock(t.Context(), &agentv1.LockRequest{})
 	var lost *node.LostError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "exit code 9") || !strings.Contains(err.Error(), "out of luck") {
+	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "exit code 9") ||
+		!strings.Contains(err.Error(), "out of luck") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -164,7 +166,8 @@ func TestReconnectThatFailsCanBeTriedAgain(t *testing.T) {
 func TestLargeMessagesAndStreams(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	long := strings.Repeat("x", 3<<20)
-	if _, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: long}); !errors.Is(err, fault.ErrPermission) {
+	if _, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: long}); !errors.Is(err,
+		fault.ErrPermission) {
 		t.Fatalf("got %v", err)
 	}
 	stream, err := c.Files.Write(t.Context())

@@ -44,7 +44,8 @@ func TestAwaitBoot(t *testing.T) {
 	})
 	t.Run("never goes down", func(t *testing.T) {
 		took, err := run(t, answers("old"))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running") || took != 10*time.Minute {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running") ||
+			took != 10*time.Minute {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})

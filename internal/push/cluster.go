@@ -40,10 +40,11 @@ func (w *work) swapInCluster(ctx context.Context) error {
 	options := *w.options.Drain
 	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
 	drained := false
-	err = cluster.WhileDrained(ctx, w.options.Cluster, before.Name, options, w.reporter, func(ctx context.Context) error {
-		drained = true
-		return w.swapAndAwait(ctx, before)
-	})
+	err = cluster.WhileDrained(ctx, w.options.Cluster, before.Name, options, w.reporter,
+		func(ctx context.Context) error {
+			drained = true
+			return w.swapAndAwait(ctx, before)
+		})
 	if !drained {
 		w.unstage(ctx, err)
 	}
@@ -89,7 +90,8 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	if w.options.Drain != nil {
 		return cluster.Node{}, &OtherMachineError{Node: name, UUID: found.SystemUUID, Machine: machine}
 	}
-	w.reporter.Warn("the cluster's node %s is a different machine from this one: does the kubeconfig belong to another cluster? "+
+	w.reporter.Warn("the cluster's node %s is a different machine from this one: does the kubeconfig belong to "+
+		"another cluster? "+
 		"Not checking whether the node is Ready", name)
 	return cluster.Node{Name: name}, nil
 }
@@ -99,7 +101,8 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 type OtherMachineError struct{ Node, UUID, Machine string }
 
 func (e *OtherMachineError) Error() string {
-	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained: "+
+	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is "+
+		"not drained: "+
 		"pass the kubeconfig of this machine's cluster, or omit --drain",
 		e.Node, e.UUID, e.Machine)
 }
@@ -117,7 +120,8 @@ func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
 	defer cancel()
 	want := cluster.Wanted{Registered: true, Ready: before.Ready, LeaseAfter: started}
 	if !before.Ready {
-		w.reporter.Info("node %s was %s before the push: not checking whether it is Ready now", before.Name, before.State())
+		w.reporter.Info("node %s was %s before the push: not checking whether it is Ready now",
+			before.Name, before.State())
 	}
 	begun := time.Now()
 	_, err = w.options.Cluster.AwaitNode(bounded, before.Name, want, func(state string) {
@@ -177,5 +181,6 @@ func (w *work) takeBack(ctx context.Context, why error) error {
 			}
 		}
 	}
-	return &RolledBackError{Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: why.Error()}}
+	return &RolledBackError{Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
+		Message: why.Error()}}
 }

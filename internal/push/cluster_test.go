@@ -34,13 +34,15 @@ func (f *fakeCluster) Node(_ context.Context, name string) (cluster.Node, error)
 	return cluster.Node{Name: name, Exists: !f.gone, Ready: !f.ill, SystemUUID: f.uuid}, nil
 }
 
-func (f *fakeCluster) AwaitNode(_ context.Context, name string, want cluster.Wanted, report func(string)) (cluster.Node, error) {
+func (f *fakeCluster) AwaitNode(_ context.Context, name string, want cluster.Wanted, report func(string)) (
+	cluster.Node, error) {
 	f.did("await %s, ready %t", name, want.Ready)
 	report("Ready is Unknown")
 	return cluster.Node{}, f.ready
 }
 
-func (f *fakeCluster) Drain(_ context.Context, name string, _ cluster.DrainOptions, _ cluster.Reporter) (cluster.Drained, error) {
+func (f *fakeCluster) Drain(_ context.Context, name string, _ cluster.DrainOptions,
+	_ cluster.Reporter) (cluster.Drained, error) {
 	f.did("drain %s", name)
 	return cluster.Drained{Cordoned: f.drain == nil}, f.drain
 }
@@ -67,7 +69,8 @@ func TestPushInACluster(t *testing.T) {
 		},
 		"drained": {
 			drain: true, result: Changed, swaps: 1,
-			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps", "uncordon win-1, 1 swaps"},
+			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps",
+				"uncordon win-1, 1 swaps"},
 		},
 		"a budget forbids it": {
 			cluster: fakeCluster{drain: blocked}, drain: true, result: Failed, swaps: 0,
@@ -75,7 +78,8 @@ func TestPushInACluster(t *testing.T) {
 		},
 		"not ready": {
 			cluster: fakeCluster{ready: notReady}, drain: true, result: RolledBack, swaps: 2, back: true,
-			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps", "uncordon win-1, 2 swaps"},
+			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps",
+				"uncordon win-1, 2 swaps"},
 		},
 		"nobody can tell": {
 			cluster: fakeCluster{ready: errors.New("no API server")}, drain: true, result: Failed, swaps: 1,
@@ -83,7 +87,8 @@ func TestPushInACluster(t *testing.T) {
 		},
 		"stays cordoned": {
 			cluster: fakeCluster{stays: errors.New("forbidden")}, drain: true, result: Failed, swaps: 1,
-			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps", "uncordon win-1, 1 swaps"},
+			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps", "await win-1, ready true, 1 swaps",
+				"uncordon win-1, 1 swaps"},
 		},
 		"was not ready before": {
 			cluster: fakeCluster{ill: true}, result: Changed, swaps: 1,

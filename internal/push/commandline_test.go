@@ -51,7 +51,8 @@ func TestSameNameElsewhere(t *testing.T) {
 }
 
 func TestNoArgsRemovesThem(t *testing.T) {
-	if got, err := withArgs(`C:\k\kubelet.exe --old`, `C:\k\kubelet.exe`, []string{}); err != nil || got != `C:\k\kubelet.exe` {
+	if got, err := withArgs(`C:\k\kubelet.exe --old`, `C:\k\kubelet.exe`, []string{}); err != nil ||
+		got != `C:\k\kubelet.exe` {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -61,7 +62,8 @@ func TestNoArgsRemovesThem(t *testing.T) {
 func TestArgsSurviveTheCommandLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOf(rapid.StringMatching(`[a-z =\\"\t]{0,8}`)).Draw(t, "args")
-		before := rapid.SampledFrom([]string{`"C:\a b\x.exe" --old`, `C:\w.exe --flag "C:\a b\x.exe" y`}).Draw(t, "line")
+		before := rapid.SampledFrom([]string{`"C:\a b\x.exe" --old`, `C:\w.exe --flag "C:\a b\x.exe" y`}).Draw(t,
+			"line")
 		line, err := withArgs(before, `C:\a b\x.exe`, args)
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,8 @@ func withConfig(b *bench, asked *map[string]string) Options {
 	b.node.Put(configPath, []byte("version = 2\n"))
 	return Options{Companions: func(_ context.Context, staged map[string]string) ([]Companion, error) {
 		*asked = staged
-		return []Companion{{Destination: configPath, Before: []byte("version = 2\n"), After: []byte("version = 3\n")}}, nil
+		return []Companion{{Destination: configPath, Before: []byte("version = 2\n"), After: []byte("version = 3\n")}},
+			nil
 	}}
 }
 
@@ -103,16 +104,20 @@ func TestACompanionThatCannotTakeItsPlace(t *testing.T) {
 	b := twoPrograms(t)
 	var asked map[string]string
 	options := withConfig(b, &asked)
-	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, FailedComponent: "config.toml", Message: "it is in use",
+	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
+		FailedComponent: "config.toml", Message: "it is in use",
 		Components: []*agentv1.ComponentOutcome{
-			{Name: "containerd", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK}, {Name: "kubelet", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK}, {Name: "config.toml", Action: agentv1.SwapAction_SWAP_ACTION_FAILED},
+			{Name: "containerd", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK},
+			{Name: "kubelet", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK},
+			{Name: "config.toml", Action: agentv1.SwapAction_SWAP_ACTION_FAILED},
 		}}
 	result, err := b.push(t.Context(), options)
 	var back *RolledBackError
 	if !errors.As(err, &back) || !strings.Contains(err.Error(), "config.toml: it is in use") {
 		t.Fatalf("got %v", err)
 	}
-	if result.Result != RolledBack || result.Components[0].Action != ActionRolledBack || result.Components[1].Action != ActionRolledBack {
+	if result.Result != RolledBack || result.Components[0].Action != ActionRolledBack ||
+		result.Components[1].Action != ActionRolledBack {
 		t.Errorf("%+v", result)
 	}
 }

@@ -140,14 +140,16 @@ func (c *component) otherFile() string {
 	if runs == "" {
 		return ""
 	}
-	return fmt.Sprintf("the service %s runs %s, not this file: correct destination, or register the service again", c.spec.Name, runs)
+	return fmt.Sprintf("the service %s runs %s, not this file: correct destination, or register the service again",
+		c.spec.Name, runs)
 }
 
 // usable returns an error if the destination cannot be replaced.
 func (c *component) usable() error {
 	if c.state.GetFolder() {
 		file := path.Base(strings.ReplaceAll(c.binary.Path, `\`, "/"))
-		return fmt.Errorf("%s is a folder on the node: destination must name the file, such as %s\\%s", c.spec.Destination, strings.TrimRight(c.spec.Destination, `\`), file)
+		return fmt.Errorf("%s is a folder on the node: destination must name the file, such as %s\\%s",
+			c.spec.Destination, strings.TrimRight(c.spec.Destination, `\`), file)
 	}
 	if text := c.state.GetError(); text != "" {
 		return fmt.Errorf("look at %s on the node: %s", c.spec.Destination, text)

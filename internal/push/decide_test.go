@@ -11,7 +11,8 @@ import (
 )
 
 func TestWhereThereIsNoService(t *testing.T) {
-	b := newBench(t, v1alpha1.Provisioner{Name: "tool", SourceURL: "tool.exe", Destination: `C:\new\folder\tool.exe`, Args: []string{"x"}})
+	b := newBench(t, v1alpha1.Provisioner{Name: "tool", SourceURL: "tool.exe", Destination: `C:\new\folder\tool.exe`,
+		Args: []string{"x"}})
 	b.source("tool.exe", program("tool", "1"))
 	result, err := b.push(t.Context(), Options{})
 	if err != nil {
@@ -21,7 +22,8 @@ func TestWhereThereIsNoService(t *testing.T) {
 	if r.Action != ActionCreated || r.Service != nil || !strings.Contains(r.Message, "there is no service tool") {
 		t.Errorf("%+v", r)
 	}
-	if c := b.swap.plans[0].GetComponents()[0]; c.GetService() != "" || c.GetCommandLine() != "" || c.GetPreviousSha256() != "" {
+	if c := b.swap.plans[0].GetComponents()[0]; c.GetService() != "" || c.GetCommandLine() != "" ||
+		c.GetPreviousSha256() != "" {
 		t.Errorf("plan %v", c)
 	}
 	if got := b.node.Get(`C:\new\folder\tool.exe`); !bytes.Equal(got, program("tool", "1")) {
@@ -48,7 +50,8 @@ func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := result.Components[1]; !strings.Contains(r.Message, hint) || !slices.Contains(b.story.warnings, "kublet: "+hint) {
+		if r := result.Components[1]; !strings.Contains(r.Message, hint) ||
+			!slices.Contains(b.story.warnings, "kublet: "+hint) {
 			t.Errorf("%s: %+v", when, r)
 		}
 	}
@@ -116,10 +119,12 @@ func TestForceRestartsWithoutSending(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.push(t.Context(), Options{Force: true, Only: []string{"kubelet"}})
-	if err != nil || result.Result != Changed || result.Components[0].Action != ActionRestarted || result.Components[0].moved() {
+	if err != nil || result.Result != Changed || result.Components[0].Action != ActionRestarted ||
+		result.Components[0].moved() {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if c := b.swap.plans[1].GetComponents()[0]; c.GetStaged() != "" || c.GetSha256() != "" || c.GetService() != "kubelet" {
+	if c := b.swap.plans[1].GetComponents()[0]; c.GetStaged() != "" || c.GetSha256() != "" ||
+		c.GetService() != "kubelet" {
 		t.Errorf("plan %v", c)
 	}
 }
@@ -201,7 +206,8 @@ func TestStrictRefusesAnUnexpectedVersionBeforeTheStop(t *testing.T) {
 	b := twoPrograms(t)
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.30.0"
 	result, err := b.push(t.Context(), Options{Strict: true})
-	if !is[*VersionError](err) || result.Components[1].Action != ActionFailed || result.Components[0].Action != ActionUnchanged {
+	if !is[*VersionError](err) || result.Components[1].Action != ActionFailed ||
+		result.Components[0].Action != ActionUnchanged {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	b.whole(t, err, false)
@@ -222,7 +228,8 @@ func TestSameVersion(t *testing.T) {
 		want        bool
 	}{
 		{"1.29.0", "v1.29.0", true}, {"v1.29.0", "1.29.0", true}, {"1.29.0", "v1.29.0+k3s1", true},
-		{"1.29.0+a", "v1.29.0+b", false}, {"1.29.0", "v1.29.01", false}, {"1.29", "v1.29.0", false}, {"1.29.0", "", false},
+		{"1.29.0+a", "v1.29.0+b", false}, {"1.29.0", "v1.29.01", false}, {"1.29", "v1.29.0", false},
+		{"1.29.0", "", false},
 	} {
 		if got := sameVersion(c.wanted, c.got); got != c.want {
 			t.Errorf("%s, %s: %v", c.wanted, c.got, got)

@@ -130,11 +130,13 @@ func TestTheDifferenceIsMadeAhead(t *testing.T) {
 	}
 	b.source("kubelet.exe", b.build(2))
 	sources := source.NewSet(source.Options{Cache: filepath.Join(b.folder, "cache")})
-	binary, err := sources.Obtain(t.Context(), SourceOf(b.doc, b.doc.Node.Spec.Kubernetes.Provisioners[0]), ui.Discard{})
+	binary, err := sources.Obtain(t.Context(), SourceOf(b.doc, b.doc.Node.Spec.Kubernetes.Provisioners[0]),
+		ui.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Prepare(t.Context(), b.node.Node, NodeResult{}, "kubelet", binary, depot); err != nil || depot.Diffs() != 0 {
+	if err := Prepare(t.Context(), b.node.Node, NodeResult{}, "kubelet", binary, depot); err != nil ||
+		depot.Diffs() != 0 {
 		t.Errorf("before the first push: %d diffs, %v", depot.Diffs(), err)
 	}
 	if err := Prepare(t.Context(), b.node.Node, last, "kubelet", binary, depot); err != nil || depot.Diffs() == 0 {

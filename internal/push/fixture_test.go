@@ -78,7 +78,8 @@ func newBench(t *testing.T, provisioners ...v1alpha1.Provisioner) *bench {
 // services.
 func twoPrograms(t *testing.T) *bench {
 	b := newBench(t,
-		v1alpha1.Provisioner{Name: "containerd", Version: "1.7.12", SourceURL: "containerd.exe", Destination: containerdPath},
+		v1alpha1.Provisioner{Name: "containerd", Version: "1.7.12", SourceURL: "containerd.exe",
+			Destination: containerdPath},
 		v1alpha1.Provisioner{Name: "kubelet", Version: "v1.29.1", SourceURL: "kubelet.exe", Destination: kubeletPath})
 	b.installed(containerdPath, "containerd", "1.7.11")
 	b.installed(kubeletPath, "kubelet", "v1.29.0")
@@ -227,13 +228,15 @@ func (f *fakeSwap) program(name, version string) []byte {
 	return content
 }
 
-func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ...grpc.CallOption) (*agentv1.InspectReply, error) {
+func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ...grpc.CallOption) (
+	*agentv1.InspectReply, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	f.inspections++
 	reply := &agentv1.InspectReply{
-		Facts:        &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64", Uptime: durationpb.New(3 * time.Hour), Time: timestamppb.New(f.now)},
+		Facts: &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64",
+			Uptime: durationpb.New(3 * time.Hour), Time: timestamppb.New(f.now)},
 		Transactions: f.transactions,
 	}
 	if f.architecture != "" {
@@ -246,7 +249,8 @@ func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ..
 }
 
 func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
-	s := &agentv1.ComponentState{Name: c.GetName(), Destination: c.GetDestination(), Leftovers: leftoversOf(f.node, c.GetDestination())}
+	s := &agentv1.ComponentState{Name: c.GetName(), Destination: c.GetDestination(),
+		Leftovers: leftoversOf(f.node, c.GetDestination())}
 	if content := f.node.Get(c.GetDestination()); content != nil {
 		s.Exists, s.Sha256, s.Size = true, sum(content), int64(len(content))
 		if len(c.GetVersionArgs()) > 0 {
@@ -272,7 +276,8 @@ func running(name string, pid uint32) *agentv1.ServiceStatus {
 	return &agentv1.ServiceStatus{Name: name, State: string(platform.Running), Pid: pid}
 }
 
-func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.SwapEvent], error) {
+func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.CallOption) (
+	grpc.ServerStreamingClient[agentv1.SwapEvent], error) {
 	if f.refuse != nil {
 		return nil, f.refuse
 	}
@@ -317,7 +322,8 @@ func (f *fakeSwap) carryOut(plan *agentv1.SwapPlan) *agentv1.SwapOutcome {
 	if f.outcome != nil {
 		return f.outcome
 	}
-	outcome := &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED, Down: durationpb.New(600 * time.Millisecond)}
+	outcome := &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED,
+		Down: durationpb.New(600 * time.Millisecond)}
 	for i, c := range plan.GetComponents() {
 		o := &agentv1.ComponentOutcome{Name: c.GetName(), Action: agentv1.SwapAction_SWAP_ACTION_RESTARTED}
 		if c.GetStaged() != "" {
@@ -344,7 +350,8 @@ func (f *fakeSwap) carryOut(plan *agentv1.SwapPlan) *agentv1.SwapOutcome {
 	return outcome
 }
 
-func (f *fakeSwap) Resume(ctx context.Context, _ *agentv1.ResumeRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.SwapEvent], error) {
+func (f *fakeSwap) Resume(ctx context.Context, _ *agentv1.ResumeRequest, _ ...grpc.CallOption) (
+	grpc.ServerStreamingClient[agentv1.SwapEvent], error) {
 	f.resumed++
 	i := slices.IndexFunc(f.transactions, func(t *agentv1.Transaction) bool { return t.GetOutcome() == nil })
 	if i < 0 {
@@ -360,9 +367,12 @@ func (f *fakeSwap) Resume(ctx context.Context, _ *agentv1.ResumeRequest, _ ...gr
 	}}, nil
 }
 
-func (f *fakeSwap) Acknowledge(_ context.Context, in *agentv1.AcknowledgeRequest, _ ...grpc.CallOption) (*agentv1.AcknowledgeReply, error) {
+func (f *fakeSwap) Acknowledge(_ context.Context, in *agentv1.AcknowledgeRequest, _ ...grpc.CallOption) (
+	*agentv1.AcknowledgeReply, error) {
 	f.acknowledged = append(f.acknowledged, in.GetId())
-	f.transactions = slices.DeleteFunc(slices.Clone(f.transactions), func(t *agentv1.Transaction) bool { return t.GetId() == in.GetId() })
+	f.transactions = slices.DeleteFunc(slices.Clone(f.transactions), func(t *agentv1.Transaction) bool {
+		return t.GetId() == in.GetId()
+	})
 	return &agentv1.AcknowledgeReply{}, nil
 }
 

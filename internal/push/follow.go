@@ -155,7 +155,8 @@ func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome
 // the deadline of each call as well, and its clock may be a moment ahead: if cutShort
 // returns true, ctx has ended, so that its cause is known.
 func cutShort(ctx context.Context, err error) bool {
-	if deadline, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) < time.Second {
+	if deadline, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) &&
+		time.Until(deadline) < time.Second {
 		<-ctx.Done()
 	}
 	return err != nil && ctx.Err() != nil
@@ -195,7 +196,8 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 		case t.GetOutcome() != nil:
 			return t.GetOutcome(), nil
 		case t != nil && t.GetHolder() == "": // the power was cut before its first record was on the disk
-			return &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: "interrupted before it began"}, nil
+			return &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
+				Message: "interrupted before it began"}, nil
 		}
 		return nil, f.collected()
 	}
@@ -287,5 +289,6 @@ func (c *component) accept(o *agentv1.ComponentOutcome) {
 
 // collected returns the error for a transaction whose result the node no longer has.
 func (f *following) collected() error {
-	return fmt.Errorf("transaction %s has ended; its result was already collected by another swdt: see `swdt status`", f.id)
+	return fmt.Errorf("transaction %s has ended; its result was already collected by another swdt: see `swdt status`",
+		f.id)
 }

@@ -55,7 +55,8 @@ func TestACutConnectionDuringTheTransaction(t *testing.T) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			if b.swap.resumed != c.resumed || b.node.Sessions() != 2 || strings.Join(b.swap.acknowledged, ",") != "t1" {
-				t.Errorf("resumed %d times, %d sessions, acknowledged %v", b.swap.resumed, b.node.Sessions(), b.swap.acknowledged)
+				t.Errorf("resumed %d times, %d sessions, acknowledged %v", b.swap.resumed, b.node.Sessions(),
+					b.swap.acknowledged)
 			}
 			b.unlocked()
 		})
@@ -69,7 +70,8 @@ func TestACutConnectionBeforeTheTransactionBegan(t *testing.T) {
 	b.swap.cutAfter = 1
 	b.swap.then = func(*agentv1.SwapPlan) *agentv1.Transaction { return nil }
 	_, err := b.push(t.Context(), Options{})
-	if err == nil || !strings.Contains(err.Error(), "before the node began") || !bytes.Equal(b.node.Get(containerdPath), old) {
+	if err == nil || !strings.Contains(err.Error(), "before the node began") ||
+		!bytes.Equal(b.node.Get(containerdPath), old) {
 		t.Fatalf("got %v", err)
 	}
 	b.whole(t, err, true)
@@ -81,7 +83,8 @@ func TestInterruptedDuringTheTransaction(t *testing.T) {
 	stop := errors.New("interrupted by a signal")
 	b.swap.onRun = func() { cancel(stop) }
 	result, err := b.push(ctx, Options{})
-	if !is[*InterruptedError](err) || !errors.Is(err, stop) || !strings.Contains(err.Error(), "finishes the transaction by itself") {
+	if !is[*InterruptedError](err) || !errors.Is(err, stop) ||
+		!strings.Contains(err.Error(), "finishes the transaction by itself") {
 		t.Fatalf("got %v", err)
 	}
 	if result.Result != Failed || !strings.Contains(result.Components[0].Message, "still at work") {
@@ -145,7 +148,8 @@ func TestAnEarlierOutcomeIsTold(t *testing.T) {
 	if err != nil || len(result.Recovered) != 1 || result.Recovered[0].Result != "rolledBack" {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if len(b.story.warnings) != 1 || !strings.Contains(b.story.warnings[0], "by bob") || !strings.Contains(b.story.warnings[0], "kubelet crashed") {
+	if len(b.story.warnings) != 1 || !strings.Contains(b.story.warnings[0], "by bob") ||
+		!strings.Contains(b.story.warnings[0], "kubelet crashed") {
 		t.Errorf("warned %v", b.story.warnings)
 	}
 	if strings.Join(b.swap.acknowledged, ",") != "t0,t1" || b.swap.resumed != 0 {

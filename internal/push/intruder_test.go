@@ -63,7 +63,8 @@ func (i *intruder) act() {
 			_, _ = f.Write(i.binary)
 			_ = f.Close()
 		}
-		for _, rights := range []access.Rights{access.WriteData | access.WriteDAC | access.Delete, access.WriteData, access.WriteDAC, access.Delete} {
+		for _, rights := range []access.Rights{access.WriteData | access.WriteDAC | access.Delete, access.WriteData,
+			access.WriteDAC, access.Delete} {
 			if h, err := i.Hold(path, rights, false); err == nil {
 				i.holds = append(i.holds, h)
 			}
@@ -94,7 +95,8 @@ func (i *intruder) safe(t *testing.T, b *bench, old []byte, when string) {
 	i.strike()
 	got := b.node.Get(simulated.KubeletPath)
 	if !bytes.Equal(got, old) && !bytes.Equal(got, i.binary) {
-		t.Errorf("%s: the kubelet is neither the old nor the new binary (%d bytes, evil: %v)", when, len(got), bytes.Contains(got, []byte(evil)))
+		t.Errorf("%s: the kubelet is neither the old nor the new binary (%d bytes, evil: %v)", when, len(got),
+			bytes.Contains(got, []byte(evil)))
 	}
 	sddl, err := b.node.Machine.Process("look").Files.ACL(simulated.KubeletPath)
 	if err != nil {

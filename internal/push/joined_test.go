@@ -32,10 +32,12 @@ func TestStatusOfWhatIsJoined(t *testing.T) {
 		t.Fatalf("got %+v", components)
 	}
 	containerd, kubelet := components[0], components[1]
-	if containerd.Name != "containerd" || containerd.Version != simulated.ContainerdVersion || containerd.Drift != DriftNone || containerd.Service.State != "running" {
+	if containerd.Name != "containerd" || containerd.Version != simulated.ContainerdVersion ||
+		containerd.Drift != DriftNone || containerd.Service.State != "running" {
 		t.Errorf("got %+v", containerd)
 	}
-	if kubelet.Name != "kubelet" || kubelet.Version != simulated.KubeletVersion || kubelet.Drift != DriftVersion || kubelet.Message != "" {
+	if kubelet.Name != "kubelet" || kubelet.Version != simulated.KubeletVersion || kubelet.Drift != DriftVersion ||
+		kubelet.Message != "" {
 		t.Errorf("got %+v", kubelet)
 	}
 }
@@ -47,7 +49,8 @@ func TestStatusFindsTheServicesProgram(t *testing.T) {
 	b.doc.Node.Spec.Kubernetes.Provisioners = b.doc.Node.Spec.Kubernetes.Provisioners[:1]
 	const elsewhere = `C:\elsewhere\kubelet.exe`
 	b.node.Put(elsewhere, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.31.0"}))
-	if _, err := b.node.Services.Configure(t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: elsewhere + " --windows-service"}); err != nil {
+	if _, err := b.node.Services.Configure(t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: elsewhere +
+		" --windows-service"}); err != nil {
 		t.Fatal(err)
 	}
 	components := b.components()
@@ -74,10 +77,13 @@ func TestStatusOfKubeProxy(t *testing.T) {
 		"a service": {func(*bench) error { return nil }, []shown{{DriftNone, "", path}}},
 		"another program": {func(b *bench) error {
 			b.node.Put(wrapper, simulated.Binary(simulated.BinarySpec{Name: "nssm"}))
-			_, err := b.node.Services.Configure(b.t.Context(), &agentv1.ServiceConfig{Name: "kube-proxy", CommandLine: wrapper})
+			_, err := b.node.Services.Configure(b.t.Context(), &agentv1.ServiceConfig{Name: "kube-proxy",
+				CommandLine: wrapper})
 			return errors.Join(err, b.node.Files.Remove(path))
 		}, []shown{{DriftUnknown, "its service runs another program", path}}},
-		"its file is gone": {func(b *bench) error { return b.node.Files.Remove(path) }, []shown{{DriftMissing, "", path}}},
+		"its file is gone": {func(b *bench) error {
+			return b.node.Files.Remove(path)
+		}, []shown{{DriftMissing, "", path}}},
 		"no service": {func(b *bench) error {
 			_, err := b.node.Services.Delete(b.t.Context(), &agentv1.DeleteServiceRequest{Name: "kube-proxy"})
 			return err
@@ -86,7 +92,8 @@ func TestStatusOfKubeProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
 			b.doc.Node.Spec.Kubernetes.Provisioners = nil
-			if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kube-proxy"}); err != nil {
+			if _, err := b.node.Services.Stop(t.Context(),
+				&agentv1.StopServiceRequest{Name: "kube-proxy"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.change(b); err != nil {

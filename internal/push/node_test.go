@@ -22,13 +22,15 @@ func realBench(t *testing.T, kubelet simulated.BinarySpec) *bench {
 	b.node = nodetest.Start(t, "w1", simulated.Options{})
 	b.doc = config.Document{File: b.folder + "/swdt.yaml"}
 	b.doc.Node.Metadata.Name = "w1"
-	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond}, Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}}
+	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond},
+		Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}}
 	b.doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{
 		{Name: "containerd", SourceURL: "containerd.exe", Destination: simulated.ContainerdPath, Health: short},
 		{Name: "kubelet", SourceURL: "kubelet.exe", Destination: simulated.KubeletPath, Health: short},
 	}
 	v1alpha1.SetDefaults(&b.doc.Node)
-	b.source("containerd.exe", simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "1.6.27", Size: 1 << 20}))
+	b.source("containerd.exe", simulated.Binary(simulated.BinarySpec{Name: "containerd",
+		Version: "1.6.27", Size: 1 << 20}))
 	kubelet.Name = "kubelet"
 	b.source("kubelet.exe", simulated.Binary(kubelet))
 	b.node.Calls()
@@ -65,7 +67,8 @@ func TestOnTheAgentPushAgainAndRollBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubelet := result.Components[1]
-	if result.Result != Changed || kubelet.Action != ActionReplaced || kubelet.Version.After != "1.30.1" && kubelet.Version.After != "v1.30.1" ||
+	if result.Result != Changed || kubelet.Action != ActionReplaced || kubelet.Version.After != "1.30.1" &&
+		kubelet.Version.After != "v1.30.1" ||
 		kubelet.Version.Before == "" || kubelet.Service.State != "running" || kubelet.Seconds.Down <= 0 {
 		t.Errorf("%+v %+v", kubelet, kubelet.Service)
 	}
@@ -105,10 +108,12 @@ func TestOnTheAgentABrokenKubeletIsRolledBack(t *testing.T) {
 			oldKubelet, oldContainerd := b.node.Get(simulated.KubeletPath), b.node.Get(simulated.ContainerdPath)
 			result, err := b.realPush(Options{})
 			var back *RolledBackError
-			if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack || !strings.Contains(err.Error(), "kubelet") {
+			if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack ||
+				!strings.Contains(err.Error(), "kubelet") {
 				t.Fatalf("%+v, %v", result, err)
 			}
-			if !bytes.Equal(b.node.Get(simulated.KubeletPath), oldKubelet) || !bytes.Equal(b.node.Get(simulated.ContainerdPath), oldContainerd) {
+			if !bytes.Equal(b.node.Get(simulated.KubeletPath), oldKubelet) ||
+				!bytes.Equal(b.node.Get(simulated.ContainerdPath), oldContainerd) {
 				t.Error("the old binaries are not back")
 			}
 			if left := b.leftovers(); len(left) != 0 {
@@ -187,7 +192,8 @@ func TestOnTheAgentAnEmptyJournalIsCleared(t *testing.T) {
 	if err != nil || result.Result != Changed {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if len(result.Recovered) != 1 || result.Recovered[0].Result != string(RolledBack) || b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "" {
+	if len(result.Recovered) != 1 || result.Recovered[0].Result != string(RolledBack) ||
+		b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "" {
 		t.Errorf("%+v, %v", result.Recovered, b.node.Machine.Snapshot(layout.Journals))
 	}
 }

@@ -106,7 +106,9 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 func (w *work) choose(names []string) error {
 	provisioners := w.doc.Node.Spec.Kubernetes.Provisioners
 	for _, name := range names {
-		if !slices.ContainsFunc(provisioners, func(p v1alpha1.Provisioner) bool { return strings.EqualFold(p.Name, name) }) {
+		if !slices.ContainsFunc(provisioners, func(p v1alpha1.Provisioner) bool {
+			return strings.EqualFold(p.Name, name)
+		}) {
 			return &UnknownComponentError{Name: name, Known: componentNames(provisioners)}
 		}
 	}

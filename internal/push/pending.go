@@ -16,7 +16,8 @@ func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (
 	for _, t := range reply.GetTransactions() {
 		outcome := t.GetOutcome()
 		if outcome == nil && w.options.DryRun {
-			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(), t.GetHolder(), ui.Words(t.GetState()))
+			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(),
+				t.GetHolder(), ui.Words(t.GetState()))
 			w.result.Recovered = append(w.result.Recovered, recoveredFrom(t, nil))
 			continue
 		}
@@ -40,7 +41,8 @@ func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (
 
 func (w *work) reportRecovered(r Recovered) {
 	w.result.Recovered = append(w.result.Recovered, r)
-	text := fmt.Sprintf("an earlier push (%s, by %s, begun %s) ended as %s", r.ID, r.Holder, r.Begun.Local().Format("2006-01-02 15:04:05"), ui.Words(r.Result))
+	text := fmt.Sprintf("an earlier push (%s, by %s, begun %s) ended as %s", r.ID, r.Holder,
+		r.Begun.Local().Format("2006-01-02 15:04:05"), ui.Words(r.Result))
 	if r.Message != "" {
 		text += ": " + r.Message
 	}
@@ -53,7 +55,8 @@ func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agen
 	if err := w.lock(ctx); err != nil {
 		return nil, err
 	}
-	w.reporter.Warn("transaction %s of %s is unfinished (%s); finishing it first", t.GetId(), t.GetHolder(), ui.Words(t.GetState()))
+	w.reporter.Warn("transaction %s of %s is unfinished (%s); finishing it first", t.GetId(), t.GetHolder(),
+		ui.Words(t.GetState()))
 	f := &following{work: w, id: t.GetId(), begun: true}
 	outcome, err := f.resumeUnfinished(ctx)
 	if lost(err) {

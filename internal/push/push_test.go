@@ -31,8 +31,10 @@ func TestTwoComponentsInOneTransaction(t *testing.T) {
 	c := plan.GetComponents()[1]
 	newHash, oldHash := sum(program("kubelet", "v1.29.1")), sum(program("kubelet", "v1.29.0"))
 	if plan.GetHolder() != "tester" || c.GetService() != "kubelet" || c.GetDestination() != kubeletPath ||
-		c.GetStaged() != layout.Staged(kubeletPath, newHash) || c.GetSha256() != newHash || c.GetPreviousSha256() != oldHash ||
-		strings.Join(c.GetDependsOn(), ",") != "containerd" || c.GetHealth().GetHttpGet() != "http://127.0.0.1:10248/healthz" ||
+		c.GetStaged() != layout.Staged(kubeletPath, newHash) || c.GetSha256() != newHash ||
+		c.GetPreviousSha256() != oldHash ||
+		strings.Join(c.GetDependsOn(), ",") != "containerd" ||
+		c.GetHealth().GetHttpGet() != "http://127.0.0.1:10248/healthz" ||
 		c.GetHealth().GetTimeout().AsDuration() != time.Minute || c.GetSettle().AsDuration() != time.Second ||
 		c.GetStopTimeout().AsDuration() != 30*time.Second || c.GetCommandLine() != "" {
 		t.Errorf("kubelet's part of the plan: %v", c)
@@ -42,8 +44,10 @@ func TestTwoComponentsInOneTransaction(t *testing.T) {
 	}
 	r := result.Components[1]
 	if result.Result != Changed || r.Action != ActionReplaced || r.SHA256 != newHash || r.PreviousSHA256 != oldHash ||
-		r.Version != (Version{"v1.29.1", "v1.29.0", "v1.29.1"}) || r.Service.PID != 201 || r.Service.State != "running" ||
-		r.Transfer.Method != "whole" || r.Transfer.SizeBytes != int64(len(program("kubelet", ""))) || r.Seconds.Down != 0.6 || r.Message != "" {
+		r.Version != (Version{"v1.29.1", "v1.29.0", "v1.29.1"}) || r.Service.PID != 201 ||
+		r.Service.State != "running" ||
+		r.Transfer.Method != "whole" || r.Transfer.SizeBytes != int64(len(program("kubelet", ""))) ||
+		r.Seconds.Down != 0.6 || r.Message != "" {
 		t.Errorf("kubelet's result: %+v %+v %+v", r, r.Service, r.Transfer)
 	}
 	if strings.Join(b.swap.acknowledged, ",") != "t1" || len(b.leftovers()) != 0 || len(b.story.warnings) != 0 {
@@ -60,7 +64,8 @@ func TestTwoComponentsInOneTransaction(t *testing.T) {
 	})
 	result, err = b.push(t.Context(), Options{})
 	b.node.Machine.OnOperation(nil)
-	if err != nil || result.Result != Unchanged || result.Components[0].Action != ActionUnchanged || result.Components[0].Version.After != "1.7.12" {
+	if err != nil || result.Result != Unchanged || result.Components[0].Action != ActionUnchanged ||
+		result.Components[0].Version.After != "1.7.12" {
 		t.Errorf("%+v, %v", result, err)
 	}
 	if calls := b.node.Calls(); len(calls) != 0 || b.swap.inspections != 1 {
@@ -98,15 +103,19 @@ func TestEveryMissingBinaryIsNamed(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for i, want := range []string{
-		"spec.kubernetes.provisioners[0].sourceURL: " + filepath.Join(b.folder, "containerd.exe") + " does not exist; build it first, or correct sourceURL",
-		"spec.kubernetes.provisioners[1].sourceURL: " + filepath.Join(b.folder, "kubelet.exe") + " does not exist; run its build with --build, or correct sourceURL",
+		"spec.kubernetes.provisioners[0].sourceURL: " + filepath.Join(b.folder, "containerd.exe") +
+			" does not exist; build it first, or correct sourceURL",
+		"spec.kubernetes.provisioners[1].sourceURL: " + filepath.Join(b.folder, "kubelet.exe") +
+			" does not exist; run its build with --build, or correct sourceURL",
 	} {
 		c := result.Components[i]
-		if !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want) || c.Action != ActionFailed || !strings.HasSuffix(c.Message, want) {
+		if !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want) || c.Action != ActionFailed ||
+			!strings.HasSuffix(c.Message, want) {
 			t.Errorf("%+v is not said to miss %q: %v", c, want, err)
 		}
 	}
-	if _, err := b.push(t.Context(), Options{Only: []string{"KUBELET"}}); !errors.As(err, &missing) || len(missing.Problems) != 1 {
+	if _, err := b.push(t.Context(), Options{Only: []string{"KUBELET"}}); !errors.As(err, &missing) ||
+		len(missing.Problems) != 1 {
 		t.Errorf("of kubelet alone: %v", err)
 	}
 }
@@ -117,7 +126,9 @@ func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
 		want  string
 		check func(error) bool
 	}{
-		"text": {func(b *bench) { b.source("kubelet.exe", []byte("not a program")) }, "looks like text", is[*source.NotExecutableError]},
+		"text": {func(b *bench) {
+			b.source("kubelet.exe", []byte("not a program"))
+		}, "looks like text", is[*source.NotExecutableError]},
 		"32 bit": {func(b *bench) {
 			b.source("kubelet.exe", simulated.Binary(simulated.BinarySpec{Name: "kubelet", Machine: "386"}))
 		}, "built for 386, but the node is amd64", is[*source.MachineError]},
@@ -179,7 +190,8 @@ func TestTheHolderOfTheLockIsNamed(t *testing.T) {
 func TestAFullDiskWhileStaging(t *testing.T) {
 	b := twoPrograms(t)
 	b.node.Machine.OnOperation(func(o simulated.Operation) simulated.Verdict {
-		if o.Kind == simulated.OpWrite && strings.HasSuffix(o.Target, ".part") && strings.Contains(o.Target, "kubelet") {
+		if o.Kind == simulated.OpWrite && strings.HasSuffix(o.Target, ".part") &&
+			strings.Contains(o.Target, "kubelet") {
 			return simulated.DiskFull()
 		}
 		return simulated.Continue()
@@ -211,10 +223,12 @@ func TestLeftoversOfOthersAreCleared(t *testing.T) {
 func TestRolledBack(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.outcome = &agentv1.SwapOutcome{
-		Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, FailedComponent: "kubelet", Message: "it was not healthy after 60s",
+		Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, FailedComponent: "kubelet",
+		Message: "it was not healthy after 60s",
 		Components: []*agentv1.ComponentOutcome{
 			{Name: "containerd", Action: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK},
-			{Name: "kubelet", Action: agentv1.SwapAction_SWAP_ACTION_FAILED, Message: "exit code 1", LogLines: []string{"panic: bad flag"}},
+			{Name: "kubelet", Action: agentv1.SwapAction_SWAP_ACTION_FAILED, Message: "exit code 1",
+				LogLines: []string{"panic: bad flag"}},
 		},
 	}
 	result, err := b.push(t.Context(), Options{})
@@ -222,7 +236,8 @@ func TestRolledBack(t *testing.T) {
 	if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if text := err.Error(); !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back") || !strings.Contains(text, "panic: bad flag") {
+	if text := err.Error(); !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back") ||
+		!strings.Contains(text, "panic: bad flag") {
 		t.Errorf("got %s", text)
 	}
 	if result.Components[0].Action != ActionRolledBack || result.Components[1].Action != ActionFailed ||
@@ -236,10 +251,12 @@ func TestRolledBack(t *testing.T) {
 
 func TestARollbackThatDidNotBringAllBackIsNoRolledBack(t *testing.T) {
 	b := twoPrograms(t)
-	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_FAILED, Message: "kubelet does not start any more"}
+	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_FAILED,
+		Message: "kubelet does not start any more"}
 	result, err := b.push(t.Context(), Options{})
 	var back *RolledBackError
-	if !errors.As(err, &back) || back.Complete() || result.Result != Failed || !strings.Contains(err.Error(), "not everything runs") {
+	if !errors.As(err, &back) || back.Complete() || result.Result != Failed ||
+		!strings.Contains(err.Error(), "not everything runs") {
 		t.Fatalf("%+v, %v", result, err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // Rollback restores the previous binaries of the named components, which the node has kept,
 // in one transaction. The node keeps the present binaries in turn, so that a second
 // rollback undoes the first. Errors are those of Push.
-func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options, r ui.Reporter) (NodeResult, error) {
+func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
+	r ui.Reporter) (NodeResult, error) {
 	if options.Holder == "" {
 		options.Holder = plan.Holder("rollback")
 	}
@@ -59,7 +60,8 @@ func (c *component) decideRollback() error {
 	case c.state.GetFolder():
 		return fmt.Errorf("%s is a folder on the node", c.spec.Destination)
 	case c.state.GetPreviousPath() == "" || c.state.GetPreviousSha256() == "":
-		return errors.New("the node keeps no previous binary: swdt has not replaced it yet, or it was rolled back already")
+		return errors.New("the node keeps no previous binary: swdt has not replaced it yet, or it was rolled back " +
+			"already")
 	case c.state.GetError() != "":
 		return fmt.Errorf("look at %s on the node: %s", c.spec.Destination, c.state.GetError())
 	}

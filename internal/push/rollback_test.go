@@ -36,10 +36,12 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	c := b.swap.plans[1].GetComponents()[0]
-	if c.GetStaged() != layout.Previous(kubeletPath) || c.GetSha256() != oldHash || c.GetPreviousSha256() != newHash || c.GetService() != "kubelet" {
+	if c.GetStaged() != layout.Previous(kubeletPath) || c.GetSha256() != oldHash || c.GetPreviousSha256() != newHash ||
+		c.GetService() != "kubelet" {
 		t.Errorf("plan %v", c)
 	}
-	if _, err := b.rollback("kubelet"); err != nil || !bytes.Equal(b.node.Get(kubeletPath), program("kubelet", "v1.29.1")) {
+	if _, err := b.rollback("kubelet"); err != nil ||
+		!bytes.Equal(b.node.Get(kubeletPath), program("kubelet", "v1.29.1")) {
 		t.Errorf("a second rollback does not undo the first: %v", err)
 	}
 	b.unlocked()
@@ -77,7 +79,8 @@ func TestARefusedRollbackKeepsThePreviousBinary(t *testing.T) {
 func TestRollbackNeedsAPreviousBinary(t *testing.T) {
 	b := twoPrograms(t)
 	result, err := b.rollback("kubelet")
-	if err == nil || !strings.Contains(err.Error(), "kubelet: the node keeps no previous binary") || result.Components[0].Action != ActionFailed {
+	if err == nil || !strings.Contains(err.Error(), "kubelet: the node keeps no previous binary") ||
+		result.Components[0].Action != ActionFailed {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if _, err := b.rollback(); err == nil {
@@ -121,12 +124,14 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "w1" || s.OS.Build != "20348.2700" || s.Agent.Hash != "agent" || s.PendingJournal || s.UptimeSeconds != 10800 {
+	if s.Name != "w1" || s.OS.Build != "20348.2700" || s.Agent.Hash != "agent" || s.PendingJournal ||
+		s.UptimeSeconds != 10800 {
 		t.Errorf("%+v", s)
 	}
 	containerd, kubelet := s.Components[0], s.Components[1]
 	if containerd.Drift != DriftNone || containerd.UptimeSeconds != 600 || containerd.Service.PID != 100 ||
-		kubelet.Drift != DriftBinary || kubelet.Version != "v1.29.0" || kubelet.SHA256 != sum(program("kubelet", "v1.29.0")) {
+		kubelet.Drift != DriftBinary || kubelet.Version != "v1.29.0" ||
+		kubelet.SHA256 != sum(program("kubelet", "v1.29.0")) {
 		t.Errorf("%+v\n%+v", containerd, kubelet)
 	}
 	if len(b.node.Calls()) != 0 || b.swap.inspections != 1 {
@@ -144,8 +149,12 @@ func TestDrift(t *testing.T) {
 			b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = ""
 			b.swap.answer = func(s *agentv1.ComponentState) { s.Outdated = true }
 		}, DriftRestart},
-		"source not built": {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "none.exe" }, DriftUnknown},
-		"remote source":    {func(b *bench) { b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x" }, DriftVersion},
+		"source not built": {func(b *bench) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "none.exe"
+		}, DriftUnknown},
+		"remote source": {func(b *bench) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x"
+		}, DriftVersion},
 		"remote, version fits": {func(b *bench) {
 			b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x"
 			b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.29.0"
@@ -179,7 +188,8 @@ func TestStatusShowsTransactions(t *testing.T) {
 		{Id: "t1", Holder: "ann", State: "starting"},
 	}
 	s, err := b.status()
-	if err != nil || !s.PendingJournal || len(s.Transactions) != 2 || s.Transactions[1].State != "starting" || s.Transactions[0].Result != "committed" {
+	if err != nil || !s.PendingJournal || len(s.Transactions) != 2 || s.Transactions[1].State != "starting" ||
+		s.Transactions[0].Result != "committed" {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if len(b.swap.acknowledged) != 0 || b.swap.resumed != 0 {

@@ -20,9 +20,12 @@ func TestShownErrorIsOnlyTheAftermath(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"rolled back":           {ComponentResult{Name: "kubelet", Message: "not healthy", cause: true}, back, "kubelet failed; the node is back to the previous binaries\nits last log lines:\n  boom"},
-		"refused":               {ComponentResult{Name: "kubelet", Message: "no Windows program", cause: true}, refused, "kubelet failed: see its line"},
-		"several lines":         {ComponentResult{Name: "kubelet", Message: "no\nprogram", cause: true}, refused, refused.Error()},
+		"rolled back": {ComponentResult{Name: "kubelet", Message: "not healthy", cause: true}, back,
+			"kubelet failed; the node is back to the previous binaries\nits last log lines:\n  boom"},
+		"refused": {ComponentResult{Name: "kubelet", Message: "no Windows program", cause: true}, refused,
+			"kubelet failed: see its line"},
+		"several lines": {ComponentResult{Name: "kubelet", Message: "no\nprogram", cause: true},
+			refused, refused.Error()},
 		"not of this component": {ComponentResult{Name: "kubelet", Message: "it waited"}, refused, refused.Error()},
 	} {
 		got := Shown(NodeResult{Components: []*ComponentResult{&test.component}}, test.err)

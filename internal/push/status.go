@@ -93,7 +93,8 @@ type ComponentStatus struct {
 // Status inspects the node and changes nothing. Besides the components of the node
 // file it reports on the node's containerd, kubelet and service kube-proxy if they have
 // no provisioner.
-func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions, r ui.Reporter) (NodeStatus, error) {
+func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions,
+	r ui.Reporter) (NodeStatus, error) {
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
 	status := newNodeStatus(doc.Node.Metadata.Name, options.AgentHash)
 	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
@@ -159,7 +160,8 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 
 func (c *component) restartHint() string {
 	if c.joined { // nothing in the node file for a push
-		return "its process is older than the file: " + remedy.Command("powershell", "--command", "Restart-Service -Force "+c.spec.Name) + " restarts it"
+		return "its process is older than the file: " + remedy.Command("powershell", "--command",
+			"Restart-Service -Force "+c.spec.Name) + " restarts it"
 	}
 	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
 }

@@ -103,7 +103,8 @@ func (c *ComponentResult) hashes() string {
 	switch {
 	case c.PreviousSHA256 == "" && c.Action == ActionCreated:
 		return "new " + ui.Hash(c.SHA256)
-	case c.PreviousSHA256 == c.SHA256, c.Action == ActionUnchanged, c.Action == ActionRestarted, c.Action == ActionSkipped:
+	case c.PreviousSHA256 == c.SHA256, c.Action == ActionUnchanged, c.Action == ActionRestarted,
+		c.Action == ActionSkipped:
 		return ui.Hash(c.PreviousSHA256)
 	}
 	return ui.Hash(c.PreviousSHA256) + " → " + ui.Hash(c.SHA256)
@@ -156,7 +157,8 @@ func dryRunText(a Action) string {
 }
 
 func (r Report) writeSummary(w io.Writer) error {
-	fmt.Fprintf(w, "\n%d nodes: %d changed, %d unchanged, %d failed\n", len(r.Nodes), r.Summary.Changed, r.Summary.Unchanged, r.Summary.Failed)
+	fmt.Fprintf(w, "\n%d nodes: %d changed, %d unchanged, %d failed\n", len(r.Nodes), r.Summary.Changed,
+		r.Summary.Unchanged, r.Summary.Failed)
 	var rows [][]string
 	for _, n := range r.Nodes {
 		if n.Result == Failed || n.Result == RolledBack {
@@ -210,7 +212,8 @@ func (r StatusReport) writeTable(w io.Writer, wide bool) error {
 }
 
 // noComponents is the note of a node without a row in the table.
-const noComponents = "none of containerd, kubelet and kube-proxy is installed, and the node file has no kubernetes.provisioners; `swdt ps` lists the services that run"
+const noComponents = "none of containerd, kubelet and kube-proxy is installed, and the node file has no " +
+	"kubernetes.provisioners; `swdt ps` lists the services that run"
 
 // failure returns why the node's state is unknown, without the node's name.
 func (s NodeStatus) failure() string { return ui.Bad(s.Error) }

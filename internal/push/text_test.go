@@ -23,15 +23,18 @@ func result(name string, value NodeResult, err error) fleet.Result[NodeResult] {
 
 func changedNode() NodeResult {
 	return NodeResult{Name: "w1", Result: Changed, Components: []*ComponentResult{
-		{Name: "containerd", Action: ActionUnchanged, PreviousSHA256: "0f0f0f0f", SHA256: "0f0f0f0f", Version: Version{"1.7.12", "1.7.12", "1.7.12"}},
+		{Name: "containerd", Action: ActionUnchanged, PreviousSHA256: "0f0f0f0f", SHA256: "0f0f0f0f",
+			Version: Version{"1.7.12", "1.7.12", "1.7.12"}},
 		{
-			Name: "kubelet", Action: ActionReplaced, Destination: `c:\k\kubelet.exe`, PreviousSHA256: "a1b2c3d4", SHA256: "d4e5f6a7",
+			Name: "kubelet", Action: ActionReplaced, Destination: `c:\k\kubelet.exe`, PreviousSHA256: "a1b2c3d4",
+			SHA256:   "d4e5f6a7",
 			Version:  Version{"1.29.0", "v1.28.0", "v1.29.0"},
 			Service:  &Service{Name: "kubelet", State: "running", PID: 4711},
 			Transfer: &transfer.Result{Method: "whole", SizeBytes: 83_553_792, SentBytes: 500_000},
 			Seconds:  Seconds{Obtain: 0.1, Transfer: 0.9, Down: 0.6, Healthy: 1.8},
 		},
-		{Name: "tool", Action: ActionCreated, SHA256: "123456", Transfer: &transfer.Result{Method: "none", SizeBytes: 1000}, Message: "there is no service tool"},
+		{Name: "tool", Action: ActionCreated, SHA256: "123456", Transfer: &transfer.Result{Method: "none",
+			SizeBytes: 1000}, Message: "there is no service tool"},
 	}}
 }
 
@@ -55,7 +58,8 @@ func TestTextOfNothingToDo(t *testing.T) {
 	n := NodeResult{Name: "w1", Result: Unchanged, Components: []*ComponentResult{
 		{Name: "containerd", Action: ActionUnchanged}, {Name: "kubelet", Action: ActionUnchanged},
 	}}
-	if err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); err != nil || out.String() != "nothing to do: containerd, kubelet up to date\n" {
+	if err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); err != nil ||
+		out.String() != "nothing to do: containerd, kubelet up to date\n" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 }
@@ -64,7 +68,8 @@ func TestTextOfADryRun(t *testing.T) {
 	var out strings.Builder
 	n := changedNode()
 	n.DryRun = true
-	if err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); err != nil || !strings.Contains(out.String(), "a1b2c3 → d4e5f6  would be replaced\n") {
+	if err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); err != nil ||
+		!strings.Contains(out.String(), "a1b2c3 → d4e5f6  would be replaced\n") {
 		t.Errorf("got\n%s%v", out.String(), err)
 	}
 }
@@ -77,7 +82,8 @@ func TestSummaryOfTwentyNodes(t *testing.T) {
 		results[i] = result(n.Name, n, nil)
 	}
 	results[3] = result("w03", NodeResult{}, errors.New("connection refused: is sshd running?"))
-	results[7] = result("w07", NodeResult{Name: "w07", Result: RolledBack, Error: "kubelet: not healthy\nlog"}, errors.New("kubelet: not healthy\nlog"))
+	results[7] = result("w07", NodeResult{Name: "w07", Result: RolledBack, Error: "kubelet: not healthy\nlog"},
+		errors.New("kubelet: not healthy\nlog"))
 	results[9] = result("w09", NodeResult{Name: "w09", Result: Failed, Error: "disk full"}, errors.New("disk full"))
 	report := NewReport(results)
 	if report.Summary != (Summary{Changed: 17, Failed: 3}) {
@@ -99,18 +105,22 @@ func TestSummaryOfTwentyNodes(t *testing.T) {
 }
 
 func TestJSONHasThePromisedNames(t *testing.T) {
-	report := NewReport([]fleet.Result[NodeResult]{result("w1", changedNode(), nil), result("w2", NodeResult{}, errors.New("refused"))})
+	report := NewReport([]fleet.Result[NodeResult]{result("w1", changedNode(), nil),
+		result("w2", NodeResult{}, errors.New("refused"))})
 	out, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		`{"nodes":[{"name":"w1","result":"changed","error":"","dryRun":false,"components":[`,
-		`{"name":"kubelet","action":"replaced","destination":"c:\\k\\kubelet.exe","sha256":"d4e5f6a7","previousSha256":"a1b2c3d4",` +
-			`"version":{"wanted":"1.29.0","before":"v1.28.0","after":"v1.29.0"},"service":{"name":"kubelet","state":"running","pid":4711,"started":null},` +
+		`{"name":"kubelet","action":"replaced","destination":"c:\\k\\kubelet.exe","sha256":"d4e5f6a7",` +
+			`"previousSha256":"a1b2c3d4",` +
+			`"version":{"wanted":"1.29.0","before":"v1.28.0","after":"v1.29.0"},"service":{"name":"kubelet",` +
+			`"state":"running","pid":4711,"started":null},` +
 			`"transfer":{"method":"whole","sizeBytes":83553792,"sentBytes":500000,`,
 		`"seconds":{"obtain":0.1,"transfer":0.9,"down":0.6,"healthy":1.8}`,
-		`{"name":"w2","result":"failed","error":"refused","dryRun":false,"components":[],"readySeconds":0,"recovered":[]}`,
+		`{"name":"w2","result":"failed","error":"refused","dryRun":false,"components":[],"readySeconds":0,` +
+			`"recovered":[]}`,
 		`"summary":{"changed":1,"unchanged":0,"failed":1}}`,
 	} {
 		if !strings.Contains(string(out), want) {
@@ -126,7 +136,8 @@ func TestTextOfStatus(t *testing.T) {
 			PendingReboot: []string{"servicing"},
 			Transactions:  []Recovered{{ID: "t1", Holder: "ann", State: "starting"}},
 			Components: []ComponentStatus{
-				{Name: "kubelet", Version: "v1.29.0", SHA256: "a1b2c3d4", Service: &Service{State: "running", PID: 7}, UptimeSeconds: 90, Drift: DriftNone},
+				{Name: "kubelet", Version: "v1.29.0", SHA256: "a1b2c3d4", Service: &Service{State: "running", PID: 7},
+					UptimeSeconds: 90, Drift: DriftNone},
 				{Name: "tool", SHA256: "", Drift: DriftMissing},
 			},
 		}},

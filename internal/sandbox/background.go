@@ -23,7 +23,8 @@ const removedInterval = time.Second
 // RunBackground is the body of the hidden command `swdt sandbox serve --state
 // DIR`, which Up starts: it serves until ctx ends or Down asks it to stop. Once
 // it listens it writes one line of JSON, the Info, to ready and closes it.
-func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, ready io.WriteCloser, log *slog.Logger) error {
+func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, ready io.WriteCloser,
+	log *slog.Logger) error {
 	f := folder{path: stateDir}
 	var asked request
 	if err := readJSON(f.file(requestFile), &asked); err != nil {
@@ -55,7 +56,8 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	}
 	info := Info{
 		Name: f.name, Driver: asked.Driver, Hostname: listener.Addr().String(), Config: f.file(nodeFile),
-		Prefix: running.prefix, Kubeconfig: running.kubeconfig, Pods: asked.Pods, Shell: asked.Shell, PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
+		Prefix: running.prefix, Kubeconfig: running.kubeconfig, Pods: asked.Pods, Shell: asked.Shell, PID: os.Getpid(),
+		Started: time.Now().UTC().Truncate(time.Second), Log: f.file(logFile),
 	}
 	if err := f.publish(info, hostKey.PublicKey(), running.section); err != nil {
 		listener.Close()

@@ -19,7 +19,8 @@ func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s := &wineSession{prefix: prefix, shell: shellCmd, ctx: ctx, end: end}
-	return s.run(ctx, command{line: line, stdin: streams.In, stdout: copied{streams.Out}, stderr: copied{streams.Err}}), nil
+	return s.run(ctx, command{line: line, stdin: streams.In, stdout: copied{streams.Out}, stderr: copied{streams.Err}}),
+		nil
 }
 
 // copied hides that a stream is a file, so that Wine's programs get a pipe instead. The program

@@ -49,7 +49,8 @@ func checkCluster() error {
 	programs := nodeProgramsIn(filepath.Dir(binaries))
 	for _, path := range []string{programs.containerd, programs.kubelet, programs.kubeadm, programs.logRunner} {
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("a node has nothing to join with: %w: run `make lab` in a clone of swdt (a quarter of an hour the first time)", err)
+			return fmt.Errorf("a node has nothing to join with: %w: run `make lab` in a clone of swdt (a quarter of "+
+				"an hour the first time)", err)
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ func TestAWineClusterNamesWhatIsMissing(t *testing.T) {
 	if _, err := sandbox.Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "make lab") {
 		t.Errorf("no lab at all: %v", err)
 	}
-	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl"} {
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
+		"kubeadm", "kubectl"} {
 		touch(t, filepath.Join(lab, "linux", name))
 	}
 	if err := controlplane.Check(filepath.Join(lab, "linux")); err != nil {
@@ -73,7 +74,8 @@ func TestAWineNodeJoinsWithItsNodeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := docs[0].Node.Spec.Kubernetes
-	for _, path := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource, spec.Kubelet.LogRunnerSource} {
+	for _, path := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource,
+		spec.Kubelet.LogRunnerSource} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}

@@ -155,7 +155,9 @@ func validName(name string) bool {
 	ok := func(r rune) bool {
 		return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z'
 	}
-	return name != "" && len(name) <= 63 && name[0] != '-' && strings.IndexFunc(name, func(r rune) bool { return !ok(r) }) < 0
+	return name != "" && len(name) <= 63 && name[0] != '-' && strings.IndexFunc(name, func(r rune) bool {
+		return !ok(r)
+	}) < 0
 }
 
 // Up starts a sandbox, waits until its SSH server answers, and returns its Info. It does not change
@@ -199,7 +201,8 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	}
 	down := fmt.Sprintf("end it with `swdt sandbox down %s`", f.name)
 	if info.Driver != o.Driver {
-		return Info{}, fmt.Errorf("sandbox %s runs already, with driver %s: %s, or use another --name", f.name, info.Driver, down)
+		return Info{}, fmt.Errorf("sandbox %s runs already, with driver %s: %s, or use another --name", f.name,
+			info.Driver, down)
 	}
 	if o.Cluster && info.Kubeconfig == "" {
 		return Info{}, fmt.Errorf("sandbox %s runs already, without a cluster: %s, or use another --name", f.name, down)
@@ -208,10 +211,12 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 		return Info{}, fmt.Errorf("sandbox %s runs already, with other pods: %s, or use another --name", f.name, down)
 	}
 	if o.Port != 0 && o.Port != info.port() {
-		return Info{}, fmt.Errorf("sandbox %s runs already, on port %d: %s, or use another --name", f.name, info.port(), down)
+		return Info{}, fmt.Errorf("sandbox %s runs already, on port %d: %s, or use another --name", f.name,
+			info.port(), down)
 	}
 	if o.Shell != "" && o.Shell != cmp.Or(info.Shell, string(shellCmd)) {
-		return Info{}, fmt.Errorf("sandbox %s runs already, with shell %s: %s, or use another --name", f.name, cmp.Or(info.Shell, string(shellCmd)), down)
+		return Info{}, fmt.Errorf("sandbox %s runs already, with shell %s: %s, or use another --name", f.name,
+			cmp.Or(info.Shell, string(shellCmd)), down)
 	}
 	if err := f.answers(ctx, info); err != nil {
 		// The sandbox may just have ended.

@@ -174,7 +174,8 @@ func TestOnlyAdministratorIsLetIn(t *testing.T) {
 		t.Errorf("the password was refused: %v", err)
 	}
 	_, err = ssh.Dial("tcp", s.address, &ssh.ClientConfig{
-		User: "guest", Auth: []ssh.AuthMethod{ssh.PublicKeys(s.key)}, HostKeyCallback: ssh.FixedHostKey(s.hostKey.PublicKey()),
+		User: "guest", Auth: []ssh.AuthMethod{ssh.PublicKeys(s.key)},
+		HostKeyCallback: ssh.FixedHostKey(s.hostKey.PublicKey()),
 	})
 	if err == nil {
 		t.Error("user guest was let in")
@@ -296,7 +297,8 @@ func TestSFTP(t *testing.T) {
 	if err := client.Remove("/C:/some/folder"); err == nil {
 		t.Error("a folder was removed as a file")
 	}
-	if err := errors.Join(client.Remove("/C:/some/folder/moved.bin"), client.RemoveDirectory("/C:/some/folder")); err != nil {
+	if err := errors.Join(client.Remove("/C:/some/folder/moved.bin"),
+		client.RemoveDirectory("/C:/some/folder")); err != nil {
 		t.Error(err)
 	}
 }

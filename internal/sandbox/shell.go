@@ -218,8 +218,10 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 // notFound prints the error message of Windows, and returns the exit code of its sshd.
 func (s *shell) notFound(name string) int {
 	if s.kind == shellPowerShell {
-		fmt.Fprintf(s.stderr, "%[1]s : The term '%[1]s' is not recognized as the name of a cmdlet, function, script file, or operable \r\n"+
-			"program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.\r\n"+
+		fmt.Fprintf(s.stderr, "%[1]s : The term '%[1]s' is not recognized as the name of a cmdlet, function, script "+
+			"file, or operable \r\n"+
+			"program. Check the spelling of the name, or if a path was included, verify that the path is correct and "+
+			"try again.\r\n"+
 			"At line:1 char:1\r\n+ %[1]s\r\n"+
 			"    + CategoryInfo          : ObjectNotFound: (%[1]s:String) [], CommandNotFoundException\r\n"+
 			"    + FullyQualifiedErrorId : CommandNotFoundException\r\n \r\n", name)
@@ -231,6 +233,7 @@ func (s *shell) notFound(name string) int {
 			return 1
 		}
 	}
-	fmt.Fprintf(s.stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", name)
+	fmt.Fprintf(s.stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch "+
+		"file.\r\n", name)
 	return 1
 }

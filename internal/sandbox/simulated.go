@@ -20,7 +20,8 @@ import (
 func AgentMain(hash string) simulated.AgentMain {
 	return func(ctx context.Context, p *platform.Platform, executable string, args []string,
 		stdin io.Reader, stdout, stderr io.Writer) int {
-		return agent.Main(ctx, agent.Machine{Platform: p, Executable: executable, Hash: hash}, args, stdin, stdout, stderr)
+		return agent.Main(ctx, agent.Machine{Platform: p, Executable: executable, Hash: hash}, args,
+			stdin, stdout, stderr)
 	}
 }
 
@@ -36,7 +37,8 @@ func otherAgent(hash string) simulated.Program {
 			return !ours && strings.HasPrefix(strings.ToLower(name), agent)
 		},
 		Main: func(_ context.Context, p *simulated.Process) int {
-			fmt.Fprintln(p.Stderr, "this sandbox was started by another build of swdt: end it with swdt sandbox down, and start it anew")
+			fmt.Fprintln(p.Stderr, "this sandbox was started by another build of swdt: end it with swdt sandbox down, "+
+				"and start it anew")
 			return 1
 		},
 	}

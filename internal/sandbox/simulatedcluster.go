@@ -31,10 +31,12 @@ const (
 // simulated machine joins it.
 func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Cluster, section string, err error) {
 	mirror := f.file(mirrorFolder)
-	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes, Containerd: simulatedContainerd}); err != nil {
+	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes,
+		Containerd: simulatedContainerd}); err != nil {
 		return nil, "", err
 	}
-	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes, NodeGrace: simulatedNodeGrace, Log: log})
+	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes,
+		NodeGrace: simulatedNodeGrace, Log: log})
 	if err != nil {
 		return nil, "", err
 	}
@@ -62,7 +64,8 @@ func joinSection(mirror string) string {
 	kubernetes := filepath.Join(mirror, "dl.k8s.io", simulatedKubernetes, "bin", "windows", "amd64")
 	return strings.NewReplacer(
 		"VERSION", simulatedKubernetes, "CONTAINERD", simulatedContainerd,
-		"ARCHIVE", fmt.Sprintf("%q", filepath.Join(mirror, "github.com", "containerd", "containerd", "releases", "download",
+		"ARCHIVE", fmt.Sprintf("%q", filepath.Join(mirror, "github.com", "containerd", "containerd",
+			"releases", "download",
 			"v"+simulatedContainerd, "containerd-"+simulatedContainerd+"-windows-amd64.tar.gz")),
 		"KUBELET", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubelet.exe")),
 		"KUBEADM", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubeadm.exe")),

@@ -42,7 +42,8 @@ func TestASimulatedClusterComesAndGoesWithItsSandbox(t *testing.T) {
 	if spec.Version == "" || spec.Containerd.Version == "" {
 		t.Errorf("what the node file has to join with: %+v", spec)
 	}
-	for _, source := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource, spec.Kubelet.LogRunnerSource} {
+	for _, source := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource,
+		spec.Kubelet.LogRunnerSource} {
 		if _, err := os.Stat(source); err != nil {
 			t.Error(err)
 		}

@@ -198,9 +198,11 @@ func (s *wineSession) run(ctx context.Context, c command) int {
 // builtin passes cmd's own commands to Wine's cmd.
 func (s *wineSession) builtin(ctx context.Context, sub *shell, words []string) (int, bool) {
 	switch strings.ToLower(words[0]) {
-	case "ver", "dir", "type", "copy", "move", "del", "erase", "ren", "rd", "rmdir", "set", "date", "time", "vol", "if", "for":
+	case "ver", "dir", "type", "copy", "move", "del", "erase", "ren", "rd", "rmdir", "set", "date", "time",
+		"vol", "if", "for":
 		code, err := s.program(ctx, platform.Command{
-			Path: "cmd", Args: append([]string{"/c"}, words...), Stdin: sub.stdin, Stdout: sub.stdout, Stderr: sub.stderr,
+			Path: "cmd", Args: append([]string{"/c"}, words...), Stdin: sub.stdin, Stdout: sub.stdout,
+			Stderr: sub.stderr,
 		})
 		if err != nil {
 			fmt.Fprintf(sub.stderr, "%v\r\n", err)

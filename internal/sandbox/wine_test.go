@@ -88,9 +88,10 @@ func TestWine(t *testing.T) {
 	})
 	t.Run("SFTP", func(t *testing.T) { sftpUnderWine(t, client, info.Prefix) })
 	t.Run("scp", func(t *testing.T) {
-		scpWritesInPlace(t, info.Hostname, filepath.Join(filepath.Dir(info.Config), "client_key"), func() ([]byte, error) {
-			return os.ReadFile(filepath.Join(info.Prefix, "drive_c", "file.bin"))
-		})
+		scpWritesInPlace(t, info.Hostname, filepath.Join(filepath.Dir(info.Config), "client_key"),
+			func() ([]byte, error) {
+				return os.ReadFile(filepath.Join(info.Prefix, "drive_c", "file.bin"))
+			})
 	})
 	t.Run("behind another SSH server", func(t *testing.T) {
 		var out bytes.Buffer

@@ -157,7 +157,8 @@ func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Report
 		return plan.Outcome{}, err
 	}
 	if !found {
-		return plan.Outcome{}, fmt.Errorf("the installer %s ended well, but %s is not there; run it on the node by hand to see why", s.url, path)
+		return plan.Outcome{}, fmt.Errorf("the installer %s ended well, but %s is not there; run it on the node by "+
+			"hand to see why", s.url, path)
 	}
 	return plan.Outcome{}, nil
 }
@@ -170,8 +171,10 @@ func (s *installChocolatey) failed(output powershell.Output) error {
 	if output.ExitCode == noDownload {
 		what = "download " + s.url + " from the node"
 	}
-	return fmt.Errorf("%s: %w; the node itself needs the internet for this (a proxy is taken from its system settings): "+
-		"give it access, install Chocolatey on it by other means (%s must exist), or take chocoPackages out of the node file",
+	return fmt.Errorf("%s: %w; the node itself needs the internet for this (a proxy is taken from its system "+
+		"settings): "+
+		"give it access, install Chocolatey on it by other means (%s must exist), or take chocoPackages out of the "+
+		"node file",
 		what, failure, defaultChocolatey+`\bin\choco.exe`)
 }
 
@@ -214,7 +217,8 @@ func (s *chocoPackage) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 	case !ok:
 		return plan.Change{Needed: true, Summary: "install " + s.name + " " + s.version}, nil
 	case s.version != "" && !sameVersion(version, s.version):
-		return plan.Change{Needed: true, Summary: fmt.Sprintf("change %s from %s to %s", s.name, version, s.version)}, nil
+		return plan.Change{Needed: true, Summary: fmt.Sprintf("change %s from %s to %s", s.name, version, s.version)},
+			nil
 	}
 	return plan.Change{Summary: version + " is installed"}, nil
 }
@@ -235,7 +239,8 @@ func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (
 	_, present := installed[strings.ToLower(s.name)]
 	output, err := run(ctx, n, path, s.arguments(present), 0, 1641, 3010)
 	if err != nil {
-		return plan.Outcome{}, fmt.Errorf("install %s: %w; choco's log on the node is %s\\logs\\chocolatey.log", s.name, err, strings.TrimSuffix(path, `\bin\choco.exe`))
+		return plan.Outcome{}, fmt.Errorf("install %s: %w; choco's log on the node is %s\\logs\\chocolatey.log", s.name,
+			err, strings.TrimSuffix(path, `\bin\choco.exe`))
 	}
 	r.Debug("%s", strings.TrimSpace(output.Stdout))
 	// 3010: a reboot is needed. 1641: the installer has begun one.

@@ -51,9 +51,11 @@ func (s firewallRule) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 	case len(same) == 1 && equal(same[0], s.wanted):
 		return plan.Change{}, nil
 	case len(same) == 1:
-		return plan.Change{Needed: true, Summary: fmt.Sprintf("change: %s → %s", describe(same[0]), describe(s.wanted))}, nil
+		return plan.Change{Needed: true, Summary: fmt.Sprintf("change: %s → %s", describe(same[0]),
+			describe(s.wanted))}, nil
 	}
-	return plan.Change{Needed: true, Summary: fmt.Sprintf("replace %d rules of that name: %s", len(same), describe(s.wanted))}, nil
+	return plan.Change{Needed: true, Summary: fmt.Sprintf("replace %d rules of that name: %s", len(same),
+		describe(s.wanted))}, nil
 }
 
 func (s firewallRule) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {

@@ -56,7 +56,8 @@ func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 		return plan.Change{Summary: "is " + onOff(s.enable)}, nil
 	}
 	slices.Sort(parts)
-	return plan.Change{Needed: true, Summary: fmt.Sprintf("turn Remote Desktop %s (%s)", onOff(s.enable), strings.Join(parts, ", "))}, nil
+	return plan.Change{Needed: true, Summary: fmt.Sprintf("turn Remote Desktop %s (%s)", onOff(s.enable),
+		strings.Join(parts, ", "))}, nil
 }
 
 func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
@@ -77,7 +78,8 @@ func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (
 	if differs.firewall {
 		group := &agentv1.EnableFirewallGroupRequest{Group: remoteDesktopGroup, Enabled: s.enable}
 		if _, err := n.Firewall.EnableGroup(ctx, group); err != nil {
-			return plan.Outcome{}, fmt.Errorf("turn the firewall group %s %s: %w", remoteDesktopGroup, onOff(s.enable), err)
+			return plan.Outcome{}, fmt.Errorf("turn the firewall group %s %s: %w", remoteDesktopGroup,
+				onOff(s.enable), err)
 		}
 	}
 	return plan.Outcome{}, nil

@@ -16,7 +16,8 @@ func TestAddressesMeanTheSame(t *testing.T) {
 }
 
 func TestVersionsMeanTheSame(t *testing.T) {
-	for _, pair := range [][2]string{{"1.2", "1.2.0"}, {"1.02.0", "1.2"}, {"v1.2", "1.2.0.0"}, {"1.2-RC1", "1.2.0-rc1"}, {"1.2+abc", "1.2"}, {"0", "0.0"}} {
+	for _, pair := range [][2]string{{"1.2", "1.2.0"}, {"1.02.0", "1.2"}, {"v1.2", "1.2.0.0"}, {"1.2-RC1", "1.2.0-rc1"},
+		{"1.2+abc", "1.2"}, {"0", "0.0"}} {
 		if !sameVersion(pair[0], pair[1]) {
 			t.Errorf("%s and %s differ", pair[0], pair[1])
 		}

@@ -24,9 +24,10 @@ func whole() v1alpha1.Setup {
 		EnableRDP:     &on,
 		ChocoPackages: []string{"vim", "grep", "Git@2.40.0"},
 		Features:      []string{"Containers"},
-		Hosts:         []v1alpha1.HostsEntry{{Address: "192.168.122.10", Names: []string{"control-plane", "api.local"}}},
-		Environment:   map[string]string{"CONTAINERD_LOG": "debug"},
-		Path:          []string{`C:\k`, `C:\Program Files\containerd\bin`},
+		Hosts: []v1alpha1.HostsEntry{{Address: "192.168.122.10",
+			Names: []string{"control-plane", "api.local"}}},
+		Environment: map[string]string{"CONTAINERD_LOG": "debug"},
+		Path:        []string{`C:\k`, `C:\Program Files\containerd\bin`},
 		Firewall: []v1alpha1.FirewallRule{
 			{Name: "kubelet", Ports: "10250"},
 			{Name: "vxlan", Protocol: "udp", Ports: "4789", Addresses: "192.168.122.0/24", Profiles: "domain,private"},
@@ -46,7 +47,8 @@ func TestWholeSetupThenNothingToDo(t *testing.T) {
 			t.Errorf("%s: %s %s", result.Name, result.State, result.Message)
 		}
 	}
-	if got := states(results); got["Chocolatey"] != plan.Changed || got["package vim"] != plan.Changed || got["SSH keys"] != plan.Changed {
+	if got := states(results); got["Chocolatey"] != plan.Changed || got["package vim"] != plan.Changed ||
+		got["SSH keys"] != plan.Changed {
 		t.Errorf("states: %v", got)
 	}
 	wanted := map[string]string{"chocolatey": "2.3.0", "vim": "9.1.821", "grep": "3.11.0", "git": "2.40.0"}
@@ -118,7 +120,8 @@ func TestRemoteDesktop(t *testing.T) {
 		if found == 0 {
 			t.Error("the machine has no rules for Remote Desktop")
 		}
-		if status, err := p.Services.Status(t.Context(), "TermService"); err != nil || on && status.State != platform.Running {
+		if status, err := p.Services.Status(t.Context(), "TermService"); err != nil ||
+			on && status.State != platform.Running {
 			t.Errorf("on %v: TermService is %s, %v", on, status.State, err)
 		}
 	}
@@ -134,7 +137,8 @@ func TestRemoteDesktopEnablesADisabledService(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "TermService", StartType: platform.StartDisabled}); err != nil {
+	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "TermService",
+		StartType: platform.StartDisabled}); err != nil {
 		t.Fatal(err)
 	}
 	on := true
@@ -188,7 +192,8 @@ func TestChocolateyWithoutInternet(t *testing.T) {
 	if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "could not be resolved") {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"https://community.chocolatey.org/install.ps1", "internet", "proxy", "chocoPackages"} {
+	for _, want := range []string{"https://community.chocolatey.org/install.ps1", "internet", "proxy",
+		"chocoPackages"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
@@ -213,7 +218,8 @@ func TestPackageVersionIsChanged(t *testing.T) {
 
 func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	const file = `C:\ProgramData\ssh\administrators_authorized_keys`
-	const foreign = "# mine\r\n\r\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1 other"
+	const foreign = "# mine\r\n\r\nssh-ed25519 " +
+		"AAAAC3NzaC1lZDI1NTE5AAAAIGFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1 other"
 	lab := newLab(t, simulated.Options{})
 	p := lab.machine.Process("test")
 	if err := p.Files.MakeFolder(`C:\ProgramData\ssh`); err != nil {
@@ -222,7 +228,8 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	lab.machine.WriteFile(file, []byte(foreign))
 
 	// The same key twice, the second time with options and another comment.
-	spec := v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey, strings.Replace(aKey, "dev@laptop", "twice", 1)}}}
+	spec := v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey,
+		strings.Replace(aKey, "dev@laptop", "twice", 1)}}}
 	if _, err := lab.setup(spec, plan.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +250,9 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if slices.ContainsFunc(operations, func(o simulated.Operation) bool { return o.Kind == simulated.OpWrite && o.Target == file }) {
+	if slices.ContainsFunc(operations, func(o simulated.Operation) bool {
+		return o.Kind == simulated.OpWrite && o.Target == file
+	}) {
 		t.Errorf("the file was written: %v", operations)
 	}
 	if sddl, err := p.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") {
@@ -256,10 +265,14 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 	p := lab.machine.Process("test")
 	rule := v1alpha1.FirewallRule{Name: "kubelet", Ports: "10250", Addresses: "10.0.0.0/8"}
 	for name, existing := range map[string]platform.FirewallRule{
-		"disabled":       {Name: "kubelet", Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8"},
-		"other port":     {Name: "Kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "1", Profiles: "any", Addresses: "10.0.0.0/8"},
-		"one program's":  {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: "10.0.0.0/8", Program: `C:\k\kubelet.exe`},
-		"some profiles'": {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "domain", Addresses: "10.0.0.0/8"},
+		"disabled": {Name: "kubelet", Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250",
+			Profiles: "any", Addresses: "10.0.0.0/8"},
+		"other port": {Name: "Kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "1",
+			Profiles: "any", Addresses: "10.0.0.0/8"},
+		"one program's": {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250",
+			Profiles: "any", Addresses: "10.0.0.0/8", Program: `C:\k\kubelet.exe`},
+		"some profiles'": {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250",
+			Profiles: "domain", Addresses: "10.0.0.0/8"},
 	} {
 		if err := p.Firewall.Add(t.Context(), existing); err != nil {
 			t.Fatal(err)
@@ -286,7 +299,8 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 // Chocolatey before 2.0 lists all published packages unless an option prevents that.
 func TestOlderChocolatey(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
-	lab.machine.WriteFile(`C:\ProgramData\chocolatey\bin\choco.exe`, simulated.Binary(simulated.BinarySpec{Name: "choco", Version: "1.4.0"}))
+	lab.machine.WriteFile(`C:\ProgramData\chocolatey\bin\choco.exe`,
+		simulated.Binary(simulated.BinarySpec{Name: "choco", Version: "1.4.0"}))
 	lab.machine.Script(func(c platform.Command) (simulated.Answer, bool) {
 		if !strings.HasSuffix(c.Path, "choco.exe") {
 			return simulated.Answer{}, false

@@ -91,7 +91,8 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 		}
 	}
 	if bytes.HasPrefix(state.content, []byte{0xff, 0xfe}) || bytes.HasPrefix(state.content, []byte{0xfe, 0xff}) {
-		return state, fmt.Errorf("%s is UTF-16, which sshd cannot read: save it as UTF-8 or remove it", authorizedKeysFile)
+		return state, fmt.Errorf("%s is UTF-16, which sshd cannot read: save it as UTF-8 or remove it",
+			authorizedKeysFile)
 	}
 	present := map[string]bool{}
 	for _, key := range parseKeys(state.content) {
@@ -149,7 +150,8 @@ func (s *sshKeys) load() ([]publicKey, error) {
 		path := s.resolve(wanted)
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("read the public key: %w; write a key as in authorized_keys, or the path of a .pub file", err)
+			return nil, fmt.Errorf("read the public key: %w; write a key as in authorized_keys, or the path of a "+
+				".pub file", err)
 		}
 		found := parseKeys(content)
 		if len(found) == 0 {

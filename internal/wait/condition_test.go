@@ -34,8 +34,9 @@ func TestConditionLooksUntilItHolds(t *testing.T) {
 		condition wait.Condition
 		at        []time.Duration
 	}{
-		"even":    {wait.Condition{Interval: time.Second}, []time.Duration{0, 1e9, 2e9, 3e9, 4e9}},
-		"growing": {wait.Condition{Interval: time.Second, MaxInterval: 3 * time.Second}, []time.Duration{0, 1e9, 3e9, 6e9, 9e9}},
+		"even": {wait.Condition{Interval: time.Second}, []time.Duration{0, 1e9, 2e9, 3e9, 4e9}},
+		"growing": {wait.Condition{Interval: time.Second, MaxInterval: 3 * time.Second},
+			[]time.Duration{0, 1e9, 3e9, 6e9, 9e9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +68,9 @@ func TestConditionReportsWhatIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pending []string
 		look, _ := looks(errStarting, errBroken, wait.Stop(errCtrlC))
-		c := wait.Condition{Interval: time.Second, Look: look, Pending: func(state error) { pending = append(pending, state.Error()) }}
+		c := wait.Condition{Interval: time.Second, Look: look, Pending: func(state error) {
+			pending = append(pending, state.Error())
+		}}
 		if err := c.Wait(t.Context()); !errors.Is(err, errCtrlC) {
 			t.Error(err)
 		}
@@ -134,7 +137,8 @@ func TestConditionWhoseTimeIsOver(t *testing.T) {
 				if c.look != nil {
 					look = c.look
 				}
-				err := wait.Condition{Name: "it to run", Interval: 700 * time.Millisecond, Limit: c.limit, Look: look}.Wait(ctx)
+				err := wait.Condition{Name: "it to run", Interval: 700 * time.Millisecond, Limit: c.limit,
+					Look: look}.Wait(ctx)
 				if late := (*wait.Error)(nil); !errors.As(err, &late) {
 					t.Fatalf("%T: %v", err, err)
 				}

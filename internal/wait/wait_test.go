@@ -19,7 +19,8 @@ func TestFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun = time.Now()
-		if err := wait.For(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+		if err := wait.For(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begun) != time.Second {
 			t.Errorf("cut short: %v after %s", err, time.Since(begun))
 		}
 		if err := wait.For(t.Context(), 0); err != nil {

@@ -142,7 +142,8 @@ func (c *component) early() error {
 	case c.behaviour.crash:
 		// Users look into the log, if there is one.
 		if err := c.openLog(); err == nil {
-			c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash at start")
+			c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+
+				": made to crash at start")
 		}
 		return errors.New("made to crash at start")
 	case c.behaviour.hangAtStart:
@@ -155,7 +156,8 @@ func (c *component) early() error {
 func (c *component) start(ctx context.Context) error {
 	c.logf('I', "server.go", "%q %sVersion=%q", title(name)+" version", name, version)
 	if c.behaviour.crashStarting {
-		c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+": made to crash while starting")
+		c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+
+			": made to crash while starting")
 		return errors.New("made to crash while starting")
 	}
 	select {
@@ -187,7 +189,8 @@ func (c *component) serveHealthz(ctx context.Context) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if c.behaviour.unhealthy {
-			http.Error(w, "[+]ping ok\n[-]syncloop failed: made to be unhealthy\nhealthz check failed", http.StatusInternalServerError)
+			http.Error(w, "[+]ping ok\n[-]syncloop failed: made to be unhealthy\nhealthz check failed",
+				http.StatusInternalServerError)
 			return
 		}
 		io.WriteString(w, "ok")

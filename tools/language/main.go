@@ -3,7 +3,8 @@
 //
 //	git ls-files | language [-list [PATTERN…]] [-write]
 //
-// scripts/language.sh runs it over the whole tree. It reads the names of files from stdin, and looks at comments and strings of Go
+// scripts/language.sh runs it over the whole tree. It reads the names of files from stdin, and
+// looks at comments and strings of Go
 // code, at comments of protobuf files, shell scripts and Makefiles, and at the
 // text of Markdown documents. patterns.txt lists the phrases, each with the form
 // to write instead. The accepted numbers may only fall: after a fall the check
@@ -82,7 +83,8 @@ func run(names io.Reader, out io.Writer, o options) error {
 
 // compare prints what differs from the accepted numbers, and returns how many
 // patterns occur more and less often.
-func compare(out io.Writer, patterns []pattern, found map[string][]finding, accepted map[string]int) (risen, fallen int) {
+func compare(out io.Writer, patterns []pattern, found map[string][]finding, accepted map[string]int) (
+	risen, fallen int) {
 	for _, p := range patterns {
 		n, limit := len(found[p.name]), accepted[p.name]
 		switch {

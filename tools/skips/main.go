@@ -123,7 +123,8 @@ func (t *tally) count(e event, messages map[string]string) {
 	name := e.Package + "." + e.Test
 	switch e.Action {
 	case "output":
-		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
+		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") &&
+			!strings.HasPrefix(text, "===") {
 			messages[name] = text
 		}
 	case "pass":

@@ -22,8 +22,10 @@ func TestSkips(t *testing.T) {
 		name, rules, record string
 		printed, err        string
 	}{
-		{"an unexpected skip fails with its message", "# none\n", record, "1 passed, 0 failed, 1 skipped", "swdt/a.TestTwo: a_test.go:4: no wine here"},
-		{"an expected skip is listed with its reason", `swdt/a\.TestTwo only on Windows`, record, "skipped as expected: swdt/a.TestTwo (only on Windows)", ""},
+		{"an unexpected skip fails with its message", "# none\n", record, "1 passed, 0 failed, 1 skipped",
+			"swdt/a.TestTwo: a_test.go:4: no wine here"},
+		{"an expected skip is listed with its reason", `swdt/a\.TestTwo only on Windows`, record,
+			"skipped as expected: swdt/a.TestTwo (only on Windows)", ""},
 		{"a rule fits whole names only", `swdt/a\.Test why`, record, "1 skipped", "TestTwo"},
 		{"a rule needs a reason", `swdt/a\.TestTwo`, record, "", "has no reason"},
 		{"a record without tests fails", "", "", "0 passed", "no test ran"},

@@ -34,7 +34,8 @@ type ForeignError struct {
 func (e *ForeignError) Error() string {
 	text := fmt.Sprintf("refuse to use %s: %s", e.Path, e.Reason)
 	if e.Err != nil {
-		return text + fmt.Sprintf("; move it aside: %v; end the processes that have something open in it, or remove it as an administrator", e.Err)
+		return text + fmt.Sprintf("; move it aside: %v; end the processes that have something open in it, or remove "+
+			"it as an administrator", e.Err)
 	}
 	return text + "; check what it is, and remove it as an administrator"
 }
@@ -92,7 +93,8 @@ func Secure(all platform.Files) (movedTo string, err error) {
 			return movedTo, err
 		}
 	}
-	return movedTo, &ForeignError{Path: layout.Root, Reason: fmt.Sprintf("another account made it anew, %d times", rootTries)}
+	return movedTo, &ForeignError{Path: layout.Root,
+		Reason: fmt.Sprintf("another account made it anew, %d times", rootTries)}
 }
 
 func makeRoot(all platform.Files) error {
@@ -153,7 +155,8 @@ func judgeAs(all platform.Files, path string, root bool) error {
 	case root && (list.Owner != access.System || !list.Protected):
 		return &ForeignError{Path: path, Reason: "swdt has not made it: its owner is " + list.Owner}
 	case !list.Exclusive():
-		return &ForeignError{Path: path, Reason: "accounts other than SYSTEM and Administrators have access to it: " + sddl}
+		return &ForeignError{Path: path, Reason: "accounts other than SYSTEM and Administrators have access to it: " +
+			sddl}
 	}
 	return nil
 }

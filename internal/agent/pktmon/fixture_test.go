@@ -39,7 +39,8 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-func guardianMain(ctx context.Context, p *platform.Platform, executable string, args []string, _ io.Reader, _, stderr io.Writer) int {
+func guardianMain(ctx context.Context, p *platform.Platform, executable string, args []string, _ io.Reader, _,
+	stderr io.Writer) int {
 	if len(args) != 2 || args[0] != pktmon.Argument {
 		fmt.Fprintln(stderr, "not a guardian's arguments:", args)
 		return 2
@@ -64,7 +65,8 @@ func (n *node) session() (pktmon.Machine, *simulated.Process) {
 func (n *node) pktmon(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	code, err := n.Process("somebody").Processes.Run(context.Background(), platform.Command{Path: "pktmon.exe", Args: args, Stdout: &out})
+	code, err := n.Process("somebody").Processes.Run(context.Background(),
+		platform.Command{Path: "pktmon.exe", Args: args, Stdout: &out})
 	if err != nil || code != 0 {
 		t.Fatalf("pktmon %s: %d, %v: %s", strings.Join(args, " "), code, err, out.String())
 	}
@@ -152,7 +154,8 @@ func plan(id string) captureplan.Plan {
 	return captureplan.Plan{
 		ID: id, Holder: "tester",
 		Filters: [][]string{{"-i", "192.168.15.167", "-p", "53"}, {"-t", "ICMP"}},
-		Start:   []string{"start", "--capture", "--pkt-size", "0", "--file-name", captureplan.LogFile(id), "--file-size", "10"},
+		Start: []string{"start", "--capture", "--pkt-size", "0", "--file-name", captureplan.LogFile(id),
+			"--file-size", "10"},
 	}
 }
 

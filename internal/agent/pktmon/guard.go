@@ -142,7 +142,8 @@ func (g *guardian) othersFirst(ctx context.Context) (*captureplan.Outcome, error
 		return nil, nil
 	}
 	if (running || len(others) > 0) && !g.Plan.Force {
-		refused := &captureplan.Outcome{Result: captureplan.Refused, Reason: "another program captures", Filters: others}
+		refused := &captureplan.Outcome{Result: captureplan.Refused, Reason: "another program captures",
+			Filters: others}
 		if running {
 			refused.Running = text
 		}
@@ -167,7 +168,8 @@ func (g *guardian) begin(ctx context.Context) error {
 		return err
 	}
 	for _, filter := range g.Plan.Filters {
-		if _, err := g.monitor.run(ctx, append([]string{"filter", "add", captureplan.FilterName + g.Plan.ID}, filter...)...); err != nil {
+		if _, err := g.monitor.run(ctx, append([]string{"filter", "add", captureplan.FilterName + g.Plan.ID},
+			filter...)...); err != nil {
 			return err
 		}
 	}
@@ -239,7 +241,8 @@ func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 	case err != nil || len(ours) == 0:
 		return "", err
 	case len(others) > 0:
-		return fmt.Sprintf("%d filters of swdt's are left, since another program added others meanwhile and pktmon removes all or none: "+
+		return fmt.Sprintf("%d filters of swdt's are left, since another program added others meanwhile and pktmon "+
+			"removes all or none: "+
 			"`pktmon filter remove` if they are not needed", len(ours)), nil
 	}
 	if _, err := g.monitor.run(ctx, "filter", "remove"); err != nil {

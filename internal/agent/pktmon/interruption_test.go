@@ -69,10 +69,13 @@ func interruptions() []interruption {
 	}
 	for _, phase := range []simulated.Phase{simulated.Before, simulated.After} {
 		list = append(list,
-			interruption{name: "session killed " + string(phase), phase: phase, verdict: simulated.KillNamed(session), unattended: true},
-			interruption{name: "guardian killed " + string(phase), phase: phase, verdict: simulated.KillNamed(layout.CaptureService)},
+			interruption{name: "session killed " + string(phase), phase: phase, verdict: simulated.KillNamed(session),
+				unattended: true},
+			interruption{name: "guardian killed " + string(phase), phase: phase,
+				verdict: simulated.KillNamed(layout.CaptureService)},
 			interruption{name: "both killed " + string(phase), phase: phase, verdict: both},
-			interruption{name: "power cut " + string(phase), phase: phase, verdict: simulated.PowerCut(), unattended: true})
+			interruption{name: "power cut " + string(phase), phase: phase, verdict: simulated.PowerCut(),
+				unattended: true})
 	}
 	return list
 }
@@ -81,11 +84,13 @@ func interruptions() []interruption {
 // sampling. Afterwards nothing captures and none of swdt's filters is left; if the guardian lives, even without any
 // contact.
 func TestEveryInterruption(t *testing.T) {
-	for name, plan := range map[string]captureplan.Plan{"to a file": plan("a"), "live": live("a"), "in rounds": inRounds("a")} {
+	for name, plan := range map[string]captureplan.Plan{"to a file": plan("a"), "live": live("a"),
+		"in rounds": inRounds("a")} {
 		t.Run(name, func(t *testing.T) {
 			points := pointsOf(t, plan)
 			for _, i := range interruptions() {
-				if (plan.Live || plan.Round > 0) && (i.phase == simulated.After || len(i.verdict.Kill) == 0 && !i.verdict.PowerCut) {
+				if (plan.Live || plan.Round > 0) && (i.phase == simulated.After || len(i.verdict.Kill) == 0 &&
+					!i.verdict.PowerCut) {
 					continue // it differs only in the process that is killed
 				}
 				t.Run(i.name, func(t *testing.T) {

@@ -89,7 +89,8 @@ func parseJournal(data []byte) (*journal, error) {
 
 // validate returns the reason why no guardian has written this journal, or nil.
 func (j *journal) validate() error {
-	states := []captureplan.State{captureplan.Prepared, captureplan.Filtering, captureplan.Starting, captureplan.Capturing, captureplan.Stopping, captureplan.Done}
+	states := []captureplan.State{captureplan.Prepared, captureplan.Filtering, captureplan.Starting,
+		captureplan.Capturing, captureplan.Stopping, captureplan.Done}
 	switch {
 	case !slices.Contains(states, j.State):
 		return fmt.Errorf("%q is not a capture's state", j.State)

@@ -33,8 +33,10 @@ func FuzzReadJournal(f *testing.F) {
 		`{"plan":{"id":"..\\x","start":["a"]},"state":"capturing"}`,
 		`{"plan":{"id":"x \" y","start":["a"]},"state":"starting"}`,
 		`{"plan":{"id":"journal","start":["a"]},"state":"done","outcome":{"result":"captured"}}`,
-		`{"plan":{"id":"a","start":["start","C:\\ProgramData\\swdt\\capture\\a.etl"],"round":2000000000},"state":"capturing","closed":3,"until":"2026-01-02T03:04:05Z","missed":5,"began":"2026-01-02T03:04:05Z"}`,
-		`{"plan":{"id":"a","start":["a"],"filters":[["-p","53"],null]},"state":"done","outcome":{"result":"refused","filters":["1 x"],"kept":"\u0000"}}`,
+		`{"plan":{"id":"a","start":["start","C:\\ProgramData\\swdt\\capture\\a.etl"],"round":2000000000},` +
+			`"state":"capturing","closed":3,"until":"2026-01-02T03:04:05Z","missed":5,"began":"2026-01-02T03:04:05Z"}`,
+		`{"plan":{"id":"a","start":["a"],"filters":[["-p","53"],null]},"state":"done","outcome":{"result":"refused",` +
+			`"filters":["1 x"],"kept":"\u0000"}}`,
 		`{"plan":{"id":"a","start":["a"]},"state":"done"}`,
 	} {
 		f.Add([]byte(seed))
@@ -49,7 +51,8 @@ func FuzzReadJournal(f *testing.F) {
 		healed := Heal(t.Context(), Machine{Platform: &h, Executable: `C:\a.exe`})
 		var damaged *damagedError
 		if errors.As(err, &damaged) {
-			if whole, err := readJournalIfWhole(h.Files); whole != nil || err != nil || !errors.As(healed, &damaged) || errors.Is(healed, errAsked) {
+			if whole, err := readJournalIfWhole(h.Files); whole != nil || err != nil || !errors.As(healed, &damaged) ||
+				errors.Is(healed, errAsked) {
 				t.Fatalf("damaged, and yet: %+v, %v; healed: %v", whole, err, healed)
 			}
 			return
@@ -69,9 +72,11 @@ func FuzzReadJournal(f *testing.F) {
 func checkPaths(t *testing.T, j *journal) {
 	t.Helper()
 	id := j.Plan.ID
-	for _, path := range []string{keepFile(id), captureplan.ResultFile(id), captureplan.LogFile(id), captureplan.TextFile(id), captureplan.RoundFile(id, j.Closed)} {
+	for _, path := range []string{keepFile(id), captureplan.ResultFile(id), captureplan.LogFile(id),
+		captureplan.TextFile(id), captureplan.RoundFile(id, j.Closed)} {
 		name, below := strings.CutPrefix(path, layout.Captures+`\`)
-		if !below || strings.ContainsAny(name, `\/:*?"<>| `) || strings.Contains(name, "..") || captureOf(platform.FileInfo{Path: path}) != id {
+		if !below || strings.ContainsAny(name, `\/:*?"<>| `) || strings.Contains(name, "..") ||
+			captureOf(platform.FileInfo{Path: path}) != id {
 			t.Fatalf("the capture %q leads to %s", id, path)
 		}
 	}

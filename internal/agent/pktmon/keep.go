@@ -108,7 +108,8 @@ func journalOf(files platform.Files, id string) (*journal, error) {
 func captureOf(file platform.FileInfo) string {
 	name := file.Path[strings.LastIndexByte(file.Path, '\\')+1:]
 	id, _, _ := strings.Cut(name, ".")
-	if file.Folder || strings.EqualFold(file.Path, layout.CaptureLock) || strings.EqualFold(file.Path, layout.CaptureJournal) {
+	if file.Folder || strings.EqualFold(file.Path, layout.CaptureLock) ||
+		strings.EqualFold(file.Path, layout.CaptureJournal) {
 		return ""
 	}
 	return id

@@ -47,7 +47,8 @@ func TestACaptureThatIsBeingFetchedIsKept(t *testing.T) {
 		p.Exit()
 		_, r := captured(t, n, "c")
 		defer r.Exit()
-		if got := n.packets(t); slices.Contains(got, captureplan.LogFile("a")) || !slices.Contains(got, captureplan.LogFile("b")) {
+		if got := n.packets(t); slices.Contains(got, captureplan.LogFile("a")) ||
+			!slices.Contains(got, captureplan.LogFile("b")) {
 			t.Fatalf("on the node: %v, want those of b, which is held, and not of a", got)
 		}
 	})
@@ -77,7 +78,9 @@ func TestPacketsThatNobodyFetchesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Exit()
-		eventually(t, "the packets and the guardian have gone", func() bool { return len(n.packets(t)) == 0 && !n.guarded(t) })
+		eventually(t, "the packets and the guardian have gone", func() bool {
+			return len(n.packets(t)) == 0 && !n.guarded(t)
+		})
 	})
 }
 

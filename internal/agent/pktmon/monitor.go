@@ -21,7 +21,8 @@ type monitor struct {
 
 func (m monitor) run(ctx context.Context, args ...string) (string, error) {
 	var out limited
-	code, err := m.processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: args, Stdout: &out, Stderr: &out})
+	code, err := m.processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: args,
+		Stdout: &out, Stderr: &out})
 	text := strings.ReplaceAll(out.String(), "\x00", "") // of UTF-16, which some versions print
 	if err == nil && code != 0 {
 		err = &captureplan.CommandError{Args: args, Code: code, Output: text}

@@ -98,7 +98,8 @@ func TestACaptureEndsWithItsTime(t *testing.T) {
 		p.For = time.Minute
 		begun := time.Now()
 		outcome, _ := capture(t, n, p)
-		if outcome.Reason != "its time was over" || time.Since(begun) < time.Minute || time.Since(begun) > 70*time.Second {
+		if outcome.Reason != "its time was over" || time.Since(begun) < time.Minute ||
+			time.Since(begun) > 70*time.Second {
 			t.Errorf("%+v after %s", outcome, time.Since(begun))
 		}
 		n.checkClean(t, "after it")
@@ -133,7 +134,8 @@ func TestPktmonRefuses(t *testing.T) {
 				p := plan("a")
 				change(&p)
 				outcome, _ := capture(t, n, p)
-				if outcome.Result != captureplan.Failed || !strings.Contains(outcome.Reason, "--nonsense") || !strings.Contains(outcome.Reason, "exit code 1") {
+				if outcome.Result != captureplan.Failed || !strings.Contains(outcome.Reason, "--nonsense") ||
+					!strings.Contains(outcome.Reason, "exit code 1") {
 					t.Errorf("%+v", outcome)
 				}
 				n.checkClean(t, "after it")
@@ -148,7 +150,8 @@ func TestSomebodyElseCaptures(t *testing.T) {
 		n.pktmon(t, "filter", "add", "theirs", "-p", "80")
 		n.pktmon(t, "start", "--capture", "--file-name", `C:\Windows\Temp\theirs.etl`)
 		outcome, states := capture(t, n, plan("a"))
-		if outcome.Result != captureplan.Refused || !strings.Contains(outcome.Running, "theirs.etl") || len(outcome.Filters) != 1 {
+		if outcome.Result != captureplan.Refused || !strings.Contains(outcome.Running, "theirs.etl") ||
+			len(outcome.Filters) != 1 {
 			t.Fatalf("%v: %+v", states, outcome)
 		}
 		if !n.captures(t) || !strings.Contains(n.pktmon(t, "filter", "list"), "theirs") {
@@ -184,7 +187,8 @@ func TestSomebodyElseEndsACapture(t *testing.T) {
 			outcome = e.Outcome
 			return nil
 		})
-		if err != nil || outcome == nil || outcome.Reason != "its time was over; before that, another program ended the capture with pktmon" {
+		if err != nil || outcome == nil || outcome.Reason != "its time was over; before that, another program ended "+
+			"the capture with pktmon" {
 			t.Errorf("%+v, %v", outcome, err)
 		}
 		n.checkClean(t, "after it")
@@ -229,7 +233,8 @@ func TestOneCaptureAtATime(t *testing.T) {
 		}
 		other, q := n.session()
 		defer q.Exit()
-		if _, err := pktmon.Begin(t.Context(), other, plan("b")); !errors.Is(err, pktmon.ErrBusy) || !strings.Contains(err.Error(), "tester") {
+		if _, err := pktmon.Begin(t.Context(), other, plan("b")); !errors.Is(err, pktmon.ErrBusy) ||
+			!strings.Contains(err.Error(), "tester") {
 			t.Fatalf("a second one: %v", err)
 		}
 		eventually(t, "it captures", func() bool { return n.captures(t) })
@@ -257,7 +262,8 @@ func TestACaptureWhileAnotherIsFetched(t *testing.T) {
 			}
 			return simulated.Continue()
 		})
-		if outcome, _ := capture(t, n, plan("b")); outcome.Result != captureplan.Captured || !n.has(captureplan.LogFile("a")) {
+		if outcome, _ := capture(t, n, plan("b")); outcome.Result != captureplan.Captured ||
+			!n.has(captureplan.LogFile("a")) {
 			t.Errorf("%+v, and the older one is there: %v", outcome, n.has(captureplan.LogFile("a")))
 		}
 		n.OnOperation(nil)
@@ -302,7 +308,8 @@ func TestPlansThatMakeNoSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := newNode(t).session()
 		defer p.Exit()
-		for _, bad := range []captureplan.Plan{{}, {ID: "a"}, {ID: `..\..\x`, Start: []string{"start"}}, {ID: "a b", Start: []string{"start"}}} {
+		for _, bad := range []captureplan.Plan{{}, {ID: "a"}, {ID: `..\..\x`, Start: []string{"start"}},
+			{ID: "a b", Start: []string{"start"}}} {
 			if _, err := pktmon.Begin(t.Context(), m, bad); err == nil {
 				t.Errorf("%+v is begun", bad)
 			}

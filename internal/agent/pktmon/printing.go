@@ -33,7 +33,8 @@ func startPrinting(ctx context.Context, windows *platform.Platform, plan capture
 	go func() {
 		defer close(p.ended)
 		defer cancel()
-		p.code, p.err = windows.Processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: plan.Start, Stdout: out, Stderr: out})
+		p.code, p.err = windows.Processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: plan.Start,
+			Stdout: out, Stderr: out})
 		if err := file.Close(); p.err == nil {
 			p.err = err
 		}

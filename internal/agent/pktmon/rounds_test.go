@@ -12,7 +12,8 @@ import (
 
 // rounds captures in rounds. It calls closed after each round; closed ends the
 // capture by returning true.
-func rounds(t *testing.T, n *node, plan captureplan.Plan, closed func(captureplan.Rounds) bool) (outcome captureplan.Outcome, last captureplan.Rounds) {
+func rounds(t *testing.T, n *node, plan captureplan.Plan, closed func(captureplan.Rounds) bool) (
+	outcome captureplan.Outcome, last captureplan.Rounds) {
 	t.Helper()
 	m, p := n.session()
 	defer p.Exit()

@@ -63,7 +63,8 @@ func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error)
 		hold.kept, err = Keep(files, plan.ID)
 	}
 	if err == nil {
-		err = (&journal{Plan: plan, Event: captureplan.Event{State: captureplan.Prepared, Message: "by " + plan.Holder}}).write(files)
+		err = (&journal{Plan: plan, Event: captureplan.Event{State: captureplan.Prepared, Message: "by " +
+			plan.Holder}}).write(files)
 	}
 	if err != nil {
 		return nil, errors.Join(err, hold.Release(), hold.Forget())
@@ -166,7 +167,8 @@ func Follow(ctx context.Context, m Machine, id string, report func(captureplan.E
 		}
 		if !alive {
 			if wakes++; wakes > maxWakes {
-				return fmt.Errorf("the capture's guardian ended %d times without an end of the capture, which is %s: check with `pktmon status`", wakes, last)
+				return fmt.Errorf("the capture's guardian ended %d times without an end of the capture, which is %s: "+
+					"check with `pktmon status`", wakes, last)
 			}
 			if err := startGuardian(ctx, m, id); err != nil {
 				return err

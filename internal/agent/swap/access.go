@@ -32,14 +32,16 @@ func ownStaged(files platform.Files, c Component, id string) error {
 	}
 	own := layout.Aside(c.Destination, id+"-own")
 	if err := copyNew(files, c.Staged, own); err != nil {
-		return fmt.Errorf("make a staged file that no other account can change: %w", errors.Join(err, files.Remove(own)))
+		return fmt.Errorf("make a staged file that no other account can change: %w",
+			errors.Join(err, files.Remove(own)))
 	}
 	err = setAside(files, c.Staged, layout.Aside(c.Destination, id+"-planted"))
 	if err == nil {
 		err = files.Rename(own, c.Staged, false)
 	}
 	if err != nil {
-		return fmt.Errorf("replace the staged file, which %s can change: %w", strings.Join(by, ", "), errors.Join(err, files.Remove(own)))
+		return fmt.Errorf("replace the staged file, which %s can change: %w", strings.Join(by, ", "),
+			errors.Join(err, files.Remove(own)))
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-func guardianMain(ctx context.Context, p *platform.Platform, executable string, args []string, _ io.Reader, _, stderr io.Writer) int {
+func guardianMain(ctx context.Context, p *platform.Platform, executable string, args []string, _ io.Reader, _,
+	stderr io.Writer) int {
 	if len(args) != 2 || args[0] != "guardian" {
 		fmt.Fprintln(stderr, "not a guardian's arguments:", args)
 		return 2

@@ -113,7 +113,8 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 			}
 			last := records[len(records)-1]
 			if wakes == maxResumes || wakes > 0 && last.State == GaveUp {
-				return Outcome{}, &StuckError{ID: id, Last: Event{Time: last.Time, State: last.State, Message: last.Message}}
+				return Outcome{}, &StuckError{ID: id, Last: Event{Time: last.Time, State: last.State,
+					Message: last.Message}}
 			}
 			wakes++
 			if err := startGuardian(ctx, m, id); err != nil {

@@ -56,7 +56,8 @@ func TestBinariesAreReadOnce(t *testing.T) {
 		n := &node{agent: layout.Agent(hash(agent))}
 		n.Machine = simulated.New(simulated.Options{Agent: &simulated.Agent{
 			Hash: hash(agent),
-			Main: func(ctx context.Context, windows *platform.Platform, executable string, args []string, in io.Reader, out, errs io.Writer) int {
+			Main: func(ctx context.Context, windows *platform.Platform, executable string, args []string, in io.Reader,
+				out, errs io.Writer) int {
 				return guardianMain(ctx, r.of(windows), executable, args, in, out, errs)
 			},
 		}})
@@ -108,7 +109,8 @@ func TestAStagedFileThatChangedSinceIsNoticed(t *testing.T) {
 		content := n.read(t, c.Staged)
 		content[len(content)-1] ^= 1 // of the same size
 		n.place(t, c.Staged, content)
-		if _, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester", Components: []swap.Component{c}}); err == nil {
+		if _, err := swap.Begin(t.Context(), m,
+			swap.Plan{Holder: "tester", Components: []swap.Component{c}}); err == nil {
 			t.Fatal("a changed file was taken for the one that was verified")
 		}
 	})

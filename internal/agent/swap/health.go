@@ -101,7 +101,8 @@ func (t *transaction) awaitHealthy(ctx context.Context, c Component) error {
 			}
 			status, statusErr := t.Platform.Services.Status(ctx, c.Service)
 			if statusErr == nil && status.State != platform.Running {
-				return wait.Stop(fmt.Errorf("service %s ended before it was healthy: %s", c.Service, describeExit(status)))
+				return wait.Stop(fmt.Errorf("service %s ended before it was healthy: %s", c.Service,
+					describeExit(status)))
 			}
 			return err
 		},

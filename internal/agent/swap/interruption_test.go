@@ -73,16 +73,20 @@ func interruptions() []interruption {
 	both := simulated.Verdict{Kill: []string{session, layout.GuardianService}}
 	list := []interruption{
 		{name: "fails", verdict: at(simulated.Before, simulated.Fail(fault.ErrPermission)), unattended: true},
-		{name: "succeeds but reports a failure", verdict: at(simulated.After, simulated.Fail(fault.ErrInUse)), unattended: true},
+		{name: "succeeds but reports a failure", verdict: at(simulated.After, simulated.Fail(fault.ErrInUse)),
+			unattended: true},
 		{name: "disk full", verdict: at(simulated.Before, simulated.DiskFull()), unattended: true},
 		{name: "disk full from then on", verdict: at(simulated.Before, simulated.DiskFull()), lasting: true},
 	}
 	for _, phase := range []simulated.Phase{simulated.Before, simulated.After} {
 		list = append(list,
-			interruption{name: "session killed " + string(phase), verdict: at(phase, simulated.KillNamed(session)), unattended: true},
-			interruption{name: "guardian killed " + string(phase), verdict: at(phase, simulated.KillNamed(layout.GuardianService))},
+			interruption{name: "session killed " + string(phase), verdict: at(phase, simulated.KillNamed(session)),
+				unattended: true},
+			interruption{name: "guardian killed " + string(phase),
+				verdict: at(phase, simulated.KillNamed(layout.GuardianService))},
 			interruption{name: "both killed " + string(phase), verdict: at(phase, both)},
-			interruption{name: "power cut " + string(phase), verdict: at(phase, simulated.PowerCut()), unattended: true},
+			interruption{name: "power cut " + string(phase), verdict: at(phase, simulated.PowerCut()),
+				unattended: true},
 		)
 	}
 	return list
@@ -233,12 +237,14 @@ func (r *run) contact(t *testing.T) {
 			outcome = &followed
 		}
 		r.told = append(r.told, *outcome)
-		if err := swap.Acknowledge(t.Context(), m.Platform, transaction.ID); err != nil && !errors.Is(err, swap.ErrNoTransaction) {
+		if err := swap.Acknowledge(t.Context(), m.Platform, transaction.ID); err != nil &&
+			!errors.Is(err, swap.ErrNoTransaction) {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range r.plan.Components {
-		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{Destination: c.Destination, Service: c.Service})
+		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files),
+			swap.Question{Destination: c.Destination, Service: c.Service})
 		if err != nil {
 			t.Fatal(err)
 		}

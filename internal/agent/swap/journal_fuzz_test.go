@@ -19,11 +19,17 @@ func FuzzReadJournal(f *testing.F) {
 		id   = "20260102-030405-0123abcd"
 		path = layout.Journals + `\` + id + ".jsonl"
 	)
-	prepared := `{"time":"2026-01-02T03:04:05Z","state":"prepared","plan":{"holder":"x","components":[{"name":"kubelet","destination":"C:\\k\\kubelet.exe","staged":"C:\\k\\kubelet.exe.swdt-0123456789ab","sha256":"00","service":"kubelet","health":{"timeout":1}}]},"boot":"1"}` + "\n"
+	prepared := `{"time":"2026-01-02T03:04:05Z","state":"prepared","plan":{"holder":"x",` +
+		`"components":[{"name":"kubelet","destination":"C:\\k\\kubelet.exe",` +
+		`"staged":"C:\\k\\kubelet.exe.swdt-0123456789ab","sha256":"00","service":"kubelet","health":{"timeout":1}}]},` +
+		`"boot":"1"}` + "\n"
 	for _, seed := range []string{
-		"", "\n", "{", "null\n", "[]\n", prepared, prepared[:40], prepared + `{"state":"done","outcome":{"result":"committed","components":null}}` + "\n",
-		prepared + `{"state":"stopping","before":{"running":["kubelet",""],"commandLines":{"kubelet":"x"},"old":{"kubelet":{"Volume":1,"Index":2}}}}`,
-		prepared + `{"state":"done","outcome":{"down":-1,"components":[{"service":{},"logLines":["\u0000"]}]}}` + "\n{}\n",
+		"", "\n", "{", "null\n", "[]\n", prepared, prepared[:40],
+		prepared + `{"state":"done","outcome":{"result":"committed","components":null}}` + "\n",
+		prepared + `{"state":"stopping","before":{"running":["kubelet",""],"commandLines":{"kubelet":"x"},` +
+			`"old":{"kubelet":{"Volume":1,"Index":2}}}}`,
+		prepared + `{"state":"done","outcome":{"down":-1,"components":[{"service":{},"logLines":["\u0000"]}]}}` +
+			"\n{}\n",
 		`{"plan":null}` + "\n" + `{"time":"0000-00-00T00:00:00Z"}`, "\xff\xfe{\x00}",
 	} {
 		f.Add([]byte(seed))
@@ -51,6 +57,7 @@ func FuzzReadJournal(f *testing.F) {
 		case err != nil && left != nil:
 			t.Fatalf("refused, and the journal is gone: %v", left)
 		}
-		_, _ = swap.Inspect(context.Background(), p, hashcache.Load(p.Files), swap.Question{Name: "kubelet", Destination: `C:\k\kubelet.exe`})
+		_, _ = swap.Inspect(context.Background(), p, hashcache.Load(p.Files),
+			swap.Question{Name: "kubelet", Destination: `C:\k\kubelet.exe`})
 	})
 }

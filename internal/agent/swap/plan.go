@@ -188,6 +188,7 @@ type StuckError struct {
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("transaction %s is not finished (%s: %s); swdt tries again at the next contact and at the next boot",
+	return fmt.Sprintf("transaction %s is not finished (%s: %s); swdt tries again at the next contact and at the "+
+		"next boot",
 		e.ID, e.Last.State, e.Last.Message)
 }

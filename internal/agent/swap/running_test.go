@@ -87,7 +87,8 @@ func TestPushesOfAProgramWhoseOldVersionsAllRun(t *testing.T) {
 				t.Fatalf("push %d: %+v", version, outcome)
 			}
 			equalBytes(t, fmt.Sprintf("the shim after push %d", version), n.read(t, shimExe), shim(version))
-			equalBytes(t, fmt.Sprintf("the previous one after push %d", version), n.read(t, layout.Previous(shimExe)), shim(version-1))
+			equalBytes(t, fmt.Sprintf("the previous one after push %d", version), n.read(t, layout.Previous(shimExe)),
+				shim(version-1))
 		}
 
 		n.endShims()
@@ -127,13 +128,15 @@ func TestAnUndoThatCannotBeKeptIsSetAside(t *testing.T) {
 		n := newShimNode(t)
 		n.startShim(t)
 		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
-			if op.Kind == simulated.OpRename && op.Phase == simulated.Before && op.From == layout.Undo(shimExe) && op.Target == layout.Previous(shimExe) {
+			if op.Kind == simulated.OpRename && op.Phase == simulated.Before && op.From == layout.Undo(shimExe) &&
+				op.Target == layout.Previous(shimExe) {
 				return simulated.Fail(fault.ErrPermission)
 			}
 			return simulated.Continue()
 		})
 		outcome, _ := n.push(t, n.stageShim(t, shim(1)))
-		if outcome.Result != swap.Committed || !strings.Contains(outcome.Components[0].Message, "none to roll back to") {
+		if outcome.Result != swap.Committed || !strings.Contains(outcome.Components[0].Message,
+			"none to roll back to") {
 			t.Fatalf("outcome: %+v", outcome)
 		}
 		n.OnOperation(nil)
@@ -152,7 +155,8 @@ func TestANewBinaryThatStillRunsDoesNotHoldUpTheUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newShimNode(t)
 		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
-			if op.Kind == simulated.OpServiceStart && strings.EqualFold(op.Target, "kubelet") && op.Phase == simulated.Before && op.Occurrence == 1 {
+			if op.Kind == simulated.OpServiceStart && strings.EqualFold(op.Target, "kubelet") &&
+				op.Phase == simulated.Before && op.Occurrence == 1 {
 				runner := n.Spawn("containerd.exe")
 				go runner.Platform.Processes.Run(context.Background(), platform.Command{Path: shimExe})
 			}

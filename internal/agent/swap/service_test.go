@@ -75,7 +75,8 @@ func TestWhatTheSCMRestartsMeanwhileIsStartedAnew(t *testing.T) {
 				n := newNode(t)
 				n.push(t, n.stageKubelet(t, "v1.30.0", "hang-on-stop"))
 				recovery := &platform.Recovery{Restarts: []time.Duration{delay}, Reset: time.Hour}
-				if err := n.Process("setup").Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", Recovery: recovery}); err != nil {
+				if err := n.Process("setup").Services.Configure(t.Context(),
+					platform.ServiceConfig{Name: "kubelet", Recovery: recovery}); err != nil {
 					t.Fatal(err)
 				}
 

@@ -65,7 +65,8 @@ func TestPlacesAFileWithoutAService(t *testing.T) {
 
 		outcome, _ := n.push(t, crictl)
 
-		if outcome.Result != swap.Committed || outcome.Components[0].Action != "created" || outcome.Components[0].Service != nil {
+		if outcome.Result != swap.Committed || outcome.Components[0].Action != "created" ||
+			outcome.Components[0].Service != nil {
 			t.Fatalf("outcome: %+v", outcome)
 		}
 		equalBytes(t, "crictl", n.read(t, `C:\k\crictl.exe`), binary("crictl", "v1.30.0", ""))
@@ -81,11 +82,15 @@ func TestBeginRefusesAndLeavesEverythingAsItIs(t *testing.T) {
 		is     error
 	}{
 		"a staged file of other content": {func(c *swap.Component) { c.SHA256 = strings.Repeat("0", 64) }, nil},
-		"no staged file":                 {func(c *swap.Component) { c.Staged = kubeletExe + ".swdt-nothing" }, fault.ErrNotExist},
-		"a destination that has changed": {func(c *swap.Component) { c.PreviousSHA256 = strings.Repeat("0", 64) }, swap.ErrChanged},
-		"a destination that is new":      {func(c *swap.Component) { c.PreviousSHA256 = "" }, swap.ErrChanged},
-		"a component without a name":     {func(c *swap.Component) { c.Name = "" }, nil},
-		"nothing to do":                  {func(c *swap.Component) { c.Staged, c.Service = "", "" }, nil},
+		"no staged file": {func(c *swap.Component) {
+			c.Staged = kubeletExe + ".swdt-nothing"
+		}, fault.ErrNotExist},
+		"a destination that has changed": {func(c *swap.Component) {
+			c.PreviousSHA256 = strings.Repeat("0", 64)
+		}, swap.ErrChanged},
+		"a destination that is new":  {func(c *swap.Component) { c.PreviousSHA256 = "" }, swap.ErrChanged},
+		"a component without a name": {func(c *swap.Component) { c.Name = "" }, nil},
+		"nothing to do":              {func(c *swap.Component) { c.Staged, c.Service = "", "" }, nil},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +134,8 @@ func TestOneTransactionAtATime(t *testing.T) {
 		if err := swap.Acknowledge(t.Context(), m.Platform, id); !errors.Is(err, swap.ErrBusy) {
 			t.Errorf("acknowledged an unfinished transaction: %v", err)
 		}
-		if outcome, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil || outcome.Result != swap.Committed {
+		if outcome, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil ||
+			outcome.Result != swap.Committed {
 			t.Errorf("the first one: %+v, %v", outcome, err)
 		}
 	})
@@ -153,7 +159,8 @@ func TestATransactionOutlivesItsSession(t *testing.T) {
 		n.healed(t)
 		next, _ := n.session()
 		transactions, err := swap.Transactions(next.Platform.Files)
-		if err != nil || len(transactions) != 1 || transactions[0].Outcome == nil || transactions[0].Outcome.Result != swap.Committed {
+		if err != nil || len(transactions) != 1 || transactions[0].Outcome == nil ||
+			transactions[0].Outcome.Result != swap.Committed {
 			t.Fatalf("the next contact learns of %+v, %v", transactions, err)
 		}
 		if err := swap.Acknowledge(t.Context(), next.Platform, id); err != nil {
@@ -198,7 +205,8 @@ func TestInspect(t *testing.T) {
 				t.Errorf("looking changed the node: %v", op)
 			}
 		}
-		a, err = swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
+		a, err = swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files),
+			swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
 		if err != nil || !a.Folder || a.ServiceExists {
 			t.Errorf("a folder: %+v, %v", a, err)
 		}
@@ -297,7 +305,8 @@ func TestTimesAreBounded(t *testing.T) {
 		kubelet.Health.Timeout = 7 * time.Second
 		begun := time.Now()
 		outcome, _ := n.push(t, kubelet)
-		if took := time.Since(begun); outcome.Result != swap.RolledBack || took < 7*time.Second || took > 15*time.Second {
+		if took := time.Since(begun); outcome.Result != swap.RolledBack || took < 7*time.Second ||
+			took > 15*time.Second {
 			t.Errorf("after %s: %+v", took, outcome)
 		}
 	})
@@ -313,7 +322,8 @@ func TestAFileThatIsBusyForAMomentIsWaitedFor(t *testing.T) {
 					n := newNode(t)
 					kubelet := n.stageKubelet(t, "v1.30.0", "")
 					n.OnOperation(func(op simulated.Operation) simulated.Verdict {
-						if op.Kind == simulated.OpRename && op.Target == target && op.Phase == simulated.Before && op.Occurrence <= 3 {
+						if op.Kind == simulated.OpRename && op.Target == target && op.Phase == simulated.Before &&
+							op.Occurrence <= 3 {
 							return simulated.Fail(busy)
 						}
 						return simulated.Continue()

@@ -127,7 +127,8 @@ func (t *transaction) verifySwapped(ctx context.Context) error {
 			continue
 		}
 		if current, err := hashOrNothing(ctx, hashes, c.Destination); err != nil || current != c.SHA256 {
-			return &failure{component: c.Name, err: errors.Join(errors.New("interrupted, and the new binary is no longer in place"), err)}
+			return &failure{component: c.Name, err: errors.Join(
+				errors.New("interrupted, and the new binary is no longer in place"), err)}
 		}
 	}
 	return nil
@@ -186,7 +187,8 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running), Old: map[string]platform.FileID{}}
+	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running),
+		Old: map[string]platform.FileID{}}
 	for _, c := range t.plan.Components {
 		if info, err := t.Platform.Files.Stat(c.Destination); err == nil && c.swaps() {
 			b.Old[c.Name] = info.ID
@@ -281,7 +283,8 @@ func (t *transaction) take(ctx context.Context, c Component, from, to string) er
 // setPlantedAside moves a file that another account put at a path aside.
 func (t *transaction) setPlantedAside(c Component, path string) error {
 	t.planted++
-	return setAside(t.Platform.Files, path, layout.Aside(c.Destination, fmt.Sprintf("%s-planted-%d-%d", t.journal.id, len(t.journal.records), t.planted)))
+	return setAside(t.Platform.Files, path,
+		layout.Aside(c.Destination, fmt.Sprintf("%s-planted-%d-%d", t.journal.id, len(t.journal.records), t.planted)))
 }
 
 // rename retries while another program has the file open: a virus scanner reads an executable when it is new and when

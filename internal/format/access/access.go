@@ -208,7 +208,8 @@ func named(word string) Rights {
 
 // expand replaces generic rights by the corresponding rights of files.
 func expand(r Rights) Rights {
-	for bit, means := range map[Rights]Rights{0x80000000: genericRead, 0x40000000: genericWrite, 0x20000000: genericRun, 0x10000000: All} {
+	for bit, means := range map[Rights]Rights{0x80000000: genericRead, 0x40000000: genericWrite, 0x20000000: genericRun,
+		0x10000000: All} {
 		if r&bit != 0 {
 			r = r&^bit | means
 		}

@@ -22,7 +22,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"safe folder", access.SafeFolder, true, ""},
 		{"safe file", access.SafeFile, true, ""},
-		{"inherited from a safe folder", "O:BAG:S-1-5-21-1-2-3-513D:AI(A;ID;FA;;;S-1-5-18)(A;ID;0x1f01ff;;;S-1-5-32-544)", true, ""},
+		{"inherited from a safe folder",
+			"O:BAG:S-1-5-21-1-2-3-513D:AI(A;ID;FA;;;S-1-5-18)(A;ID;0x1f01ff;;;S-1-5-32-544)", true, ""},
 		{"empty list", "O:BAD:P", true, ""},
 		{"ProgramData", programData, false, "BU"},
 		{"Windows", windows, false, ""},
@@ -55,7 +56,8 @@ func TestJudge(t *testing.T) {
 
 func TestWhatMayGrantSomethingIsNotSkipped(t *testing.T) {
 	for _, sddl := range []string{
-		"", "nonsense", "O:BAD:P(A;;FA;;;BA", "O:BAD:P(XA;;FX;;;BU;(@User.x==1))", "O:BAD:P(A;OIXX;FA;;;BU)", "O:BAD:P(A;;QQ;;;BU)", "O:BAD:(A;;FA;;;BA)x",
+		"", "nonsense", "O:BAD:P(A;;FA;;;BA", "O:BAD:P(XA;;FX;;;BU;(@User.x==1))", "O:BAD:P(A;OIXX;FA;;;BU)",
+		"O:BAD:P(A;;QQ;;;BU)", "O:BAD:(A;;FA;;;BA)x",
 	} {
 		if l, err := access.Parse(sddl); err == nil {
 			t.Errorf("%q was read as %+v", sddl, l)

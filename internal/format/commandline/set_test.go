@@ -33,7 +33,8 @@ func TestSet(t *testing.T) {
 
 func TestHas(t *testing.T) {
 	line := `"C:\Program Files\containerd\bin\containerd.exe" --run-service -l info`
-	if !commandline.Has(line, "containerd.exe", "log-level", "l") || commandline.Has(line, "containerd.exe", "log-level") || commandline.Has(line, "kubelet.exe", "l") {
+	if !commandline.Has(line, "containerd.exe", "log-level", "l") ||
+		commandline.Has(line, "containerd.exe", "log-level") || commandline.Has(line, "kubelet.exe", "l") {
 		t.Error(line)
 	}
 }

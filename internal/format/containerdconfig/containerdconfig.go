@@ -112,9 +112,11 @@ func parseDefaults(text []byte) (map[string]any, int, error) {
 	version, ok := config["version"].(int64)
 	switch {
 	case !ok:
-		return nil, 0, errors.New("the output of containerd.exe config default has no config version: use containerd 1.5 or newer")
+		return nil, 0, errors.New("the output of containerd.exe config default has no config version: use containerd " +
+			"1.5 or newer")
 	case version < oldestVersion || version > newestVersion:
-		return nil, 0, fmt.Errorf("containerd's configuration has version %d, but swdt supports %d to %d: use another containerd, or a newer swdt", version, oldestVersion, newestVersion)
+		return nil, 0, fmt.Errorf("containerd's configuration has version %d, but swdt supports %d to %d: use another "+
+			"containerd, or a newer swdt", version, oldestVersion, newestVersion)
 	}
 	return config, int(version), nil
 }
@@ -174,17 +176,21 @@ type conflictError struct {
 
 func (e *conflictError) Error() string {
 	if e.wasTable {
-		return fmt.Sprintf("containerd's configuration has a table %s, where a value is expected: correct it", dotted(e.path))
+		return fmt.Sprintf("containerd's configuration has a table %s, where a value is expected: correct it",
+			dotted(e.path))
 	}
-	return fmt.Sprintf("containerd's configuration has a value %s, where a table is expected: correct it", dotted(e.path))
+	return fmt.Sprintf("containerd's configuration has a value %s, where a table is expected: correct it",
+		dotted(e.path))
 }
 
 // inUserTOML describes the conflict to the author of the node file.
 func (e *conflictError) inUserTOML() error {
 	if e.wasTable {
-		return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name below it", userField, dotted(e.path))
+		return fmt.Errorf("%s sets %s to a value, where containerd has a table: write [%[2]s] and the value's name "+
+			"below it", userField, dotted(e.path))
 	}
-	return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above", userField, dotted(e.path), e.path[len(e.path)-1])
+	return fmt.Errorf("%s makes a table of %s, where containerd has a value: write %s = … in the table above",
+		userField, dotted(e.path), e.path[len(e.path)-1])
 }
 
 // dotted returns a path in TOML's notation.

@@ -248,7 +248,8 @@ when = 2026-11-20T10:00:00Z
 }
 
 func TestUserTOMLThatCannotBe(t *testing.T) {
-	_, _, err := containerdconfig.Merge(defaults(t, "1.7.12"), containerdconfig.Wishes{User: []byte("root = 'a'\n[debug]\n  level = debug\n")})
+	_, _, err := containerdconfig.Merge(defaults(t, "1.7.12"),
+		containerdconfig.Wishes{User: []byte("root = 'a'\n[debug]\n  level = debug\n")})
 	var user *containerdconfig.UserError
 	if !errors.As(err, &user) || user.Line != 3 || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("bad TOML: %v", err)
@@ -259,7 +260,8 @@ func TestUserTOMLThatCannotBe(t *testing.T) {
 		"root = 'a'\nroot = 'b'\n": "line 2",
 	} {
 		_, _, err := containerdconfig.Merge(defaults(t, "1.7.12"), containerdconfig.Wishes{User: []byte(toml)})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "spec.kubernetes.containerd.config") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "spec.kubernetes.containerd.config") {
 			t.Errorf("%q: %v, want %q", toml, err, want)
 		}
 	}
@@ -269,8 +271,10 @@ func TestWarningsAboutAnotherConfigVersion(t *testing.T) {
 	for _, c := range []struct{ containerd, toml, want string }{
 		{"2.4.2", "version = 2", "has version = 2, but this containerd's configuration has version 4"},
 		{"2.4.2", `[plugins."io.containerd.grpc.v1.cri".cni]`, "see plugins.'io.containerd.cri.v1.runtime'.cni"},
-		{"2.4.2", `[plugins."io.containerd.grpc.v1.cri".registry]`, "see plugins.'io.containerd.cri.v1.images'.registry"},
-		{"2.4.2", `[plugins."io.containerd.grpc.v1.cri"]` + "\nsandbox_image = 'x'", "see plugins.'io.containerd.cri.v1.images'.pinned_images.sandbox"},
+		{"2.4.2", `[plugins."io.containerd.grpc.v1.cri".registry]`,
+			"see plugins.'io.containerd.cri.v1.images'.registry"},
+		{"2.4.2", `[plugins."io.containerd.grpc.v1.cri"]` + "\nsandbox_image = 'x'",
+			"see plugins.'io.containerd.cri.v1.images'.pinned_images.sandbox"},
 		{"2.4.2", "[grpc]\ntcp_address = '127.0.0.1:1'", "see plugins.'io.containerd.server.v1.grpc'"},
 		{"2.0.0", `[plugins."io.containerd.server.v1.grpc"]`, "see grpc"},
 		{"1.7.12", `[plugins."io.containerd.cri.v1.runtime".cni]`, "see plugins.'io.containerd.grpc.v1.cri'"},
@@ -283,12 +287,14 @@ func TestWarningsAboutAnotherConfigVersion(t *testing.T) {
 		{"1.7.12", `[plugins."io.containerd.grpc.v1.cri".registry.mirrors.x]`, ""},
 		{"1.7.12", `[plugins."com.example.v1.mine"]`, ""},
 	} {
-		got, info, err := containerdconfig.Merge(defaults(t, c.containerd), containerdconfig.Wishes{User: []byte(c.toml)})
+		got, info, err := containerdconfig.Merge(defaults(t, c.containerd),
+			containerdconfig.Wishes{User: []byte(c.toml)})
 		if err != nil {
 			t.Errorf("%s: %q: %v", c.containerd, c.toml, err)
 			continue
 		}
-		if text := strings.Join(info.Warnings, "\n"); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
+		if text := strings.Join(info.Warnings, "\n"); (c.want == "") != (text == "") ||
+			!strings.Contains(text, c.want) {
 			t.Errorf("%s: %q: warnings %q, want %q", c.containerd, c.toml, text, c.want)
 		}
 		if flat(t, got)["version"] != int64(info.ConfigVersion) {

@@ -14,8 +14,10 @@ import (
 // result has the new values, all others are unchanged, and a second merge
 // changes nothing.
 func FuzzOverlay(f *testing.F) {
-	for _, over := range []string{"[debug]\nlevel = 'debug'\n", "a.b.c = 1\n", "[[x]]\ny = 1979-05-27\n", "'a.b' = [1, {c = inf}]\n"} {
-		f.Add([]byte("version = 2\n[debug]\n  level = ''\n[plugins.'io.containerd.grpc.v1.cri']\n  x = 1\n"), []byte(over))
+	for _, over := range []string{"[debug]\nlevel = 'debug'\n", "a.b.c = 1\n", "[[x]]\ny = 1979-05-27\n",
+		"'a.b' = [1, {c = inf}]\n"} {
+		f.Add([]byte("version = 2\n[debug]\n  level = ''\n[plugins.'io.containerd.grpc.v1.cri']\n  x = 1\n"),
+			[]byte(over))
 		f.Add([]byte("\ufeffa = {b = {}}\n"), []byte(over))
 	}
 	f.Fuzz(func(t *testing.T, config, text []byte) {
@@ -85,7 +87,9 @@ func same(a, b any) bool {
 // FuzzMerge merges arbitrary TOML of a node file into the output of a
 // containerd: it returns an error or a valid configuration, and never panics.
 func FuzzMerge(f *testing.F) {
-	for _, user := range []string{"version = 3\n", "[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = 'x'\n", "[metrics]\naddress = 1\n", "a = '''\n"} {
+	for _, user := range []string{"version = 3\n",
+		"[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = 'x'\n",
+		"[metrics]\naddress = 1\n", "a = '''\n"} {
 		f.Add([]byte(user), true)
 		f.Add([]byte(user), false)
 	}

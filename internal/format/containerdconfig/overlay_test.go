@@ -53,13 +53,15 @@ func TestAConfigurationWithAMark(t *testing.T) {
 	const plain = "version = 2\n[debug]\nlevel = 'warn'\n"
 	marked := []byte("\ufeff" + plain)
 	after, err := containerdconfig.Overlay(marked, debug(), "# on top\n")
-	if err != nil || !strings.HasPrefix(string(after), "# on top\n") || containerdconfig.Text(after, "debug", "level") != "debug" {
+	if err != nil || !strings.HasPrefix(string(after), "# on top\n") ||
+		containerdconfig.Text(after, "debug", "level") != "debug" {
 		t.Errorf("%q, %v", after, err)
 	}
 	if got := containerdconfig.Text(marked, "debug", "level"); got != "warn" {
 		t.Errorf("level %q", got)
 	}
-	if found := containerdconfig.Differences(marked, []byte(plain)); len(found) > 0 || !containerdconfig.Equal(marked, []byte(plain)) {
+	if found := containerdconfig.Differences(marked, []byte(plain)); len(found) > 0 ||
+		!containerdconfig.Equal(marked, []byte(plain)) {
 		t.Errorf("they differ: %q", found)
 	}
 }

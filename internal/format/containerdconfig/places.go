@@ -54,7 +54,8 @@ func places(w Wishes) []wish {
 	if w.Pipe != "" {
 		// Before the servers were plugins, containerd derived the address of the ttrpc server from
 		// that of the gRPC server.
-		all = append(all, wish{field: "pipe", value: w.Pipe + ".ttrpc", optional: true, places: []place{plugin(serverTTRPC, "address")}})
+		all = append(all, wish{field: "pipe", value: w.Pipe + ".ttrpc", optional: true,
+			places: []place{plugin(serverTTRPC, "address")}})
 	}
 	var wanted []wish
 	for _, wish := range all {
@@ -84,7 +85,8 @@ func (w wish) fulfil(config map[string]any) error {
 	if w.optional {
 		return nil
 	}
-	return fmt.Errorf("this containerd's configuration has no place for %s (looked for %s): remove it from spec.kubernetes.containerd and set it in containerd.config", w.field, dotted(w.places[0].path))
+	return fmt.Errorf("this containerd's configuration has no place for %s (looked for %s): remove it from "+
+		"spec.kubernetes.containerd and set it in containerd.config", w.field, dotted(w.places[0].path))
 }
 
 // find returns the table that has the place's key.

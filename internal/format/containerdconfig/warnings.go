@@ -12,7 +12,8 @@ import (
 func warnings(config, user map[string]any, version int) []string {
 	var found []string
 	if stated, ok := user["version"]; ok && stated != int64(version) {
-		found = append(found, fmt.Sprintf("%s has version = %v, but this containerd's configuration has version %d: write it for that one", userField, stated, version))
+		found = append(found, fmt.Sprintf("%s has version = %v, but this containerd's configuration has version %d: "+
+			"write it for that one", userField, stated, version))
 	}
 	for _, key := range slices.Sorted(maps.Keys(user)) {
 		if _, known := config[key]; !known && slices.Contains([]string{"grpc", "ttrpc", "metrics"}, key) {
@@ -60,6 +61,7 @@ func pluginWarnings(generated map[string]any, name string, table any, version in
 }
 
 func unknown(path []string, version int, instead string) string {
-	return fmt.Sprintf("%s sets %s, which the configuration that this containerd generates (version %d) does not have, so that it is likely ignored: see %s",
+	return fmt.Sprintf("%s sets %s, which the configuration that this containerd generates (version %d) does not "+
+		"have, so that it is likely ignored: see %s",
 		userField, dotted(path), version, instead)
 }

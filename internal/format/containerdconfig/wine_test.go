@@ -98,7 +98,8 @@ func runsWithIt(t *testing.T, prefix *wine.Prefix) {
 	if err := os.WriteFile(filepath.Join(prefix.DriveC(), "running.toml"), merged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(prefix.DriveC(), "cristatus.exe"), "./testdata/cristatus")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(prefix.DriveC(), "cristatus.exe"),
+		"./testdata/cristatus")
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -135,7 +136,8 @@ func runsWithIt(t *testing.T, prefix *wine.Prefix) {
 	if err := json.Unmarshal([]byte(status.GetInfo()["config"]), &config); err != nil {
 		t.Fatalf("%v in %s", err, &status)
 	}
-	if dirs := append(config.CNI.BinDirs, config.CNI.BinDir); dirs[0] != `c:\opt\cni\bin` || config.CNI.ConfDir != `c:\etc\cni\net.d` {
+	if dirs := append(config.CNI.BinDirs, config.CNI.BinDir); dirs[0] != `c:\opt\cni\bin` ||
+		config.CNI.ConfDir != `c:\etc\cni\net.d` {
 		t.Errorf("CRI says that the CNI folders are %+v", config.CNI)
 	}
 	// 2.x does not report its images' configuration; it is in the dump above.

@@ -159,7 +159,8 @@ func (w Wish) base(minor int) []flag {
 		{"resolv-conf", ""},
 	}
 	if minor < goneFlags()["network-plugin"] { // dockershim is the default runtime
-		flags = append(flags, flag{"container-runtime", "remote"}, flag{"network-plugin", "cni"}, flag{"image-pull-progress-deadline", "20m"})
+		flags = append(flags, flag{"container-runtime", "remote"}, flag{"network-plugin", "cni"},
+			flag{"image-pull-progress-deadline", "20m"})
 	}
 	if minor < goneFlags()["log-dir"] && !w.LogRunner {
 		folder := w.LogFile[:max(strings.LastIndexAny(w.LogFile, `\/`), 0)]
@@ -178,7 +179,8 @@ type field struct{ name, flag, value string }
 func (w Wish) fields(minor int) ([]field, error) {
 	if w.ConfigDropIn && minor < 30 {
 		return nil, &FieldError{
-			Field: kubeletField + ".configPatch", What: fmt.Sprintf("needs kubelet 1.30 or newer, and this one is %s", w.Version),
+			Field:  kubeletField + ".configPatch",
+			What:   fmt.Sprintf("needs kubelet 1.30 or newer, and this one is %s", w.Version),
 			Remedy: "use a newer Kubernetes, or set the flag in extraArgs if there is one",
 		}
 	}
@@ -207,17 +209,21 @@ func (w Wish) refused(minor int, fields []field) error {
 	for _, name := range slices.Sorted(maps.Keys(w.ExtraArgs)) {
 		here := fmt.Sprintf("%s.extraArgs[%s]", kubeletField, name)
 		if gone, ok := goneFlags()[name]; ok && minor >= gone {
-			return &FieldError{Field: here, What: fmt.Sprintf("is a flag that kubelet no longer supports since 1.%d", gone), Remedy: "remove it"}
+			return &FieldError{Field: here, What: fmt.Sprintf("is a flag that kubelet no longer supports since 1.%d",
+				gone), Remedy: "remove it"}
 		}
 		if since, ok := newFlags()[name]; ok && minor < since {
-			return &FieldError{Field: here, What: fmt.Sprintf("is a flag that kubelet supports only since 1.%d", since), Remedy: "remove it, or use a newer Kubernetes"}
+			return &FieldError{Field: here, What: fmt.Sprintf("is a flag that kubelet supports only since 1.%d", since),
+				Remedy: "remove it, or use a newer Kubernetes"}
 		}
 		if name == "config-dir" && w.ConfigDropIn {
-			return &FieldError{Field: here, What: "is set beside configPatch, which is written to " + ConfigFolder, Remedy: "keep one of them"}
+			return &FieldError{Field: here, What: "is set beside configPatch, which is written to " + ConfigFolder,
+				Remedy: "keep one of them"}
 		}
 		for _, field := range fields {
 			if field.flag == name && field.value != w.ExtraArgs[name] {
-				return &FieldError{Field: here, What: "differs from " + field.name, Remedy: "keep " + field.name + " alone"}
+				return &FieldError{Field: here, What: "differs from " + field.name, Remedy: "keep " +
+					field.name + " alone"}
 			}
 		}
 	}

@@ -37,7 +37,8 @@ func full(version string) kubeletargs.Wish {
 	w.KubeletExe = `C:\Program Files\k\kubelet.exe`
 	w.NodeLabels = map[string]string{"node.kubernetes.io/pool": "windows", "example.com/b": ""}
 	w.RegisterWithTaints = []string{"os=windows:NoSchedule", "dev:NoExecute"}
-	w.ExtraArgs = map[string]string{"v": "4", "max-pods": "30", "cgroups-per-qos": "true", "root-dir": `D:\kubelet data\`}
+	w.ExtraArgs = map[string]string{"v": "4", "max-pods": "30", "cgroups-per-qos": "true",
+		"root-dir": `D:\kubelet data\`}
 	return w
 }
 
@@ -53,7 +54,8 @@ func TestCommandLinesByVersion(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			wish kubeletargs.Wish
-		}{{"usual", usual(version)}, {"full", full(version)}, {"no log runner, nothing of kubeadm's yet", bare}, {"configPatch", dropIn}} {
+		}{{"usual", usual(version)}, {"full", full(version)}, {"no log runner, nothing of kubeadm's yet", bare},
+			{"configPatch", dropIn}} {
 			line, err := kubeletargs.CommandLine(c.wish)
 			if err != nil {
 				line = "error: " + err.Error()
@@ -105,8 +107,16 @@ func TestThresholds(t *testing.T) {
 		{"network-plugin", 23, 24, usual},
 		{"image-pull-progress-deadline", 23, 24, usual},
 		{"container-runtime", 23, 24, usual}, // supported until 1.26, required until 1.23
-		{"log-dir", 25, 26, func(version string) kubeletargs.Wish { w := usual(version); w.LogRunner = false; return w }},
-		{"logtostderr", 25, 26, func(version string) kubeletargs.Wish { w := usual(version); w.LogRunner = false; return w }},
+		{"log-dir", 25, 26, func(version string) kubeletargs.Wish {
+			w := usual(version)
+			w.LogRunner = false
+			return w
+		}},
+		{"logtostderr", 25, 26, func(version string) kubeletargs.Wish {
+			w := usual(version)
+			w.LogRunner = false
+			return w
+		}},
 		{"pod-infra-container-image", 34, 35, usual}, // kubeadm's own is kept if kubelet supports it
 	} {
 		if _, ok := flags(t, c.wish(fmt.Sprintf("1.%d.0", c.last)))[c.flag]; !ok {
@@ -124,13 +134,18 @@ func TestTheLaterWins(t *testing.T) {
 		change func()
 		want   map[string]string
 	}{
-		{func() { w.KubeadmFlags = nil }, map[string]string{"container-runtime-endpoint": kubeletargs.RuntimeEndpoint, "cgroups-per-qos": "false"}},
 		{func() {
-			w.KubeadmFlags = map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x", "hostname-override": "theirs", "node-labels": "a=b", "v": "1"}
-		}, map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x", "hostname-override": "win-1", "node-labels": "a=b", "v": "1"}},
+			w.KubeadmFlags = nil
+		}, map[string]string{"container-runtime-endpoint": kubeletargs.RuntimeEndpoint, "cgroups-per-qos": "false"}},
+		{func() {
+			w.KubeadmFlags = map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x",
+				"hostname-override": "theirs", "node-labels": "a=b", "v": "1"}
+		}, map[string]string{"container-runtime-endpoint": "npipe:////./pipe/x", "hostname-override": "win-1",
+			"node-labels": "a=b", "v": "1"}},
 		{func() { w.NodeLabels = map[string]string{"c": "d"} }, map[string]string{"node-labels": "c=d", "v": "1"}},
 		{func() {
-			w.ExtraArgs = map[string]string{"v": "9", "container-runtime-endpoint": "npipe:////./pipe/y", "node-labels": "c=d"}
+			w.ExtraArgs = map[string]string{"v": "9", "container-runtime-endpoint": "npipe:////./pipe/y",
+				"node-labels": "c=d"}
 		},
 			map[string]string{"v": "9", "container-runtime-endpoint": "npipe:////./pipe/y", "node-labels": "c=d"}},
 	} {
@@ -160,20 +175,30 @@ func TestWhatCannotBe(t *testing.T) {
 			"spec.kubernetes.kubelet.extraArgs[log-dir]", "no longer supports since 1.26"},
 		{"gone", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"pod-infra-container-image": "x"} },
 			"spec.kubernetes.kubelet.extraArgs[pod-infra-container-image]", "no longer supports since 1.35"},
-		{"not yet", func(w *kubeletargs.Wish) { w.Version = "1.29.1"; w.ExtraArgs = map[string]string{"config-dir": "x"} },
+		{"not yet", func(w *kubeletargs.Wish) {
+			w.Version = "1.29.1"
+			w.ExtraArgs = map[string]string{"config-dir": "x"}
+		},
 			"spec.kubernetes.kubelet.extraArgs[config-dir]", "only since 1.30"},
 		{"patch of an old one", func(w *kubeletargs.Wish) { w.Version = "1.29.1"; w.ConfigDropIn = true },
 			"spec.kubernetes.kubelet.configPatch", "needs kubelet 1.30"},
-		{"both", func(w *kubeletargs.Wish) { w.ConfigDropIn = true; w.ExtraArgs = map[string]string{"config-dir": "x"} },
+		{"both", func(w *kubeletargs.Wish) {
+			w.ConfigDropIn = true
+			w.ExtraArgs = map[string]string{"config-dir": "x"}
+		},
 			"spec.kubernetes.kubelet.extraArgs[config-dir]", "beside configPatch"},
 		{"two names", func(w *kubeletargs.Wish) { w.ExtraArgs = map[string]string{"hostname-override": "other"} },
 			"spec.kubernetes.kubelet.extraArgs[hostname-override]", "spec.kubernetes.join.nodeName"},
 		{"two labels", func(w *kubeletargs.Wish) {
 			w.NodeLabels, w.ExtraArgs = map[string]string{"a": "b"}, map[string]string{"node-labels": "c=d"}
 		}, "spec.kubernetes.kubelet.extraArgs[node-labels]", "nodeLabels"},
-		{"a label of Kubernetes'", func(w *kubeletargs.Wish) { w.NodeLabels = map[string]string{"node-role.kubernetes.io/worker": ""} },
+		{"a label of Kubernetes'", func(w *kubeletargs.Wish) {
+			w.NodeLabels = map[string]string{"node-role.kubernetes.io/worker": ""}
+		},
 			"spec.kubernetes.kubelet.nodeLabels[node-role.kubernetes.io/worker]", "label the node with kubectl"},
-		{"a label of Kubernetes'", func(w *kubeletargs.Wish) { w.NodeLabels = map[string]string{"kubernetes.io/mine": ""} },
+		{"a label of Kubernetes'", func(w *kubeletargs.Wish) {
+			w.NodeLabels = map[string]string{"kubernetes.io/mine": ""}
+		},
 			"spec.kubernetes.kubelet.nodeLabels[kubernetes.io/mine]", "another prefix"},
 	} {
 		w := usual("v1.36.3")
@@ -186,8 +211,10 @@ func TestWhatCannotBe(t *testing.T) {
 	}
 	// Valid wishes.
 	w := usual("v1.36.3-rc.1")
-	w.NodeLabels = map[string]string{"topology.kubernetes.io/zone": "a", "x.node.kubernetes.io/y": "", "kubernetes.io.example.com/z": "1", "plain": "p"}
-	if got := flags(t, w)["node-labels"]; got != "kubernetes.io.example.com/z=1,plain=p,topology.kubernetes.io/zone=a,x.node.kubernetes.io/y=" {
+	w.NodeLabels = map[string]string{"topology.kubernetes.io/zone": "a", "x.node.kubernetes.io/y": "",
+		"kubernetes.io.example.com/z": "1", "plain": "p"}
+	if got := flags(t,
+		w)["node-labels"]; got != "kubernetes.io.example.com/z=1,plain=p,topology.kubernetes.io/zone=a,x.node.kubernetes.io/y=" {
 		t.Errorf("node-labels=%s", got)
 	}
 }
@@ -197,8 +224,10 @@ func TestParseKubeadmFlags(t *testing.T) {
 		content string
 		want    map[string]string
 	}{
-		{"KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=npipe:////./pipe/containerd-containerd --register-with-taints=os=windows:NoSchedule\"\n",
-			map[string]string{"container-runtime-endpoint": "npipe:////./pipe/containerd-containerd", "register-with-taints": "os=windows:NoSchedule"}},
+		{"KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=npipe:////./pipe/containerd-containerd " +
+			"--register-with-taints=os=windows:NoSchedule\"\n",
+			map[string]string{"container-runtime-endpoint": "npipe:////./pipe/containerd-containerd",
+				"register-with-taints": "os=windows:NoSchedule"}},
 		{`KUBELET_KUBEADM_ARGS="--a=b --c=\"d e\" --f 'g h' --on --root-dir=D:\\k"`,
 			map[string]string{"a": "b", "c": "d e", "f": "g h", "on": "true", "root-dir": `D:\k`}},
 		{"\ufeff# a comment\r\nOTHER=--x=y\r\nKUBELET_KUBEADM_ARGS=--a=b\r\n", map[string]string{"a": "b"}},
@@ -211,8 +240,10 @@ func TestParseKubeadmFlags(t *testing.T) {
 			t.Errorf("%q: %v, %v", c.content, got, err)
 		}
 	}
-	for _, content := range []string{`KUBELET_KUBEADM_ARGS="a=b"`, `KUBELET_KUBEADM_ARGS="--a='b"`, `KUBELET_KUBEADM_ARGS="--"`} {
-		if got, err := kubeletargs.ParseKubeadmFlags([]byte(content)); err == nil || !strings.Contains(err.Error(), "kubeadm-flags.env") {
+	for _, content := range []string{`KUBELET_KUBEADM_ARGS="a=b"`, `KUBELET_KUBEADM_ARGS="--a='b"`,
+		`KUBELET_KUBEADM_ARGS="--"`} {
+		if got, err := kubeletargs.ParseKubeadmFlags([]byte(content)); err == nil ||
+			!strings.Contains(err.Error(), "kubeadm-flags.env") {
 			t.Errorf("%q: %v, %v", content, got, err)
 		}
 	}

@@ -14,10 +14,12 @@ const oldest = 22
 func minorOf(text string) (int, error) {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {
-		return 0, &FieldError{Field: "spec.kubernetes.version", What: fmt.Sprintf("%.60q is not a version of kubelet", text), Remedy: "write it such as 1.36.3"}
+		return 0, &FieldError{Field: "spec.kubernetes.version", What: fmt.Sprintf("%.60q is not a version of kubelet",
+			text), Remedy: "write it such as 1.36.3"}
 	}
 	if parsed.Minor() < oldest {
-		return 0, &FieldError{Field: "spec.kubernetes.version", What: text + " is too old", Remedy: fmt.Sprintf("use 1.%d or newer", oldest)}
+		return 0, &FieldError{Field: "spec.kubernetes.version", What: text + " is too old",
+			Remedy: fmt.Sprintf("use 1.%d or newer", oldest)}
 	}
 	return int(parsed.Minor()), nil
 }
@@ -93,7 +95,8 @@ func checkLabel(key string) error {
 		return nil
 	}
 	return &FieldError{
-		Field: fmt.Sprintf("%s.nodeLabels[%s]", kubeletField, key), What: "is a label that kubelet may not give its node",
+		Field:  fmt.Sprintf("%s.nodeLabels[%s]", kubeletField, key),
+		What:   "is a label that kubelet may not give its node",
 		Remedy: "use another prefix, such as node.kubernetes.io/, or label the node with kubectl once it has joined",
 	}
 }

@@ -44,7 +44,8 @@ func TestRealKubeletKnowsTheFlags(t *testing.T) {
 		t.Errorf("%s\n%v\n%s", line, err, out)
 	}
 	// An unknown flag would have been reported, as this one is.
-	if out, err := run(t, prefix, append(args, "--pod-infra-container-image=x")...); err == nil || !strings.Contains(out, "unknown flag: --pod-infra-container-image") {
+	if out, err := run(t, prefix, append(args, "--pod-infra-container-image=x")...); err == nil ||
+		!strings.Contains(out, "unknown flag: --pod-infra-container-image") {
 		t.Errorf("a flag that is gone: %v\n%s", err, out)
 	}
 }

@@ -62,7 +62,8 @@ const byteOrderMark = "\ufeff"
 func IsCRI(line []byte) bool {
 	const shortest = "2006-01-02T15:04:05Z stdout F"
 	return len(line) >= len(shortest) && line[4] == '-' && line[7] == '-' && line[10] == 'T' &&
-		(bytes.Contains(line[:min(len(line), searched)], []byte(" stdout ")) || bytes.Contains(line[:min(len(line), searched)], []byte(" stderr ")))
+		(bytes.Contains(line[:min(len(line), searched)], []byte(" stdout ")) ||
+			bytes.Contains(line[:min(len(line), searched)], []byte(" stderr ")))
 }
 
 // Parse parses one line. See Time for the meaning of now.

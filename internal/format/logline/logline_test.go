@@ -18,14 +18,22 @@ func TestParse(t *testing.T) {
 		format logline.Format
 		text   string // empty: the line
 	}{
-		{line: `W1231 16:29:59.123456    4242 server.go:210] "msg"`, time: at(123456000), level: logline.Warning, format: logline.Klog},
-		{line: `time="2026-12-31T14:29:59.5Z" level=error msg="x"`, time: at(500000000), level: logline.Error, format: logline.Logfmt},
-		{line: `level=info ts=2026-12-31T15:29:59+01:00 msg=x`, time: at(0), level: logline.Info, format: logline.Logfmt},
-		{line: `{"ts":1798727399123.25,"caller":"x.go:1","msg":"m","v":0}`, time: at(123250000), level: logline.Info, format: logline.JSON},
-		{line: `{"ts":1798727399.5,"msg":"m","err":"bad"}`, time: at(500000000), level: logline.Error, format: logline.JSON},
-		{line: `{"level":"warn","time":"2026-12-31T14:29:59Z","msg":"m"}`, time: at(0), level: logline.Warning, format: logline.JSON},
-		{line: `{"time": "2026-12-31T14:29:59Z", "level": "ERROR", "msg": "m"}`, time: at(0), level: logline.Error, format: logline.JSON},
-		{line: "2026-12-31T14:29:59.1234567Z stderr F E1231 01:02:03.000000 1 x.go:1] inner", time: at(123456700), level: logline.Error,
+		{line: `W1231 16:29:59.123456    4242 server.go:210] "msg"`, time: at(123456000), level: logline.Warning,
+			format: logline.Klog},
+		{line: `time="2026-12-31T14:29:59.5Z" level=error msg="x"`, time: at(500000000), level: logline.Error,
+			format: logline.Logfmt},
+		{line: `level=info ts=2026-12-31T15:29:59+01:00 msg=x`, time: at(0), level: logline.Info,
+			format: logline.Logfmt},
+		{line: `{"ts":1798727399123.25,"caller":"x.go:1","msg":"m","v":0}`, time: at(123250000), level: logline.Info,
+			format: logline.JSON},
+		{line: `{"ts":1798727399.5,"msg":"m","err":"bad"}`, time: at(500000000), level: logline.Error,
+			format: logline.JSON},
+		{line: `{"level":"warn","time":"2026-12-31T14:29:59Z","msg":"m"}`, time: at(0), level: logline.Warning,
+			format: logline.JSON},
+		{line: `{"time": "2026-12-31T14:29:59Z", "level": "ERROR", "msg": "m"}`, time: at(0), level: logline.Error,
+			format: logline.JSON},
+		{line: "2026-12-31T14:29:59.1234567Z stderr F E1231 01:02:03.000000 1 x.go:1] inner", time: at(123456700),
+			level:  logline.Error,
 			format: logline.CRI, text: "E1231 01:02:03.000000 1 x.go:1] inner"},
 		{line: "2026-12-31 16:29:59.500 [ERROR][123] felix/x.go 1: text", time: at(500000000), level: logline.Error},
 		{line: "2026-12-31T14:29:59.500Z|00001|vlog|WARN|opened", time: at(500000000), level: logline.Warning},
@@ -44,7 +52,8 @@ func TestParse(t *testing.T) {
 			c.text = c.line
 		}
 		if !got.Time.Equal(c.time) || got.Level != c.level || got.Format != c.format || got.Text != c.text {
-			t.Errorf("%s:\ngot  %v %v %q %q\nwant %v %v %q", c.line, got.Time, got.Level, got.Format, got.Text, c.time, c.level, c.format)
+			t.Errorf("%s:\ngot  %v %v %q %q\nwant %v %v %q", c.line, got.Time, got.Level, got.Format, got.Text, c.time,
+				c.level, c.format)
 		}
 	}
 }
@@ -52,7 +61,8 @@ func TestParse(t *testing.T) {
 // No input panics, and a parsed time is a valid one.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"I0231 25:61:61.1 x", "2026-02-30T00:00:00.+", `{"ts":1798727399123.25`, "1/1/1/1", "I1120 14:29:59.", "2026-11-20T14:29:59-99:99 stdout P", `"ts":1`,
+		"I0231 25:61:61.1 x", "2026-02-30T00:00:00.+", `{"ts":1798727399123.25`, "1/1/1/1", "I1120 14:29:59.",
+		"2026-11-20T14:29:59-99:99 stdout P", `"ts":1`,
 	} {
 		f.Add([]byte(seed))
 	}

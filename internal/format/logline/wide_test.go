@@ -45,7 +45,8 @@ func TestText(t *testing.T) {
 		} {
 			got, err := io.ReadAll(logline.Text(from))
 			if err != nil || string(got) != c.want {
-				t.Errorf("%s, %s: %.40q (%d bytes), want %.40q (%d bytes), %v", name, way, got, len(got), c.want, len(c.want), err)
+				t.Errorf("%s, %s: %.40q (%d bytes), want %.40q (%d bytes), %v", name, way, got, len(got),
+					c.want, len(c.want), err)
 			}
 		}
 	}

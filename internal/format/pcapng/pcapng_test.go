@@ -29,7 +29,8 @@ func capture(t testing.TB, name string, after ...int) []byte {
 	}
 	for _, ms := range after {
 		text := fmt.Sprintf("%s at %d", name, ms)
-		p := pcapng.Packet{Interface: number, Time: noon.Add(time.Duration(ms) * time.Millisecond), Data: []byte(text), Length: 1500}
+		p := pcapng.Packet{Interface: number, Time: noon.Add(time.Duration(ms) * time.Millisecond),
+			Data: []byte(text), Length: 1500}
 		if ms%2 == 1 {
 			p.Comment = "odd: " + text
 		}
@@ -51,7 +52,8 @@ func packets(t *testing.T, data []byte) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, fmt.Sprintf("%s %s %s/%d %q", p.Time.Format("05.000000000"), r.Interface(p.Interface).Name, p.Data, p.Length, p.Comment))
+		all = append(all, fmt.Sprintf("%s %s %s/%d %q", p.Time.Format("05.000000000"), r.Interface(p.Interface).Name,
+			p.Data, p.Length, p.Comment))
 	}
 }
 
@@ -151,7 +153,10 @@ func TestWhatIsCutIsSaid(t *testing.T) {
 func TestAMergerThatFails(t *testing.T) {
 	done := map[string]int{}
 	source := func(name string, data []byte) pcapng.Source {
-		return pcapng.Source{Name: name, Reader: pcapng.NewReader(bytes.NewReader(data)), Done: func() error { done[name]++; return nil }}
+		return pcapng.Source{Name: name, Reader: pcapng.NewReader(bytes.NewReader(data)), Done: func() error {
+			done[name]++
+			return nil
+		}}
 	}
 	w, err := pcapng.NewWriter(io.Discard, "test")
 	if err != nil {
@@ -163,7 +168,8 @@ func TestAMergerThatFails(t *testing.T) {
 		t.Errorf("%v, %v", err, done)
 	}
 	cut := capture(t, "cut", 0, 1)
-	if err := errors.Join(m.Add(source("cut", cut[:len(cut)-1])), m.Add(source("left", capture(t, "left", 5)))); err != nil {
+	if err := errors.Join(m.Add(source("cut", cut[:len(cut)-1])),
+		m.Add(source("left", capture(t, "left", 5)))); err != nil {
 		t.Fatal(err)
 	}
 	if count, err := m.WriteAll(); count != 1 || !errors.As(err, &format) || done["cut"] != 1 || done["left"] != 0 {
@@ -230,5 +236,6 @@ func described(p pcapng.Packet, r *pcapng.Reader) string {
 	if p.Time.IsZero() {
 		p.Time = time.Unix(0, 0)
 	}
-	return fmt.Sprintf("%d %d %q/%d %q %+v", p.Interface, p.Time.UnixNano(), p.Data, p.Length, p.Comment, r.Interface(p.Interface))
+	return fmt.Sprintf("%d %d %q/%d %q %+v", p.Interface, p.Time.UnixNano(), p.Data, p.Length, p.Comment,
+		r.Interface(p.Interface))
 }

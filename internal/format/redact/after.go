@@ -73,7 +73,8 @@ func (s *scan) takeLong(begin, start int) (next int, ok bool) {
 			continue
 		}
 		value := start + len(quote.opens)
-		if !s.opensLine(begin) || bytes.IndexByte(s.text[:begin], '-') >= 0 || string(s.text[value:]) == quote.closes[:1] {
+		if !s.opensLine(begin) || bytes.IndexByte(s.text[:begin], '-') >= 0 ||
+			string(s.text[value:]) == quote.closes[:1] {
 			return 0, false
 		}
 		until := terminator{text: quote.closes, over: linesOfText, deeper: -1}
@@ -159,7 +160,8 @@ func (s *Stream) valueAfter(state after, body []byte, indent int) (start, end in
 	case afterName, afterItems:
 		return s.valueOfName(state, body, indent)
 	case afterPlain:
-		if rest := body[indent:]; indent > state.indent && !isMapping(rest) && bytes.IndexByte(rest, '=') < 0 && !bytes.HasPrefix(rest, []byte("at ")) && rest[0] != '-' && rest[0] != '#' {
+		if rest := body[indent:]; indent > state.indent && !isMapping(rest) && bytes.IndexByte(rest, '=') < 0 &&
+			!bytes.HasPrefix(rest, []byte("at ")) && rest[0] != '-' && rest[0] != '#' {
 			s.after = state
 			return indent, len(bytes.TrimRight(body, " \t"))
 		}
@@ -207,7 +209,8 @@ func (s *Stream) valueOfName(state after, body []byte, indent int) (start, end i
 	case indent <= state.indent && !(state.quoted && body[start] == '"'), state.form == afterItems && !item:
 		return 0, 0
 	}
-	if start >= end || isMapping(body[start:end]) || body[start] == '{' || body[start] == '[' || body[start] == '-' || body[start] == '<' {
+	if start >= end || isMapping(body[start:end]) || body[start] == '{' || body[start] == '[' || body[start] == '-' ||
+		body[start] == '<' {
 		return 0, 0
 	}
 	s.after = state

@@ -43,7 +43,8 @@ func (s *scan) beside(at, end int) int {
 		word = bytes.TrimRight(word, ".,;:!?)")
 		switch {
 		case looksSecret(word, least):
-			s.add(span{from: at, start: from, end: from + len(word), open: from+len(word) == len(s.text), until: terminator{by: endsWord}})
+			s.add(span{from: at, start: from, end: from + len(word), open: from+len(word) == len(s.text),
+				until: terminator{by: endsWord}})
 			return from + len(word)
 		case !connects(word) || stop >= len(s.text) || s.text[stop] != ' ':
 			return 0
@@ -77,7 +78,8 @@ func suspicion(word []byte) int {
 // connects reports whether a sentence may continue after a word: "password was
 // changed to".
 func connects(word []byte) bool {
-	return isOneOf(word, "is", "was", "to", "of", "=", ":", "are", "set", "changed", "reset", "now", "be", "the", "new", "key", "->")
+	return isOneOf(word, "is", "was", "to", "of", "=", ":", "are", "set", "changed", "reset", "now", "be", "the",
+		"new", "key", "->")
 }
 
 // looksSecret reports whether a word may have been generated, and is not one of
@@ -95,5 +97,6 @@ func looksSecret(word []byte, least int) bool {
 			digits++
 		}
 	}
-	return digits > 0 && digits < len(word) && (mixedCase(word) || least == leastPassword) && !bytes.ContainsAny(word, ":.")
+	return digits > 0 && digits < len(word) && (mixedCase(word) || least == leastPassword) &&
+		!bytes.ContainsAny(word, ":.")
 }

@@ -21,7 +21,8 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 		return s.takeOne(begin, b.at+1, b.at+1, password)
 	case isOneOf(name, "--from-literal"):
 		return s.fromLiteral(begin, b)
-	case isOneOf(name, "-u", "--user", "--creds"), len(name) < 8 && name[len(name)-1] == 'u' && s.runs(begin, "curl", ""):
+	case isOneOf(name, "-u", "--user", "--creds"), len(name) < 8 && name[len(name)-1] == 'u' &&
+		s.runs(begin, "curl", ""):
 		return s.userFlag(begin, b)
 	}
 	return 0
@@ -54,7 +55,8 @@ func (s *scan) shortOption(begin, end int, name []byte, b behind) int {
 func (s *scan) isPassword(begin int, name []byte) bool {
 	switch string(name) {
 	case "-p":
-		for _, program := range []string{"docker", "nerdctl", "podman", "buildah", "skopeo", "helm", "oras", "crane", "az", "regctl"} {
+		for _, program := range []string{"docker", "nerdctl", "podman", "buildah", "skopeo", "helm", "oras",
+			"crane", "az", "regctl"} {
 			if s.runs(begin, program, "login") {
 				return true
 			}
@@ -100,7 +102,8 @@ func (s *scan) glues(begin int, letter byte) bool {
 	if letter == 'P' {
 		return s.runs(begin, "bcp", "") || s.runs(begin, "sqlcmd", "")
 	}
-	return s.runs(begin, "mysql", "") || s.runs(begin, "mysqldump", "") || s.runs(begin, "mysqladmin", "") || s.runs(begin, "sshpass", "")
+	return s.runs(begin, "mysql", "") || s.runs(begin, "mysqldump", "") || s.runs(begin, "mysqladmin", "") ||
+		s.runs(begin, "sshpass", "")
 }
 
 func (s *scan) gluedEnd(from int) int {
@@ -134,7 +137,9 @@ func (s *scan) userFlag(begin int, b behind) int {
 	}
 	end, closed := s.valueEnd(at, terminator{by: endsPlain})
 	colon := bytes.IndexByte(s.text[at:end], ':')
-	if colon < 1 || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 || harmless(s.text[at+colon+1:end], password) || end > at+colon+1 && (s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
+	if colon < 1 || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 ||
+		harmless(s.text[at+colon+1:end], password) || end > at+colon+1 &&
+		(s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
 		return 0
 	}
 	s.add(span{from: begin, start: at + colon + 1, end: end, open: !closed, until: terminator{by: endsPlain}})
@@ -176,7 +181,8 @@ func (s *scan) netBefore(at int) bool {
 	before := bytes.TrimRight(s.text[:at], " ")
 	before = bytes.TrimSuffix(before, []byte(".exe"))
 	n := len(before)
-	return len(before) < at && n >= 3 && bytes.EqualFold(before[n-3:], []byte("net")) && (n == 3 || !isToken(before[n-4]))
+	return len(before) < at && n >= 3 && bytes.EqualFold(before[n-3:], []byte("net")) &&
+		(n == 3 || !isToken(before[n-4]))
 }
 
 // netUse redacts the argument of net use and net user that is neither an option, nor a drive, nor a share; it skips
@@ -232,7 +238,8 @@ func (s *scan) secureString(at, end int) int {
 			at++
 		}
 		stop := at
-		for stop < len(s.text) && !endsWord(s.text[stop]) && s.text[stop] != ')' && s.text[stop] != '|' && s.text[stop] != ';' {
+		for stop < len(s.text) && !endsWord(s.text[stop]) && s.text[stop] != ')' && s.text[stop] != '|' &&
+			s.text[stop] != ';' {
 			stop++
 		}
 		quoted, slashes := s.quote(at)
@@ -275,7 +282,8 @@ func (s *scan) piped(at int, by string) {
 	} else {
 		start = bytes.LastIndexByte(text, ' ') + 1
 	}
-	if start >= end || by != "" && !bytes.HasSuffix(bytes.TrimRight(text[:start], `'"\`), []byte(by)) || text[start] == '$' {
+	if start >= end || by != "" && !bytes.HasSuffix(bytes.TrimRight(text[:start], `'"\`), []byte(by)) ||
+		text[start] == '$' {
 		return
 	}
 	if n := len(s.spans); n == 0 || s.spans[n-1].end <= start {

@@ -183,9 +183,12 @@ func rateTable(rates map[string]*rate, all rate) string {
 	}
 	slices.Sort(families)
 	var b strings.Builder
-	b.WriteString("| family | forms | on the node | in a bundle | claimed | on the node | rest intact |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| family | forms | on the node | in a bundle | claimed | on the node | rest intact |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|\n")
 	row := func(name string, r rate) {
-		fmt.Fprintf(&b, "| %s | %d | %.1f %% | %.1f %% | %d | %.1f %% | %.1f %% |\n", name, r.forms, percent(r.gone, r.forms), percent(r.whole, r.forms), r.claimed, percent(r.claimedGone, r.claimed), percent(r.intact, r.forms))
+		fmt.Fprintf(&b, "| %s | %d | %.1f %% | %.1f %% | %d | %.1f %% | %.1f %% |\n", name, r.forms,
+			percent(r.gone, r.forms), percent(r.whole, r.forms), r.claimed, percent(r.claimedGone, r.claimed),
+			percent(r.intact, r.forms))
 	}
 	for _, family := range families {
 		row(family, *rates[family])
@@ -212,7 +215,8 @@ func checkTable(t *testing.T, table string) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s has other rates than the corpus shows; run: go test ./internal/format/redact -run TestCorpus -update", path)
+		t.Fatalf("%s has other rates than the corpus shows; run: go test ./internal/format/redact -run TestCorpus "+
+			"-update", path)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+table+end+after), 0o600); err != nil {
 		t.Fatal(err)

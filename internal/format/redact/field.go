@@ -42,7 +42,8 @@ func (s *scan) reference(begin int, name []byte, b behind) int {
 
 // referred returns the start of the name that is the value of this field.
 func (s *scan) referred(begin int, name []byte, b behind) (start int, ok bool) {
-	if n := len(name); n > 5 || lower(name[n-1]) != 'e' && lower(name[n-1]) != 'y' && lower(name[0]) != 'v' && name[0] != 'N' {
+	if n := len(name); n > 5 || lower(name[n-1]) != 'e' && lower(name[n-1]) != 'y' &&
+		lower(name[0]) != 'v' && name[0] != 'N' {
 		return 0, false
 	}
 	switch c := s.text[b.at]; {

@@ -39,7 +39,8 @@ func isNoValue(value []byte) bool {
 		text[i] = lower(c)
 	}
 	switch string(text[:len(value)]) {
-	case "true", "false", "yes", "no", "null", "nil", "none", "read", "write", "(none)", "<nil>", "<none>", "enabled", "disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
+	case "true", "false", "yes", "no", "null", "nil", "none", "read", "write", "(none)", "<nil>", "<none>", "enabled",
+		"disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
 		return true
 	}
 	return false
@@ -62,7 +63,8 @@ func random(value []byte, least int) bool {
 			if c <= 'Z' {
 				capitals++
 			}
-		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != ',' && c != '(' && c != ')' && c != '[' && c != ']':
+		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != ',' && c != '(' && c != ')' &&
+			c != '[' && c != ']':
 			signs++
 		}
 	}
@@ -130,7 +132,8 @@ func isPath(value []byte) bool {
 	if len(value) > 2 && isLetter(value[0]) && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
 		return true
 	}
-	for _, folder := range []string{"/var/", "/etc/", "/run/", "/opt/", "file:", `\\`, "%systemdrive%", "/home/", "/usr/", "~/", "./", "../", "$home", "hklm", "hkey_", "hkcu"} {
+	for _, folder := range []string{"/var/", "/etc/", "/run/", "/opt/", "file:", `\\`, "%systemdrive%", "/home/",
+		"/usr/", "~/", "./", "../", "$home", "hklm", "hkey_", "hkcu"} {
 		if len(value) > len(folder) && bytes.EqualFold(value[:len(folder)], []byte(folder)) {
 			return true
 		}

@@ -11,16 +11,21 @@ import (
 // texts returns values for documents. A quote inside one is balanced.
 func texts() []string {
 	return []string{
-		"", "x", "hunter2", "a b", `C:\k`, "two\nlines", "correct horse", "A_TOKEN=x y", `B_PASSWORD="x y"`, "--password", "--token=abc",
-		"Bearer Zx81mQ0pL2abc", "Authorization: Bearer Zx81mQ0pL2", "https://u:p@h/x", "Server=db;Password=x1;Encrypt=True", "cust-1", "cust-2 x",
-		"-----BEGIN PRIVATE KEY-----\n" + keyBody + "\n-----END PRIVATE KEY-----\n", "<Data Name='Password'>hunter 2</Data>", "<password>x</password>",
-		`{"password":"x y","n":1}`, `{"token":5,"a":[1]}`, "password: hunter2", "token: |", "Cookie: a=b; c", "DB_PASSWORD", "curl -u a:bcd",
+		"", "x", "hunter2", "a b", `C:\k`, "two\nlines", "correct horse", "A_TOKEN=x y", `B_PASSWORD="x y"`,
+		"--password", "--token=abc",
+		"Bearer Zx81mQ0pL2abc", "Authorization: Bearer Zx81mQ0pL2", "https://u:p@h/x",
+		"Server=db;Password=x1;Encrypt=True", "cust-1", "cust-2 x",
+		"-----BEGIN PRIVATE KEY-----\n" + keyBody + "\n-----END PRIVATE KEY-----\n",
+		"<Data Name='Password'>hunter 2</Data>", "<password>x</password>",
+		`{"password":"x y","n":1}`, `{"token":5,"a":[1]}`, "password: hunter2", "token: |", "Cookie: a=b; c",
+		"DB_PASSWORD", "curl -u a:bcd",
 		"pwd='abc'", "-p", "k=v,", "--api-key", "REG_SZ", "sig=abc%2B&x", "key: 'password'",
 	}
 }
 
 func document(t *rapid.T, depth int) any {
-	names := []string{"password", "token", "name", "value", "key", "args", "x", "auth", "authorization", "cookie", "clientSecret", "pwd", "Name", "Value"}
+	names := []string{"password", "token", "name", "value", "key", "args", "x", "auth", "authorization", "cookie",
+		"clientSecret", "pwd", "Name", "Value"}
 	size := rapid.IntRange(0, 4)
 	switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
 	case kind == 0 && depth > 0:
@@ -42,7 +47,8 @@ func document(t *rapid.T, depth int) any {
 	case kind == 5:
 		return rapid.IntRange(-9, 99999).Draw(t, "number")
 	}
-	return rapid.SampledFrom(texts()).Draw(t, "text") + rapid.SampledFrom([]string{"", "\n", ","}).Draw(t, "between") + rapid.SampledFrom(texts()).Draw(t, "text")
+	return rapid.SampledFrom(texts()).Draw(t, "text") + rapid.SampledFrom([]string{"", "\n", ","}).Draw(t, "between") +
+		rapid.SampledFrom(texts()).Draw(t, "text")
 }
 
 // A redacted document stays a document, since the tables of a bundle are parsed

@@ -41,7 +41,8 @@ func encode(nodes []node) (message []byte) {
 
 // entry returns an environment variable, or an entry of a map.
 func entry(name, value string, secret bool) []node {
-	return []node{{number: 1, kind: protowire.BytesType, text: name}, {number: 2, kind: protowire.BytesType, text: value, secret: secret}}
+	return []node{{number: 1, kind: protowire.BytesType, text: name},
+		{number: 2, kind: protowire.BytesType, text: value, secret: secret}}
 }
 
 // messageMaker makes messages from a fuzzer's bytes.
@@ -70,12 +71,15 @@ func (m *messageMaker) message(depth int) []node {
 
 func (m *messageMaker) field(kind byte, depth int) node {
 	harmless := []string{
-		"", "web", `C:\k\kubelet.exe --v=4`, "registry.k8s.io/pause:3.10", `{"image":"x","n":1}`, "two\nlines, of which neither is a secret's", strings.Repeat("word ", 30),
+		"", "web", `C:\k\kubelet.exe --v=4`, "registry.k8s.io/pause:3.10", `{"image":"x","n":1}`,
+		"two\nlines, of which neither is a secret's", strings.Repeat("word ", 30),
 		"sha256:ee6521f290b2168b6e0935a181d4cff9be1ac3f505666ef0e3c98fae8199917a",
 	}
 	secrets := []string{
-		"password=" + plantedSecret, `{"token":"` + plantedSecret + `","image":"x"}`, "https://u:" + plantedSecret + "@h/x", "A_TOKEN=" + plantedSecret,
-		"x --password " + plantedSecret + " -v", "first\nAuthorization: Bearer " + plantedSecret + "\nlast", "Server=db;Password=" + plantedSecret + ";Encrypt=True",
+		"password=" + plantedSecret, `{"token":"` + plantedSecret + `","image":"x"}`, "https://u:" + plantedSecret +
+			"@h/x", "A_TOKEN=" + plantedSecret,
+		"x --password " + plantedSecret + " -v", "first\nAuthorization: Bearer " + plantedSecret + "\nlast",
+		"Server=db;Password=" + plantedSecret + ";Encrypt=True",
 	}
 	n := node{number: []protowire.Number{3, 4, 5, 7, 15, 16, 1000}[m.next()%7], kind: protowire.BytesType}
 	switch kind {
@@ -90,7 +94,8 @@ func (m *messageMaker) field(kind byte, depth int) node {
 	case 5:
 		n.inside = entry([]string{"DB_PASSWORD", "GITHUB_TOKEN", "client-secret"}[m.next()%3], plantedSecret, true)
 	case 6:
-		n.inside = entry([]string{"Path", "io.kubernetes.pod.name", "auth"}[m.next()%3], harmless[int(m.next())%len(harmless)], false)
+		n.inside = entry([]string{"Path", "io.kubernetes.pod.name", "auth"}[m.next()%3],
+			harmless[int(m.next())%len(harmless)], false)
 	case 7:
 		if depth < 6 {
 			n.inside = m.message(depth + 1)
@@ -136,7 +141,8 @@ func checkAnyMessage(t *testing.T, r *Redactor, data []byte) {
 		t.Fatalf("%q\nbecame\n%q", data, got)
 	}
 	for i := range before {
-		if before[i].number != after[i].number || before[i].kind != after[i].kind || !bytes.Equal(before[i].raw, after[i].raw) {
+		if before[i].number != after[i].number || before[i].kind != after[i].kind ||
+			!bytes.Equal(before[i].raw, after[i].raw) {
 			t.Fatalf("field %d of\n%q\nis another in\n%q", i, data, got)
 		}
 	}

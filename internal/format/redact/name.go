@@ -47,7 +47,8 @@ func partsOf(name string) (p parts) {
 		isSmall := c >= 'a'
 		p.upper = p.upper && !isSmall
 		if c >= 'A' && c <= 'Z' && i > 0 { // a capital inside camelCase, or the last capital of DBPassword
-			next = next || name[i-1] >= 'a' && name[i-1] <= 'z' || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z' && !pluralOfCapitals(name[i:])
+			next = next || name[i-1] >= 'a' && name[i-1] <= 'z' || i+1 < len(name) && name[i+1] >= 'a' &&
+				name[i+1] <= 'z' && !pluralOfCapitals(name[i:])
 		}
 		if next {
 			p.begin()
@@ -106,7 +107,8 @@ func (p *parts) trimDigits() {
 // passwordProd.
 func qualifies(part []byte) bool {
 	switch string(part) {
-	case "base", "value", "val", "hash", "string", "text", "plain", "plaintext", "b64", "base64", "encoded", "raw", "cleartext",
+	case "base", "value", "val", "hash", "string", "text", "plain", "plaintext", "b64", "base64", "encoded",
+		"raw", "cleartext",
 		"prod", "production", "dev", "test", "staging", "stage", "qa", "old", "new", "current", "previous", "prev",
 		"primary", "secondary", "main", "default", "env", "confirm", "confirmation":
 		return true
@@ -269,9 +271,11 @@ func (e ending) of(plural bool) kind {
 func endingOf(name []byte, plural bool) kind {
 	switch name[len(name)-1] {
 	case 'd':
-		return firstOf(name, plural, ending{"password", password}, ending{"passwd", password}, ending{"pwd", key}, ending{"passwordd", password})
+		return firstOf(name, plural, ending{"password", password}, ending{"passwd", password}, ending{"pwd", key},
+			ending{"passwordd", password})
 	case 'e':
-		return firstOf(name, plural, ending{"passphrase", password}, ending{"passcode", password}, ending{"sharedaccesssignature", key}, ending{"cookie", header})
+		return firstOf(name, plural, ending{"passphrase", password}, ending{"passcode", password},
+			ending{"sharedaccesssignature", key}, ending{"cookie", header})
 	case 'w':
 		return firstOf(name, plural, ending{"userpw", password}, ending{"bindpw", token}, ending{"rootpw", token})
 	case 't':
@@ -286,11 +290,16 @@ func endingOf(name []byte, plural bool) kind {
 		return firstOf(name, plural, ending{"credential", weak}, ending{"keymaterial", key})
 	case 'y':
 		return firstOf(name, plural,
-			ending{"secretkey", key}, ending{"secretaccesskey", key}, ending{"accesskey", key}, ending{"apikey", key}, ending{"accountkey", key},
-			ending{"storagekey", key}, ending{"privatekey", key}, ending{"encryptionkey", key}, ending{"signingkey", key}, ending{"sessionkey", key},
-			ending{"masterkey", key}, ending{"certificatekey", key}, ending{"subscriptionkey", key}, ending{"sharedkey", key}, ending{"appkey", weak},
-			ending{"unsealkey", key}, ending{"licensekey", weak}, ending{"authkey", key}, ending{"deploykey", key}, ending{"hmackey", key}, ending{"cryptokey", key},
-			ending{"sshkey", key}, ending{"decryptionkey", key}, ending{"functionkey", weak}, ending{"productkey", weak},
+			ending{"secretkey", key}, ending{"secretaccesskey", key}, ending{"accesskey", key}, ending{"apikey", key},
+			ending{"accountkey", key},
+			ending{"storagekey", key}, ending{"privatekey", key}, ending{"encryptionkey", key},
+			ending{"signingkey", key}, ending{"sessionkey", key},
+			ending{"masterkey", key}, ending{"certificatekey", key}, ending{"subscriptionkey", key},
+			ending{"sharedkey", key}, ending{"appkey", weak},
+			ending{"unsealkey", key}, ending{"licensekey", weak}, ending{"authkey", key}, ending{"deploykey", key},
+			ending{"hmackey", key}, ending{"cryptokey", key},
+			ending{"sshkey", key}, ending{"decryptionkey", key}, ending{"functionkey", weak},
+			ending{"productkey", weak},
 		)
 	case 'g':
 		return firstOf(name, plural, ending{"dockercfg", key})

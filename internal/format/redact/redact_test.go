@@ -16,7 +16,9 @@ import (
 // secret is a secret, and a text that contains it.
 type secret struct{ name, value, text string }
 
-const keyBody = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nMzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYEvu\nNMoSfm76oqFvAp8Gy0iz5sxjZmSnXyCdPEovGhLa0VzMaQ8s+CLOyS56YyCFGeJZ"
+const keyBody = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n" +
+	"MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYEvu\n" +
+	"NMoSfm76oqFvAp8Gy0iz5sxjZmSnXyCdPEovGhLa0VzMaQ8s+CLOyS56YyCFGeJZ"
 
 // secrets returns one of each kind. None of them is in use.
 func secrets() []secret {
@@ -27,19 +29,22 @@ func secrets() []secret {
 		{"pem", "NMoSfm76oqFvAp8Gy0iz5sxjZmSnXyCdPEovGhLa0VzMaQ8s", "before\n" + pem + "after\n"},
 		{"pem, last line", "agtr3A==", "before\r\n" + strings.ReplaceAll(pem, "\n", "\r\n") + "after\r\n"},
 		{"pem in json", "VMvDuictGeurT8jNbvJZHtCSuYEvu", `{"key":"` + strings.ReplaceAll(pem, "\n", `\n`) + `","x":1}`},
-		{"pem in a container's log", "MzEfYyjiWA4R4", "2026-11-20T14:29:59.1Z stdout F " + strings.ReplaceAll(strings.TrimSpace(pem), "\n", "\n2026-11-20T14:29:59.1Z stdout F ") + "\n"},
+		{"pem in a container's log", "MzEfYyjiWA4R4", "2026-11-20T14:29:59.1Z stdout F " +
+			strings.ReplaceAll(strings.TrimSpace(pem), "\n", "\n2026-11-20T14:29:59.1Z stdout F ") + "\n"},
 		{"middle of a pem", "MzEfYyjiWA4R4", keyBody[65:] + "\n-----END PRIVATE KEY-----\n"},
 		{"kubeconfig", encoded[:40], "users:\n- user:\n    client-key-data: " + encoded + "\n"},
 		{"base64 of a key", encoded[20:60], "data " + encoded + " end\n"},
 		{"jwt", "c2lnbmF0dXJlLW9mLXRoaXM", "token is " + jwt + ", said he\n"},
-		{"jwt of a Secret", base64.StdEncoding.EncodeToString([]byte(jwt))[20:50], "x " + base64.StdEncoding.EncodeToString([]byte(jwt)) + "\n"},
+		{"jwt of a Secret", base64.StdEncoding.EncodeToString([]byte(jwt))[20:50],
+			"x " + base64.StdEncoding.EncodeToString([]byte(jwt)) + "\n"},
 		{"bearer", "Zx81mQ0pL2", `curl -H "Authorization: Bearer Zx81mQ0pL2" https://x` + "\n"},
 		{"bearer in Go", "Zx81mQ0pL2", "Header:map[Authorization:[Bearer Zx81mQ0pL2]]\n"},
 		{"basic", "dXNlcjpodW50ZXIy", "Authorization: Basic dXNlcjpodW50ZXIy\r\n"},
 		{"bootstrap token", "x7h2k9q1m4z8w3y6", "kubeadm join 10.0.0.1:6443 --token abcdef.x7h2k9q1m4z8w3y6 --x\n"},
 		{"bootstrap token alone", "x7h2k9q1m4z8w3y6", "using abcdef.x7h2k9q1m4z8w3y6.\n"},
 		{"yaml", "correct horse", "db:\n  password: correct horse\n"},
-		{"yaml block", "line-two-of-it", "stringData:\n  password: |\n    line-one\n    line-two-of-it\nkind: Secret\n"},
+		{"yaml block", "line-two-of-it",
+			"stringData:\n  password: |\n    line-one\n    line-two-of-it\nkind: Secret\n"},
 		{"json", "hun\\\"ter2", `{"user":"x","password":"hun\"ter2","n":1}` + "\n"},
 		{"json in json", "hunter2hunter", `{"msg":"{\"password\":\"hunter2hunter\",\"a\":1}"}` + "\n"},
 		{"toml", "hunter2", "[auth]\n  password = \"hunter2\"\n"},
@@ -61,9 +66,11 @@ func secrets() []secret {
 		{"reg.exe", "hunter 2", "    DbPassword    REG_SZ    hunter 2\r\n"},
 		{".reg", "hunter2", "\"DbPassword\"=\"hunter2\"\r\n"},
 		{"connection string", "hunter2", "Server=tcp:db,1433;User ID=sa;Password=hunter2;Encrypt=True\n"},
-		{"Azure storage", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq", "AccountName=x;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;EndpointSuffix=core\n"},
+		{"Azure storage", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",
+			"AccountName=x;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;EndpointSuffix=core\n"},
 		{"Azure SAS", "abc%2Bdef%3D", "https://x.blob.core.windows.net/c?sv=2022&sig=abc%2Bdef%3D&se=1\n"},
-		{"Azure application", "abc8Q~abcdefghijklmnopqrstuvwxyz0123456", "the secret abc8Q~abcdefghijklmnopqrstuvwxyz0123456 \n"},
+		{"Azure application", "abc8Q~abcdefghijklmnopqrstuvwxyz0123456",
+			"the secret abc8Q~abcdefghijklmnopqrstuvwxyz0123456 \n"},
 		{"AWS id", "AKIAIOSFODNN7EXAMPLE", "id AKIAIOSFODNN7EXAMPLE\n"},
 		{"AWS secret", "wJalrXUtnFEMI/K7MDENG", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\n"},
 		{"GitHub", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "clone with ghp_abcdefghijklmnopqrstuvwxyz0123456789\n"},
@@ -71,7 +78,8 @@ func secrets() []secret {
 		{"url", "hunter2", "https://user:hunter2@example.com/x\n"},
 		{"curl", "hunter2", "curl -u admin:hunter2 http://x\n"},
 		{"kubeadm", "9a08jv", "kubeadm join --certificate-key 9a08jvc0gr\n"},
-		{"environment of a container", "hunter2", `{"config":{"envs":[{"key":"DB_PASSWORD","value":"hunter2"}]}}` + "\n"},
+		{"environment of a container", "hunter2", `{"config":{"envs":[{"key":"DB_PASSWORD","value":"hunter2"}]}}` +
+			"\n"},
 		{"environment of a process", "hunter2", `{"env":["PATH=C:\\x","DB_PASSWORD=hunter2"]}` + "\n"},
 		{"pattern", "Project-Bluebird", "a log of Project-Bluebird.\n"},
 		{"pattern in a word", "cust-4711-x", "id=cust-4711-x;\n"},
@@ -110,26 +118,30 @@ func TestEverySecretGoes(t *testing.T) {
 func TestTheRestStays(t *testing.T) {
 	r := tested(t)
 	for text, want := range map[string]string{
-		`{"user":"x","password":"a b","n":1}`:                         `{"user":"x","password":"REDACTED","n":1}`,
-		"Server=db;User ID=sa;Password=x1;Encrypt=True":               "Server=db;User ID=sa;Password=REDACTED;Encrypt=True",
-		"https://user:hunter2@example.com/x":                          "https://user:REDACTED@example.com/x",
-		"  token: abc.def\n  mode: x\n":                               "  token: REDACTED\n  mode: x\n",
-		"Authorization: Bearer abc1234567\r\nHost: x\r\n":             "Authorization: Bearer REDACTED\r\nHost: x\r\n",
-		"a=1 password='x y' b=2":                                      "a=1 password='REDACTED' b=2",
-		"<a><password>x1</password><b>1</b></a>":                      "<a><password>REDACTED</password><b>1</b></a>",
-		"x --password hunter2 --verbose":                              "x --password REDACTED --verbose",
-		"https://h/?token=abc&x=1":                                    "https://h/?token=REDACTED&x=1",
-		"password: |\n  a\n  b\nuser: c\n":                            "password: |\n  REDACTED\n  REDACTED\nuser: c\n",
-		`{"name":"DB_PASSWORD","value":"a"},{"name":"X","value":"b"}`: `{"name":"DB_PASSWORD","value":"REDACTED"},{"name":"X","value":"b"}`,
-		`{"password":4711,"n":1}`:                                     `{"password":"REDACTED","n":1}`,
-		`["--token","hunter2","-v"]`:                                  `["--token","REDACTED","-v"]`,
-		"[\n  \"--token\",\n  \"hunter2\",\n  \"-v\"\n]\n":            "[\n  \"--token\",\n  \"REDACTED\",\n  \"-v\"\n]\n",
-		"[\n  \"--token=hunter 2\",\n  \"-v\"\n]\n":                   "[\n  \"--token=REDACTED\",\n  \"-v\"\n]\n",
-		`{"x":"[\"A_TOKEN=hunter 2\",\"B=1\"]"}`:                      `{"x":"[\"A_TOKEN=REDACTED\",\"B=1\"]"}`,
-		`msg="token: signature is invalid" n=1`:                       `msg="token: signature is invalid" n=1`,
-		"- --token\n- hunter2\n- -v\n":                                "- --token\n- REDACTED\n- -v\n",
-		`{"a":"cust-1","b":"{\"c\":\"cust-2\"}","d":"cust-3 4"}`:      `{"a":"REDACTED","b":"{\"c\":\"REDACTED\"}","d":"REDACTED 4"}`,
-		"a.bluebird.example b.bluebird.example:1 bluebird.example\n":  "REDACTED REDACTED:1 bluebird.example\n",
+		`{"user":"x","password":"a b","n":1}`: `{"user":"x","password":"REDACTED","n":1}`,
+		"Server=db;User ID=sa;Password=x1;Encrypt=True": "Server=db;User " +
+			"ID=sa;Password=REDACTED;Encrypt=True",
+		"https://user:hunter2@example.com/x":              "https://user:REDACTED@example.com/x",
+		"  token: abc.def\n  mode: x\n":                   "  token: REDACTED\n  mode: x\n",
+		"Authorization: Bearer abc1234567\r\nHost: x\r\n": "Authorization: Bearer REDACTED\r\nHost: x\r\n",
+		"a=1 password='x y' b=2":                          "a=1 password='REDACTED' b=2",
+		"<a><password>x1</password><b>1</b></a>":          "<a><password>REDACTED</password><b>1</b></a>",
+		"x --password hunter2 --verbose":                  "x --password REDACTED --verbose",
+		"https://h/?token=abc&x=1":                        "https://h/?token=REDACTED&x=1",
+		"password: |\n  a\n  b\nuser: c\n":                "password: |\n  REDACTED\n  REDACTED\nuser: c\n",
+		`{"name":"DB_PASSWORD","value":"a"},{"name":"X","value":"b"}`: `{"name":"DB_PASSWORD","value":"REDACTED"},` +
+			`{"name":"X","value":"b"}`,
+		`{"password":4711,"n":1}`:    `{"password":"REDACTED","n":1}`,
+		`["--token","hunter2","-v"]`: `["--token","REDACTED","-v"]`,
+		"[\n  \"--token\",\n  \"hunter2\",\n  \"-v\"\n]\n": "[\n  \"--token\",\n  \"REDACTED\",\n  " +
+			"\"-v\"\n]\n",
+		"[\n  \"--token=hunter 2\",\n  \"-v\"\n]\n": "[\n  \"--token=REDACTED\",\n  \"-v\"\n]\n",
+		`{"x":"[\"A_TOKEN=hunter 2\",\"B=1\"]"}`:    `{"x":"[\"A_TOKEN=REDACTED\",\"B=1\"]"}`,
+		`msg="token: signature is invalid" n=1`:     `msg="token: signature is invalid" n=1`,
+		"- --token\n- hunter2\n- -v\n":              "- --token\n- REDACTED\n- -v\n",
+		`{"a":"cust-1","b":"{\"c\":\"cust-2\"}","d":"cust-3 4"}`: `{"a":"REDACTED","b":"{\"c\":\"REDACTED\"}",` +
+			`"d":"REDACTED 4"}`,
+		"a.bluebird.example b.bluebird.example:1 bluebird.example\n": "REDACTED REDACTED:1 bluebird.example\n",
 	} {
 		if got := r.String(text); got != want {
 			t.Errorf("%q\nbecame %q\nwant   %q", text, got, want)
@@ -245,7 +257,8 @@ func TestThePiecesDoNotMatter(t *testing.T) {
 			case 0:
 				part = wide(string(part))
 			case 1: // lines longer than the window
-				part = append(bytes.Repeat([]byte(rapid.SampledFrom([]string{"a ", "x", "a=b,"}).Draw(t, "filler")), rapid.IntRange(window/4-30, window+9).Draw(t, "long")), part...)
+				part = append(bytes.Repeat([]byte(rapid.SampledFrom([]string{"a ", "x", "a=b,"}).Draw(t, "filler")),
+					rapid.IntRange(window/4-30, window+9).Draw(t, "long")), part...)
 			case 2:
 				part = bytes.ReplaceAll(part, []byte("\n"), nil)
 			}
@@ -289,9 +302,11 @@ func TestInLinesLongerThanTheWindow(t *testing.T) {
 func TestALongSecret(t *testing.T) {
 	r := tested(t)
 	value := strings.Repeat("k8sKEYk8s", 40_000)
-	for _, text := range []string{`{"client-key-data":"` + value + `","next":"here"}`, "x --token=" + value + " next here", `"password":"` + value + `", next here`} {
+	for _, text := range []string{`{"client-key-data":"` + value + `","next":"here"}`, "x --token=" + value +
+		" next here", `"password":"` + value + `", next here`} {
 		got := r.String(text)
-		if strings.Contains(got, "k8sKEYk8s") || !strings.Contains(got, "next") || !strings.Contains(got, "here") || strings.Count(got, Mark) != 1 {
+		if strings.Contains(got, "k8sKEYk8s") || !strings.Contains(got, "next") || !strings.Contains(got, "here") ||
+			strings.Count(got, Mark) != 1 {
 			t.Errorf("%.60s… became %.200q", text, got)
 		}
 	}
@@ -300,7 +315,8 @@ func TestALongSecret(t *testing.T) {
 func TestWideText(t *testing.T) {
 	r := tested(t)
 	for _, s := range secrets() {
-		for name, data := range map[string][]byte{"little": wide(s.text), "big": swapped(wide(s.text)), "marked": append([]byte{0xff, 0xfe}, wide(s.text)...)} {
+		for name, data := range map[string][]byte{"little": wide(s.text), "big": swapped(wide(s.text)),
+			"marked": append([]byte{0xff, 0xfe}, wide(s.text)...)} {
 			got := r.Bytes(data)
 			if bytes.Contains(bytes.ReplaceAll(got, []byte{0}, nil), []byte(s.value)) {
 				t.Errorf("%s, %s endian: %q is left", s.name, name, s.value)
@@ -370,12 +386,14 @@ func TestMessages(t *testing.T) {
 		return protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), value)
 	}
 	var message []byte
-	for _, inner := range [][]byte{entry("DB_PASSWORD", "hunter2"), entry("info", `{"token":"hunter2","image":"x"}`), entry("app", "web")} {
+	for _, inner := range [][]byte{entry("DB_PASSWORD", "hunter2"), entry("info", `{"token":"hunter2","image":"x"}`),
+		entry("app", "web")} {
 		message = protowire.AppendBytes(protowire.AppendTag(message, 7, protowire.BytesType), inner)
 	}
 	message = protowire.AppendVarint(protowire.AppendTag(message, 3, protowire.VarintType), 42)
 	got := r.Message(message)
-	if bytes.Contains(got, []byte("hunter2")) || !bytes.Contains(got, []byte(`{"token":"REDACTED","image":"x"}`)) || !bytes.Contains(got, []byte("web")) {
+	if bytes.Contains(got, []byte("hunter2")) || !bytes.Contains(got, []byte(`{"token":"REDACTED","image":"x"}`)) ||
+		!bytes.Contains(got, []byte("web")) {
 		t.Fatalf("%q", got)
 	}
 	if again := r.Message(got); !bytes.Equal(again, got) || len(got) == 0 {
@@ -388,7 +406,8 @@ func TestMessages(t *testing.T) {
 
 func TestNamed(t *testing.T) {
 	r := tested(t)
-	for name, want := range map[string]string{"DB_PASSWORD": Mark, "GITHUB_TOKEN": Mark, "Path": "hunter2", "auth": "hunter2", "certificateKey": Mark} {
+	for name, want := range map[string]string{"DB_PASSWORD": Mark, "GITHUB_TOKEN": Mark, "Path": "hunter2",
+		"auth": "hunter2", "certificateKey": Mark} {
 		if got := string(r.Named(name, []byte("hunter2"))); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -420,7 +439,8 @@ func FuzzPieces(f *testing.F) {
 func BenchmarkLog(b *testing.B) {
 	var log bytes.Buffer
 	for i := range 20_000 {
-		fmt.Fprintf(&log, "I1120 14:29:59.%06d    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" pods=[\"default/web-6d4cf56db6-abcde\"] latency=%dms\n", i, i%97)
+		fmt.Fprintf(&log, "I1120 14:29:59.%06d    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\" "+
+			"pods=[\"default/web-6d4cf56db6-abcde\"] latency=%dms\n", i, i%97)
 	}
 	r, err := New(nil)
 	if err != nil {

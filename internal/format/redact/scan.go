@@ -136,7 +136,8 @@ func (s *scan) pattern(at int) (end int) {
 			continue
 		}
 		end = at + n
-		s.add(span{from: at, start: at, end: end, open: end == len(s.text) && p.open(), until: terminator{by: endsStar}})
+		s.add(span{from: at, start: at, end: end, open: end == len(s.text) && p.open(),
+			until: terminator{by: endsStar}})
 		return end
 	}
 	return 0

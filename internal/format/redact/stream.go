@@ -203,7 +203,8 @@ func (s *Stream) piece(text []byte, ends bool) int {
 	if !ends {
 		s.after = after{}
 	}
-	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named, namedKind: s.namedKind, block: -1}
+	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named,
+		namedKind: s.namedKind, block: -1}
 	c.all(s.inside, list)
 	done, viewed := len(text), len(view)
 	if !ends {
@@ -364,7 +365,8 @@ func (s *Stream) keyLine(body []byte) (start, end int, secret bool) {
 	}
 	trimmed := bytes.TrimRight(body, " \t\\\"',")
 	start = bytes.LastIndexAny(trimmed, " \t\"'") + 1
-	if last := trimmed[start:]; isBase64(last) && (start == indentation(body) || len(last) >= 16 || mixed(last) || bytes.IndexByte(last, '=') > 0) {
+	if last := trimmed[start:]; isBase64(last) && (start == indentation(body) || len(last) >= 16 || mixed(last) ||
+		bytes.IndexByte(last, '=') > 0) {
 		return start, len(trimmed), true
 	}
 	if s.stray++; s.stray > strayLines && len(trimmed) > 0 {

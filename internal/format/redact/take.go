@@ -34,7 +34,8 @@ func (s *scan) take(begin, start int, k kind) int {
 	case (c == '\\' || c == '`') && start == len(s.text)-1:
 		s.after = after{form: afterWord, kind: k}
 		return len(s.text)
-	case c == 'h' && bytes.HasPrefix(s.text[start:], []byte("hex")), c == 'd' && bytes.HasPrefix(s.text[start:], []byte("dword:")):
+	case c == 'h' && bytes.HasPrefix(s.text[start:], []byte("hex")), c == 'd' &&
+		bytes.HasPrefix(s.text[start:], []byte("dword:")):
 		if next := s.takeBinary(begin, start); next > 0 {
 			return next
 		}
@@ -51,7 +52,8 @@ func (s *scan) pastTag(begin, spaced, start int) int {
 		return start
 	}
 	rest := s.text[start:]
-	if space := bytes.IndexByte(rest, ' '); space > 1 && (rest[0] == '&' && isName(rest[1:space]) || rest[0] == '!' && rest[1] == '!') {
+	if space := bytes.IndexByte(rest, ' '); space > 1 && (rest[0] == '&' && isName(rest[1:space]) ||
+		rest[0] == '!' && rest[1] == '!') {
 		return start + space + 1
 	}
 	return start
@@ -415,7 +417,8 @@ func (s *scan) header(begin, start int, until terminator) int {
 // scheme it returns start.
 func (s *scan) pastScheme(start, end int) int {
 	text := s.text[start:end]
-	for _, scheme := range []string{"Bearer ", "Basic ", "Digest ", "Negotiate ", "NTLM ", "AWS4-HMAC-SHA256 ", "token "} {
+	for _, scheme := range []string{"Bearer ", "Basic ", "Digest ", "Negotiate ", "NTLM ",
+		"AWS4-HMAC-SHA256 ", "token "} {
 		if len(text) > len(scheme) && bytes.EqualFold(text[:len(scheme)], []byte(scheme)) {
 			return start + len(scheme)
 		}

@@ -17,7 +17,8 @@ func knownTokens(first byte) []known {
 	switch first {
 	case 'A':
 		return []known{
-			{"AKIA", 16, isUpper}, {"ASIA", 16, isUpper}, {"ABIA", 16, isUpper}, {"ACCA", 16, isUpper}, {"AIza", 35, isToken},
+			{"AKIA", 16, isUpper}, {"ASIA", 16, isUpper}, {"ABIA", 16, isUpper}, {"ACCA", 16, isUpper},
+			{"AIza", 35, isToken},
 			{"AGE-SECRET-KEY-1", 40, isUpper}, {"AKCp", 60, isWord}, {"ATATT3xFfGF0", 60, isBase64URL},
 		}
 	case 'e':
@@ -28,30 +29,40 @@ func knownTokens(first byte) []known {
 		return []known{{"LS0tLS1CRUdJTi", 30, isBase64Byte}} // base64 of a PEM block
 	case 'g':
 		return []known{
-			{"ghp_", 30, isWord}, {"gho_", 30, isWord}, {"ghu_", 30, isWord}, {"ghs_", 30, isWord}, {"ghr_", 30, isWord},
-			{"github_pat_", 30, isWord}, {"glpat-", 16, isBase64URL}, {"gldt-", 16, isToken}, {"glrt-", 16, isBase64URL}, {"glcbt-", 16, isToken},
-			{"glptt-", 16, isToken}, {"glft-", 16, isToken}, {"glsoat-", 16, isToken}, {"glimt-", 16, isToken}, {"glagent-", 16, isToken},
+			{"ghp_", 30, isWord}, {"gho_", 30, isWord}, {"ghu_", 30, isWord}, {"ghs_", 30, isWord},
+			{"ghr_", 30, isWord},
+			{"github_pat_", 30, isWord}, {"glpat-", 16, isBase64URL}, {"gldt-", 16, isToken},
+			{"glrt-", 16, isBase64URL}, {"glcbt-", 16, isToken},
+			{"glptt-", 16, isToken}, {"glft-", 16, isToken}, {"glsoat-", 16, isToken}, {"glimt-", 16, isToken},
+			{"glagent-", 16, isToken},
 			{"glsa_", 32, isWord}, {"glc_", 32, isBase64Byte},
 		}
 	case 'G':
 		return []known{{"GOCSPX-", 20, isToken}}
 	case 'x':
 		return []known{
-			{"xoxb-", 16, isToken}, {"xoxp-", 16, isToken}, {"xoxa-", 16, isToken}, {"xoxr-", 16, isToken}, {"xoxs-", 16, isToken},
-			{"xoxo-", 16, isToken}, {"xoxc-", 16, isToken}, {"xoxd-", 16, isToken}, {"xoxe.", 16, isBase64URL}, {"xoxe-", 16, isToken}, {"xapp-", 16, isToken},
+			{"xoxb-", 16, isToken}, {"xoxp-", 16, isToken}, {"xoxa-", 16, isToken}, {"xoxr-", 16, isToken},
+			{"xoxs-", 16, isToken},
+			{"xoxo-", 16, isToken}, {"xoxc-", 16, isToken}, {"xoxd-", 16, isToken}, {"xoxe.", 16, isBase64URL},
+			{"xoxe-", 16, isToken}, {"xapp-", 16, isToken},
 		}
 	case 'n':
 		return []known{{"npm_", 30, isWord}}
 	case 'h':
-		return []known{{"hvs.", 20, isToken}, {"hvb.", 20, isToken}, {"hvr.", 20, isToken}, {"hf_", 30, isWord}} // Vault, Hugging Face
+		// Vault, Hugging Face
+		return []known{{"hvs.", 20, isToken}, {"hvb.", 20, isToken}, {"hvr.", 20, isToken}, {"hf_", 30, isWord}}
 	case 's':
-		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord}, {"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL}}
+		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord},
+			{"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL}}
 	case 'r':
 		return []known{{"rk_live_", 16, isWord}, {"rk_test_", 16, isWord}, {"rubygems_", 40, isWord}}
 	case 'd':
-		return []known{{"dckr_pat_", 20, isToken}, {"dckr_oat_", 20, isToken}, {"dop_v1_", 40, isWord}, {"doo_v1_", 40, isWord}, {"dor_v1_", 40, isWord}, {"dapi", 32, isHex}, {"dp.pt.", 40, isWord}, {"dp.st.", 40, isBase64URL}}
+		return []known{{"dckr_pat_", 20, isToken}, {"dckr_oat_", 20, isToken}, {"dop_v1_", 40, isWord},
+			{"doo_v1_", 40, isWord}, {"dor_v1_", 40, isWord}, {"dapi", 32, isHex}, {"dp.pt.", 40, isWord},
+			{"dp.st.", 40, isBase64URL}}
 	case 'p':
-		return []known{{"pypi-AgE", 40, isToken}, {"pul-", 40, isHex}, {"pscale_tkn_", 32, isBase64URL}, {"pscale_pw_", 32, isBase64URL}}
+		return []known{{"pypi-AgE", 40, isToken}, {"pul-", 40, isHex}, {"pscale_tkn_", 32, isBase64URL},
+			{"pscale_pw_", 32, isBase64URL}}
 	case 'S':
 		return []known{{"SG.", 60, isBase64URL}, {"SK", 32, isHex}}
 	case 'N':
@@ -109,7 +120,10 @@ func beginsToken(text []byte) bool {
 		return false
 	}
 	switch string(text[:3]) {
-	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "LS0", "NRA", "PMA", "SG.", "ZXl", "dap", "dck", "doo", "dop", "dor", "dp.", "eyJ", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld", "glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "psc", "pul", "pyp", "rk_", "rub", "shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
+	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "LS0", "NRA", "PMA", "SG.", "ZXl", "dap",
+		"dck", "doo", "dop", "dor", "dp.", "eyJ", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld",
+		"glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "psc", "pul", "pyp", "rk_", "rub",
+		"shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
 		return true
 	}
 	return string(text[:2]) == "SK" && isHex(text[2])
@@ -137,7 +151,8 @@ func (s *scan) longToken(from, end int) int {
 		return end
 	case length == 84 && string(s.text[end-8:end-4]) == "AZDO":
 		return end
-	case length >= 8 && length <= 10 && isDigit(s.text[from]) && bytes.HasPrefix(s.text[end:], []byte(":AA")): // Telegram
+	// Telegram
+	case length >= 8 && length <= 10 && isDigit(s.text[from]) && bytes.HasPrefix(s.text[end:], []byte(":AA")):
 		begin := end + 1
 		for end = begin; end < len(s.text) && isToken(s.text[end]); end++ {
 		}
@@ -260,9 +275,11 @@ func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 // isWord reports whether a character is a letter, a digit or _. It is called
 // for most characters of a text, and a table is faster than comparisons.
 func isWord(c byte) bool {
-	const digits, letters = "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01", "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+	const digits, letters = "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01",
+		"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 	const none = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-	const table = none + none + none + digits + "\x00\x00\x00\x00\x00\x00\x00" + letters + "\x00\x00\x00\x00\x01\x00" + letters + "\x00\x00\x00\x00\x00" +
+	const table = none + none + none + digits + "\x00\x00\x00\x00\x00\x00\x00" + letters + "\x00\x00\x00\x00\x01\x00" +
+		letters + "\x00\x00\x00\x00\x00" +
 		none + none + none + none + none + none + none + none
 	return table[c] != 0
 }

@@ -4,7 +4,8 @@ import "bytes"
 
 // hooks returns addresses with a secret path.
 func hooks() []string {
-	return []string{"://hooks.slack.com/services/", "://discord.com/api/webhooks/", "://discordapp.com/api/webhooks/", ".webhook.office.com/webhookb2/", "://api.telegram.org/bot"}
+	return []string{"://hooks.slack.com/services/", "://discord.com/api/webhooks/", "://discordapp.com/api/webhooks/",
+		".webhook.office.com/webhookb2/", "://api.telegram.org/bot"}
 }
 
 // url redacts the secret parts of a URL, which continues at "://".
@@ -103,7 +104,8 @@ func isUser(c byte) bool {
 }
 
 func mixedCase(text []byte) bool {
-	return bytes.ContainsAny(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && bytes.ContainsAny(text, "abcdefghijklmnopqrstuvwxyz")
+	return bytes.ContainsAny(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
+		bytes.ContainsAny(text, "abcdefghijklmnopqrstuvwxyz")
 }
 
 // signAfter returns the @ that ends a password: the first, or the last of those

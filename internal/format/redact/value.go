@@ -303,7 +303,8 @@ func (s *scan) around(begin, separated int) (until terminator) {
 	for at -= 2; at >= 0 && s.text[at] == '\\' && found.slashes < 8; at-- {
 		found.slashes++
 	}
-	if end, _ := s.valueEnd(separated, found); end == len(s.text) && s.ends || at >= 0 && (isWord(s.text[at]) || s.text[at] == found.quote) {
+	if end, _ := s.valueEnd(separated, found); end == len(s.text) && s.ends || at >= 0 &&
+		(isWord(s.text[at]) || s.text[at] == found.quote) {
 		return until // it does not begin a text
 	}
 	return found

@@ -9,12 +9,17 @@ import (
 // The output of vfpctrl about ports, as text and as JSON.
 const (
 	portsText = "ITEM LIST\r\n===========\r\n\r\n" +
-		"  Port name             : 4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF\r\n  Port Friendly name    : Container NIC 6c50381c\r\n" +
-		"  Switch name           : 04F2CC76-AE71-4E04-9B0B-D3F27D8BC4E3\r\n  Switch Friendly name  : ext\r\n  PortId                : 1\r\n" +
-		"  VMQ Usage             : 0\r\n  Port is Initialized.\r\n  MAC address           : 00-15-5D-7A-01-DC\r\n  Ingress Packet Drops  : Security : 3\r\n\r\n" +
-		"  Port name             : 1666B12E-5204-46FB-A42E-1295AE2DF63A\r\n  Port Friendly name    : B5F4E943-756D-4EE8-A70C-DF5AD7C74715\r\n" +
+		"  Port name             : 4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF\r\n  Port Friendly name    : Container NIC " +
+		"6c50381c\r\n" +
+		"  Switch name           : 04F2CC76-AE71-4E04-9B0B-D3F27D8BC4E3\r\n  Switch Friendly name  : ext\r\n  PortId  " +
+		"              : 1\r\n" +
+		"  VMQ Usage             : 0\r\n  Port is Initialized.\r\n  MAC address           : 00-15-5D-7A-01-DC\r\n  " +
+		"Ingress Packet Drops  : Security : 3\r\n\r\n" +
+		"  Port name             : 1666B12E-5204-46FB-A42E-1295AE2DF63A\r\n  Port Friendly name    : " +
+		"B5F4E943-756D-4EE8-A70C-DF5AD7C74715\r\n" +
 		"  MAC address           : 00-15-5D-0A-0F-A7\r\n\r\nCommand list-vmswitch-port succeeded!\r\n"
-	portsJSON = "\ufeff" + `{"Ports":[{"$type":"x","Id":"Container NIC 6c50381c","Name":"4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF","VmsPortId":1,"MacAddress":"00155D7A01DC"},
+	portsJSON = "\ufeff" +
+		`{"Ports":[{"$type":"x","Id":"Container NIC 6c50381c","Name":"4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF","VmsPortId":1,"MacAddress":"00155D7A01DC"},
 		{"Id":"B5F4E943-756D-4EE8-A70C-DF5AD7C74715","Name":"1666B12E-5204-46FB-A42E-1295AE2DF63A","VmsPortId":2,"MacAddress":"00155D0A0FA7"}]}`
 )
 
@@ -23,7 +28,8 @@ func TestPorts(t *testing.T) {
 		"text": {portsText, "00-15-5D-7A-01-DC", "ext"}, "JSON": {portsJSON, "00155D7A01DC", ""},
 	} {
 		ports := vfp.ParsePorts(c.printed)
-		want := vfp.Port{Name: "4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF", Label: "Container NIC 6c50381c", Switch: c.network, MAC: c.mac}
+		want := vfp.Port{Name: "4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF", Label: "Container NIC 6c50381c",
+			Switch: c.network, MAC: c.mac}
 		if len(ports) != 2 || ports[0] != want || ports[1].Label != "B5F4E943-756D-4EE8-A70C-DF5AD7C74715" {
 			t.Errorf("%s: %+v", name, ports)
 		}
@@ -37,12 +43,15 @@ func TestPorts(t *testing.T) {
 
 // Its output about counters.
 const (
-	countersText = "ITEM LIST\r\n===========\r\n\r\nDirection - OUT\r\n  Total packets : 120\r\n  SYN packets : 12\r\n  SYN-ACK packets : 11\r\n  Dropped ACL packets : 0\r\n" +
-		"\r\nDirection - IN\r\n  Total packets : 80\r\n  SYN packets : 2\r\n  Dropped packets : 4\r\n  Dropped ACL packets : 3\r\n  Drops : by others : 1\r\n\r\nCommand get-port-counter succeeded!\r\n"
+	countersText = "ITEM LIST\r\n===========\r\n\r\nDirection - OUT\r\n  Total packets : 120\r\n  SYN packets : 12\r\n" +
+		"  SYN-ACK packets : 11\r\n  Dropped ACL packets : 0\r\n" +
+		"\r\nDirection - IN\r\n  Total packets : 80\r\n  SYN packets : 2\r\n  Dropped packets : 4\r\n  Dropped ACL " +
+		"packets : 3\r\n  Drops : by others : 1\r\n\r\nCommand get-port-counter succeeded!\r\n"
 	countersJSON = `{"InformationArray":[{"PortCounters":{"Direction":0,"TotalPackets":120,"TotalBytes":"7680","DroppedAcl":0}},
 		{"PortCounters":{"Direction":1,"TotalPackets":80,"DroppedPackets":4,"DroppedAcl":3,"$type":"x","DropsByOthers":1}}]}`
 	// One object instead of a list, since PowerShell accepts both.
-	countersNested = `{"InformationArray":{"PortCounters":[{"Direction":0,"TotalPackets":120,"TotalBytes":7680},{"Direction":1,"TotalPackets":80,"DroppedPackets":4,"DroppedAcl":3,"DropsByOthers":1}]}}`
+	countersNested = `{"InformationArray":{"PortCounters":[{"Direction":0,"TotalPackets":120,"TotalBytes":7680},` +
+		`{"Direction":1,"TotalPackets":80,"DroppedPackets":4,"DroppedAcl":3,"DropsByOthers":1}]}}`
 )
 
 func TestCounters(t *testing.T) {

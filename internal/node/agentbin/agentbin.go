@@ -70,7 +70,9 @@ const (
 
 // Unpack reads a packed agent's header; its bytes are decompressed as they are read.
 func Unpack(packed []byte) (Agent, error) {
-	return unpack(bytes.NewReader(packed), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil })
+	return unpack(bytes.NewReader(packed), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(packed)), nil
+	})
 }
 
 func unpack(begin io.Reader, open func() (io.ReadCloser, error)) (Agent, error) {

@@ -20,7 +20,8 @@ func Pack(executable []byte) ([]byte, error) {
 	header = append(header, sum[:]...)
 	header = binary.LittleEndian.AppendUint64(header, uint64(len(executable)))
 
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("compress the agent: %w", err)
 	}

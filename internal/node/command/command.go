@@ -45,7 +45,8 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 		return 0, err
 	}
 	// io.EOF means that the call has ended already; Recv returns the cause.
-	if err := stream.Send(&agentv1.RunRequest{Command: c, StdinClosed: s.Stdin == nil}); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.Send(&agentv1.RunRequest{Command: c, StdinClosed: s.Stdin == nil}); err != nil &&
+		!errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	feeding := make(chan error, 1)

@@ -38,7 +38,8 @@ func client(t *testing.T, run func(agentv1.Processes_RunServer) error) agentv1.P
 	agentv1.RegisterProcessesServer(server, &program{run: run})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func TestStreamsAndExitCode(t *testing.T) {
 }
 
 func TestWithoutStreams(t *testing.T) {
-	if code, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"}, command.Streams{}); err != nil || code != 7 {
+	if code, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"},
+		command.Streams{}); err != nil || code != 7 {
 		t.Errorf("exit code %d, %v", code, err)
 	}
 }
@@ -120,7 +122,8 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestABrokenStdinIsAnError(t *testing.T) {
-	_, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"}, command.Streams{Stdin: broken{}})
+	_, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"},
+		command.Streams{Stdin: broken{}})
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}

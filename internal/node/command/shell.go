@@ -13,7 +13,9 @@ import (
 // line. The arguments of other programs are returned unchanged.
 func ForShell(args []string) []string {
 	program := strings.ToLower(args[0][strings.LastIndexAny(args[0], `\/`)+1:])
-	first := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "/c") || strings.EqualFold(arg, "/k") })
+	first := slices.IndexFunc(args, func(arg string) bool {
+		return strings.EqualFold(arg, "/c") || strings.EqualFold(arg, "/k")
+	})
 	if program != "cmd" && program != "cmd.exe" || first < 0 {
 		return args
 	}
@@ -31,7 +33,8 @@ func NotFoundRemedy(args []string) string {
 	name := strings.ToLower(args[0])
 	switch {
 	case slices.Contains(cmdBuiltins(), name):
-		return args[0] + " is built into cmd: " + remedy.Command(append([]string{"exec", "--", "cmd", "/c"}, args...)...)
+		return args[0] + " is built into cmd: " +
+			remedy.Command(append([]string{"exec", "--", "cmd", "/c"}, args...)...)
 	case strings.Contains(name, "-") || slices.Contains(powershellNames(), name):
 		return "if it is PowerShell's: " + remedy.Command("powershell", "--command", strings.Join(args, " "))
 	case strings.ContainsAny(name, `\/`):
@@ -42,9 +45,11 @@ func NotFoundRemedy(args []string) string {
 
 func cmdBuiltins() []string {
 	return []string{
-		"assoc", "break", "call", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "echo", "endlocal", "erase",
+		"assoc", "break", "call", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "echo",
+		"endlocal", "erase",
 		"for", "ftype", "goto", "if", "md", "mkdir", "mklink", "move", "path", "pause", "popd", "prompt", "pushd", "rd",
-		"rem", "ren", "rename", "rmdir", "set", "setlocal", "shift", "start", "time", "title", "type", "ver", "verify", "vol",
+		"rem", "ren", "rename", "rmdir", "set", "setlocal", "shift", "start", "time", "title", "type",
+		"ver", "verify", "vol",
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 
 func TestForShell(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
-		{[]string{"cmd", "/c", "dir", `C:\Program Files (x86)`}, []string{"cmd", "/c", "dir", `"C:\Program Files (x86)"`}},
-		{[]string{`C:\Windows\System32\CMD.EXE`, "/s", "/C", "type", "a b"}, []string{`C:\Windows\System32\CMD.EXE`, "/s", "/C", "type", `"a b"`}},
+		{[]string{"cmd", "/c", "dir", `C:\Program Files (x86)`},
+			[]string{"cmd", "/c", "dir", `"C:\Program Files (x86)"`}},
+		{[]string{`C:\Windows\System32\CMD.EXE`, "/s", "/C", "type", "a b"},
+			[]string{`C:\Windows\System32\CMD.EXE`, "/s", "/C", "type", `"a b"`}},
 		{[]string{"cmd", "/c", "dir C:\\k && echo done"}, nil},
 		{[]string{"cmd", "/c", "echo", "one && exit", "3"}, nil},
 		{[]string{"cmd", "/c", "dir", `"C:\Program Files"`}, nil},

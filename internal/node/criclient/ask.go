@@ -53,7 +53,9 @@ func Containers(ctx context.Context, c *Client) (Answer, error) {
 		return Answer{}, failed(err, "its containers")
 	}
 	names, err := c.ImageNames(ctx)
-	return answer(reply, err, "its images", func(w io.Writer) error { return containerTable(w, reply, names, time.Now()) })
+	return answer(reply, err, "its images", func(w io.Writer) error {
+		return containerTable(w, reply, names, time.Now())
+	})
 }
 
 // ImageNames returns the names of a runtime's images, by ID.
@@ -108,7 +110,8 @@ type Platform struct {
 // returns the image's configuration in a verbose status; without it, the platform is
 // unknown.
 func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
-	reply, err := c.Images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: id}, Verbose: true})
+	reply, err := c.Images.ImageStatus(ctx,
+		&runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: id}, Verbose: true})
 	if err != nil {
 		return Platform{}, err
 	}

@@ -38,7 +38,8 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("refuse the container runtime's answer to %s: %s %s; nothing of it was used", e.Method, e.Field, e.Problem)
+	return fmt.Sprintf("refuse the container runtime's answer to %s: %s %s; nothing of it was used", e.Method,
+		e.Field, e.Problem)
 }
 
 // incoming is a reply that is to be decoded and checked. It replaces the message in
@@ -49,7 +50,8 @@ type incoming struct {
 }
 
 // checked makes a call whose reply is checked before it is used.
-func checked(ctx context.Context, method string, request, to any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func checked(ctx context.Context, method string, request, to any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	options ...grpc.CallOption) error {
 	in := &incoming{message: to.(proto.Message)}
 	if err := invoke(ctx, method, request, in, c, options...); err != nil {
 		return err
@@ -212,7 +214,8 @@ func checkListed(m protoreflect.Message) *RefusedError {
 		}
 		list := m.Get(field).List()
 		if list.Len() > mostListed {
-			return &RefusedError{Field: fieldName(field), Problem: fmt.Sprintf("has %d elements, more than %d", list.Len(), mostListed)}
+			return &RefusedError{Field: fieldName(field), Problem: fmt.Sprintf("has %d elements, more than %d",
+				list.Len(), mostListed)}
 		}
 		seen := make(map[string]struct{}, list.Len())
 		for i := range list.Len() {

@@ -15,7 +15,8 @@ import (
 func containersNamed(ids ...string) *runtimev1.ListContainersResponse {
 	reply := &runtimev1.ListContainersResponse{}
 	for _, id := range ids {
-		reply.Containers = append(reply.Containers, &runtimev1.Container{Id: id, Metadata: &runtimev1.ContainerMetadata{Name: "c"}})
+		reply.Containers = append(reply.Containers,
+			&runtimev1.Container{Id: id, Metadata: &runtimev1.ContainerMetadata{Name: "c"}})
 	}
 	return reply
 }
@@ -45,10 +46,13 @@ func TestRepliesOfARuntimeAreBounded(t *testing.T) {
 		"a label of an image": {labelled("description", strings.Repeat("x", 4<<10)), ""},
 		"a pod's long name":   {labelled("io.kubernetes.pod.name", strings.Repeat("x", 4<<10)), "Container.labels"},
 		"a long label":        {labelled("x", strings.Repeat("x", longestText+1)), "Container.labels"},
-		"long information":    {&runtimev1.StatusResponse{Info: map[string]string{"config": strings.Repeat("x", 1<<20)}}, ""},
-		"endless information": {&runtimev1.StatusResponse{Info: map[string]string{"config": strings.Repeat("x", longestInfo+1)}}, "StatusResponse.info"},
+		"long information": {&runtimev1.StatusResponse{
+			Info: map[string]string{"config": strings.Repeat("x", 1<<20)}}, ""},
+		"endless information": {&runtimev1.StatusResponse{
+			Info: map[string]string{"config": strings.Repeat("x", longestInfo+1)}}, "StatusResponse.info"},
 		"one container's statistics twice": {&runtimev1.ListContainerStatsResponse{Stats: []*runtimev1.ContainerStats{
-			{Attributes: &runtimev1.ContainerAttributes{Id: "a"}}, {Attributes: &runtimev1.ContainerAttributes{Id: "a"}},
+			{Attributes: &runtimev1.ContainerAttributes{Id: "a"}},
+			{Attributes: &runtimev1.ContainerAttributes{Id: "a"}},
 		}}, "ListContainerStatsResponse.stats"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +94,8 @@ func TestAReplyOfManyPartsIsNotDecoded(t *testing.T) {
 }
 
 func FuzzRuntimeReply(f *testing.F) {
-	for _, reply := range []proto.Message{containersNamed("a", "b"), &runtimev1.StatusResponse{Info: map[string]string{"a": "b"}}} {
+	for _, reply := range []proto.Message{containersNamed("a", "b"),
+		&runtimev1.StatusResponse{Info: map[string]string{"a": "b"}}} {
 		data, err := proto.Marshal(reply)
 		if err != nil {
 			f.Fatal(err)
@@ -99,7 +104,8 @@ func FuzzRuntimeReply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, to := range []proto.Message{
-			&runtimev1.ListContainersResponse{}, &runtimev1.ListContainerStatsResponse{}, &runtimev1.ContainerStatusResponse{}, &runtimev1.StatusResponse{},
+			&runtimev1.ListContainersResponse{}, &runtimev1.ListContainerStatsResponse{},
+			&runtimev1.ContainerStatusResponse{}, &runtimev1.StatusResponse{},
 		} {
 			if refused := decode(data, to); refused != nil && (refused.Field == "" || errors.Unwrap(refused) != nil) {
 				t.Errorf("%+v", refused)

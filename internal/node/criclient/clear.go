@@ -23,7 +23,8 @@ func (c *Client) Clear(ctx context.Context) (Cleared, error) {
 	var kept []error
 	for _, pod := range pods.GetItems() {
 		if err := c.removePod(ctx, pod.GetId()); err != nil {
-			kept = append(kept, fmt.Errorf("remove the pod %s/%s: %w", pod.GetMetadata().GetNamespace(), pod.GetMetadata().GetName(), err))
+			kept = append(kept, fmt.Errorf("remove the pod %s/%s: %w", pod.GetMetadata().GetNamespace(),
+				pod.GetMetadata().GetName(), err))
 			continue
 		}
 		done.Pods++

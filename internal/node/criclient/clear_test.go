@@ -31,18 +31,22 @@ func (k *keeping) do(what, id string) error {
 	return nil
 }
 
-func (k *keeping) ListPodSandbox(context.Context, *runtimev1.ListPodSandboxRequest) (*runtimev1.ListPodSandboxResponse, error) {
+func (k *keeping) ListPodSandbox(context.Context, *runtimev1.ListPodSandboxRequest) (
+	*runtimev1.ListPodSandboxResponse, error) {
 	pod := func(id string) *runtimev1.PodSandbox {
-		return &runtimev1.PodSandbox{Id: id, Metadata: &runtimev1.PodSandboxMetadata{Namespace: "default", Name: "name-of-" + id}}
+		return &runtimev1.PodSandbox{Id: id, Metadata: &runtimev1.PodSandboxMetadata{Namespace: "default",
+			Name: "name-of-" + id}}
 	}
 	return &runtimev1.ListPodSandboxResponse{Items: []*runtimev1.PodSandbox{pod("p1"), pod("p2")}}, nil
 }
 
-func (k *keeping) StopPodSandbox(_ context.Context, r *runtimev1.StopPodSandboxRequest) (*runtimev1.StopPodSandboxResponse, error) {
+func (k *keeping) StopPodSandbox(_ context.Context, r *runtimev1.StopPodSandboxRequest) (
+	*runtimev1.StopPodSandboxResponse, error) {
 	return &runtimev1.StopPodSandboxResponse{}, k.do("stop", r.GetPodSandboxId())
 }
 
-func (k *keeping) RemovePodSandbox(_ context.Context, r *runtimev1.RemovePodSandboxRequest) (*runtimev1.RemovePodSandboxResponse, error) {
+func (k *keeping) RemovePodSandbox(_ context.Context, r *runtimev1.RemovePodSandboxRequest) (
+	*runtimev1.RemovePodSandboxResponse, error) {
 	return &runtimev1.RemovePodSandboxResponse{}, k.do("remove", r.GetPodSandboxId())
 }
 
@@ -50,7 +54,8 @@ func (k *keeping) ListImages(context.Context, *runtimev1.ListImagesRequest) (*ru
 	return &runtimev1.ListImagesResponse{Images: []*runtimev1.Image{{Id: "i1"}, {Id: "i2"}}}, nil
 }
 
-func (k *keeping) RemoveImage(_ context.Context, r *runtimev1.RemoveImageRequest) (*runtimev1.RemoveImageResponse, error) {
+func (k *keeping) RemoveImage(_ context.Context, r *runtimev1.RemoveImageRequest) (
+	*runtimev1.RemoveImageResponse, error) {
 	return &runtimev1.RemoveImageResponse{}, k.do("remove", r.GetImage().GetImage())
 }
 
@@ -90,7 +95,8 @@ func TestClear(t *testing.T) {
 	if want := (criclient.Cleared{Pods: 1, Images: 1}); done != want {
 		t.Errorf("what can be removed was not: %+v", done)
 	}
-	if err == nil || !strings.Contains(err.Error(), "default/name-of-p1") || !strings.Contains(err.Error(), "the image i1") {
+	if err == nil || !strings.Contains(err.Error(), "default/name-of-p1") ||
+		!strings.Contains(err.Error(), "the image i1") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -52,7 +52,8 @@ func connect(
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH protects the connection
 		grpc.WithContextDialer(way.connect),
 		grpc.WithChainUnaryInterceptor(limit, way.call, checked),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage), grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto")})),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage),
+			grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto")})),
 		grpc.WithMaxHeaderListSize(longestStatus),
 		grpc.WithDisableServiceConfig(),
 	)

@@ -24,7 +24,8 @@ func TestARuntimeThatIsNotThere(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = criclient.Version(t.Context(), c)
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), fault.ErrNotExist.Error()) || strings.Contains(err.Error(), "rpc error") {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), fault.ErrNotExist.Error()) ||
+		strings.Contains(err.Error(), "rpc error") {
 		t.Errorf("%v: %v", status.Code(err), err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 // limit.
 func TestTheLimitOfAnAnswer(t *testing.T) {
 	const limit = 10 * time.Second
-	list, run := runtimev1.RuntimeService_ListPodSandbox_FullMethodName, runtimev1.RuntimeService_ExecSync_FullMethodName
+	list, run := runtimev1.RuntimeService_ListPodSandbox_FullMethodName,
+		runtimev1.RuntimeService_ExecSync_FullMethodName
 	for name, c := range map[string]struct {
 		method       string
 		limit, takes time.Duration

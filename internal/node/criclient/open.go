@@ -73,7 +73,8 @@ func (e *SilentError) Error() string {
 // answeringWithin limits how long each answer may take.
 func answeringWithin(limit time.Duration) grpc.UnaryClientInterceptor {
 	return func(
-		ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+		ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		options ...grpc.CallOption,
 	) error {
 		if limit == 0 || method == runtimev1.RuntimeService_ExecSync_FullMethodName {
 			return invoke(ctx, method, request, reply, c, options...)

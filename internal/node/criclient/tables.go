@@ -48,7 +48,8 @@ func statusTable(w io.Writer, s *runtimev1.StatusResponse) error {
 	var rows [][]string
 	for _, condition := range s.GetStatus().GetConditions() {
 		rows = append(rows, []string{
-			condition.GetType(), fmt.Sprint(condition.GetStatus()), condition.GetReason(), oneLine(condition.GetMessage()),
+			condition.GetType(), fmt.Sprint(condition.GetStatus()), condition.GetReason(),
+			oneLine(condition.GetMessage()),
 		})
 	}
 	return ui.Table(w, []string{"CONDITION", "STATUS", "REASON", "MESSAGE"}, rows)
@@ -66,10 +67,12 @@ func podTable(w io.Writer, reply *runtimev1.ListPodSandboxResponse, now time.Tim
 		})
 		more = append(more, []string{fmt.Sprint(pod.GetMetadata().GetAttempt()), pod.GetMetadata().GetUid()})
 	}
-	return table(w, "no pods", []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"}, []string{"ATTEMPT", "UID"}, rows, more)
+	return table(w, "no pods", []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"},
+		[]string{"ATTEMPT", "UID"}, rows, more)
 }
 
-func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images map[string]string, now time.Time) error {
+func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images map[string]string,
+	now time.Time) error {
 	var rows, more [][]string
 	for _, c := range reply.GetContainers() {
 		state := strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CONTAINER_"))
@@ -79,7 +82,8 @@ func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images
 		})
 		more = append(more, []string{fmt.Sprint(c.GetMetadata().GetAttempt()), c.GetPodSandboxId(), c.GetImageRef()})
 	}
-	return table(w, "no containers", []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"}, []string{"ATTEMPT", "POD ID", "IMAGE ID"}, rows, more)
+	return table(w, "no containers", []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"},
+		[]string{"ATTEMPT", "POD ID", "IMAGE ID"}, rows, more)
 }
 
 // podOf returns the pod that the kubelet's labels name.
@@ -96,12 +100,14 @@ func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error 
 	var rows [][]string
 	for _, s := range reply.GetStats() {
 		rows = append(rows, []string{
-			idOn(w, s.GetAttributes().GetId()), s.GetAttributes().GetMetadata().GetName(), podOf(s.GetAttributes().GetLabels()),
+			idOn(w, s.GetAttributes().GetId()), s.GetAttributes().GetMetadata().GetName(),
+			podOf(s.GetAttributes().GetLabels()),
 			cores(s.GetCpu().GetUsageNanoCores()), seconds(s.GetCpu().GetUsageCoreNanoSeconds()),
 			size(s.GetMemory().GetWorkingSetBytes()), size(s.GetWritableLayer().GetUsedBytes()),
 		})
 	}
-	return ui.TableOr(w, "no running containers", []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME", "MEMORY", "DISK"}, rows)
+	return ui.TableOr(w, "no running containers", []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME",
+		"MEMORY", "DISK"}, rows)
 }
 
 func cores(v *runtimev1.UInt64Value) string {

@@ -41,7 +41,8 @@ func (w *way) why() error {
 }
 
 // call adds the cause to a failed call, without grpc's own prefixes.
-func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, reply, c, options...)
 	var refused *RefusedError
 	if err == nil || errors.As(err, &refused) {

@@ -59,7 +59,8 @@ func BenchmarkBulk(b *testing.B) {
 	f := start(b, simulated.Minimal)
 	pipeServer(b, f, measure.ServeBulk)
 	endpoint := proxy(b, f.keeper(cri.DefaultPipe).Dial)
-	for name, direction := range map[string]measure.Direction{"from the node": measure.FromServer, "to the node": measure.ToServer} {
+	for name, direction := range map[string]measure.Direction{"from the node": measure.FromServer,
+		"to the node": measure.ToServer} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(measure.Block)
 			if _, err := measure.Bulk(dialSocket(b, endpoint), direction, b.N); err != nil {

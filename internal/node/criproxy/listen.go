@@ -49,7 +49,8 @@ func checkSocket(address, path string) error {
 		return &AddressError{address, "is not an absolute path"}
 	}
 	if len(path) > longestSocket {
-		return &AddressError{address, fmt.Sprintf("is longer than the %d bytes that a socket's path may have", longestSocket)}
+		return &AddressError{address, fmt.Sprintf("is longer than the %d bytes that a socket's path may have",
+			longestSocket)}
 	}
 	return nil
 }

@@ -103,7 +103,8 @@ func TestAFileIsNotReplaced(t *testing.T) {
 
 func TestWhereItDoesNotListen(t *testing.T) {
 	for _, address := range []string{
-		"", "cri.sock", "unix://cri.sock", "unix:///" + strings.Repeat("x", 200), "tcp://0.0.0.0:0", "tcp://:0", "tcp://[::]:0",
+		"", "cri.sock", "unix://cri.sock", "unix:///" + strings.Repeat("x", 200), "tcp://0.0.0.0:0",
+		"tcp://:0", "tcp://[::]:0",
 		"tcp://192.0.2.1:80", "tcp://localhost:0", "tcp://127.0.0.1", "npipe:////./pipe/x", "http://127.0.0.1:0",
 	} {
 		var refused *criproxy.AddressError

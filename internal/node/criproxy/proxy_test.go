@@ -92,7 +92,8 @@ func TestRuntimeKilledDuringACall(t *testing.T) {
 	}
 	// While no process serves the pipe, the error names that cause.
 	_, err = version(t.Context(), c)
-	if status.Code(err) != codes.Unavailable || !strings.Contains(status.Convert(err).Message(), "is containerd running?") {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(status.Convert(err).Message(),
+		"is containerd running?") {
 		t.Errorf("without a runtime: %v", err)
 	}
 	if err := f.machine.Process("test").Services.Start(t.Context(), "containerd"); err != nil {
@@ -250,7 +251,8 @@ func TestBackPressure(t *testing.T) {
 
 func TestOnlyPipesOfRuntimes(t *testing.T) {
 	f := start(t, simulated.Minimal)
-	for _, path := range []string{`\\.\pipe\lsass`, `\\.\pipe\containerd-containerd\..\lsass`, `\\other\pipe\containerd-containerd`, ""} {
+	for _, path := range []string{`\\.\pipe\lsass`, `\\.\pipe\containerd-containerd\..\lsass`,
+		`\\other\pipe\containerd-containerd`, ""} {
 		if conn, err := f.node.DialPipe(t.Context(), path); !errors.Is(err, fault.ErrPermission) {
 			t.Errorf("%q: %v, %v", path, conn, err)
 		}
@@ -321,7 +323,8 @@ func TestNoHopeEndsTheProxy(t *testing.T) {
 	keeper := &criproxy.Keeper{Node: b, Reporter: ui.Discard{}}
 	go func() { served <- criproxy.Serve(t.Context(), listener, keeper.Dial) }()
 	c, _ := client(t, listener.Addr().String())
-	if _, err := version(t.Context(), c); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "log in") {
+	if _, err := version(t.Context(), c); status.Code(err) != codes.Unavailable ||
+		!strings.Contains(err.Error(), "log in") {
 		t.Errorf("the client heard %v", err)
 	}
 	var unreachable *node.UnreachableError

@@ -151,7 +151,8 @@ func decodeDocument(document []byte) (string, error) {
 		case "error":
 			text.WriteString(unescape(content))
 		case "warning", "verbose", "debug":
-			text.WriteString(strings.ToUpper(stream(start)) + ": " + strings.TrimRight(unescape(content), "\r\n") + "\r\n")
+			text.WriteString(strings.ToUpper(stream(start)) + ": " + strings.TrimRight(unescape(content), "\r\n") +
+				"\r\n")
 		}
 	}
 }

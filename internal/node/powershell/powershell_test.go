@@ -146,7 +146,8 @@ func TestText(t *testing.T) {
 }
 
 const document = "#< CLIXML\r\n" + `<Objs Version="1.1.0.1" xmlns="http://schemas.microsoft.com/powershell/2004/04">` +
-	`<Obj S="progress" RefId="0"><TN RefId="0"><T>System.Management.Automation.PSCustomObject</T></TN><MS><I64 N="SourceId">1</I64><PR N="Record"><AV>Preparing modules for first use.</AV></PR></MS></Obj>` +
+	`<Obj S="progress" RefId="0"><TN RefId="0"><T>System.Management.Automation.PSCustomObject</T></TN><MS><I64 ` +
+	`N="SourceId">1</I64><PR N="Record"><AV>Preparing modules for first use.</AV></PR></MS></Obj>` +
 	`<S S="Error">throw : no &lt;such&gt; thing_x000D__x000A_</S><S S="Error">At line:1 char:1_x000D__x000A_</S>` +
 	`<S S="warning">old_x005F_name</S></Objs>`
 
@@ -160,7 +161,8 @@ func TestDecoderAtEverySplit(t *testing.T) {
 		"two":                {document + document, decoded + decoded},
 		"cut off":            {document[:200], document[:200]},
 		"no document at all": {"1 < 2 # 3 <Objs", "1 < 2 # 3 <Objs"},
-		"broken document":    {"#< CLIXML\r\n<Objs Version=\"1\"><S></Objs>", "#< CLIXML\r\n<Objs Version=\"1\"><S></Objs>"},
+		"broken document": {"#< CLIXML\r\n<Objs Version=\"1\"><S></Objs>",
+			"#< CLIXML\r\n<Objs Version=\"1\"><S></Objs>"},
 	} {
 		for split := range len(c.in) + 1 {
 			var out bytes.Buffer

@@ -89,7 +89,8 @@ func checkValue(field protoreflect.FieldDescriptor, value protoreflect.Value) *E
 		return refused
 	}
 	if field.Kind() == protoreflect.EnumKind && field.Enum().Values().ByNumber(value.Enum()) == nil {
-		return &Error{Field: fieldName(field), Problem: fmt.Sprintf("is %d, not one of %s", value.Enum(), field.Enum().Name())}
+		return &Error{Field: fieldName(field), Problem: fmt.Sprintf("is %d, not one of %s", value.Enum(),
+			field.Enum().Name())}
 	}
 	if rule := ruleOf(field); rule.value != nil {
 		if problem := rule.value(value); problem != "" {
@@ -166,7 +167,8 @@ type named interface{ GetName() string }
 // answered checks that there is one answer for each element, in the requested order.
 func answered[Q, A named](field string, asked []Q, answers []A) *Error {
 	if len(answers) != len(asked) {
-		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were requested", len(answers), len(asked))}
+		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were requested",
+			len(answers), len(asked))}
 	}
 	for i, answer := range answers {
 		if want := asked[i].GetName(); answer.GetName() != want {

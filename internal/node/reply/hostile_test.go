@@ -55,7 +55,8 @@ func consumers() map[string]consumer {
 			return err
 		},
 		"status": func(ctx context.Context, n *nodetest.Node, _ string) error {
-			_, err := push.Status(ctx, n.Node, config.Document{}, push.StatusOptions{Sources: source.NewSet(source.Options{})}, ui.Discard{})
+			_, err := push.Status(ctx, n.Node, config.Document{},
+				push.StatusOptions{Sources: source.NewSet(source.Options{})}, ui.Discard{})
 			return err
 		},
 		"ps": func(ctx context.Context, n *nodetest.Node, _ string) error {
@@ -234,14 +235,18 @@ func (a *attacker) value(field protoreflect.FieldDescriptor) protoreflect.Value 
 	switch field.Kind() {
 	case protoreflect.StringKind:
 		texts := []string{
-			"", "..", `..\..\..\x`, "../../x", "/etc/x", `\\server\share\x`, `C:\k\a:stream`, `C:\k\con`, "a\nb", "\x1b[2J", "a\x00b",
-			strings.Repeat("e", 64), strings.Repeat("x", 70_000), `{"a":` + strings.Repeat("[", 20_000), "committed", "running", "end",
+			"", "..", `..\..\..\x`, "../../x", "/etc/x", `\\server\share\x`, `C:\k\a:stream`, `C:\k\con`, "a\nb",
+			"\x1b[2J", "a\x00b",
+			strings.Repeat("e", 64), strings.Repeat("x", 70_000), `{"a":` + strings.Repeat("[", 20_000),
+			"committed", "running", "end",
 		}
 		return protoreflect.ValueOfString(texts[a.random.IntN(len(texts))])
 	case protoreflect.BytesKind:
 		blocks := [][]byte{
-			nil, {0}, []byte("{}"), []byte("null"), []byte("[]"), []byte(`{"ID":{}}`), bytes.Repeat([]byte("["), 20_000),
-			bytes.Repeat([]byte{0xff}, 1<<20), []byte("\xff\xff\xff\xff\x0f\x00"), []byte("\x0a\x0d\x0d\x0a\xff\xff\xff\xff"),
+			nil, {0}, []byte("{}"), []byte("null"), []byte("[]"), []byte(`{"ID":{}}`),
+			bytes.Repeat([]byte("["), 20_000),
+			bytes.Repeat([]byte{0xff}, 1<<20), []byte("\xff\xff\xff\xff\x0f\x00"),
+			[]byte("\x0a\x0d\x0d\x0a\xff\xff\xff\xff"),
 			[]byte(`{"state":"captured","outcome":{"result":"captured"}}`),
 		}
 		return protoreflect.ValueOfBytes(blocks[a.random.IntN(len(blocks))])

@@ -40,7 +40,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("refuse the node's answer to %s: %s %s; nothing of it was used. An unmodified agent never sends this: "+
+	return fmt.Sprintf("refuse the node's answer to %s: %s %s; nothing of it was used. An unmodified agent never "+
+		"sends this: "+
 		`remove %s on the node to have the agent installed again, and if it happens again treat the node as taken over`,
 		e.Method, e.Field, e.Problem, layout.Agents)
 }
@@ -97,7 +98,8 @@ func decode(data []byte, message proto.Message) *Error {
 	return check(message)
 }
 
-func unary(ctx context.Context, method string, request, to any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func unary(ctx context.Context, method string, request, to any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	options ...grpc.CallOption) error {
 	in := &incoming{message: to.(proto.Message)}
 	err := invoke(ctx, method, request, in, cc, options...)
 	if err == nil && in.refused == nil {
@@ -106,7 +108,8 @@ func unary(ctx context.Context, method string, request, to any, cc *grpc.ClientC
 	return in.result(method, err)
 }
 
-func stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+	options ...grpc.CallOption) (grpc.ClientStream, error) {
 	s, err := open(ctx, d, cc, method, options...)
 	if err != nil {
 		return nil, err
@@ -125,7 +128,8 @@ func (r *receiver) RecvMsg(to any) error {
 	in := &incoming{message: to.(proto.Message)}
 	err := r.ClientStream.RecvMsg(in)
 	if err == nil && in.refused == nil && r.last != "" {
-		in.refused = &Error{Field: string(in.message.ProtoReflect().Descriptor().Name()), Problem: "comes after " + r.last}
+		in.refused = &Error{Field: string(in.message.ProtoReflect().Descriptor().Name()),
+			Problem: "comes after " + r.last}
 	}
 	if err == nil {
 		r.last = ending(to)

@@ -69,7 +69,8 @@ func TestEveryFieldOfAReplyHasARule(t *testing.T) {
 				t.Errorf("%s has no bound on its elements: give it a rule", fieldName(field))
 			case !field.IsList() && rule.most != 0:
 				t.Errorf("%s is not repeated, and its rule is a list's", fieldName(field))
-			case !ok && !slices.Contains([]protoreflect.Kind{protoreflect.MessageKind, protoreflect.BoolKind, protoreflect.EnumKind}, field.Kind()):
+			case !ok && !slices.Contains([]protoreflect.Kind{protoreflect.MessageKind, protoreflect.BoolKind,
+				protoreflect.EnumKind}, field.Kind()):
 				t.Errorf("%s has no rule", fieldName(field))
 			}
 		}
@@ -108,30 +109,35 @@ func TestWhatIsRefused(t *testing.T) {
 		message proto.Message
 		field   string // empty: it is accepted
 	}{
-		"a hash":                      {&agentv1.HashReply{Sha256: someHash, Size: 5}, ""},
-		"no hash":                     {&agentv1.HashReply{Size: 5}, "HashReply.sha256"},
-		"a short hash":                {&agentv1.HashReply{Sha256: "abc"}, "HashReply.sha256"},
-		"a hash that is a path":       {&agentv1.HashReply{Sha256: `..\..\` + someHash[6:]}, "HashReply.sha256"},
-		"a hash in capitals":          {&agentv1.HashReply{Sha256: strings.ToUpper(someHash)}, "HashReply.sha256"},
-		"a negative size":             {&agentv1.HashReply{Sha256: someHash, Size: -1}, "HashReply.size"},
-		"a huge size":                 {&agentv1.HashReply{Sha256: someHash, Size: 1<<63 - 1}, "HashReply.size"},
-		"a path":                      {&agentv1.FileInfo{Path: `C:\Program Files\a (1).txt`}, ""},
-		"a drive":                     {&agentv1.FileInfo{Path: `C:\`}, ""},
-		"a path above":                {&agentv1.FileInfo{Path: `C:\k\..\..\x`}, "FileInfo.path"},
-		"a relative path":             {&agentv1.FileInfo{Path: `k\x`}, "FileInfo.path"},
-		"a POSIX path":                {&agentv1.FileInfo{Path: `/etc/passwd`}, "FileInfo.path"},
-		"a UNC path":                  {&agentv1.FileInfo{Path: `\\server\share\x`}, "FileInfo.path"},
-		"a device path":               {&agentv1.FileInfo{Path: `\\.\pipe\x`}, "FileInfo.path"},
-		"an alternate data stream":    {&agentv1.FileInfo{Path: `C:\k\x:stream`}, "FileInfo.path"},
-		"a slash in a name":           {&agentv1.FileInfo{Path: `C:\k\../../x`}, "FileInfo.path"},
-		"a path with a line feed":     {&agentv1.FileInfo{Path: "C:\\k\\x\n"}, "FileInfo.path"},
-		"a path with an escape":       {&agentv1.FileInfo{Path: "C:\\k\\\x1b[2J"}, "FileInfo.path"},
-		"a path with NUL":             {&agentv1.FileInfo{Path: "C:\\k\\x\x00"}, "FileInfo.path"},
-		"an endless path":             {&agentv1.FileInfo{Path: `C:\` + strings.Repeat(`a\`, 60000) + "a"}, "FileInfo.path"},
-		"a time before all":           {&agentv1.FileInfo{Path: `C:\x`, Modified: &timestamppb.Timestamp{Seconds: -1 << 60}}, "FileInfo.modified"},
-		"a time after all":            {&agentv1.FileInfo{Path: `C:\x`, Modified: &timestamppb.Timestamp{Seconds: 1 << 60}}, "FileInfo.modified"},
-		"a duration of no sense":      {&agentv1.FactsReply{Uptime: &durationpb.Duration{Seconds: 1 << 62}}, "FactsReply.uptime"},
-		"nested":                      {&agentv1.ListFilesReply{Entries: []*agentv1.FileInfo{{Path: `..`}}}, "FileInfo.path"},
+		"a hash":                   {&agentv1.HashReply{Sha256: someHash, Size: 5}, ""},
+		"no hash":                  {&agentv1.HashReply{Size: 5}, "HashReply.sha256"},
+		"a short hash":             {&agentv1.HashReply{Sha256: "abc"}, "HashReply.sha256"},
+		"a hash that is a path":    {&agentv1.HashReply{Sha256: `..\..\` + someHash[6:]}, "HashReply.sha256"},
+		"a hash in capitals":       {&agentv1.HashReply{Sha256: strings.ToUpper(someHash)}, "HashReply.sha256"},
+		"a negative size":          {&agentv1.HashReply{Sha256: someHash, Size: -1}, "HashReply.size"},
+		"a huge size":              {&agentv1.HashReply{Sha256: someHash, Size: 1<<63 - 1}, "HashReply.size"},
+		"a path":                   {&agentv1.FileInfo{Path: `C:\Program Files\a (1).txt`}, ""},
+		"a drive":                  {&agentv1.FileInfo{Path: `C:\`}, ""},
+		"a path above":             {&agentv1.FileInfo{Path: `C:\k\..\..\x`}, "FileInfo.path"},
+		"a relative path":          {&agentv1.FileInfo{Path: `k\x`}, "FileInfo.path"},
+		"a POSIX path":             {&agentv1.FileInfo{Path: `/etc/passwd`}, "FileInfo.path"},
+		"a UNC path":               {&agentv1.FileInfo{Path: `\\server\share\x`}, "FileInfo.path"},
+		"a device path":            {&agentv1.FileInfo{Path: `\\.\pipe\x`}, "FileInfo.path"},
+		"an alternate data stream": {&agentv1.FileInfo{Path: `C:\k\x:stream`}, "FileInfo.path"},
+		"a slash in a name":        {&agentv1.FileInfo{Path: `C:\k\../../x`}, "FileInfo.path"},
+		"a path with a line feed":  {&agentv1.FileInfo{Path: "C:\\k\\x\n"}, "FileInfo.path"},
+		"a path with an escape":    {&agentv1.FileInfo{Path: "C:\\k\\\x1b[2J"}, "FileInfo.path"},
+		"a path with NUL":          {&agentv1.FileInfo{Path: "C:\\k\\x\x00"}, "FileInfo.path"},
+		"an endless path": {&agentv1.FileInfo{Path: `C:\` + strings.Repeat(`a\`, 60000) + "a"},
+			"FileInfo.path"},
+		"a time before all": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: &timestamppb.Timestamp{Seconds: -1 << 60}}, "FileInfo.modified"},
+		"a time after all": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: &timestamppb.Timestamp{Seconds: 1 << 60}}, "FileInfo.modified"},
+		"a duration of no sense": {&agentv1.FactsReply{Uptime: &durationpb.Duration{Seconds: 1 << 62}},
+			"FactsReply.uptime"},
+		"nested": {&agentv1.ListFilesReply{Entries: []*agentv1.FileInfo{{Path: `..`}}},
+			"FileInfo.path"},
 		"an enum":                     {&agentv1.TailReply{Event: agentv1.TailEvent_TAIL_EVENT_LOST}, ""},
 		"an enum's unknown number":    {&agentv1.TailReply{Event: 9}, "TailReply.event"},
 		"a negative enum":             {&agentv1.ComponentOutcome{Action: -1}, "ComponentOutcome.action"},
@@ -142,9 +148,11 @@ func TestWhatIsRefused(t *testing.T) {
 		"a transaction's id":          {&agentv1.Transaction{Id: `..`}, "Transaction.id"},
 		"an outcome without a result": {&agentv1.SwapEvent{Outcome: &agentv1.SwapOutcome{}}, "SwapOutcome.result"},
 		"a port":                      {&agentv1.Listener{Port: 70000}, "Listener.port"},
-		"many elements":               {&agentv1.FactsReply{PendingReboot: make([]string, 65)}, "FactsReply.pending_reboot"},
-		"a long text":                 {&agentv1.ComputeObject{Id: strings.Repeat("x", 2000)}, "ComputeObject.id"},
-		"more body than is sent":      {&agentv1.HTTPGetReply{Status: 200, Body: make([]byte, 64<<10+1)}, "HTTPGetReply.body"},
+		"many elements": {&agentv1.FactsReply{PendingReboot: make([]string, 65)},
+			"FactsReply.pending_reboot"},
+		"a long text": {&agentv1.ComputeObject{Id: strings.Repeat("x", 2000)}, "ComputeObject.id"},
+		"more body than is sent": {&agentv1.HTTPGetReply{Status: 200, Body: make([]byte, 64<<10+1)},
+			"HTTPGetReply.body"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := proto.Marshal(c.message)
@@ -180,7 +188,8 @@ func TestElementsAreCountedBeforeTheyAreDecoded(t *testing.T) {
 }
 
 func TestAFieldThatTheContractDoesNotHaveIsRefused(t *testing.T) {
-	if refused := decode([]byte("\xfa\x01\x02hi"), &agentv1.HashReply{}); refused == nil || refused.Field != "HashReply.31" {
+	if refused := decode([]byte("\xfa\x01\x02hi"), &agentv1.HashReply{}); refused == nil ||
+		refused.Field != "HashReply.31" {
 		t.Errorf("got %v", refused)
 	}
 }
@@ -255,7 +264,8 @@ func (r *replay) RecvMsg(to any) error {
 func TestNothingComesAfterTheEnd(t *testing.T) {
 	open := func(messages ...proto.Message) grpc.ClientStream {
 		s, err := stream(t.Context(), nil, nil, "/swdt.agent.v1.Processes/Run",
-			func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+			func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,
+				...grpc.CallOption) (grpc.ClientStream, error) {
 				return &replay{messages: messages}, nil
 			})
 		if err != nil {
@@ -263,7 +273,8 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 		}
 		return s
 	}
-	s := open(&agentv1.RunReply{Stdout: []byte("a")}, &agentv1.RunReply{Exited: true}, &agentv1.RunReply{Stdout: []byte("b")})
+	s := open(&agentv1.RunReply{Stdout: []byte("a")}, &agentv1.RunReply{Exited: true},
+		&agentv1.RunReply{Stdout: []byte("b")})
 	for range 2 {
 		if err := s.RecvMsg(&agentv1.RunReply{}); err != nil {
 			t.Fatal(err)
@@ -271,7 +282,8 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	}
 	var refused *Error
 	after := &agentv1.RunReply{}
-	if err := s.RecvMsg(after); !errors.As(err, &refused) || refused.Method != "Processes/Run" || len(after.GetStdout()) > 0 {
+	if err := s.RecvMsg(after); !errors.As(err, &refused) || refused.Method != "Processes/Run" ||
+		len(after.GetStdout()) > 0 {
 		t.Errorf("got %v, %v", after, err)
 	}
 }

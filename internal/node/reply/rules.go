@@ -125,8 +125,9 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"RunReply.exit_code":           anything,
 		"RunReply.packed":              anything,
 
-		"Feature.name":           line(shortText),
-		"Feature.state":          oneOf("", string(platform.FeatureEnabled), string(platform.FeatureDisabled), string(platform.FeatureEnablePending), string(platform.FeatureDisablePending)),
+		"Feature.name": line(shortText),
+		"Feature.state": oneOf("", string(platform.FeatureEnabled), string(platform.FeatureDisabled),
+			string(platform.FeatureEnablePending), string(platform.FeatureDisablePending)),
 		"FeaturesReply.features": list(1<<12, anything),
 
 		"FirewallRule.name":            text(longText),

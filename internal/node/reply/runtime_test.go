@@ -48,7 +48,8 @@ func runtimeForgeries() map[string]nodetest.Tamper {
 	}
 	for seed := range uint64(4) {
 		a := &attacker{random: rand.New(rand.NewPCG(seed, 2)), eager: true}
-		forgeries[fmt.Sprintf("random %d", seed)] = func(method string, number int, reply proto.Message, send func(proto.Message) error) error {
+		forgeries[fmt.Sprintf("random %d", seed)] = func(method string, number int, reply proto.Message,
+			send func(proto.Message) error) error {
 			return a.tamper(method, number, reply, func(m proto.Message) error {
 				if err := send(m); err != nil {
 					return err
@@ -67,8 +68,9 @@ func newContainers() nodetest.Tamper {
 			for range 3000 {
 				id := fmt.Sprint(next.Add(1))
 				of.Stats = append(of.Stats, &runtimev1.ContainerStats{
-					Attributes: &runtimev1.ContainerAttributes{Id: id, Metadata: &runtimev1.ContainerMetadata{Name: id}},
-					Cpu:        &runtimev1.CpuUsage{Timestamp: time.Now().UnixNano()},
+					Attributes: &runtimev1.ContainerAttributes{Id: id,
+						Metadata: &runtimev1.ContainerMetadata{Name: id}},
+					Cpu: &runtimev1.CpuUsage{Timestamp: time.Now().UnixNano()},
 				})
 			}
 		}
@@ -118,7 +120,8 @@ func askRuntime(ctx context.Context, n *nodetest.Node, change func(net.Conn) (ne
 	defer client.Close()
 	var failed error
 	for _, question := range []criclient.Question{
-		criclient.Version, criclient.Status, criclient.Pods, criclient.Containers, criclient.Stats, criclient.Images("10.0.20348.2700"),
+		criclient.Version, criclient.Status, criclient.Pods, criclient.Containers, criclient.Stats,
+		criclient.Images("10.0.20348.2700"),
 	} {
 		answer, err := question(ctx, client)
 		if err == nil {

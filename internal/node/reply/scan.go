@@ -26,7 +26,8 @@ func scan(data []byte, message protoreflect.MessageDescriptor) *Error {
 		data = data[n+size:]
 		field := fields.ByNumber(number)
 		if field == nil {
-			return &Error{Field: fmt.Sprintf("%s.%d", message.Name(), number), Problem: "is a field that this swdt's agent does not have"}
+			return &Error{Field: fmt.Sprintf("%s.%d", message.Name(), number),
+				Problem: "is a field that this swdt's agent does not have"}
 		}
 		if field.IsList() {
 			if counts == nil {

@@ -78,7 +78,8 @@ func followLogs(ctx context.Context, n *nodetest.Node, _ string) error {
 	in := m.Begin()
 	shown := make(chan error, 1)
 	go func() {
-		shown <- logs.Show(ctx, n.Node, logs.Options{Sources: []string{"kubelet", "event:System"}, Tail: 100, Follow: true}, m, in, ui.Discard{})
+		shown <- logs.Show(ctx, n.Node, logs.Options{Sources: []string{"kubelet", "event:System"}, Tail: 100,
+			Follow: true}, m, in, ui.Discard{})
 	}()
 	err := m.Run(ctx)
 	if failed := <-shown; failed != nil {
@@ -141,7 +142,8 @@ func sendDifference(ctx context.Context, n *nodetest.Node, folder string) error 
 		return err
 	}
 	_, err = transfer.Send(ctx, n.Node, transfer.File{
-		Path: path, Modified: info.ModTime(), Size: int64(len(build)), SHA256: sum(build), Absent: true, Depot: transfer.NewDepot(store),
+		Path: path, Modified: info.ModTime(), Size: int64(len(build)), SHA256: sum(build), Absent: true,
+		Depot: transfer.NewDepot(store),
 		Bases: []transfer.Base{{Path: oldBuild, SHA256: sum(old), Size: int64(len(old))}},
 	}, oldBuild+".new", ui.Discard{})
 	return err
@@ -152,7 +154,8 @@ func pushKubelet(ctx context.Context, n *nodetest.Node, folder string) error {
 	doc.Node.Metadata.Name = "sample"
 	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{{
 		Name: "kubelet", SourceURL: "kubelet.exe", Destination: simulated.KubeletPath,
-		Health: &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 50 * time.Millisecond}, Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}},
+		Health: &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 50 * time.Millisecond},
+			Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}},
 	}}
 	v1alpha1.SetDefaults(&doc.Node)
 	program := simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.1"})
@@ -196,7 +199,8 @@ func watchStatsThrough(ctx context.Context, n *nodetest.Node, change func(net.Co
 	follower, tally := stats.NewFollower(stats.DefaultTolerance), stats.NewTally()
 	return poll.Run(ctx, poll.Options{
 		Node: n.Name, Interval: 20 * time.Millisecond, For: 200 * time.Millisecond, Callers: 1,
-		Askers: []poll.Asker{statssource.NewCRI(runtime.Runtime, 4, true), statssource.NewNode(runtime.Runtime, n.Processes, 4)},
+		Askers: []poll.Asker{statssource.NewCRI(runtime.Runtime, 4, true),
+			statssource.NewNode(runtime.Runtime, n.Processes, 4)},
 	}, func(r stats.Reading) error {
 		tally.Add(r, follower.Add(r))
 		_ = tally.Summaries()
@@ -214,8 +218,10 @@ type streamAttack struct {
 
 func streamAttacks() map[string]streamAttack {
 	attacks := map[string]streamAttack{
-		"silence":         {tamper: func(string, int, proto.Message, func(proto.Message) error) error { return nil }},
-		"the end at once": {ends: true, tamper: func(string, int, proto.Message, func(proto.Message) error) error { return io.EOF }},
+		"silence": {tamper: func(string, int, proto.Message, func(proto.Message) error) error { return nil }},
+		"the end at once": {ends: true, tamper: func(string, int, proto.Message, func(proto.Message) error) error {
+			return io.EOF
+		}},
 		"no end": {tamper: func(_ string, _ int, reply proto.Message, send func(proto.Message) error) error {
 			for {
 				if err := send(reply); err != nil {
@@ -226,7 +232,8 @@ func streamAttacks() map[string]streamAttack {
 		"a long error": {ends: true, tamper: func(string, int, proto.Message, func(proto.Message) error) error {
 			return status.Error(codes.Unknown, strings.Repeat("\x1b[2J..\\", 1<<16))
 		}},
-		"a large reply": {ends: true, tamper: func(_ string, _ int, reply proto.Message, send func(proto.Message) error) error {
+		"a large reply": {ends: true, tamper: func(_ string, _ int, reply proto.Message,
+			send func(proto.Message) error) error {
 			fill(reply.ProtoReflect(), strings.Repeat("x", 3<<20))
 			return send(reply)
 		}},

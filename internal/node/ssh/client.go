@@ -33,7 +33,8 @@ type Client struct {
 }
 
 func newClient(chain []*ssh.Client, address, hostKey string) *Client {
-	c := &Client{address: address, hostKey: hostKey, client: chain[len(chain)-1], chain: chain, done: make(chan struct{})}
+	c := &Client{address: address, hostKey: hostKey, client: chain[len(chain)-1], chain: chain,
+		done: make(chan struct{})}
 	go func() {
 		c.end(c.client.Wait())
 		closeAll(chain[:len(chain)-1])

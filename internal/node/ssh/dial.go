@@ -204,7 +204,8 @@ func classifyDial(err error, h hop, via string, after time.Duration) error {
 		return &JumpError{Host: via, Err: &NoForwardingError{Address: h.address(), Err: err}}
 	case errors.As(err, &channel):
 		return &NoRouteError{Address: h.address(), Via: via, Err: err}
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() && !errors.As(err, &name):
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() &&
+		!errors.As(err, &name):
 		return &TimeoutError{Address: h.address(), During: "connection", After: after, Err: err}
 	case errors.As(err, &name):
 		return &NameError{Host: h.host, Err: err}
@@ -221,7 +222,8 @@ func classifyDial(err error, h hop, via string, after time.Duration) error {
 
 // handshake checks the host's key and logs in. If it takes longer than the timeout, or ctx
 // ends, it closes the connection.
-func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, algorithms []string) (*ssh.Client, error) {
+func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, algorithms []string) (
+	*ssh.Client, error) {
 	dog := newWatchdog(d.options.Timeout, func() { conn.Close() })
 	defer dog.stop()
 	unhook := context.AfterFunc(ctx, func() { conn.Close() })
@@ -266,7 +268,8 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case ctx.Err() != nil || dog.barked():
-		return nil, &TimeoutError{Address: h.address(), During: "SSH handshake", After: time.Since(begun), Err: context.DeadlineExceeded}
+		return nil, &TimeoutError{Address: h.address(), During: "SSH handshake", After: time.Since(begun),
+			Err: context.DeadlineExceeded}
 	case l.failure != nil:
 		return nil, l.failure
 	case len(l.accepts) > 0:

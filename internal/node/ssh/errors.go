@@ -45,7 +45,8 @@ func (e *NoRouteError) Error() string {
 	if e.Via != "" {
 		from = "from the jump host " + e.Via
 	}
-	return fmt.Sprintf("connect to %s: it cannot be reached %s: %v; check the address, and the VPN or network that leads to it",
+	return fmt.Sprintf("connect to %s: it cannot be reached %s: %v; check the address, and the VPN or network that "+
+		"leads to it",
 		e.Address, from, e.Err)
 }
 func (e *NoRouteError) Unwrap() error { return e.Err }
@@ -57,7 +58,8 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("find the address of %q: %v; check spec.credentials.hostname, or give the IP address", e.Host, e.Err)
+	return fmt.Sprintf("find the address of %q: %v; check spec.credentials.hostname, or give the IP address", e.Host,
+		e.Err)
 }
 func (e *NameError) Unwrap() error { return e.Err }
 
@@ -79,7 +81,9 @@ type HandshakeError struct {
 }
 
 func (e *HandshakeError) Error() string {
-	return fmt.Sprintf("start an SSH connection to %s: %v; is an SSH server on that port, and what does its log report?", e.Address, e.Err)
+	return fmt.Sprintf(
+		"start an SSH connection to %s: %v; is an SSH server on that port, and what does its log report?", e.Address,
+		e.Err)
 }
 func (e *HandshakeError) Unwrap() error { return e.Err }
 
@@ -211,8 +215,10 @@ func (e *HostKeyChangedError) Error() string {
 	}
 	at := strings.Join(lines, ", ")
 	if e.Revoked {
-		return fmt.Sprintf("the host key %s of %s is revoked in %s; nothing was sent. Whoever has that key can pose as the machine: "+
-			`leave the line as it is, and give the machine new keys (on the node: Remove-Item C:\ProgramData\ssh\ssh_host_*; Restart-Service sshd)`,
+		return fmt.Sprintf("the host key %s of %s is revoked in %s; nothing was sent. Whoever has that key can pose "+
+			"as the machine: "+
+			`leave the line as it is, and give the machine new keys (on the node: Remove-Item `+
+			`C:\ProgramData\ssh\ssh_host_*; Restart-Service sshd)`,
 			e.Fingerprint, e.Address, at)
 	}
 	which := "that line"

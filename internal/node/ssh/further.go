@@ -26,7 +26,8 @@ const mostFurther = 4
 
 // open opens a session on a further connection that has room for one, or on a new one.
 // why is the error with which the machine refused it on the first connection.
-func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error, why error) (*ssh.Session, error) {
+func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error,
+	why error) (*ssh.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.clients {
@@ -44,7 +45,8 @@ func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Sess
 	}
 	if c.hostKey != hostKey {
 		c.Close()
-		return nil, fmt.Errorf("%w; and a further connection leads to another machine (host key %s, not %s)", why, c.hostKey, hostKey)
+		return nil, fmt.Errorf("%w; and a further connection leads to another machine (host key %s, not %s)", why,
+			c.hostKey, hostKey)
 	}
 	f.clients = append(f.clients, c)
 	return c.openHere(ctx, begin)

@@ -209,11 +209,13 @@ func TestChangedHostKey(t *testing.T) {
 	t.Run("revoked", func(t *testing.T) {
 		o := options(t)
 		key := xssh.MarshalAuthorizedKey(s.HostKeys[0].PublicKey())
-		o.KnownHosts = sshtest.Write(t, t.TempDir(), "known", fmt.Sprintf("[%s]:%s %s@revoked * %s", host, port, key, key))
+		o.KnownHosts = sshtest.Write(t, t.TempDir(), "known",
+			fmt.Sprintf("[%s]:%s %s@revoked * %s", host, port, key, key))
 		for _, pin := range []string{"", s.Fingerprint()} {
 			target := target
 			target.HostKey = pin
-			e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":2", "revoked", "leave the line", "new keys")
+			e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":2", "revoked",
+				"leave the line", "new keys")
 			if !e.Revoked || strings.Contains(e.Error(), "remove that line") {
 				t.Errorf("got %v", e)
 			}
@@ -315,7 +317,8 @@ func TestSSHConfig(t *testing.T) {
 		sshtest.Write(t, o.HomeDir, ".ssh/config", text)
 		return o
 	}
-	full := fmt.Sprintf("Match exec \"never run this\"\n  User nobody\nHost win*\n  HostName %s\n  Port %s\n  User dev\n  IdentityFile \"~/keys/win key\"\n", host, port)
+	full := fmt.Sprintf("Match exec \"never run this\"\n  User nobody\nHost win*\n  HostName %s\n  Port %s\n  User "+
+		"dev\n  IdentityFile \"~/keys/win key\"\n", host, port)
 
 	t.Run("a host of the config", func(t *testing.T) {
 		works(t, ssh.Target{Host: "win1"}, configured(t, full))

@@ -40,7 +40,8 @@ func TestKeyFileProblems(t *testing.T) {
 			if runtime.GOOS == "windows" && c.problem == ssh.KeyTooOpen {
 				t.Skip("file modes say nothing")
 			}
-			e := fails[*ssh.KeyFileError](t, ssh.Target{Host: s.Address, PrivateKey: c.path}, options(t, s), c.path, c.remedy)
+			e := fails[*ssh.KeyFileError](t, ssh.Target{Host: s.Address, PrivateKey: c.path},
+				options(t, s), c.path, c.remedy)
 			if e.Problem != c.problem {
 				t.Errorf("got %q", e.Problem)
 			}
@@ -65,7 +66,8 @@ func TestRejectedLoginSaysWhatWasTried(t *testing.T) {
 		t.Errorf("accepts %q", e.Accepts)
 	}
 
-	e = fails[*ssh.AuthError](t, ssh.Target{Host: s.Address, Password: secret("wrong")}, options(t, s), "as Administrator")
+	e = fails[*ssh.AuthError](t, ssh.Target{Host: s.Address, Password: secret("wrong")}, options(t, s),
+		"as Administrator")
 	if want := []string{"password", "keyboard-interactive"}; !slices.Equal(e.Tried, want) {
 		t.Errorf("tried %q", e.Tried)
 	}
@@ -144,7 +146,8 @@ func TestUnreachable(t *testing.T) {
 		}
 	})
 	t.Run("not SSH", func(t *testing.T) {
-		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.Babble(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, o, "SSH server")
+		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.Babble(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, o,
+			"SSH server")
 	})
 	t.Run("hangs up", func(t *testing.T) {
 		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.Babble(t, "")}, o)

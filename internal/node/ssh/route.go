@@ -76,7 +76,8 @@ func readConfig(o Options) (sshConfig, error) {
 	}
 	file, err := ssh_config.DecodeBytes(withoutConditions(data))
 	if err != nil {
-		return sshConfig{}, &RouteError{Where: o.Config, Err: fmt.Errorf("%w; correct it, or set everything in spec.credentials", err)}
+		return sshConfig{}, &RouteError{Where: o.Config,
+			Err: fmt.Errorf("%w; correct it, or set everything in spec.credentials", err)}
 	}
 	return sshConfig{file: file, home: o.HomeDir}, nil
 }
@@ -129,7 +130,8 @@ func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	}
 	if configured := c.get(alias, "Port"); h.port == 0 && configured != "" {
 		if h.port, err = strconv.Atoi(configured); err != nil || h.port < 1 || h.port > 65535 {
-			return hop{}, &RouteError{Where: "Port of " + alias + " in the SSH config", Err: fmt.Errorf("%q is not a port", configured)}
+			return hop{}, &RouteError{Where: "Port of " + alias + " in the SSH config",
+				Err: fmt.Errorf("%q is not a port", configured)}
 		}
 	}
 	if h.port == 0 {

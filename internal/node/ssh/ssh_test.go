@@ -130,7 +130,9 @@ func TestProcess(t *testing.T) {
 }
 
 func TestRunIsBoundedByItsContext(t *testing.T) {
-	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: func(session server.Session) { <-session.Context().Done() }})
+	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: func(session server.Session) {
+		<-session.Context().Done()
+	}})
 	c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, Password: secret("p")}, options(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +146,9 @@ func TestRunIsBoundedByItsContext(t *testing.T) {
 }
 
 func TestCutConnectionEndsEverything(t *testing.T) {
-	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: func(session server.Session) { <-session.Context().Done() }})
+	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: func(session server.Session) {
+		<-session.Context().Done()
+	}})
 	c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, Password: secret("p")}, options(t, s))
 	if err != nil {
 		t.Fatal(err)

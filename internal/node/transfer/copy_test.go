@@ -46,10 +46,12 @@ func TestAFolderThereAndBack(t *testing.T) {
 			t.Errorf("%s: %d bytes arrived", name, len(got))
 		}
 	}
-	if again, err := transfer.Upload(t.Context(), n.Node, root+"/.", `C:\in\`, ui.Discard{}); err != nil || again.Unchanged != 0 {
+	if again, err := transfer.Upload(t.Context(), n.Node, root+"/.", `C:\in\`, ui.Discard{}); err != nil ||
+		again.Unchanged != 0 {
 		t.Fatalf("into a folder: %+v, %v", again, err)
 	}
-	if again, err := transfer.Upload(t.Context(), n.Node, root, `C:\in`, ui.Discard{}); err != nil || again.Unchanged != 3 || again.SentBytes != 0 {
+	if again, err := transfer.Upload(t.Context(), n.Node, root, `C:\in`, ui.Discard{}); err != nil ||
+		again.Unchanged != 3 || again.SentBytes != 0 {
 		t.Fatalf("once more: %+v, %v", again, err)
 	}
 
@@ -156,7 +158,8 @@ func TestTwoCopiesOfOneFileAtOnce(t *testing.T) {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, folder, ui.Discard{}); err != nil {
+				if _, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, folder,
+					ui.Discard{}); err != nil {
 					t.Errorf("from the node: %v", err)
 				}
 			})
@@ -237,7 +240,8 @@ func TestWhereACopyLands(t *testing.T) {
 func TestUploadNeverTouchesAUsersOwnPart(t *testing.T) {
 	n, mine := start(t), []byte("not swdt's")
 	n.Put(`C:\k\kubelet.exe.part`, mine)
-	if _, err := transfer.Upload(t.Context(), n.Node, local(t, content(100, 1)).Path, `C:\k\kubelet.exe`, ui.Discard{}); err != nil {
+	if _, err := transfer.Upload(t.Context(), n.Node, local(t, content(100, 1)).Path, `C:\k\kubelet.exe`,
+		ui.Discard{}); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(n.Get(`C:\k\kubelet.exe.part`), mine) {
@@ -256,10 +260,12 @@ func TestBadCopies(t *testing.T) {
 			t.Errorf("copied from %s", remote)
 		}
 	}
-	if _, err := transfer.Upload(t.Context(), n.Node, file+".none", `C:\x`, ui.Discard{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := transfer.Upload(t.Context(), n.Node, file+".none", `C:\x`, ui.Discard{}); !errors.Is(
+		err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := transfer.Download(t.Context(), n.Node, `C:\none`, t.TempDir(), ui.Discard{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := transfer.Download(t.Context(), n.Node, `C:\none`, t.TempDir(), ui.Discard{}); !errors.Is(
+		err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -130,7 +130,8 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	d.depot.choose(d.key(delta.Fast))
 	first := <-fast
 	if first.err == nil && estimate.worthSmall(d.pair(), int64(len(first.patch.bytes)), link) {
-		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label, ui.Size(int64(len(first.patch.bytes))))
+		d.reporter.Debug("%s: a patch of %s is worth making smaller", d.file.Label,
+			ui.Size(int64(len(first.patch.bytes))))
 		return d.small(ctx, link)
 	}
 	if first.err != nil {
@@ -184,7 +185,8 @@ func (d *difference) worth(p patch, link node.Reading) (patch, error) {
 }
 
 // apply sends the patch, from which the node makes the file.
-func (d *difference) apply(ctx context.Context, p patch, part, destination string, progress ui.Progress) (sent int64, err error) {
+func (d *difference) apply(ctx context.Context, p patch, part, destination string, progress ui.Progress) (
+	sent int64, err error) {
 	failed := func(err error) error {
 		return fmt.Errorf("send the difference of %s to %s: %w", d.file.Label, d.base.Path, err)
 	}

@@ -159,8 +159,12 @@ func TestWithoutTheBaseAllOfItIsSent(t *testing.T) {
 				t.Error("not damaged", err)
 			}
 		}},
-		"another file on the node by now": {held: old, patched: true, spoil: func(_ *blobs.Store, n *nodetest.Node) { n.Put(live, other) }},
-		"gone from the node":              {held: old, patched: true, spoil: func(_ *blobs.Store, n *nodetest.Node) { _ = n.Files.Remove(live) }},
+		"another file on the node by now": {held: old, patched: true, spoil: func(_ *blobs.Store, n *nodetest.Node) {
+			n.Put(live, other)
+		}},
+		"gone from the node": {held: old, patched: true, spoil: func(_ *blobs.Store, n *nodetest.Node) {
+			_ = n.Files.Remove(live)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, store := depot(t, c.held)

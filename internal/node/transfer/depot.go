@@ -56,7 +56,8 @@ type Depot struct {
 func NewDepot(store *blobs.Store) *Depot {
 	d := &Depot{
 		store: store, whole: make(chan struct{}, wholeAtOnce), diffing: make(chan struct{}, 1),
-		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{}, guesses: map[string]estimate{}, ahead: map[string]guess{},
+		patches: map[patchKey]*making{}, keeping: map[string]chan struct{}{}, guesses: map[string]estimate{},
+		ahead: map[string]guess{},
 	}
 	d.costs.load(filepath.Join(store.Folder(), costsFile))
 	return d

@@ -104,7 +104,8 @@ func (c *copying) downloadFolder(ctx context.Context, remote, local string) erro
 	}
 	for _, entry := range reply.GetEntries() {
 		if c.seen++; c.seen > mostFiles {
-			return fmt.Errorf("copy %s: the node lists more than %d files: copy its folders one by one", remote, mostFiles)
+			return fmt.Errorf("copy %s: the node lists more than %d files: copy its folders one by one",
+				remote, mostFiles)
 		}
 		to, err := joinLocal(local, entry.GetPath())
 		switch {
@@ -252,7 +253,8 @@ func (d *download) verify(ctx context.Context) (bool, error) {
 type RemoteChangedError struct{ Path string }
 
 func (e *RemoteChangedError) Error() string {
-	return fmt.Sprintf("%s changed on the node while it was copied: copy it again, or make a copy on the node first", e.Path)
+	return fmt.Sprintf("%s changed on the node while it was copied: copy it again, or make a copy on the node first",
+		e.Path)
 }
 
 // from writes the bytes that the node sends of the file into the part, from offset on and up to the

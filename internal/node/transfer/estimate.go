@@ -273,7 +273,8 @@ func (e estimate) whole(size int64, link node.Reading) way {
 
 // patch returns the seconds that sending and applying an existing patch takes.
 func (e estimate) patch(patchSize, newSize int64, link node.Reading) float64 {
-	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/cmp.Or(e.rates.Apply, assumedApply)
+	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/cmp.Or(e.rates.Apply,
+		assumedApply)
 }
 
 func over(bytes float64, link node.Reading) float64 {

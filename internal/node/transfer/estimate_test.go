@@ -103,7 +103,8 @@ func (w world) push(c *costs, p pair, way way) float64 {
 
 func (w world) best(p pair) float64 {
 	best := math.Inf(1)
-	for _, way := range []way{{whole: true}, {whole: true, compressed: true}, {variant: delta.Fast}, {variant: delta.Small}} {
+	for _, way := range []way{{whole: true}, {whole: true, compressed: true}, {variant: delta.Fast},
+		{variant: delta.Small}} {
 		best = min(best, w.takes(p, way))
 	}
 	return best
@@ -117,11 +118,16 @@ const unnoticed = 0.1
 func TestTheWayTakenIsNearlyTheBest(t *testing.T) {
 	kubelet := parts{Fast: 0.0017, Small: 0.0005}
 	for name, w := range map[string]world{
-		"as measured": {rates: rates{Fast: 540e6, Small: 430e6, Apply: 330e6, Plain: 250e6, Compress: 190e6, Ratio: 0.3}, parts: kubelet},
-		"a fast host": {rates: rates{Fast: 2e9, Small: 1.5e9, Apply: 300e6, Plain: 500e6, Compress: 600e6, Ratio: 0.3}, parts: kubelet},
-		"a slow node": {rates: rates{Fast: 1e9, Small: 800e6, Apply: 80e6, Plain: 90e6, Compress: 80e6, Ratio: 0.3}, parts: kubelet},
-		"a slow host": {rates: rates{Fast: 200e6, Small: 150e6, Apply: 200e6, Plain: 120e6, Compress: 90e6, Ratio: 0.3}, parts: kubelet},
-		"versions":    {rates: rates{Fast: 300e6, Small: 280e6, Apply: 300e6, Plain: 250e6, Compress: 190e6, Ratio: 0.36}, parts: parts{Fast: 0.03, Small: 0.016}},
+		"as measured": {rates: rates{Fast: 540e6, Small: 430e6, Apply: 330e6, Plain: 250e6, Compress: 190e6,
+			Ratio: 0.3}, parts: kubelet},
+		"a fast host": {rates: rates{Fast: 2e9, Small: 1.5e9, Apply: 300e6, Plain: 500e6, Compress: 600e6, Ratio: 0.3},
+			parts: kubelet},
+		"a slow node": {rates: rates{Fast: 1e9, Small: 800e6, Apply: 80e6, Plain: 90e6, Compress: 80e6, Ratio: 0.3},
+			parts: kubelet},
+		"a slow host": {rates: rates{Fast: 200e6, Small: 150e6, Apply: 200e6, Plain: 120e6, Compress: 90e6, Ratio: 0.3},
+			parts: kubelet},
+		"versions": {rates: rates{Fast: 300e6, Small: 280e6, Apply: 300e6, Plain: 250e6, Compress: 190e6,
+			Ratio: 0.36}, parts: parts{Fast: 0.03, Small: 0.016}},
 	} {
 		for megabytes := 0.1; megabytes < 5000; megabytes *= 1.3 {
 			w.link = reading(megabytes, time.Duration(5e6/megabytes)*time.Nanosecond)
@@ -184,7 +190,8 @@ func TestWhatIsSeenCounts(t *testing.T) {
 	if after := seen.rates.diff(delta.Fast); after >= before || seen.parts.of(delta.Fast) != largestPart {
 		t.Errorf("%v, then %v", before, after)
 	}
-	if seen.rates.diff(delta.Small) >= seen.rates.diff(delta.Fast) || seen.parts.of(delta.Small) >= seen.parts.of(delta.Fast) {
+	if seen.rates.diff(delta.Small) >= seen.rates.diff(delta.Fast) ||
+		seen.parts.of(delta.Small) >= seen.parts.of(delta.Fast) {
 		t.Error("what was never made does not go by its sister")
 	}
 }
@@ -245,11 +252,13 @@ func TestCostsOutliveARun(t *testing.T) {
 	c.save(path)
 	next := &costs{}
 	next.load(path)
-	if next.rates != c.rates || next.parts != c.parts || next.files["kubelet"] != c.files["kubelet"] || len(next.order) != 1 {
+	if next.rates != c.rates || next.parts != c.parts || next.files["kubelet"] != c.files["kubelet"] ||
+		len(next.order) != 1 {
 		t.Errorf("%+v became %+v", c, next)
 	}
 	for _, nonsense := range []string{
-		"", "{", `{"rates":{"fast":-1,"plain":-1}}`, `{"fast":{"rate":1,"part":0.01}}`, `{"files":[{"name":"kubelet","fast":-2}]}`,
+		"", "{", `{"rates":{"fast":-1,"plain":-1}}`, `{"fast":{"rate":1,"part":0.01}}`,
+		`{"files":[{"name":"kubelet","fast":-2}]}`,
 	} {
 		if err := os.WriteFile(path, []byte(nonsense), 0o600); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,8 @@ const (
 // farNode accepts patches with the delay of a node behind its own link.
 type farNode struct{ agentv1.FilesClient }
 
-func (farNode) Patch(context.Context, ...grpc.CallOption) (grpc.ClientStreamingClient[agentv1.PatchRequest, agentv1.PatchReply], error) {
+func (farNode) Patch(context.Context,
+	...grpc.CallOption) (grpc.ClientStreamingClient[agentv1.PatchRequest, agentv1.PatchReply], error) {
 	return &farPatch{}, nil
 }
 

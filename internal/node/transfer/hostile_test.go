@@ -217,7 +217,8 @@ func TestAnUploadThatArrivesAsAnotherFileFails(t *testing.T) {
 		"part sizes":      changed(func(m *agentv1.FileInfo) { m.Size = -5 }),
 	} {
 		n.Tamper(tamper)
-		_, err := transfer.Upload(t.Context(), n.Node, file.Path, `C:\k\`+strings.ReplaceAll(name, " ", "")+".exe", ui.Discard{})
+		_, err := transfer.Upload(t.Context(), n.Node, file.Path, `C:\k\`+strings.ReplaceAll(name, " ", "")+
+			".exe", ui.Discard{})
 		if err == nil && name != "part sizes" {
 			t.Errorf("%s: believed", name)
 		}

@@ -26,7 +26,8 @@ func NewCopyReport(results []fleet.Result[CopyResult]) CopyReport {
 		if result.Value.Files == result.Value.Unchanged {
 			outcome = fleet.Unchanged
 		}
-		report.Nodes = append(report.Nodes, NodeCopies{fleet.NewOutcome(result.Name(), outcome, result.Err), result.Value})
+		report.Nodes = append(report.Nodes,
+			NodeCopies{fleet.NewOutcome(result.Name(), outcome, result.Err), result.Value})
 	}
 	return report
 }
@@ -50,7 +51,8 @@ func (n NodeCopies) text(several bool) string {
 	case n.Files == n.Unchanged:
 		text = fmt.Sprintf("nothing to do: %s there already", files(n.Files))
 	case n.Unchanged > 0:
-		text = fmt.Sprintf("%s, %s (%d there already, sent %s)", files(n.Files), ui.Size(n.SizeBytes), n.Unchanged, ui.Size(n.SentBytes))
+		text = fmt.Sprintf("%s, %s (%d there already, sent %s)", files(n.Files), ui.Size(n.SizeBytes), n.Unchanged,
+			ui.Size(n.SentBytes))
 	default:
 		text = fmt.Sprintf("%s, %s (sent %s)", files(n.Files), ui.Size(n.SizeBytes), ui.Size(n.SentBytes))
 	}

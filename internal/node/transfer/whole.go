@@ -166,10 +166,12 @@ func (u *upload) write(ctx context.Context, offset int64, compress bool) error {
 		return u.failed(err)
 	}
 	if reply.GetSize() != file.Size {
-		return fmt.Errorf("send %s: the node has %d bytes of %d: run the command again", file.Label, reply.GetSize(), file.Size)
+		return fmt.Errorf("send %s: the node has %d bytes of %d: run the command again", file.Label,
+			reply.GetSize(), file.Size)
 	}
 	if reply.GetSha256() != file.SHA256 {
-		return fmt.Errorf("send %s: the node has a different file now (SHA-256 %.12q): run the command again", file.Label, reply.GetSha256())
+		return fmt.Errorf("send %s: the node has a different file now (SHA-256 %.12q): run the command again",
+			file.Label, reply.GetSha256())
 	}
 	u.compressed = u.compressed || compress
 	return nil

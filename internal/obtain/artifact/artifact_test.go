@@ -45,7 +45,8 @@ func TestPublishedIsVerifiedAndCached(t *testing.T) {
 		{containerd(), containerdFiles(), []string{containerd1712, containerd1712 + ".sha256sum"}},
 	} {
 		set, story := expect(t, run(), c.wish, c.want)
-		if set.Version != strings.TrimPrefix(c.wish.Version, "v") || set.From != "https://"+c.asks[0] || story.text() != "" {
+		if set.Version != strings.TrimPrefix(c.wish.Version, "v") || set.From != "https://"+c.asks[0] ||
+			story.text() != "" {
 			t.Errorf("got %s from %s, warned %q", set.Version, set.From, story.text())
 		}
 		if asked := sorted(net.requests()); !slices.Equal(asked, c.asks) {
@@ -66,9 +67,12 @@ func TestWhereComponentsArePublished(t *testing.T) {
 		wish artifact.Wish
 		want string
 	}{
-		{artifact.Wish{Component: artifact.Kubeadm, Version: "1.29.0"}, "dl.k8s.io/v1.29.0/bin/windows/amd64/kubeadm.exe.sha256"},
-		{artifact.Wish{Component: artifact.Kubectl, Version: "1.36.3", Arch: "arm64"}, "dl.k8s.io/v1.36.3/bin/windows/arm64/kubectl.exe.sha256"},
-		{artifact.Wish{Component: artifact.LogRunner, Version: "v1.36.3"}, "dl.k8s.io/v1.36.3/bin/windows/amd64/kube-log-runner.exe.sha256"},
+		{artifact.Wish{Component: artifact.Kubeadm, Version: "1.29.0"},
+			"dl.k8s.io/v1.29.0/bin/windows/amd64/kubeadm.exe.sha256"},
+		{artifact.Wish{Component: artifact.Kubectl, Version: "1.36.3", Arch: "arm64"},
+			"dl.k8s.io/v1.36.3/bin/windows/arm64/kubectl.exe.sha256"},
+		{artifact.Wish{Component: artifact.LogRunner, Version: "v1.36.3"},
+			"dl.k8s.io/v1.36.3/bin/windows/amd64/kube-log-runner.exe.sha256"},
 		{artifact.Wish{Component: artifact.Crictl, Version: "v1.36.0"},
 			"github.com/kubernetes-sigs/cri-tools/releases/download/v1.36.0/crictl-v1.36.0-windows-amd64.tar.gz.sha256"},
 		{artifact.Wish{Component: artifact.Containerd, Version: "v2.4.2", Arch: "arm64"},
@@ -88,7 +92,8 @@ func TestWhereComponentsArePublished(t *testing.T) {
 
 func TestMissingSaysWhatAndWhereAndTheRemedy(t *testing.T) {
 	run := runs(t, connect(t))
-	refuse(t, run(), kubelet(), "kubelet 1.36.3 for windows/amd64 was not found", "https://"+kubelet1363, "set spec.kubernetes.kubelet.source")
+	refuse(t, run(), kubelet(), "kubelet 1.36.3 for windows/amd64 was not found", "https://"+kubelet1363,
+		"set spec.kubernetes.kubelet.source")
 	nothing := t.TempDir()
 	wish := containerd()
 	wish.Mirror = nothing
@@ -97,7 +102,8 @@ func TestMissingSaysWhatAndWhereAndTheRemedy(t *testing.T) {
 	wish.Mirror, wish.Version = "", ""
 	refuse(t, run(), wish, "which containerd to get is not said", "spec.kubernetes.containerd.source")
 	wish.Source = filepath.Join(nothing, "containerd.exe")
-	if err := refuse(t, run(), wish, "does not exist", "spec.kubernetes.containerd.source"); !errors.Is(err, fs.ErrNotExist) {
+	if err := refuse(t, run(), wish, "does not exist", "spec.kubernetes.containerd.source"); !errors.Is(
+		err, fs.ErrNotExist) {
 		t.Errorf("%v is another error", err)
 	}
 }
@@ -108,14 +114,16 @@ func TestChecksums(t *testing.T) {
 	run := runs(t, net)
 
 	net.put(kubelet1363+".sha256", []byte(other))
-	err := refuse(t, run(), kubelet(), sum(amd64("kubelet")), other, "https://"+kubelet1363, "https://"+kubelet1363+".sha256")
+	err := refuse(t, run(), kubelet(), sum(amd64("kubelet")), other, "https://"+kubelet1363,
+		"https://"+kubelet1363+".sha256")
 	var mismatch *artifact.ChecksumError
 	if !errors.As(err, &mismatch) || mismatch.Got != sum(amd64("kubelet")) || mismatch.Want != other {
 		t.Errorf("%v is another error", err)
 	}
 	net.put(kubelet1363+".sha256", []byte("<html>404</html>"))
 	refuse(t, run(), kubelet(), "has no SHA-256 of kubelet.exe")
-	net.put(kubelet1363+".sha256", []byte(other+" *another.exe\n"+strings.ToUpper(sum(amd64("kubelet")))+" *bin/kubelet.exe\r\n"))
+	net.put(kubelet1363+".sha256", []byte(other+" *another.exe\n"+strings.ToUpper(sum(amd64("kubelet")))+
+		" *bin/kubelet.exe\r\n"))
 	expect(t, run(), kubelet(), kubeletFiles())
 
 	// The hash in the node file takes precedence, and no other is requested.
@@ -191,7 +199,8 @@ func TestLocalSources(t *testing.T) {
 	run := runs(t, connect(t))
 	two := map[string][]byte{"containerd.exe": all["containerd.exe"], "ctr.exe": all["ctr.exe"]}
 	one := map[string][]byte{"containerd.exe": all["containerd.exe"]}
-	for path, want := range map[string]map[string][]byte{"flat": two, "deep": one, "renamed-build.exe": one, "some.tgz": all} {
+	for path, want := range map[string]map[string][]byte{"flat": two, "deep": one, "renamed-build.exe": one,
+		"some.tgz": all} {
 		wish := containerd()
 		wish.Version, wish.Source = "", filepath.Join(folder, path)
 		set, story := expect(t, run(), wish, want)
@@ -218,7 +227,8 @@ func TestUserURLs(t *testing.T) {
 	net.put("ci.example/kubelet.exe", amd64("kubelet"))
 	run := runs(t, net)
 	wish := kubelet()
-	for url, warns := range map[string]bool{"https://me:secret@ci.example/kubelet.exe?token=secret": false, "http://ci.example/kubelet.exe?token=secret": true} {
+	for url, warns := range map[string]bool{"https://me:secret@ci.example/kubelet.exe?token=secret": false,
+		"http://ci.example/kubelet.exe?token=secret": true} {
 		wish.Source = url
 		set, story := expect(t, run(), wish, kubeletFiles())
 		if strings.Contains(set.From+story.text(), "secret") || strings.Contains(story.text(), "plain http") != warns {
@@ -231,7 +241,8 @@ func TestUserURLs(t *testing.T) {
 	}
 	wish.Source = "https://ci.example/none.exe?token=secret"
 	wish.SHA256 = ""
-	if err := refuse(t, run(), wish, "https://ci.example/none.exe (404 Not Found)"); strings.Contains(err.Error(), "secret") {
+	if err := refuse(t, run(), wish, "https://ci.example/none.exe (404 Not Found)"); strings.Contains(
+		err.Error(), "secret") {
 		t.Errorf("tells a secret: %v", err)
 	}
 }

@@ -35,7 +35,8 @@ func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Repo
 	}
 	hash, ok := parseChecksum(string(text), baseName(at))
 	if !ok {
-		return "", fmt.Errorf("%s has no SHA-256 of %s: it must be 64 hexadecimal digits, as sha256sum prints them", beside, baseName(at))
+		return "", fmt.Errorf("%s has no SHA-256 of %s: it must be 64 hexadecimal digits, as sha256sum prints them",
+			beside, baseName(at))
 	}
 	return hash, nil
 }

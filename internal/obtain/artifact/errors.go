@@ -18,7 +18,8 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	remedy := fmt.Sprintf("check that this version is published for this processor, or set %s", e.Field)
 	if e.Mirror {
-		remedy = fmt.Sprintf("put the file (and its checksum) into the mirror at one of these places, or set %s", e.Field)
+		remedy = fmt.Sprintf("put the file (and its checksum) into the mirror at one of these places, or set %s",
+			e.Field)
 	}
 	return fmt.Sprintf("%s was not found, looked for %s: %s", e.What, strings.Join(e.Looked, " and "), remedy)
 }
@@ -44,7 +45,8 @@ type ChecksumError struct {
 }
 
 func (e *ChecksumError) Error() string {
-	return fmt.Sprintf("%s has sha256 %s, but %s says %s: do not use the file; find out which of the two was changed, or get it from elsewhere", e.File, e.Got, e.Published, e.Want)
+	return fmt.Sprintf("%s has sha256 %s, but %s says %s: do not use the file; find out which of the two was changed, "+
+		"or get it from elsewhere", e.File, e.Got, e.Published, e.Want)
 }
 
 // ArchiveError reports an archive that cannot or must not be unpacked.

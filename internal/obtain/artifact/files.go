@@ -26,7 +26,8 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	if _, err := os.Stat(filepath.Join(folder, main)); errors.Is(err, fs.ErrNotExist) {
 		below := filepath.Join(folder, "bin")
 		if _, err := os.Stat(filepath.Join(below, main)); err != nil {
-			return nil, &AbsentError{Field: w.field(), What: fmt.Sprintf("%s has no %s, nor has bin in it", folder, main)}
+			return nil, &AbsentError{Field: w.field(),
+				What: fmt.Sprintf("%s has no %s, nor has bin in it", folder, main)}
 		}
 		folder = below
 	}

@@ -198,7 +198,8 @@ func publish(t *testing.T) *internet {
 func runs(t *testing.T, i *internet) func() *artifact.Store {
 	cache := t.TempDir()
 	return func() *artifact.Store {
-		return artifact.NewStore(source.Options{Cache: cache, HTTP: &http.Client{Transport: i}, Limits: source.Limits{Stall: 10 * time.Second}})
+		return artifact.NewStore(source.Options{Cache: cache, HTTP: &http.Client{Transport: i},
+			Limits: source.Limits{Stall: 10 * time.Second}})
 	}
 }
 
@@ -229,7 +230,8 @@ func expect(t *testing.T, store *artifact.Store, wish artifact.Wish, want map[st
 	for _, f := range set.Files {
 		names = append(names, f.Name)
 		got, err := os.ReadFile(f.Path)
-		if err != nil || !bytes.Equal(got, want[f.Name]) || f.SHA256 != sum(got) || f.Size != int64(len(got)) || f.Machine == "" {
+		if err != nil || !bytes.Equal(got, want[f.Name]) || f.SHA256 != sum(got) ||
+			f.Size != int64(len(got)) || f.Machine == "" {
 			t.Errorf("%s: got another file: %+v, %v", f.Name, f, err)
 		}
 	}

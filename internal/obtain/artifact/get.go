@@ -98,7 +98,8 @@ func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r
 		found, err = s.besideRemote(ctx, w, at, ending, r)
 	}
 	if err == nil && at.plain() {
-		r.Warn("%s came over plain http, where anybody on the way can change it, and a checksum beside it as well: use https, or a folder as the mirror", at)
+		r.Warn("%s came over plain http, where anybody on the way can change it, and a checksum beside it as well: "+
+			"use https, or a folder as the mirror", at)
 	}
 	return found, err
 }
@@ -140,7 +141,8 @@ func (s *Store) published(ctx context.Context, at place, ending, want string, r 
 	found, err := s.obtain(ctx, at, want, r)
 	var mismatch *source.HashMismatchError
 	if errors.As(err, &mismatch) {
-		return got{}, &ChecksumError{File: at.String(), Got: mismatch.Got, Published: at.beside(ending).String(), Want: want}
+		return got{}, &ChecksumError{File: at.String(), Got: mismatch.Got, Published: at.beside(ending).String(),
+			Want: want}
 	}
 	return found, err
 }
@@ -157,7 +159,8 @@ func (s *Store) obtain(ctx context.Context, at place, want string, r ui.Reporter
 	}
 	defer file.Close()
 	head := make([]byte, 2)
-	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.EOF) &&
+		!errors.Is(err, io.ErrUnexpectedEOF) {
 		return got{}, fmt.Errorf("read %s: %w", at, err)
 	}
 	return got{from: at.String(), url: at, binary: binary, archive: bytes.Equal(head, []byte{0x1f, 0x8b})}, nil

@@ -92,7 +92,8 @@ func places(at, mirror string) ([]place, error) {
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" {
-		return nil, errors.New("not a valid URL: write it as https://host/path/file.exe") // err would repeat it with its password
+		// err would repeat it with its password
+		return nil, errors.New("not a valid URL: write it as https://host/path/file.exe")
 	}
 	host := strings.ReplaceAll(u.Host, ":", "+") // Windows has no colons in names
 	deep, flat := path.Join(host, path.Join("/", u.Path)), path.Base(u.Path)

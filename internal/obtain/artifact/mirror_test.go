@@ -22,7 +22,8 @@ func TestMirrors(t *testing.T) {
 				net.put("mirror.example:8443/kube/"+at, content)
 			}
 			folder := write(t, t.TempDir(), files)
-			for _, mirror := range []string{"https://mirror.example:8443/kube/", folder, "file://" + filepath.ToSlash(folder)} {
+			for _, mirror := range []string{"https://mirror.example:8443/kube/", folder,
+				"file://" + filepath.ToSlash(folder)} {
 				wish := containerd()
 				wish.Mirror = mirror
 				_, story := expect(t, runs(t, net)(), wish, containerdFiles())
@@ -67,7 +68,8 @@ func TestMirrorWithoutChecksum(t *testing.T) {
 		t.Errorf("warned %q", story.text())
 	}
 	write(t, wish.Mirror, map[string][]byte{"kubelet.exe.sha256": []byte(strings.Repeat("2", 64))})
-	refuse(t, run(), wish, filepath.Join(wish.Mirror, "kubelet.exe.sha256"), strings.Repeat("2", 64), sum(amd64("kubelet")))
+	refuse(t, run(), wish, filepath.Join(wish.Mirror, "kubelet.exe.sha256"), strings.Repeat("2", 64),
+		sum(amd64("kubelet")))
 }
 
 // Over plain http, a checksum does not protect against changes on the network path.

@@ -60,12 +60,15 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 // content returns the hashes of an archive's programs by their names; the cache then has
 // all of them. It stores the result, so that the next run need not unpack. Only one swdt at
 // a time unpacks an archive: a file that another swdt is reading must not be replaced.
-func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got, r ui.Reporter) (map[string]string, error) {
+func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
+	r ui.Reporter) (map[string]string, error) {
 	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")
 	if err != nil {
 		return nil, err
 	}
-	release, err := source.Lock(ctx, index+".lock", func() { r.Step("waiting for another swdt that unpacks %s", g.from) })
+	release, err := source.Lock(ctx, index+".lock", func() {
+		r.Step("waiting for another swdt that unpacks %s", g.from)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,8 @@ func extract(ctx context.Context, store *blobs.Store, g got, wanted []string, mo
 	case err == nil && content[wanted[0]] != "":
 		return content, nil
 	case err == nil:
-		return nil, &ArchiveError{Archive: g.from, What: "has no " + wanted[0], Remedy: "name the archive of a release for Windows"}
+		return nil, &ArchiveError{Archive: g.from, What: "has no " + wanted[0],
+			Remedy: "name the archive of a release for Windows"}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &disk):
@@ -132,7 +136,8 @@ func extract(ctx context.Context, store *blobs.Store, g got, wanted []string, mo
 	return nil, &ArchiveError{Archive: g.from, What: "is not a whole .tar.gz", Err: err, Remedy: remedyArchive}
 }
 
-func extractFrom(ctx context.Context, store *blobs.Store, file io.Reader, wanted []string, most limits) (map[string]string, error) {
+func extractFrom(ctx context.Context, store *blobs.Store, file io.Reader, wanted []string,
+	most limits) (map[string]string, error) {
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		return nil, err

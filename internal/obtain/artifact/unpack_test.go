@@ -43,22 +43,25 @@ func TestEvilArchives(t *testing.T) {
 		"with backslashes": {targz(t, file(`..\..\containerd.exe`, amd64("evil"))), "leads outside of it"},
 		"symbolic link":    {targz(t, good, link(tar.TypeSymlink)), "no regular file"},
 		"hard link":        {targz(t, good, link(tar.TypeLink)), "no regular file"},
-		"device":           {targz(t, good, archived{Header: tar.Header{Name: "ctr.exe", Typeflag: tar.TypeChar}}), "no regular file"},
-		"twice":            {targz(t, good, file("other/containerd.exe", amd64("evil"))), "has containerd.exe twice"},
-		"too large":        {targz(t, file("containerd.exe", amd64(strings.Repeat("x", 5000)))), "more than the 4000"},
-		"a bomb":           {targz(t, file("padding", make([]byte, 30_000)), good), "more than is ever needed"},
-		"cut":              {whole[:len(whole)/2], "not a whole .tar.gz"},
-		"cut at its end":   {whole[:len(whole)-4], "not a whole .tar.gz"},
-		"damaged":          {damaged, "not a whole .tar.gz"},
-		"no archive":       {[]byte("\x1f\x8bnonsense"), "not a whole .tar.gz"},
-		"for Linux":        {targz(t, file("bin/containerd", []byte("\x7fELF"))), "has no containerd.exe: name the archive of a release for Windows"},
-		"no program":       {targz(t, file("bin/containerd.exe", []byte("#!/bin/sh"))), "containerd.exe in "},
-		"another machine":  {targz(t, file("bin/containerd.exe", arm64("containerd"))), "is built for arm64"},
+		"device": {targz(t, good, archived{Header: tar.Header{Name: "ctr.exe", Typeflag: tar.TypeChar}}),
+			"no regular file"},
+		"twice":          {targz(t, good, file("other/containerd.exe", amd64("evil"))), "has containerd.exe twice"},
+		"too large":      {targz(t, file("containerd.exe", amd64(strings.Repeat("x", 5000)))), "more than the 4000"},
+		"a bomb":         {targz(t, file("padding", make([]byte, 30_000)), good), "more than is ever needed"},
+		"cut":            {whole[:len(whole)/2], "not a whole .tar.gz"},
+		"cut at its end": {whole[:len(whole)-4], "not a whole .tar.gz"},
+		"damaged":        {damaged, "not a whole .tar.gz"},
+		"no archive":     {[]byte("\x1f\x8bnonsense"), "not a whole .tar.gz"},
+		"for Linux": {targz(t, file("bin/containerd", []byte("\x7fELF"))),
+			"has no containerd.exe: name the archive of a release for Windows"},
+		"no program":      {targz(t, file("bin/containerd.exe", []byte("#!/bin/sh"))), "containerd.exe in "},
+		"another machine": {targz(t, file("bin/containerd.exe", arm64("containerd"))), "is built for arm64"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			folder, cache := t.TempDir(), t.TempDir()
 			wish := containerd()
-			wish.Source = filepath.Join(write(t, folder, map[string][]byte{"deep/er/some.tar.gz": c.archive}), "deep", "er", "some.tar.gz")
+			wish.Source = filepath.Join(write(t, folder, map[string][]byte{"deep/er/some.tar.gz": c.archive}), "deep",
+				"er", "some.tar.gz")
 			store := artifact.NewStore(source.Options{Cache: cache})
 			artifact.Limit(store, 4000, 20_000)
 			refuse(t, store, wish, "some.tar.gz", c.want)
@@ -139,7 +142,8 @@ func TestArchiveErrorsAreTyped(t *testing.T) {
 	wish := containerd()
 	wish.Source = filepath.Join(write(t, t.TempDir(), map[string][]byte{"c.tgz": []byte("\x1f\x8b")}), "c.tgz")
 	var archive *artifact.ArchiveError
-	if err := refuse(t, runs(t, connect(t))(), wish, "c.tgz"); !errors.As(err, &archive) || archive.Archive != wish.Source {
+	if err := refuse(t, runs(t, connect(t))(), wish, "c.tgz"); !errors.As(err, &archive) ||
+		archive.Archive != wish.Source {
 		t.Errorf("%v is another error", err)
 	}
 }

@@ -29,7 +29,9 @@ func TestWorkIsDoneOnceForAll(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if got, err := m.Do(t.Context(), "another", func() (int, bool, error) { return 7, true, nil }); err != nil || got != 7 {
+		if got, err := m.Do(t.Context(), "another", func() (int, bool, error) {
+			return 7, true, nil
+		}); err != nil || got != 7 {
 			t.Errorf("another key: %d, %v", got, err)
 		}
 		close(release)

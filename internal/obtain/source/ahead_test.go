@@ -26,7 +26,8 @@ func TestALocalFileIsReadAhead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubelet.exe")
 	anHourAgo := time.Now().Add(-time.Hour)
 	write := func(content string) {
-		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chtimes(path, anHourAgo, anHourAgo)); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600),
+			os.Chtimes(path, anHourAgo, anHourAgo)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -181,7 +181,8 @@ func TestACutDownloadIsContinued(t *testing.T) {
 	cutDownload(t, s, run(), 100_000)
 	mustObtain(t, run(), s.url(), "", one)
 	asked := s.asked()
-	if len(asked) != 1 || asked[0].Header.Get("Range") != "bytes=100000-" || asked[0].Header.Get("If-Range") != `"one"` {
+	if len(asked) != 1 || asked[0].Header.Get("Range") != "bytes=100000-" ||
+		asked[0].Header.Get("If-Range") != `"one"` {
 		t.Fatalf("%d requests, the first with %v", len(asked), asked[0].Header)
 	}
 }
@@ -283,7 +284,8 @@ func TestStatuses(t *testing.T) {
 		s.first = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }
 		_, err := obtain(t, caches(t)(), s.url(), "")
 		var answered *source.StatusError
-		if !errors.As(err, &answered) || answered.Status != status || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if !errors.As(err, &answered) || answered.Status != status || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -301,7 +303,8 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, circle.URL+"/again", http.StatusFound)
 	}))
 	defer circle.Close()
-	if _, err := obtain(t, run(), circle.URL, ""); err == nil || !strings.Contains(err.Error(), "more than 10 redirects") {
+	if _, err := obtain(t, run(), circle.URL, ""); err == nil ||
+		!strings.Contains(err.Error(), "more than 10 redirects") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -319,7 +322,8 @@ func TestNobodyListens(t *testing.T) {
 	s := serve(t, nil)
 	s.Close()
 	_, err := obtain(t, caches(t)(), s.url(), "")
-	if err == nil || !strings.Contains(err.Error(), "check the URL, the network and the proxy") || strings.Contains(err.Error(), "secret") {
+	if err == nil || !strings.Contains(err.Error(), "check the URL, the network and the proxy") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Fatalf("got %v", err)
 	}
 }

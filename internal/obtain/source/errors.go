@@ -29,7 +29,8 @@ func (e *ChangingError) Error() string {
 type HashMismatchError struct{ Name, Want, Got string }
 
 func (e *HashMismatchError) Error() string {
-	return fmt.Sprintf("%s has sha256 %s, but the node file wants %s: correct sha256, or find out who changed the file", e.Name, e.Got, e.Want)
+	return fmt.Sprintf("%s has sha256 %s, but the node file wants %s: correct sha256, or find out who changed the file",
+		e.Name, e.Got, e.Want)
 }
 
 // NotExecutableError is returned for a file that is not a Windows program.
@@ -47,7 +48,8 @@ func (e *NotExecutableError) Error() string {
 type MachineError struct{ Name, Got, Want string }
 
 func (e *MachineError) Error() string {
-	return fmt.Sprintf("%s is built for %s, but the node is %s: build it with GOOS=windows GOARCH=%s", e.Name, e.Got, e.Want, e.Want)
+	return fmt.Sprintf("%s is built for %s, but the node is %s: build it with GOOS=windows GOARCH=%s", e.Name,
+		e.Got, e.Want, e.Want)
 }
 
 // TruncatedError is returned for a download that ended early. The part is kept, and the
@@ -63,7 +65,8 @@ func (e *TruncatedError) Error() string {
 	if e.Want > 0 {
 		of = fmt.Sprintf(" of %d", e.Want)
 	}
-	return fmt.Sprintf("download %s: the connection ended after %d%s bytes (%v): run the command again to go on from there", e.URL, e.Got, of, e.Err)
+	return fmt.Sprintf("download %s: the connection ended after %d%s bytes (%v): run the command again to go on "+
+		"from there", e.URL, e.Got, of, e.Err)
 }
 
 func (e *TruncatedError) Unwrap() error { return e.Err }
@@ -79,7 +82,8 @@ func (e *TooLargeError) Error() string {
 	if e.Size > 0 {
 		size = fmt.Sprintf("it has %s, which is", ui.Size(e.Size))
 	}
-	return fmt.Sprintf("download %s: %s beyond the limit of %s: check the URL, or set %s", e.URL, size, ui.Size(e.Limit), SizeVariable)
+	return fmt.Sprintf("download %s: %s beyond the limit of %s: check the URL, or set %s", e.URL, size,
+		ui.Size(e.Limit), SizeVariable)
 }
 
 // StatusError is returned for an HTTP answer other than success.

@@ -36,7 +36,8 @@ func machineOf(r io.ReaderAt, size int64, executable bool, name string) (string,
 		if !executable {
 			return "", nil
 		}
-		return "", &NotExecutableError{Name: name, Looks: fmt.Sprintf("begins like one but is damaged or cut off (%v)", err), Remedy: remedyWhole}
+		return "", &NotExecutableError{Name: name, Looks: fmt.Sprintf("begins like one but is damaged or cut off (%v)",
+			err), Remedy: remedyWhole}
 	}
 	if executable {
 		if err := wholeProgram(image, size, name); err != nil {
@@ -56,7 +57,8 @@ func wholeProgram(image *pe.File, size int64, name string) error {
 	}
 	if end := imageEnd(image); end > size {
 		return &NotExecutableError{
-			Name: name, Looks: fmt.Sprintf("is cut off: it has %d bytes of at least %d", size, end), Remedy: remedyWhole,
+			Name: name, Looks: fmt.Sprintf("is cut off: it has %d bytes of at least %d", size, end),
+			Remedy: remedyWhole,
 		}
 	}
 	return nil
@@ -119,7 +121,8 @@ func guess(head []byte, r io.ReaderAt) (looks, remedy string) {
 		return "is a zip archive", "unpack it and name the .exe in it"
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")), len(head) > 262 && bytes.HasPrefix(head[257:], []byte("ustar")):
 		return "is a tar or gzip archive", "unpack it and name the .exe in it"
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")), bytes.HasPrefix(head, []byte("\xfd7zXZ")), bytes.HasPrefix(head, []byte("7z\xbc\xaf")):
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")), bytes.HasPrefix(head, []byte("\xfd7zXZ")),
+		bytes.HasPrefix(head, []byte("7z\xbc\xaf")):
 		return "is a compressed archive", "unpack it and name the .exe in it"
 	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.HasPrefix(lower, []byte("<html")):
 		return "is a web page (HTML)", remedyURL
@@ -136,7 +139,8 @@ func guess(head []byte, r io.ReaderAt) (looks, remedy string) {
 }
 
 func isMachO(head []byte) bool {
-	for _, magic := range []string{"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+	for _, magic := range []string{"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe",
+		"\xca\xfe\xba\xbe"} {
 		if bytes.HasPrefix(head, []byte(magic)) {
 			return true
 		}

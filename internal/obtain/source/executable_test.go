@@ -73,23 +73,24 @@ func TestZoo(t *testing.T) {
 		content []byte
 		looks   string // in the error; empty: accepted
 	}{
-		"whole":            {whole, ""},
-		"signed":           {append(bytes.Clone(signed), make([]byte, 100)...), ""},
-		"signature cut":    {signed, "is cut off"},
-		"section cut":      {whole[:len(whole)-1], "is cut off: it has"},
-		"headers cut":      {whole[:0x60], "damaged or cut off"},
-		"DOS":              {append([]byte("MZ"), make([]byte, 200)...), "damaged or cut off"},
-		"DLL":              {image(pe.IMAGE_FILE_MACHINE_AMD64, executable|pe.IMAGE_FILE_DLL, []byte("x")), "is a DLL"},
-		"object":           {image(pe.IMAGE_FILE_MACHINE_AMD64, 0, []byte("x")), "object file"},
-		"empty":            {nil, "is empty"},
-		"text":             {[]byte("hello, this is not a program\n"), "looks like text: build it with GOOS=windows"},
-		"UTF-16 text":      {[]byte("\xff\xfeh\x00i\x00"), "looks like text"},
-		"script":           {[]byte("#!/bin/sh\nexit 0\n"), "is a script"},
-		"ELF":              {elfHeader(), "ELF, EM_X86_64"},
-		"Mach-O":           {[]byte("\xcf\xfa\xed\xfe\x0c\x00\x00\x01"), "macOS"},
-		"zip":              {[]byte("PK\x03\x04rest"), "zip archive: unpack it"},
-		"gzip":             {[]byte("\x1f\x8b\x08rest"), "tar or gzip"},
-		"web page":         {[]byte("\n <!DOCTYPE html><html>404</html>"), "web page (HTML): the URL must lead to the file itself"},
+		"whole":         {whole, ""},
+		"signed":        {append(bytes.Clone(signed), make([]byte, 100)...), ""},
+		"signature cut": {signed, "is cut off"},
+		"section cut":   {whole[:len(whole)-1], "is cut off: it has"},
+		"headers cut":   {whole[:0x60], "damaged or cut off"},
+		"DOS":           {append([]byte("MZ"), make([]byte, 200)...), "damaged or cut off"},
+		"DLL":           {image(pe.IMAGE_FILE_MACHINE_AMD64, executable|pe.IMAGE_FILE_DLL, []byte("x")), "is a DLL"},
+		"object":        {image(pe.IMAGE_FILE_MACHINE_AMD64, 0, []byte("x")), "object file"},
+		"empty":         {nil, "is empty"},
+		"text":          {[]byte("hello, this is not a program\n"), "looks like text: build it with GOOS=windows"},
+		"UTF-16 text":   {[]byte("\xff\xfeh\x00i\x00"), "looks like text"},
+		"script":        {[]byte("#!/bin/sh\nexit 0\n"), "is a script"},
+		"ELF":           {elfHeader(), "ELF, EM_X86_64"},
+		"Mach-O":        {[]byte("\xcf\xfa\xed\xfe\x0c\x00\x00\x01"), "macOS"},
+		"zip":           {[]byte("PK\x03\x04rest"), "zip archive: unpack it"},
+		"gzip":          {[]byte("\x1f\x8b\x08rest"), "tar or gzip"},
+		"web page": {[]byte("\n <!DOCTYPE html><html>404</html>"),
+			"web page (HTML): the URL must lead to the file itself"},
 		"web page, BOM":    {[]byte("\xef\xbb\xbf<HTML>"), "web page"},
 		"XML":              {[]byte("<?xml version='1.0'?><Error><Code>AccessDenied</Code>"), "is XML"},
 		"LFS pointer":      {[]byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
@@ -106,7 +107,8 @@ func TestZoo(t *testing.T) {
 				return
 			}
 			var bad *source.NotExecutableError
-			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.looks) || !strings.Contains(err.Error(), path) {
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.looks) ||
+				!strings.Contains(err.Error(), path) {
 				t.Fatalf("got %v", err)
 			}
 			// If it need not be an executable, the file is accepted.
@@ -148,7 +150,8 @@ func TestMachines(t *testing.T) {
 func TestAnotherProcessorIsRefusedByName(t *testing.T) {
 	b := source.Binary{Path: "/out/kubelet.exe", Machine: "386"}
 	var wrong *source.MachineError
-	if err := b.For("amd64"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "built for 386, but the node is amd64") {
+	if err := b.For("amd64"); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "built for 386, but the node is amd64") {
 		t.Fatalf("got %v", err)
 	}
 	for _, fine := range []error{b.For("386"), b.For(""), source.Binary{}.For("amd64")} {

@@ -22,7 +22,9 @@ func TestARedirectDoesNotSayWhereItCameFrom(t *testing.T) {
 	to := serve(t, content)
 	from := serve(t, nil)
 	from.set(func(s *server) {
-		s.first = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to.URL+"/x.exe", http.StatusFound) }
+		s.first = func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to.URL+"/x.exe", http.StatusFound)
+		}
 	})
 	mustObtain(t, caches(t)(), strings.Replace(from.url(), "http://", "http://user:pw@", 1), "", content)
 	asked := to.asked()
@@ -30,7 +32,8 @@ func TestARedirectDoesNotSayWhereItCameFrom(t *testing.T) {
 		t.Fatalf("asked %d times", len(asked))
 	}
 	for name, values := range asked[0].Header {
-		if text := strings.Join(values, " "); strings.Contains(text, "secret") || strings.Contains(text, from.URL) || name == "Authorization" {
+		if text := strings.Join(values, " "); strings.Contains(text, "secret") || strings.Contains(text, from.URL) ||
+			name == "Authorization" {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
@@ -140,7 +143,8 @@ func TestLimitsOfTheEnvironment(t *testing.T) {
 	if err := os.WriteFile(path, program("a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.NewSet(source.Options{}).Obtain(t.Context(), source.Request{URL: path}, ui.Discard{}); err != nil {
+	if _, err := source.NewSet(source.Options{}).Obtain(t.Context(), source.Request{URL: path},
+		ui.Discard{}); err != nil {
 		t.Error(err)
 	}
 }

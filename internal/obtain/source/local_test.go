@@ -30,7 +30,8 @@ func TestLocalForms(t *testing.T) {
 		forms = append(forms, "FILE://localhost"+path, "file://"+strings.ReplaceAll(path, " ", "%20"))
 	}
 	for _, form := range forms {
-		binary, err := source.Obtain(t.Context(), source.Request{URL: form, SHA256: strings.ToUpper(sum(content)), Executable: true}, ui.Discard{})
+		binary, err := source.Obtain(t.Context(), source.Request{URL: form, SHA256: strings.ToUpper(sum(content)),
+			Executable: true}, ui.Discard{})
 		if err != nil || binary.Path != path || binary.SHA256 != sum(content) {
 			t.Errorf("%s: %+v, %v", form, binary, err)
 		}

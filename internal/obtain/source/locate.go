@@ -52,11 +52,13 @@ func locate(request Request) (location, error) {
 	case scheme == "http" || scheme == "https":
 		u, err := url.Parse(request.URL)
 		if err != nil || u.Host == "" {
-			return location{}, errors.New("sourceURL is not a valid URL: write it as https://host/path/file.exe") // err would repeat it with its password
+			// err would repeat it with its password
+			return location{}, errors.New("sourceURL is not a valid URL: write it as https://host/path/file.exe")
 		}
 		return location{url: u}, nil
 	}
-	return location{}, fmt.Errorf("sourceURL %s: %s:// is not supported: use a path, file://, http:// or https://", request.URL, scheme)
+	return location{}, fmt.Errorf("sourceURL %s: %s:// is not supported: use a path, file://, http:// or https://",
+		request.URL, scheme)
 }
 
 // cutScheme splits scheme://rest. One letter is a drive, not a scheme.
@@ -95,7 +97,8 @@ func filePath(rest, goos string) (string, error) {
 	case windows:
 		return `\\` + strings.ReplaceAll(path, "/", `\`), nil
 	}
-	return "", fmt.Errorf("%q would be a server's name: write file:/// and an absolute path, or just the path", strings.SplitN(path, "/", 2)[0])
+	return "", fmt.Errorf("%q would be a server's name: write file:/// and an absolute path, or just the path",
+		strings.SplitN(path, "/", 2)[0])
 }
 
 func hasDrive(path string) bool {

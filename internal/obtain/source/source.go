@@ -162,17 +162,21 @@ func regular(path string) (fs.FileInfo, error) {
 	var pathError *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.Contains(path, "$"):
-		return nil, &FileError{Path: path, What: "does not exist", Remedy: "set the variable in it, or correct sourceURL", Err: err}
+		return nil, &FileError{Path: path, What: "does not exist",
+			Remedy: "set the variable in it, or correct sourceURL", Err: err}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &FileError{Path: path, What: "does not exist", Remedy: "build it first, or correct sourceURL", Err: err}
+		return nil, &FileError{Path: path, What: "does not exist", Remedy: "build it first, or correct sourceURL",
+			Err: err}
 	case errors.As(err, &pathError):
-		return nil, &FileError{Path: path, What: fmt.Sprintf("cannot be looked at (%v)", pathError.Err), Remedy: "check the path and its permissions", Err: err}
+		return nil, &FileError{Path: path, What: fmt.Sprintf("cannot be looked at (%v)", pathError.Err),
+			Remedy: "check the path and its permissions", Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("look at %s: %w", path, err)
 	case info.IsDir():
 		return nil, &FileError{Path: path, What: "is a folder", Remedy: "name the file in it as sourceURL"}
 	case !info.Mode().IsRegular():
-		return nil, &FileError{Path: path, What: fmt.Sprintf("is not a regular file (%s)", info.Mode().Type()), Remedy: "correct sourceURL"}
+		return nil, &FileError{Path: path, What: fmt.Sprintf("is not a regular file (%s)", info.Mode().Type()),
+			Remedy: "correct sourceURL"}
 	}
 	return info, nil
 }

@@ -18,7 +18,8 @@ var (
 // gaveUp returns the limit that ended a download, as an error; nil if no limit did.
 func gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	for limit, variable := range map[error]string{errStalled: StallVariable, errTooSlow: RateVariable, errTooLong: TotalVariable} {
+	for limit, variable := range map[error]string{errStalled: StallVariable, errTooSlow: RateVariable,
+		errTooLong: TotalVariable} {
 		if errors.Is(cause, limit) {
 			return fmt.Errorf("%w; %s sets the limit", limit, variable)
 		}

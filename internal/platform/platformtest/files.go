@@ -251,7 +251,8 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		if _, err := f.Platform.Files.Stat(f.path("from")); !errors.Is(err, fault.ErrNotExist) {
 			t.Errorf("the old name: %v", err)
 		}
-		if age := time.Since(after.Created); !after.Created.Equal(before.Created) || age > time.Hour || age < -time.Hour {
+		if age := time.Since(after.Created); !after.Created.Equal(before.Created) || age > time.Hour ||
+			age < -time.Hour {
 			t.Errorf("created %v, after the rename %v", before.Created, after.Created)
 		}
 		f.write(t, f.path("from"), "other")
@@ -315,7 +316,8 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NeedsTheTargetsFolder", func(t *testing.T) {
 		f := fixture(t)
 		f.write(t, f.path("from"), "text")
-		if err := f.Platform.Files.Rename(f.path("from"), f.path("no", "to"), true); !errors.Is(err, fault.ErrNotExist) {
+		if err := f.Platform.Files.Rename(f.path("from"), f.path("no", "to"), true); !errors.Is(err,
+			fault.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -37,10 +37,12 @@ func testCompute(t *testing.T, fixture func(*testing.T) Fixture) {
 }
 
 func testNetworkObjects(t *testing.T, f Fixture) {
-	if objects, err := f.Platform.Compute.NetworkObjects(t.Context(), "sharks"); !errors.Is(err, fault.ErrNotSupported) {
+	if objects, err := f.Platform.Compute.NetworkObjects(t.Context(), "sharks"); !errors.Is(err,
+		fault.ErrNotSupported) {
 		t.Errorf("a kind that there is none of: %s, %v", objects, err)
 	}
-	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSNamespaces, platform.HNSLoadBalancers} {
+	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSNamespaces,
+		platform.HNSLoadBalancers} {
 		document := `{"ID":"` + plantedNetwork + `","Name":"Käfig ` + string(kind) + `"}`
 		f.plant(t, string(kind), plantedNetwork, document)
 		objects, err := f.Platform.Compute.NetworkObjects(t.Context(), kind)

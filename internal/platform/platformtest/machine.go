@@ -79,7 +79,8 @@ func testFirewall(t *testing.T, f Fixture) {
 		return found
 	}
 	rule := platform.FirewallRule{
-		Name: name, Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250,8000-8100", Profiles: "any",
+		Name: name, Enabled: true, Inbound: true, Allow: true, Protocol: "tcp",
+		Ports: "10250,8000-8100", Profiles: "any",
 	}
 	check(t, firewall.Add(ctx, rule))
 	if got := find(); len(got) != 1 || got[0] != rule {

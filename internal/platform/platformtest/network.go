@@ -26,7 +26,9 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, "not ok")
 		})
-		mux.HandleFunc("GET /away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
+		mux.HandleFunc("GET /away", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/ok", http.StatusFound)
+		})
 		mux.HandleFunc("GET /much", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 		})
@@ -55,7 +57,8 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 		if _, _, err := f.Platform.Network.HTTPGet(t.Context(), "http://127.0.0.1:1/"); err == nil {
 			t.Error("port 1 answered")
 		}
-		if _, err := f.Platform.Network.DialPipe(t.Context(), `\\.\pipe\swdt-nobody`); !errors.Is(err, fault.ErrNotExist) {
+		if _, err := f.Platform.Network.DialPipe(t.Context(), `\\.\pipe\swdt-nobody`); !errors.Is(err,
+			fault.ErrNotExist) {
 			t.Errorf("pipe: %v", err)
 		}
 	})
@@ -95,7 +98,8 @@ func testReach(t *testing.T, f Fixture) {
 	at := f.serve(t)
 	localhost := net.JoinHostPort("localhost", at.Port())
 	for address, want := range map[string]platform.ReachOutcome{
-		at.Host: platform.Reached, localhost: platform.Reached, "127.0.0.1:1": platform.Refused, "no-such-name.invalid:80": platform.NameNotFound,
+		at.Host: platform.Reached, localhost: platform.Reached, "127.0.0.1:1": platform.Refused,
+		"no-such-name.invalid:80": platform.NameNotFound,
 	} {
 		got, err := f.Platform.Network.Reach(t.Context(), address, waitLimit)
 		check(t, err)

@@ -61,7 +61,8 @@ type Behaviour struct {
 	ExitAfter    time.Duration // ends on its own, without reporting to the SCM
 	ExitCode     uint32        // the service-specific code that a clean stop reports
 	SlowStart    time.Duration // how long it is start pending
-	Record       string        // a file that gets a line for each start: the arguments, service name first, as a JSON list
+	// a file that gets a line for each start: the arguments, service name first, as a JSON list
+	Record string
 }
 
 // Capabilities are abilities that only some machines have.

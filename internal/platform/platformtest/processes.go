@@ -218,7 +218,8 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		if found == nil {
 			t.Fatalf("process %d is not listed", child)
 		}
-		if !strings.EqualFold(found.Name, base(f.Program)) || !strings.EqualFold(found.Image, f.Program) || found.Started.IsZero() {
+		if !strings.EqualFold(found.Name, base(f.Program)) || !strings.EqualFold(found.Image, f.Program) ||
+			found.Started.IsZero() {
 			t.Errorf("got %+v", found)
 		}
 		if f.Has.ParentPID && found.ParentPID == 0 {
@@ -227,7 +228,8 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		if found.Handles == 0 || found.Threads == 0 {
 			t.Errorf("%d handles, %d threads", found.Handles, found.Threads)
 		}
-		if words := commandline.Split(found.CommandLine); len(words) < 2 || base(words[0]) != base(f.Program) || words[len(words)-1] != "forever" {
+		if words := commandline.Split(found.CommandLine); len(words) < 2 || base(words[0]) != base(f.Program) ||
+			words[len(words)-1] != "forever" {
 			t.Errorf("started with %q", found.CommandLine)
 		}
 		handle, err := f.Platform.Processes.Open(child)

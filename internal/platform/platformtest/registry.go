@@ -56,8 +56,10 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NamesHaveNoCase", func(t *testing.T) {
 		f := fixture(t)
 		key := key(t, f)
-		check(t, f.Platform.Registry.Set(key+`\Sub`, platform.RegistryValue{Name: "Name", Type: platform.RegistryDWord, Integer: 1}))
-		check(t, f.Platform.Registry.Set(key+`\SUB`, platform.RegistryValue{Name: "NAME", Type: platform.RegistryDWord, Integer: 2}))
+		check(t, f.Platform.Registry.Set(key+`\Sub`,
+			platform.RegistryValue{Name: "Name", Type: platform.RegistryDWord, Integer: 1}))
+		check(t, f.Platform.Registry.Set(key+`\SUB`,
+			platform.RegistryValue{Name: "NAME", Type: platform.RegistryDWord, Integer: 2}))
 		if got, err := f.Platform.Registry.Get(key+`\sub`, "name"); got.Integer != 2 || err != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -95,7 +97,8 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 		key, r := key(t, f), f.Platform.Registry
 		for _, name := range []string{"b", "a", "c"} {
 			check(t, r.Set(key, platform.RegistryValue{Name: name, Type: platform.RegistryString, String: name}))
-			check(t, r.Set(key+`\key-`+name+`\deeper`, platform.RegistryValue{Name: name, Type: platform.RegistryString}))
+			check(t, r.Set(key+`\key-`+name+`\deeper`,
+				platform.RegistryValue{Name: name, Type: platform.RegistryString}))
 		}
 		values, keys, err := r.List(key)
 		check(t, err)
@@ -103,7 +106,8 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 		for _, v := range values {
 			names = append(names, v.Name)
 		}
-		if !reflect.DeepEqual(names, []string{"a", "b", "c"}) || !reflect.DeepEqual(keys, []string{"key-a", "key-b", "key-c"}) {
+		if !reflect.DeepEqual(names, []string{"a", "b", "c"}) ||
+			!reflect.DeepEqual(keys, []string{"key-a", "key-b", "key-c"}) {
 			t.Errorf("values %v, keys %v", names, keys)
 		}
 		check(t, r.Delete(key, "B"))

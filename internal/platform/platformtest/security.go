@@ -85,7 +85,8 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("file"), "x")
 		check(t, f.Platform.Files.SetACL(f.path("file"), "D:P(A;;FA;;;BA)"))
 		check(t, f.Platform.Files.SetACL(f.path("file"), "O:BA"))
-		if got, err := f.Platform.Files.ACL(f.path("file")); err != nil || !strings.Contains(got, "(A;;FA;;;BA)") || !strings.Contains(got, "O:BA") {
+		if got, err := f.Platform.Files.ACL(f.path("file")); err != nil || !strings.Contains(got, "(A;;FA;;;BA)") ||
+			!strings.Contains(got, "O:BA") {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})
@@ -98,7 +99,8 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("safe", "below", "file"), "x")
 		got, err := f.Platform.Files.ACL(f.path("safe", "below", "file"))
 		check(t, err)
-		if strings.Contains(got, "D:P") || strings.Count(got, "(A;ID;FA;;;BA)") != 1 || strings.Count(got, "(A;ID;FA;;;SY)") != 1 {
+		if strings.Contains(got, "D:P") || strings.Count(got, "(A;ID;FA;;;BA)") != 1 ||
+			strings.Count(got, "(A;ID;FA;;;SY)") != 1 {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -187,7 +189,8 @@ func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("file"), "another, which inherits")
 		sddl, err := platform.ACLOf(r)
 		check(t, err)
-		if moved, err := f.Platform.Files.ACL(f.path("moved")); err != nil || sddl != moved || !strings.Contains(sddl, "O:SY") {
+		if moved, err := f.Platform.Files.ACL(f.path("moved")); err != nil || sddl != moved ||
+			!strings.Contains(sddl, "O:SY") {
 			t.Errorf("open: %s; by its new name: %s, %v", sddl, moved, err)
 		}
 	})
@@ -200,7 +203,8 @@ func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 		before, err := f.Platform.Files.ACL(f.path("one", "file"))
 		check(t, err)
 		check(t, f.Platform.Files.Rename(f.path("one", "file"), f.path("two", "file"), false))
-		if after, err := f.Platform.Files.ACL(f.path("two", "file")); err != nil || after != before || !strings.Contains(after, "BU") {
+		if after, err := f.Platform.Files.ACL(f.path("two", "file")); err != nil || after != before ||
+			!strings.Contains(after, "BU") {
 			t.Errorf("it was %s and is %s, %v", before, after, err)
 		}
 	})

@@ -42,8 +42,9 @@ func (f Fixture) await(t *testing.T, name string, state platform.ServiceState) p
 
 func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
 	tests := map[string]func(*testing.T, Fixture){
-		"Unknown": serviceUnknown, "Lifecycle": serviceLifecycle, "SlowStart": serviceSlowStart, "CreateAndConfigure": serviceConfigure,
-		"Arguments": serviceArguments, "Disabled": serviceDisabled, "CrashAtStart": serviceCrashAtStart,
+		"Unknown": serviceUnknown, "Lifecycle": serviceLifecycle, "SlowStart": serviceSlowStart,
+		"CreateAndConfigure": serviceConfigure,
+		"Arguments":          serviceArguments, "Disabled": serviceDisabled, "CrashAtStart": serviceCrashAtStart,
 		"MissingExecutable": serviceMissingExecutable, "Crash": serviceCrash, "HangOnStop": serviceHangOnStop,
 		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
 		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
@@ -60,8 +61,10 @@ func serviceUnknown(t *testing.T, f Fixture) {
 	_, config := s.Config(ctx, name)
 	_, dependents := s.Dependents(ctx, name)
 	for what, err := range map[string]error{
-		"status": status, "config": config, "dependents": dependents, "start": s.Start(ctx, name), "stop": s.Stop(ctx, name),
-		"delete": s.Delete(ctx, name), "configure": s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}),
+		"status": status, "config": config, "dependents": dependents, "start": s.Start(ctx, name),
+		"stop":   s.Stop(ctx, name),
+		"delete": s.Delete(ctx, name), "configure": s.Configure(ctx,
+			platform.ServiceConfig{Name: name, StartType: platform.StartAuto}),
 	} {
 		if !errors.Is(err, fault.ErrNoService) {
 			t.Errorf("%s: %v", what, err)
@@ -72,7 +75,8 @@ func serviceUnknown(t *testing.T, f Fixture) {
 func serviceLifecycle(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Platform.Services
 	name := f.install(t, "", Behaviour{})
-	if status := f.status(t, name); status.State != platform.Stopped || status.PID != 0 || !strings.EqualFold(status.Name, name) {
+	if status := f.status(t, name); status.State != platform.Stopped || status.PID != 0 ||
+		!strings.EqualFold(status.Name, name) {
 		t.Errorf("before: %+v", status)
 	}
 	if err := s.Stop(ctx, name); !errors.Is(err, fault.ErrServiceStopped) {
@@ -141,7 +145,8 @@ func serviceConfigure(t *testing.T, f Fixture) {
 		!slices.EqualFunc(before.Dependencies, []string{other}, strings.EqualFold) {
 		t.Errorf("created: %+v", before)
 	}
-	if err := s.Create(ctx, platform.ServiceConfig{Name: strings.ToUpper(name), CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
+	if err := s.Create(ctx, platform.ServiceConfig{Name: strings.ToUpper(name),
+		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}))
@@ -154,7 +159,8 @@ func serviceConfigure(t *testing.T, f Fixture) {
 	}
 	line := before.CommandLine + ` "more args"`
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, CommandLine: line, DisplayName: "Other"}))
-	if after, err := s.Config(ctx, name); err != nil || after.CommandLine != line || after.DisplayName != "Other" || after.StartType != platform.StartAuto {
+	if after, err := s.Config(ctx, name); err != nil || after.CommandLine != line || after.DisplayName != "Other" ||
+		after.StartType != platform.StartAuto {
 		t.Errorf("got %+v, %v", after, err)
 	}
 }
@@ -173,7 +179,8 @@ func serviceArguments(t *testing.T, f Fixture) {
 
 func serviceDisabled(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{})
-	check(t, f.Platform.Services.Configure(t.Context(), platform.ServiceConfig{Name: name, StartType: platform.StartDisabled}))
+	check(t, f.Platform.Services.Configure(t.Context(),
+		platform.ServiceConfig{Name: name, StartType: platform.StartDisabled}))
 	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrServiceDisabled) {
 		t.Errorf("got %v", err)
 	}
@@ -192,7 +199,8 @@ func serviceCrashAtStart(t *testing.T, f Fixture) {
 
 func serviceMissingExecutable(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{})
-	check(t, f.Platform.Services.Configure(t.Context(), platform.ServiceConfig{Name: name, CommandLine: f.path("missing.exe")}))
+	check(t, f.Platform.Services.Configure(t.Context(),
+		platform.ServiceConfig{Name: name, CommandLine: f.path("missing.exe")}))
 	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrStartFailed) {
 		t.Errorf("got %v", err)
 	}
@@ -247,7 +255,8 @@ func serviceDependents(t *testing.T, f Fixture) {
 		check(t, s.Start(ctx, name))
 		f.await(t, name, platform.Running)
 	}
-	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle}, strings.EqualFold) {
+	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle},
+		strings.EqualFold) {
 		t.Errorf("%s needs %s directly, got %v, %v", middle, below, names, err)
 	}
 	if err := s.Stop(ctx, below); !errors.Is(err, fault.ErrDependents) {
@@ -257,7 +266,8 @@ func serviceDependents(t *testing.T, f Fixture) {
 		check(t, s.Stop(ctx, name))
 		f.await(t, name, platform.Stopped)
 	}
-	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle}, strings.EqualFold) {
+	if names, err := s.Dependents(ctx, below); err != nil || !slices.EqualFunc(names, []string{middle},
+		strings.EqualFold) {
 		t.Errorf("dependents in any state: %v, %v", names, err)
 	}
 	if names, err := s.Dependents(ctx, above); err != nil || len(names) != 0 {

@@ -25,7 +25,8 @@ const (
 
 // system returns the account of swdt and of services: SYSTEM and the administrators in one.
 func system() *account {
-	return &account{sid: access.Administrators, groups: []string{access.Administrators, access.System, "BU", "AU", "WD"}, privileged: true}
+	return &account{sid: access.Administrators, groups: []string{access.Administrators, access.System, "BU", "AU",
+		"WD"}, privileged: true}
 }
 
 func ordinary(sid string) *account {
@@ -109,7 +110,8 @@ func (f *file) born(by *account, sddl string) error {
 	if sddl == "" {
 		f.security.Entries = f.inherited()
 		if len(f.security.Entries) == 0 { // from the process's token
-			f.security.Entries = []access.Entry{{Rights: access.All, Account: access.System}, {Rights: access.All, Account: by.sid}}
+			f.security.Entries = []access.Entry{{Rights: access.All, Account: access.System},
+				{Rights: access.All, Account: by.sid}}
 		}
 		return nil
 	}

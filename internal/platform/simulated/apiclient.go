@@ -58,7 +58,8 @@ func (p *Process) newAPIClient(server string, ca []byte, token string, certifica
 			return p.p.connect(ctx, address)
 		},
 	}
-	return &apiClient{server: strings.TrimSuffix(server, "/"), token: token, http: &http.Client{Transport: transport, Timeout: apiTimeout}}
+	return &apiClient{server: strings.TrimSuffix(server, "/"), token: token,
+		http: &http.Client{Transport: transport, Timeout: apiTimeout}}
 }
 
 func (c *apiClient) close() { c.http.CloseIdleConnections() }
@@ -182,7 +183,8 @@ func (k kubeconfig) format() ([]byte, error) {
 		Clusters: []kubeconfigEntry{{Name: "kubernetes", Cluster: map[string]string{
 			"server": k.server, "certificate-authority-data": base64.StdEncoding.EncodeToString(k.ca),
 		}}},
-		Contexts: []kubeconfigEntry{{Name: k.user + "@kubernetes", Context: map[string]string{"cluster": "kubernetes", "user": k.user}}},
-		Users:    []kubeconfigEntry{{Name: k.user, User: user}},
+		Contexts: []kubeconfigEntry{{Name: k.user + "@kubernetes", Context: map[string]string{"cluster": "kubernetes",
+			"user": k.user}}},
+		Users: []kubeconfigEntry{{Name: k.user, User: user}},
 	})
 }

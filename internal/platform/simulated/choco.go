@@ -151,7 +151,8 @@ func (c chocoCall) each(names []string, do func(string) int) int {
 
 func (c chocoCall) install(name string) int {
 	if !c.has("y", "yes", "confirm") {
-		fmt.Fprint(c.p.Stdout, "Do you want to run the script?([Y]es/[A]ll/[N]o/[P]rint): Timeout or your choice of '' is not a valid selection.\r\n")
+		fmt.Fprint(c.p.Stdout, "Do you want to run the script?([Y]es/[A]ll/[N]o/[P]rint): Timeout or your choice of "+
+			"'' is not a valid selection.\r\n")
 		return 1
 	}
 	offered, known := c.m.choco.feed[fold(name)]
@@ -165,13 +166,15 @@ func (c chocoCall) install(name string) int {
 		fmt.Fprintf(c.p.Stdout, " - %s v%s already installed.\r\n", name, installed)
 		return 0
 	case !c.m.options.Internet:
-		fmt.Fprintf(c.p.Stdout, "Unable to load the service index for source https://%s/api/v2/.\r\n  The remote name could not be resolved: '%s'\r\n", chocoHost, chocoHost)
+		fmt.Fprintf(c.p.Stdout, "Unable to load the service index for source https://%s/api/v2/.\r\n  The remote name "+
+			"could not be resolved: '%s'\r\n", chocoHost, chocoHost)
 		return 1
 	case !known:
 		fmt.Fprintf(c.p.Stdout, "%s not installed. The package was not found with the source(s) listed.\r\n", name)
 		return 1
 	case installed != "" && installed > wanted && !c.has("allow-downgrade", "allowdowngrade"):
-		fmt.Fprintf(c.p.Stdout, "A newer version of %s (v%s) is already installed.\r\n Use --allow-downgrade or --force to attempt to install older versions.\r\n", name, installed)
+		fmt.Fprintf(c.p.Stdout, "A newer version of %s (v%s) is already installed.\r\n Use --allow-downgrade or "+
+			"--force to attempt to install older versions.\r\n", name, installed)
 		return 1
 	}
 	c.m.choco.installed[fold(name)] = wanted

@@ -33,7 +33,9 @@ func TestCommands(t *testing.T) {
 		{command: "cmd /c echo a&& exit 3 & echo b", stdout: "a\r\n", code: 3},
 		{command: "cmd /c echo oops 1>&2", stderr: "oops\r\n"},
 		{command: `cmd /c mkdir C:\made&&cd C:\made&&cd`, stdout: "C:\\made\r\n"},
-		{command: `cmd /c nothing there`, stderr: "'nothing' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", code: 1},
+		{command: `cmd /c nothing there`,
+			stderr: "'nothing' is not recognized as an internal or external command,\r\n" +
+				"operable program or batch file.\r\n", code: 1},
 		{command: `cmd /c C:\k\kubelet.exe --version`, stdout: "Kubernetes v1.28.4\n"},
 		{command: `cmd /c type C:\missing`, stderr: "The system cannot find the file specified.\r\n", code: 1},
 	} {
@@ -113,21 +115,26 @@ func TestPowerShellIsScripted(t *testing.T) {
 	p := m.Process("p")
 	m.Script(func(c platform.Command) (simulated.Answer, bool) {
 		text, ok := simulated.PowerShellScript(c.Args)
-		return simulated.Answer{ExitCode: 4, Stdout: "scripted", Stderr: "so"}, ok && strings.Contains(text, "Get-Thing")
+		return simulated.Answer{ExitCode: 4, Stdout: "scripted", Stderr: "so"},
+			ok && strings.Contains(text, "Get-Thing")
 	})
-	if out, errOut, code, err := run(t, p, "powershell", "-EncodedCommand", encode("Get-Thing")); out != "scripted" || errOut != "so" || code != 4 || err != nil {
+	if out, errOut, code, err := run(t, p, "powershell", "-EncodedCommand", encode("Get-Thing")); out != "scripted" ||
+		errOut != "so" || code != 4 || err != nil {
 		t.Errorf("%q %q %d %v", out, errOut, code, err)
 	}
-	if out, _, code, err := run(t, p, "powershell", "-Command", "$x = 1; Write-Output 'hi'; exit 3"); out != "hi\r\n" || code != 3 || err != nil {
+	if out, _, code, err := run(t, p, "powershell", "-Command", "$x = 1; Write-Output 'hi'; exit 3"); out != "hi\r\n" ||
+		code != 3 || err != nil {
 		t.Errorf("%q %d %v", out, code, err)
 	}
-	if _, errOut, code, _ := run(t, p, "powershell", "-Command", "Get-Other"); code != 1 || !strings.Contains(errOut, "no PowerShell") {
+	if _, errOut, code, _ := run(t, p, "powershell", "-Command", "Get-Other"); code != 1 ||
+		!strings.Contains(errOut, "no PowerShell") {
 		t.Errorf("%q %d", errOut, code)
 	}
 }
 
 // agentMain echoes lines with its own path, until stdin ends.
-func agentMain(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func agentMain(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader, stdout,
+	stderr io.Writer) int {
 	if len(args) > 0 {
 		<-ctx.Done()
 		return 0
@@ -151,7 +158,8 @@ func TestTheAgentRunsByItsContent(t *testing.T) {
 	code, err := sshd.Processes.Run(t.Context(), platform.Command{
 		Path: `c:/programdata/swdt/AGENT.EXE`, Stdin: strings.NewReader("one\ntwo\n"), Stdout: &out,
 	})
-	if want := "C:\\ProgramData\\swdt\\agent.exe: one\nC:\\ProgramData\\swdt\\agent.exe: two\n"; out.String() != want || code != 6 || err != nil {
+	if want := "C:\\ProgramData\\swdt\\agent.exe: one\nC:\\ProgramData\\swdt\\agent.exe: two\n"; out.String() != want ||
+		code != 6 || err != nil {
 		t.Fatalf("%q, %d, %v", out.String(), code, err)
 	}
 
@@ -161,7 +169,8 @@ func TestTheAgentRunsByItsContent(t *testing.T) {
 	reader, stdout := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		code, err := sshd.Processes.Run(context.Background(), platform.Command{Path: `C:\ProgramData\swdt\agent.exe`, Stdin: stdin, Stdout: stdout})
+		code, err := sshd.Processes.Run(context.Background(), platform.Command{Path: `C:\ProgramData\swdt\agent.exe`,
+			Stdin: stdin, Stdout: stdout})
 		if err == nil && code != 1 {
 			err = fmt.Errorf("exit code %d", code)
 		}

@@ -48,7 +48,8 @@ func whoamiMain(_ context.Context, p *Process) int {
 
 func ipconfigMain(_ context.Context, p *Process) int {
 	fmt.Fprint(p.Stdout, "\r\nWindows IP Configuration\r\n\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
-		"   IPv4 Address. . . . . . . . . . . : 192.168.122.220\r\n   Subnet Mask . . . . . . . . . . . : 255.255.255.0\r\n"+
+		"   IPv4 Address. . . . . . . . . . . : 192.168.122.220\r\n   Subnet Mask . . . . . . . . . . . : "+
+		"255.255.255.0\r\n"+
 		"   Default Gateway . . . . . . . . . : 192.168.122.1\r\n")
 	return 0
 }
@@ -163,7 +164,8 @@ func (s *cmdShell) external(ctx context.Context, argv []string) int {
 		fmt.Fprint(s.p.Stderr, "The system cannot find the path specified.\r\n")
 		return 1
 	case errors.Is(err, fault.ErrNotExist):
-		fmt.Fprintf(s.p.Stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", argv[0])
+		fmt.Fprintf(s.p.Stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or "+
+			"batch file.\r\n", argv[0])
 		return 1
 	case err != nil:
 		fmt.Fprintf(s.p.Stderr, "%v\r\n", err)
@@ -233,7 +235,8 @@ func (s *cmdShell) del(args []string) int {
 			return 1
 		}
 		for _, f := range files {
-			named := strings.EqualFold(baseName(f.Path), name) || several && strings.HasSuffix(fold(f.Path), fold(ending))
+			named := strings.EqualFold(baseName(f.Path), name) || several &&
+				strings.HasSuffix(fold(f.Path), fold(ending))
 			if !named || f.Folder {
 				continue
 			}

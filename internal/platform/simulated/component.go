@@ -285,7 +285,8 @@ func (c component) klog(level, message string, pairs []string) string {
 		level = "I"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s %7d server.go:210] %q", level, time.Now().UTC().Format("0102 15:04:05.000000"), c.p.PID(), message)
+	fmt.Fprintf(&b, "%s%s %7d server.go:210] %q", level, time.Now().UTC().Format("0102 15:04:05.000000"),
+		c.p.PID(), message)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		fmt.Fprintf(&b, " %s=%q", pairs[i], pairs[i+1])
 	}

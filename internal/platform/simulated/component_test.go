@@ -61,7 +61,8 @@ func criVersion(t *testing.T, p *platform.Platform) ([]string, error) {
 }
 
 // swap replaces a service's executable and starts the service.
-func swap(t *testing.T, m *simulated.Machine, name, path string, spec simulated.BinarySpec) (*platform.Platform, error) {
+func swap(t *testing.T, m *simulated.Machine, name, path string, spec simulated.BinarySpec) (
+	*platform.Platform, error) {
 	t.Helper()
 	ctx := t.Context()
 	p := m.Process("swap")
@@ -113,7 +114,8 @@ func TestContainerdAnswersCRI(t *testing.T) {
 	if err != nil || strings.Join(got, " ") != "0.1.0 containerd v1.6.27 v1" {
 		t.Fatalf("%q, %v", got, err)
 	}
-	p, err := swap(t, m, "containerd", simulated.ContainerdPath, simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
+	p, err := swap(t, m, "containerd", simulated.ContainerdPath,
+		simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,8 @@ func TestContainerdAnswersCRI(t *testing.T) {
 	if got, err := criVersion(t, p); err != nil || got[2] != "v1.7.12" {
 		t.Errorf("%q, %v", got, err)
 	}
-	p, err = swap(t, m, "containerd", simulated.ContainerdPath, simulated.BinarySpec{Name: "containerd", Fault: simulated.Unhealthy})
+	p, err = swap(t, m, "containerd", simulated.ContainerdPath,
+		simulated.BinarySpec{Name: "containerd", Fault: simulated.Unhealthy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +150,14 @@ func TestKubeletNeedsContainerd(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	try := func(t *testing.T, fault simulated.Fault, look func(t *testing.T, m *simulated.Machine, p *platform.Platform, started error)) {
+	try := func(t *testing.T, fault simulated.Fault, look func(t *testing.T, m *simulated.Machine,
+		p *platform.Platform, started error)) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			m := simulated.New(simulated.Options{})
 			defer m.Close()
-			p, err := swap(t, m, "kubelet", simulated.KubeletPath, simulated.BinarySpec{Name: "kubelet", Version: "v1", Fault: fault})
+			p, err := swap(t, m, "kubelet", simulated.KubeletPath,
+				simulated.BinarySpec{Name: "kubelet", Version: "v1", Fault: fault})
 			look(t, m, p, err)
 		})
 	}
@@ -170,7 +175,8 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	try(t, simulated.CrashAtStart, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
-		if s := m.ServiceStates()["kubelet"]; !errors.Is(err, fault.ErrStartFailed) || s.State != platform.Stopped || s.ExitCode != 1053 {
+		if s := m.ServiceStates()["kubelet"]; !errors.Is(err, fault.ErrStartFailed) || s.State != platform.Stopped ||
+			s.ExitCode != 1053 {
 			t.Errorf("%v, %+v", err, s)
 		}
 		if log, _ := m.ReadFile(`C:\var\log\kubelet\kubelet.log`); !strings.Contains(string(log), "crash at start") {
@@ -190,28 +196,30 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v, %+v", err, s)
 		}
 	})
-	try(t, simulated.SlowStart(3*time.Second), func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
-		begun := time.Now()
-		awaitState(t, p, "kubelet", platform.Running)
-		if took := time.Since(begun); took < 2*time.Second || took > 4*time.Second {
-			t.Errorf("took %v", took)
-		}
-	})
+	try(t, simulated.SlowStart(3*time.Second),
+		func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
+			begun := time.Now()
+			awaitState(t, p, "kubelet", platform.Running)
+			if took := time.Since(begun); took < 2*time.Second || took > 4*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
 	try(t, simulated.Unhealthy, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
 		awaitState(t, p, "kubelet", platform.Running)
 		if healthz(p) != 500 {
 			t.Errorf("healthz: %d", healthz(p))
 		}
 	})
-	try(t, simulated.ExitAfter(2*time.Second), func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
-		awaitState(t, p, "kubelet", platform.Running)
-		time.Sleep(1900 * time.Millisecond)
-		awaitState(t, p, "kubelet", platform.Running)
-		if s := awaitState(t, p, "kubelet", platform.Stopped); s.ExitCode != 1067 {
-			t.Errorf("%+v", s)
-		}
-		awaitState(t, p, "kubelet", platform.Running) // its recovery: after 10 s
-	})
+	try(t, simulated.ExitAfter(2*time.Second),
+		func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
+			awaitState(t, p, "kubelet", platform.Running)
+			time.Sleep(1900 * time.Millisecond)
+			awaitState(t, p, "kubelet", platform.Running)
+			if s := awaitState(t, p, "kubelet", platform.Stopped); s.ExitCode != 1067 {
+				t.Errorf("%+v", s)
+			}
+			awaitState(t, p, "kubelet", platform.Running) // its recovery: after 10 s
+		})
 	try(t, simulated.HangOnStop, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
 		awaitState(t, p, "kubelet", platform.Running)
 		if err := p.Services.Stop(t.Context(), "kubelet"); err != nil {

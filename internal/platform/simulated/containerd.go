@@ -108,7 +108,8 @@ func (c component) loadContainerdConfig() (containerdSettings, error) {
 	}
 	version, _ := config["version"].(int64)
 	if newest := c.generation().newest; int(version) > newest {
-		return settings, fmt.Errorf("expected containerd config version equal to or less than `%d`, got `%d`", newest, version)
+		return settings, fmt.Errorf("expected containerd config version equal to or less than `%d`, got `%d`", newest,
+			version)
 	}
 	settings.text, settings.logLevel = text, tomlText(config, "debug", "level")
 	if pipe := tomlText(config, "grpc", "address"); pipe != "" {

@@ -18,7 +18,8 @@ func TestContentIsABytesSlice(t *testing.T) {
 		for step := range rapid.IntRange(1, 6).Draw(t, "steps") {
 			before, reader := bytes.Clone(model), c.reader()
 			data := bytes.Repeat([]byte{byte(step + 1)}, size("length"))
-			switch offset := size("offset"); rapid.SampledFrom([]string{"append", "write", "truncate"}).Draw(t, "what") {
+			switch offset := size("offset"); rapid.SampledFrom([]string{"append", "write", "truncate"}).Draw(t,
+				"what") {
 			case "append":
 				c.append(data)
 				model = append(model, data...)

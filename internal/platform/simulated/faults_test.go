@@ -244,7 +244,8 @@ func TestReboot(t *testing.T) {
 		if state, err := p.Features.State(ctx, "Microsoft-Hyper-V"); state != platform.FeatureEnabled || err != nil {
 			t.Errorf("%v, %v", state, err)
 		}
-		if got := m.RunningServices(); !slices.Equal(got, []string{"containerd", "EventLog", "kube-proxy", "kubelet", "RpcSs", "sshd", "W32Time"}) {
+		if got := m.RunningServices(); !slices.Equal(got, []string{"containerd", "EventLog", "kube-proxy", "kubelet",
+			"RpcSs", "sshd", "W32Time"}) {
 			t.Errorf("running: %v", got)
 		}
 	})

@@ -91,7 +91,8 @@ func (m *Machine) enable(f *feature) (reboot bool) {
 
 func (m *Machine) disable(f *feature) (reboot bool) {
 	for _, other := range m.features {
-		if slices.ContainsFunc(other.needs, func(n string) bool { return strings.EqualFold(n, f.name) }) && m.disable(other) {
+		if slices.ContainsFunc(other.needs, func(n string) bool { return strings.EqualFold(n, f.name) }) &&
+			m.disable(other) {
 			reboot = true
 		}
 	}

@@ -57,7 +57,8 @@ func newDisk(capacity int64) *disk {
 
 func (d *disk) newFile(name string, folder bool) *file {
 	d.lastIndex++
-	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), created: now(), handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
+	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), created: now(),
+		handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
 	if folder {
 		f.children = map[string]*file{}
 	}

@@ -20,7 +20,8 @@ func hcsdiagMain(_ context.Context, p *Process) int {
 	}
 	pod, c, ok := p.p.m.containerIn(p.Args[1])
 	if !ok {
-		fmt.Fprintf(p.Stderr, "Unable to open container %s: A virtual machine or container with the specified identifier does not exist.\r\n", p.Args[1])
+		fmt.Fprintf(p.Stderr, "Unable to open container %s: A virtual machine or container with the specified "+
+			"identifier does not exist.\r\n", p.Args[1])
 		return 1
 	}
 	switch p.Args[0] {

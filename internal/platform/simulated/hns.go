@@ -53,7 +53,8 @@ func (v computeView) Systems(ctx context.Context) ([]platform.ComputeSystem, err
 	defer v.p.m.mu.Unlock()
 	var systems []platform.ComputeSystem
 	for _, object := range v.p.m.objectsIn(HCSFolder) {
-		systems = append(systems, platform.ComputeSystem{ID: object.id, Summary: object.document, Properties: object.document})
+		systems = append(systems, platform.ComputeSystem{ID: object.id, Summary: object.document,
+			Properties: object.document})
 	}
 	return systems, nil
 }
@@ -115,7 +116,8 @@ func (m *Machine) installPodNetwork() {
 			"IpAddressPrefix": network.String(),
 			"Routes":          []any{map[string]any{"NextHop": podGateway, "DestinationPrefix": "0.0.0.0/0"}},
 		}}}},
-		"Policies": []any{map[string]any{"Type": "NetAdapterName", "Settings": map[string]any{"NetworkAdapterName": "Ethernet"}}},
+		"Policies": []any{map[string]any{"Type": "NetAdapterName",
+			"Settings": map[string]any{"NetworkAdapterName": "Ethernet"}}},
 	})
 	for i, pod := range pods {
 		m.installSandbox(id, network.Bits(), i, pod)
@@ -142,12 +144,14 @@ func (m *Machine) installSandbox(network string, bits, i int, pod crisim.Pod) {
 	}
 	endpoint := guid("endpoint " + pod.ID)
 	m.putObject(HNSFolder+`\endpoints`, endpoint, map[string]any{
-		"ID": endpoint, "Name": pod.ID + "_Calico", "HostComputeNetwork": network, "HostComputeNamespace": pod.NetworkNamespace,
-		"MacAddress":       fmt.Sprintf("00-15-5D-0A-%02X-%02X", (0x0fa7+i)>>8, (0x0fa7+i)&0xff),
-		"IpConfigurations": []any{map[string]any{"IpAddress": pod.IP, "PrefixLength": bits}},
-		"Routes":           []any{map[string]any{"NextHop": podGateway, "DestinationPrefix": "0.0.0.0/0"}},
+		"ID": endpoint, "Name": pod.ID + "_Calico", "HostComputeNetwork": network,
+		"HostComputeNamespace": pod.NetworkNamespace,
+		"MacAddress":           fmt.Sprintf("00-15-5D-0A-%02X-%02X", (0x0fa7+i)>>8, (0x0fa7+i)&0xff),
+		"IpConfigurations":     []any{map[string]any{"IpAddress": pod.IP, "PrefixLength": bits}},
+		"Routes":               []any{map[string]any{"NextHop": podGateway, "DestinationPrefix": "0.0.0.0/0"}},
 		"Policies": []any{
-			map[string]any{"Type": "OutBoundNAT", "Settings": map[string]any{"Exceptions": []any{"10.96.0.0/12", "192.168.0.0/16"}}},
+			map[string]any{"Type": "OutBoundNAT",
+				"Settings": map[string]any{"Exceptions": []any{"10.96.0.0/12", "192.168.0.0/16"}}},
 		},
 	})
 	m.putObject(HNSFolder+`\namespaces`, pod.NetworkNamespace, map[string]any{
@@ -163,14 +167,17 @@ func (m *Machine) putSystem(id string, memory uint64, programs ...string) {
 	var processes []any
 	for i, program := range programs {
 		processes = append(processes, map[string]any{
-			"ProcessId": 4120 + 8*i, "ImageName": program, "MemoryWorkingSetPrivateBytes": memory / uint64(len(programs)),
+			"ProcessId": 4120 + 8*i, "ImageName": program,
+			"MemoryWorkingSetPrivateBytes": memory / uint64(len(programs)),
 		})
 	}
 	m.putObject(HCSFolder, id, map[string]any{
-		"Id": id, "SystemType": "Container", "RuntimeOsType": "Windows", "Owner": "containerd-shim-runhcs-v1.exe", "State": "Running",
+		"Id": id, "SystemType": "Container", "RuntimeOsType": "Windows", "Owner": "containerd-shim-runhcs-v1.exe",
+		"State":     "Running",
 		"RuntimeId": guid("runtime " + id),
 		"Statistics": map[string]any{
-			"Memory": map[string]any{"MemoryUsageCommitBytes": memory + memory/4, "MemoryUsagePrivateWorkingSetBytes": memory},
+			"Memory": map[string]any{"MemoryUsageCommitBytes": memory + memory/4,
+				"MemoryUsagePrivateWorkingSetBytes": memory},
 		},
 		"ProcessList": processes,
 	})

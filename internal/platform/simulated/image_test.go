@@ -50,7 +50,8 @@ func TestWhatIsNoProgramDoesNotRun(t *testing.T) {
 		"arm.exe": simulated.Binary(simulated.BinarySpec{Name: "kubelet", Machine: "arm64"}),
 	} {
 		m.WriteFile(`C:\k\`+name, data)
-		if _, _, _, err := run(t, m.Process("p"), `C:\k\`+name, "--version"); err == nil || errors.Is(err, fault.ErrNotExist) {
+		if _, _, _, err := run(t, m.Process("p"), `C:\k\`+name, "--version"); err == nil ||
+			errors.Is(err, fault.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -73,7 +74,8 @@ func TestAGoProgramForWindows(t *testing.T) {
 		}
 	}
 	write("go.mod", "module example.com/player\n\ngo 1.24\n")
-	write("main.go", "package main\n\nvar name, version, fault string\n\nfunc main() { println(name, version, fault) }\n")
+	write("main.go", "package main\n\nvar name, version, fault string\n\nfunc main() { println(name, version, "+
+		"fault) }\n")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", "player.exe",
 		"-ldflags", "-s -w -X main.name=kubelet -X main.version=v1.31.2 -X main.fault=unhealthy", ".")
 	build.Dir = folder
@@ -89,7 +91,8 @@ func TestAGoProgramForWindows(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	m.WriteFile(`C:\anything.exe`, raw)
 	p := m.Process("p")
-	if out, _, code, err := run(t, p, `C:\anything.exe`, "--version"); out != "Kubernetes v1.31.2\n" || code != 0 || err != nil {
+	if out, _, code, err := run(t, p, `C:\anything.exe`, "--version"); out != "Kubernetes v1.31.2\n" ||
+		code != 0 || err != nil {
 		t.Errorf("%q, %d, %v", out, code, err)
 	}
 	m.Kill("kubelet")
@@ -111,7 +114,8 @@ func TestAProgramOfAnotherModule(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":                    "module example.com/lab\n\ngo 1.24\n\nrequire example.com/tools v1.35.1\n\nreplace example.com/tools => ./tools\n",
+		"go.mod": "module example.com/lab\n\ngo 1.24\n\nrequire example.com/tools v1.35.1\n\n" +
+			"replace example.com/tools => ./tools\n",
 		"lab.go":                    "package lab\n\nimport _ \"example.com/tools\"\n",
 		"tools/go.mod":              "module example.com/tools\n\ngo 1.24\n",
 		"tools/tools.go":            "package tools\n",
@@ -137,7 +141,8 @@ func TestAProgramOfAnotherModule(t *testing.T) {
 	}
 	m := newMachine(t, simulated.Options{})
 	m.WriteFile(`C:\k\it.exe`, raw)
-	if out, _, _, err := run(t, m.Process("p"), `C:\k\it.exe`, "version", "-o", "short"); out != "v1.35.1\n" || err != nil {
+	if out, _, _, err := run(t, m.Process("p"), `C:\k\it.exe`, "version", "-o", "short"); out != "v1.35.1\n" ||
+		err != nil {
 		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -17,7 +17,8 @@ func (m *Machine) SpawnAs(name, sid string) *Process {
 	defer m.mu.Unlock()
 	p := m.newProcess(name, nil)
 	p.account = ordinary(sid)
-	return &Process{Platform: &platform.Platform{Files: filesView{p}, Processes: processesView{p}}, Executable: name, p: p}
+	return &Process{Platform: &platform.Platform{Files: filesView{p}, Processes: processesView{p}},
+		Executable: name, p: p}
 }
 
 // Hold is a handle that keeps the rights which its process had to a file or folder when it was opened, even if the

@@ -20,13 +20,15 @@ func TestContainerdPrintsTheDefaultsOfItsVersion(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	p := m.Process("p")
 	for version, real := range map[string]string{
-		"v1.6.20": "1.6.27", "v1.7.12": "1.7.12", "v2.0.5": "2.0.0", "v2.1.0": "2.2.0", "v2.2.3": "2.2.0", "v2.4.2": "2.4.2",
+		"v1.6.20": "1.6.27", "v1.7.12": "1.7.12", "v2.0.5": "2.0.0", "v2.1.0": "2.2.0", "v2.2.3": "2.2.0",
+		"v2.4.2": "2.4.2",
 	} {
 		m.WriteFile(`C:\containerd.exe`, simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: version}))
 		out, _, code, err := run(t, p, `C:\containerd.exe`, "config", "default")
 		// The output of the real programs, which the tests of package
 		// containerdconfig use.
-		wanted, readErr := os.ReadFile(filepath.Join("..", "..", "format", "containerdconfig", "testdata", "default-"+real+".toml"))
+		wanted, readErr := os.ReadFile(filepath.Join("..", "..", "format", "containerdconfig", "testdata",
+			"default-"+real+".toml"))
 		if readErr != nil {
 			t.Fatal(readErr)
 		}
@@ -81,14 +83,18 @@ func TestKubeletsThatCannotBegin(t *testing.T) {
 		{"v1.36.3", "--config=/var/lib/kubelet/none.yaml", "failed to load kubelet config file"},
 		{"v1.36.3", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
 		{"v1.24.0", "--network-plugin=cni", "unknown flag: --network-plugin"},
-		{"v1.36.3", "--node-labels=a=b,node-role.kubernetes.io/worker=", "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/worker]"},
+		{"v1.36.3", "--node-labels=a=b,node-role.kubernetes.io/worker=", "unknown 'kubernetes.io' or 'k8s.io' labels " +
+			"specified with --node-labels: [node-role.kubernetes.io/worker]"},
 		{"v1.23.0", "--network-plugin=cni --pod-infra-container-image=pause --node-labels=node.kubernetes.io/x=y", ""},
 	} {
 		m := newMachine(t, simulated.Options{})
 		p := m.Process("p")
 		m.Kill("kubelet")
-		m.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: test.version}))
-		if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: simulated.KubeletPath + " --windows-service " + test.flags}); err != nil {
+		m.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet",
+			Version: test.version}))
+		if err := p.Services.Configure(t.Context(),
+			platform.ServiceConfig{Name: "kubelet", CommandLine: simulated.KubeletPath + " --windows-service " +
+				test.flags}); err != nil {
 			t.Fatal(err)
 		}
 		err := p.Services.Start(t.Context(), "kubelet")
@@ -109,8 +115,10 @@ func TestKubeletWithoutCredentialsCrashesAfterItStarted(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	p := m.Process("p")
 	m.Kill("kubelet")
-	command := simulated.KubeletPath + ` --windows-service --kubeconfig=/etc/kubernetes/kubelet.conf --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf`
-	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: command, Recovery: &platform.Recovery{}}); err != nil {
+	command := simulated.KubeletPath + ` --windows-service --kubeconfig=/etc/kubernetes/kubelet.conf ` +
+		`--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf`
+	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: command,
+		Recovery: &platform.Recovery{}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Services.Start(t.Context(), "kubelet"); err != nil {
@@ -128,9 +136,11 @@ func TestAServiceUnderKubeLogRunner(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	p := m.Process("p")
 	m.Kill("kubelet")
-	m.WriteFile(`C:\k\kube-log-runner.exe`, simulated.Binary(simulated.BinarySpec{Name: "kube-log-runner", Version: "v1.36.3"}))
+	m.WriteFile(`C:\k\kube-log-runner.exe`,
+		simulated.Binary(simulated.BinarySpec{Name: "kube-log-runner", Version: "v1.36.3"}))
 	command := `C:\k\kube-log-runner.exe --log-file=C:/logs/k.log ` + simulated.KubeletPath + ` --windows-service`
-	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: command, Recovery: &platform.Recovery{}}); err != nil {
+	if err := p.Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: command,
+		Recovery: &platform.Recovery{}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Services.Start(t.Context(), "kubelet"); err != nil {
@@ -189,7 +199,8 @@ func TestVersionsOfWhatJoins(t *testing.T) {
 		{"kubelet", "v1.36.3", "--version", "Kubernetes v1.36.3\n"},
 	} {
 		m.WriteFile(`C:\it.exe`, simulated.Binary(simulated.BinarySpec{Name: test.name, Version: test.version}))
-		if out, _, code, err := run(t, p, `C:\it.exe`, strings.Fields(test.args)...); out != test.wanted || code != 0 || err != nil {
+		if out, _, code, err := run(t, p, `C:\it.exe`, strings.Fields(test.args)...); out != test.wanted ||
+			code != 0 || err != nil {
 			t.Errorf("%s %s: %q, %d, %v", test.name, test.args, out, code, err)
 		}
 	}
@@ -198,7 +209,8 @@ func TestVersionsOfWhatJoins(t *testing.T) {
 // A caller that looks for published files finds a mirror's.
 func TestAMirrorHasWhatIsLookedFor(t *testing.T) {
 	folder := t.TempDir()
-	release := simulated.Release{Kubernetes: "v1.36.3", Containerd: "1.7.12", Crictl: "1.36.0", Faults: map[string]simulated.Fault{"kubelet": simulated.Unhealthy}}
+	release := simulated.Release{Kubernetes: "v1.36.3", Containerd: "1.7.12", Crictl: "1.36.0",
+		Faults: map[string]simulated.Fault{"kubelet": simulated.Unhealthy}}
 	if err := simulated.WriteMirror(folder, release); err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +218,12 @@ func TestAMirrorHasWhatIsLookedFor(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	p := m.Process("p")
 	for component, version := range map[artifact.Component]string{
-		artifact.Kubelet: "1.36.3", artifact.Kubeadm: "v1.36.3", artifact.LogRunner: "1.36.3", artifact.Kubectl: "1.36.3",
+		artifact.Kubelet: "1.36.3", artifact.Kubeadm: "v1.36.3", artifact.LogRunner: "1.36.3",
+		artifact.Kubectl:    "1.36.3",
 		artifact.Containerd: "1.7.12", artifact.Crictl: "1.36.0",
 	} {
-		set, err := store.Resolve(t.Context(), artifact.Wish{Component: component, Version: version, Mirror: folder, Field: "test"}, ui.Discard{})
+		set, err := store.Resolve(t.Context(), artifact.Wish{Component: component, Version: version, Mirror: folder,
+			Field: "test"}, ui.Discard{})
 		if err != nil {
 			t.Errorf("%s: %v", component, err)
 			continue
@@ -222,7 +236,8 @@ func TestAMirrorHasWhatIsLookedFor(t *testing.T) {
 		if component == artifact.Kubeadm || component == artifact.LogRunner {
 			continue // these have no --version
 		}
-		if out, _, _, err := run(t, p, `C:\it.exe`, "--version"); !strings.Contains(out, strings.TrimPrefix(version, "v")) || err != nil {
+		if out, _, _, err := run(t, p, `C:\it.exe`, "--version"); !strings.Contains(out,
+			strings.TrimPrefix(version, "v")) || err != nil {
 			t.Errorf("%s says %q, %v", component, out, err)
 		}
 	}

@@ -57,7 +57,8 @@ func (c component) kubeadmVersion() int {
 		return 0
 	}
 	major, minor := versionNumbers(c.version)
-	fmt.Fprintf(c.p.Stdout, "kubeadm version: &version.Info{Major:\"%d\", Minor:\"%d\", GitVersion:%q, Platform:\"windows/%s\"}\n",
+	fmt.Fprintf(c.p.Stdout, "kubeadm version: &version.Info{Major:\"%d\", Minor:\"%d\", GitVersion:%q, "+
+		"Platform:\"windows/%s\"}\n",
 		major, minor, c.version, c.p.p.m.options.Architecture)
 	return 0
 }
@@ -72,7 +73,8 @@ func (c component) kubeadmJoin(ctx context.Context) int {
 	fmt.Fprintln(c.p.Stdout, "[preflight] Running pre-flight checks")
 	if problems := j.preflight(ctx); len(problems) > 0 {
 		fmt.Fprintf(c.p.Stderr, "error execution phase preflight: [preflight] Some fatal errors occurred:\n%s"+
-			"[preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`\n", strings.Join(problems, ""))
+			"[preflight] If you know what you are doing, you can make a check non-fatal with "+
+			"`--ignore-preflight-errors=...`\n", strings.Join(problems, ""))
 		return kubeadmPreflightFailed
 	}
 	for _, phase := range []struct {
@@ -82,7 +84,8 @@ func (c component) kubeadmJoin(ctx context.Context) int {
 		{"preflight", j.discover}, {"kubelet-start", j.startKubelet}, {"kubelet-wait-bootstrap", j.awaitKubelet},
 	} {
 		if err := phase.run(ctx); err != nil {
-			fmt.Fprintf(c.p.Stderr, "error execution phase %s: %v\nTo see the stack trace of this error execute with --v=5 or higher\n", phase.name, err)
+			fmt.Fprintf(c.p.Stderr, "error execution phase %s: %v\nTo see the stack trace of this error execute with "+
+				"--v=5 or higher\n", phase.name, err)
 			return kubeadmFailed
 		}
 	}
@@ -115,10 +118,13 @@ func (j *kubeadmJoin) preflight(ctx context.Context) (problems []string) {
 		}
 	}
 	if _, err := (networkView{j.p.p}).dial(ctx, pipeOf(j.config.NodeRegistration.CRISocket)); err != nil {
-		fail("CRI", "could not connect to the container runtime: failed to create new CRI runtime service: validate service connection: %v", err)
+		fail("CRI", "could not connect to the container runtime: failed to create new CRI runtime service: validate "+
+			"service connection: %v", err)
 	}
-	if code, err := j.p.Platform.Processes.Run(ctx, platform.Command{Path: "kubelet", Args: []string{"--version"}, Folder: j.p.Folder}); err != nil || code != 0 {
-		fail("KubeletVersion", "couldn't get kubelet version: cannot execute 'kubelet --version': executable file not found in %%PATH%%")
+	if code, err := j.p.Platform.Processes.Run(ctx, platform.Command{Path: "kubelet", Args: []string{"--version"},
+		Folder: j.p.Folder}); err != nil || code != 0 {
+		fail("KubeletVersion", "couldn't get kubelet version: cannot execute 'kubelet --version': executable file not "+
+			"found in %%PATH%%")
 	}
 	if _, err := j.p.Platform.Services.Status(ctx, "kubelet"); errors.Is(err, fault.ErrNoService) {
 		fmt.Fprintln(j.p.Stderr, "\t[WARNING Service-Kubelet]: kubelet service does not exist")
@@ -151,7 +157,8 @@ func (j *kubeadmJoin) startKubelet(ctx context.Context) error {
 				"You must delete the existing Node or change the name of this new joining Node", j.nodeName)
 		}
 	}
-	bootstrap, err := kubeconfig{server: j.server, ca: j.ca, token: j.tlsToken, user: "tls-bootstrap-token-user"}.format()
+	bootstrap, err := kubeconfig{server: j.server, ca: j.ca, token: j.tlsToken,
+		user: "tls-bootstrap-token-user"}.format()
 	if err != nil {
 		return err
 	}
@@ -167,7 +174,8 @@ func (j *kubeadmJoin) startKubelet(ctx context.Context) error {
 	}
 	fmt.Fprintln(j.p.Stdout, "[kubelet-start] Starting the kubelet")
 	if err := j.p.Platform.Services.Start(ctx, "kubelet"); err != nil {
-		fmt.Fprintf(j.p.Stderr, "[kubelet-start] WARNING: unable to start the kubelet service: [%v]\n[kubelet-start] Please ensure kubelet is reloaded and running manually.\n", err)
+		fmt.Fprintf(j.p.Stderr, "[kubelet-start] WARNING: unable to start the kubelet service: [%v]\n[kubelet-start] "+
+			"Please ensure kubelet is reloaded and running manually.\n", err)
 	}
 	return nil
 }
@@ -190,15 +198,19 @@ func stopKubelet(ctx context.Context, p *Process) {
 func (j *kubeadmJoin) awaitKubelet(ctx context.Context) error {
 	defer func() { _ = j.p.Platform.Files.Remove(bootstrapConf) }()
 	url := "http://" + HealthAddress + "/healthz"
-	fmt.Fprintf(j.p.Stdout, "[kubelet-check] Waiting for a healthy kubelet at %s. This can take up to %s\n", url, j.healthTimeout)
+	fmt.Fprintf(j.p.Stdout, "[kubelet-check] Waiting for a healthy kubelet at %s. This can take up to %s\n",
+		url, j.healthTimeout)
 	healthy := func() bool {
 		status, _, err := (networkView{j.p.p}).get(ctx, url)
 		return err == nil && status == 200
 	}
 	if err := poll(ctx, j.healthTimeout, healthy); err != nil {
-		fmt.Fprintf(j.p.Stdout, "[kubelet-check] The kubelet is not healthy after %s\n\nUnfortunately, an error has occurred, likely caused by:\n"+
-			"\t- The kubelet is not running\n\t- The kubelet is unhealthy due to a misconfiguration of the node in some way (required cgroups disabled)\n", j.healthTimeout)
-		return fmt.Errorf("failed while waiting for the kubelet to start: The HTTP call equal to 'curl -sSL %s' returned error: %w", url, err)
+		fmt.Fprintf(j.p.Stdout, "[kubelet-check] The kubelet is not healthy after %s\n\nUnfortunately, an error has "+
+			"occurred, likely caused by:\n"+
+			"\t- The kubelet is not running\n\t- The kubelet is unhealthy due to a misconfiguration of the node in "+
+			"some way (required cgroups disabled)\n", j.healthTimeout)
+		return fmt.Errorf("failed while waiting for the kubelet to start: The HTTP call equal to 'curl -sSL %s' "+
+			"returned error: %w", url, err)
 	}
 	fmt.Fprintln(j.p.Stdout, "[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
 	bootstrapped := func() bool {
@@ -246,7 +258,8 @@ func (c component) kubeadmReset(ctx context.Context) int {
 		answer := make([]byte, 1)
 		fmt.Fprint(p.Stdout, "[reset] Are you sure you want to proceed? [y/N]: ")
 		if n, _ := io.ReadFull(p.Stdin, answer); n == 0 || strings.ToLower(string(answer)) != "y" {
-			fmt.Fprintln(p.Stderr, "error execution phase preflight: won't proceed; the user didn't answer (Y|y) in order to continue")
+			fmt.Fprintln(p.Stderr, "error execution phase preflight: won't proceed; the user didn't answer (Y|y) in "+
+				"order to continue")
 			return kubeadmFailed
 		}
 	}
@@ -257,10 +270,12 @@ func (c component) kubeadmReset(ctx context.Context) int {
 	for _, folder := range folders {
 		removeContents(p.Platform.Files, folder)
 	}
-	for _, name := range []string{"admin", "super-admin", "kubelet", "bootstrap-kubelet", "controller-manager", "scheduler"} {
+	for _, name := range []string{"admin", "super-admin", "kubelet", "bootstrap-kubelet",
+		"controller-manager", "scheduler"} {
 		_ = p.Platform.Files.Remove(kubernetesFolder + `\` + name + ".conf")
 	}
-	fmt.Fprintln(p.Stdout, "\nThe reset process does not perform cleanup of CNI plugin configuration,\nnetwork filtering rules and kubeconfig files.")
+	fmt.Fprintln(p.Stdout, "\nThe reset process does not perform cleanup of CNI plugin configuration,\nnetwork "+
+		"filtering rules and kubeconfig files.")
 	return 0
 }
 

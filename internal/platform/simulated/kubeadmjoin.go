@@ -88,7 +88,8 @@ func (c component) newKubeadmJoin() (*kubeadmJoin, error) {
 	if flag := c.flag("--ignore-preflight-errors"); flag != "" {
 		j.ignored = append(j.ignored, strings.Split(flag, ",")...)
 	}
-	j.nodeName = cmp.Or(c.flag("--node-name"), j.config.NodeRegistration.Name, strings.ToLower(c.p.p.m.options.Hostname))
+	j.nodeName = cmp.Or(c.flag("--node-name"), j.config.NodeRegistration.Name,
+		strings.ToLower(c.p.p.m.options.Hostname))
 	j.caPath = windowsPath(cmp.Or(j.config.CACertPath, kubernetesFolder+`\pki\ca.crt`))
 	for _, timeout := range []struct {
 		text string
@@ -125,8 +126,10 @@ func (j *kubeadmJoin) decode(text []byte) error {
 
 // validate checks the version of the configuration and its required fields.
 func (j *kubeadmJoin) validate() error {
-	if group, version, _ := strings.Cut(j.config.APIVersion, "/"); group != "kubeadm.k8s.io" || !slices.Contains([]string{"v1beta3", "v1beta4"}, version) {
-		return fmt.Errorf("your configuration file uses an API version that this kubeadm does not understand: %q", j.config.APIVersion)
+	if group, version, _ := strings.Cut(j.config.APIVersion, "/"); group != "kubeadm.k8s.io" ||
+		!slices.Contains([]string{"v1beta3", "v1beta4"}, version) {
+		return fmt.Errorf("your configuration file uses an API version that this kubeadm does not understand: %q",
+			j.config.APIVersion)
 	}
 	_, minor := versionNumbers(j.version)
 	if j.config.APIVersion == "kubeadm.k8s.io/v1beta4" && minor < 31 {
@@ -140,7 +143,9 @@ func (j *kubeadmJoin) validate() error {
 	case len(id) != 6 || len(secret) != 16:
 		return errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is invalid")
 	case len(token.CACertHashes) == 0 && !token.UnsafeSkipCAVerification:
-		return errors.New("discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file or pass --discovery-token-unsafe-skip-ca-verification flag to continue")
+		return errors.New("discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes " +
+			"can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file or pass " +
+			"--discovery-token-unsafe-skip-ca-verification flag to continue")
 	}
 	return nil
 }
@@ -175,7 +180,8 @@ func (j *kubeadmJoin) discover(ctx context.Context) error {
 	if hash, err := publicKeyHash(k.ca); err != nil {
 		return err
 	} else if len(token.CACertHashes) > 0 && !slices.Contains(token.CACertHashes, hash) {
-		return fmt.Errorf("couldn't validate the identity of the API Server: cluster CA found in cluster-info ConfigMap is invalid: public key %s not pinned", hash)
+		return fmt.Errorf("couldn't validate the identity of the API Server: cluster CA found in cluster-info "+
+			"ConfigMap is invalid: public key %s not pinned", hash)
 	}
 	trusted := j.p.newAPIClient(server, k.ca, "")
 	defer trusted.close()
@@ -186,7 +192,8 @@ func (j *kubeadmJoin) discover(ctx context.Context) error {
 	}
 	j.server, j.ca = k.server, k.ca
 	j.client = j.p.newAPIClient(k.server, k.ca, j.tlsToken)
-	fmt.Fprintln(j.p.Stdout, `[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...`)
+	fmt.Fprintln(j.p.Stdout, `[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace `+
+		`"kube-system"...`)
 	if _, err := j.client.configMap(ctx, "kube-system", "kubeadm-config"); err != nil {
 		return fmt.Errorf("failed to get config map: %w", err)
 	}
@@ -210,7 +217,8 @@ func signedInfo(ctx context.Context, client *apiClient, token string) (string, e
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(header + "." + encode([]byte(data["kubeconfig"]))))
 	if !hmac.Equal([]byte(signature), []byte(header+".."+encode(mac.Sum(nil)))) {
-		return "", fmt.Errorf("failed to verify JWS signature of received cluster info object, can't trust this API Server")
+		return "", fmt.Errorf("failed to verify JWS signature of received cluster info object, can't trust this API " +
+			"Server")
 	}
 	return data["kubeconfig"], nil
 }
@@ -257,7 +265,8 @@ func (j *kubeadmJoin) writeKubeletConfig(ctx context.Context) error {
 	// From 1.34 on, the socket is in the configuration instead of a flag.
 	if _, minor := versionNumbers(j.version); minor >= 34 {
 		config["containerRuntimeEndpoint"] = socket
-		instance := "apiVersion: kubelet.config.k8s.io/v1beta1\ncontainerRuntimeEndpoint: " + socket + "\nkind: KubeletConfiguration\n"
+		instance := "apiVersion: kubelet.config.k8s.io/v1beta1\ncontainerRuntimeEndpoint: " + socket +
+			"\nkind: KubeletConfiguration\n"
 		if err := j.write(kubeletFolder+`\instance-config.yaml`, []byte(instance)); err != nil {
 			return err
 		}
@@ -266,12 +275,15 @@ func (j *kubeadmJoin) writeKubeletConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.p.Stdout, "[kubelet-start] Writing kubelet configuration to file %q\n", `\var\lib\kubelet\config.yaml`)
+	fmt.Fprintf(j.p.Stdout, "[kubelet-start] Writing kubelet configuration to file %q\n",
+		`\var\lib\kubelet\config.yaml`)
 	if err := j.write(kubeletFolder+`\config.yaml`, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(j.p.Stdout, "[kubelet-start] Writing kubelet environment file with flags to file %q\n", `\var\lib\kubelet\kubeadm-flags.env`)
-	return j.write(kubeletFolder+`\kubeadm-flags.env`, fmt.Appendf(nil, "KUBELET_KUBEADM_ARGS=%q\n", strings.Join(flags, " ")))
+	fmt.Fprintf(j.p.Stdout, "[kubelet-start] Writing kubelet environment file with flags to file %q\n",
+		`\var\lib\kubelet\kubeadm-flags.env`)
+	return j.write(kubeletFolder+`\kubeadm-flags.env`, fmt.Appendf(nil, "KUBELET_KUBEADM_ARGS=%q\n",
+		strings.Join(flags, " ")))
 }
 
 // kubeletFlags returns the flags of kubeadm-flags.env, sorted.

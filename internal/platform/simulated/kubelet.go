@@ -23,14 +23,16 @@ const kubeletAddress = "0.0.0.0:10250"
 func (c component) checkKubelet() error {
 	_, minor := versionNumbers(c.version)
 	for flag, until := range map[string]int{
-		"network-plugin": 23, "image-pull-progress-deadline": 23, "log-dir": 25, "logtostderr": 25, "pod-infra-container-image": 33,
+		"network-plugin": 23, "image-pull-progress-deadline": 23, "log-dir": 25, "logtostderr": 25,
+		"pod-infra-container-image": 33,
 	} {
 		if c.version != unknownVersion && minor > until && c.hasFlag("--"+flag) {
 			return fmt.Errorf("failed to parse kubelet flag: unknown flag: --%s", flag)
 		}
 	}
 	if bad := foreignLabels(c.flag("--node-labels")); len(bad) > 0 {
-		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %v", bad)
+		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified "+
+			"with --node-labels: %v", bad)
 	}
 	return c.checkKubeletConfig()
 }
@@ -45,7 +47,8 @@ func (c component) checkKubeletConfig() error {
 	text, err := c.p.p.m.ReadFile(windowsPath(file))
 	if errors.Is(err, fault.ErrNotExist) {
 		//lint:ignore ST1005 as the real one says it
-		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file %s, error failed to read kubelet config file %q, error: "+
+		return fmt.Errorf("failed to load kubelet config file, path: %s, error: failed to load Kubelet config file "+
+			"%s, error failed to read kubelet config file %q, error: "+
 			"open %s: The system cannot find the file specified.", file, file, windowsPath(file), windowsPath(file))
 	}
 	if err == nil {
@@ -60,7 +63,8 @@ func (c component) checkKubeletConfig() error {
 	}
 	list, err := filesView{c.p.p}.List(windowsPath(folder))
 	if err != nil {
-		return fmt.Errorf("failed to merge kubelet configs: failed to walk through kubelet dropin directory %q: %w", folder, err)
+		return fmt.Errorf("failed to merge kubelet configs: failed to walk through kubelet dropin directory %q: %w",
+			folder, err)
 	}
 	for _, dropIn := range list {
 		if !strings.HasSuffix(dropIn.Path, ".conf") {
@@ -70,7 +74,9 @@ func (c component) checkKubeletConfig() error {
 			err = checkKubeletYAML(text)
 		}
 		if err != nil {
-			return fmt.Errorf("failed to merge kubelet configs: failed to load kubelet dropin file, path: %s, error: %w", dropIn.Path, err)
+			return fmt.Errorf(
+				"failed to merge kubelet configs: failed to load kubelet dropin file, path: %s, error: %w", dropIn.Path,
+				err)
 		}
 	}
 	return nil
@@ -89,7 +95,9 @@ func checkKubeletYAML(text []byte) error {
 }
 
 func (c component) hasFlag(name string) bool {
-	return slices.ContainsFunc(c.p.Args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+	return slices.ContainsFunc(c.p.Args, func(arg string) bool {
+		return arg == name || strings.HasPrefix(arg, name+"=")
+	})
 }
 
 // foreignLabels returns the labels that a kubelet may not set on its own node.
@@ -98,7 +106,8 @@ func foreignLabels(flag string) (bad []string) {
 		domain, _, qualified := strings.Cut(label, "/")
 		in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
 		known := in("kubelet.kubernetes.io") || in("node.kubernetes.io") ||
-			slices.Contains([]string{"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"}, label)
+			slices.Contains([]string{"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os",
+				"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}, label)
 		if qualified && (in("kubernetes.io") || in("k8s.io")) && !known {
 			bad = append(bad, label)
 		}
@@ -177,7 +186,8 @@ func (k *kubeletNode) credentials() (kubeconfig, error) {
 		bootstrap := k.c.flag("--bootstrap-kubeconfig")
 		if text, err = k.m.ReadFile(windowsPath(bootstrap)); errors.Is(err, fault.ErrNotExist) {
 			//lint:ignore ST1005 as the real one says it
-			return kubeconfig{}, fmt.Errorf("failed to run Kubelet: unable to load bootstrap kubeconfig: stat %s: The system cannot find the file specified.", windowsPath(bootstrap))
+			return kubeconfig{}, fmt.Errorf("failed to run Kubelet: unable to load bootstrap kubeconfig: stat %s: The "+
+				"system cannot find the file specified.", windowsPath(bootstrap))
 		}
 	}
 	if err != nil {

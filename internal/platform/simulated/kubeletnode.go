@@ -146,10 +146,12 @@ func (k *kubeletNode) bootstrap(ctx context.Context, client *apiClient) ([]byte,
 	}
 	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	err = client.do(ctx, http.MethodPost, path, jsonType, map[string]any{
-		"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": map[string]any{"generateName": "node-csr-"},
+		"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+		"metadata": map[string]any{"generateName": "node-csr-"},
 		"spec": map[string]any{
 			"request":    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			"signerName": "kubernetes.io/kube-apiserver-client-kubelet", "usages": []any{"digital signature", "client auth"},
+			"signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+			"usages":     []any{"digital signature", "client auth"},
 		},
 	}, &request)
 	for err == nil && len(request.Status.Certificate) == 0 {
@@ -164,7 +166,8 @@ func (k *kubeletNode) bootstrap(ctx context.Context, client *apiClient) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	return append(request.Status.Certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})...), nil
+	return append(request.Status.Certificate,
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})...), nil
 }
 
 // keep writes the certificate and a kubeconfig that refers to it. kubeadm waits for that
@@ -176,7 +179,8 @@ func (k *kubeletNode) keep(credentials kubeconfig, bundle []byte) (kubeconfig, e
 		folder = windowsPath(k.m.expand(flag))
 		k.m.mu.Unlock()
 	}
-	credentials.certificate, credentials.token, credentials.user = folder+`\kubelet-client-current.pem`, "", "default-auth"
+	credentials.certificate, credentials.token, credentials.user = folder+`\kubelet-client-current.pem`,
+		"", "default-auth"
 	text, err := credentials.format()
 	if err != nil {
 		return credentials, err
@@ -216,7 +220,8 @@ func (k *kubeletNode) register(ctx context.Context) error {
 	}
 	err := k.client.do(ctx, http.MethodPost, "/api/v1/nodes", jsonType, node, nil)
 	if isStatus(err, http.StatusConflict) {
-		err = k.client.do(ctx, http.MethodPatch, k.path(), strategicPatchType, map[string]any{"metadata": map[string]any{"labels": labels}}, nil)
+		err = k.client.do(ctx, http.MethodPatch, k.path(), strategicPatchType,
+			map[string]any{"metadata": map[string]any{"labels": labels}}, nil)
 	}
 	return err
 }
@@ -225,7 +230,8 @@ func (k *kubeletNode) register(ctx context.Context) error {
 func (k *kubeletNode) renew(ctx context.Context, now time.Time) error {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 	spec := map[string]any{
-		"holderIdentity": k.name, "leaseDurationSeconds": 40, "renewTime": now.UTC().Format("2006-01-02T15:04:05.000000Z07:00"),
+		"holderIdentity": k.name, "leaseDurationSeconds": 40,
+		"renewTime": now.UTC().Format("2006-01-02T15:04:05.000000Z07:00"),
 	}
 	err := k.client.do(ctx, http.MethodPatch, leases+"/"+k.name, mergePatchType, map[string]any{"spec": spec}, nil)
 	if !isStatus(err, http.StatusNotFound) {
@@ -249,13 +255,15 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	if state == k.told && now.Sub(k.toldAt) < 5*kubeletRenewal {
 		return nil
 	}
-	ready := map[string]any{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
+	ready := map[string]any{"type": "Ready", "status": "True", "reason": "KubeletReady",
+		"message": "kubelet is posting ready status"}
 	if why != "" {
 		ready = map[string]any{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": why}
 	}
 	conditions := []any{}
 	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure"} {
-		conditions = append(conditions, map[string]any{"type": kind, "status": "False", "reason": "KubeletHasNo" + kind})
+		conditions = append(conditions, map[string]any{"type": kind, "status": "False",
+			"reason": "KubeletHasNo" + kind})
 	}
 	conditions = append(conditions, ready)
 	for _, condition := range conditions {
@@ -273,7 +281,8 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	capacity := map[string]any{"cpu": fmt.Sprint(facts.CPUs), "memory": fmt.Sprintf("%dKi", facts.Memory/1024), "pods": "110", "ephemeral-storage": "66000000Ki"}
+	capacity := map[string]any{"cpu": fmt.Sprint(facts.CPUs), "memory": fmt.Sprintf("%dKi", facts.Memory/1024),
+		"pods": "110", "ephemeral-storage": "66000000Ki"}
 	status := map[string]any{
 		"conditions": conditions, "capacity": capacity, "allocatable": capacity,
 		"addresses": []any{
@@ -281,13 +290,17 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 			map[string]any{"type": "Hostname", "address": k.name},
 		},
 		"nodeInfo": map[string]any{
-			"operatingSystem": "windows", "architecture": facts.Architecture, "osImage": facts.Product, "kernelVersion": "10.0." + facts.Build,
-			"kubeletVersion": k.c.version, "kubeProxyVersion": k.c.version, "machineID": facts.Hostname, "bootID": facts.BootID,
-			"systemUUID": strings.Trim(hardware.String, "{}"), "containerRuntimeVersion": "containerd://" + strings.TrimPrefix(runtime.RuntimeVersion, "v"),
+			"operatingSystem": "windows", "architecture": facts.Architecture, "osImage": facts.Product,
+			"kernelVersion":  "10.0." + facts.Build,
+			"kubeletVersion": k.c.version, "kubeProxyVersion": k.c.version, "machineID": facts.Hostname,
+			"bootID":     facts.BootID,
+			"systemUUID": strings.Trim(hardware.String, "{}"), "containerRuntimeVersion": "containerd://" +
+				strings.TrimPrefix(runtime.RuntimeVersion, "v"),
 		},
 		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": 10250}},
 	}
-	if err := k.client.do(ctx, http.MethodPatch, k.path()+"/status", strategicPatchType, map[string]any{"status": status}, nil); err != nil {
+	if err := k.client.do(ctx, http.MethodPatch, k.path()+"/status", strategicPatchType,
+		map[string]any{"status": status}, nil); err != nil {
 		return fmt.Errorf("write the node's status: %w", err)
 	}
 	k.told, k.toldAt = state, now
@@ -352,7 +365,8 @@ func (k *kubeletNode) runPods(ctx context.Context) error {
 			continue
 		}
 		path := "/api/v1/namespaces/" + pod.Metadata.Namespace + "/pods/" + pod.Metadata.Name + "/status"
-		status := map[string]any{"phase": "Running", "hostIP": nodeIP, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+		status := map[string]any{"phase": "Running", "hostIP": nodeIP,
+			"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
 		err := k.client.do(ctx, http.MethodPatch, path, strategicPatchType, map[string]any{"status": status}, nil)
 		if err != nil && !isStatus(err, http.StatusNotFound) {
 			return err

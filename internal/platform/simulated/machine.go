@@ -181,7 +181,8 @@ func (m *Machine) start(first bool) {
 	b := &boot{id: fmt.Sprint(m.boots), started: time.Now(), first: first}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	m.boot = b
-	_ = m.registry.set(prefetchKey, platform.RegistryValue{Name: "BootId", Type: platform.RegistryDWord, Integer: uint64(m.boots)})
+	_ = m.registry.set(prefetchKey, platform.RegistryValue{Name: "BootId", Type: platform.RegistryDWord,
+		Integer: uint64(m.boots)})
 	m.finishFeatures()
 	b.svchost = m.newProcess("svchost.exe", nil)
 	b.svchost.image = systemFolder + `\svchost.exe`

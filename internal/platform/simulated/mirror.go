@@ -41,7 +41,8 @@ func WriteMirror(folder string, r Release) error {
 	if r.Kubernetes != "" {
 		version := "v" + strings.TrimPrefix(r.Kubernetes, "v")
 		for _, name := range []string{"kubelet", "kubeadm", "kubectl", "kube-log-runner", "kube-proxy"} {
-			files[fmt.Sprintf("dl.k8s.io/%s/bin/windows/%s/%s.exe", version, r.Architecture, name)] = r.program(name, version)
+			files[fmt.Sprintf("dl.k8s.io/%s/bin/windows/%s/%s.exe", version, r.Architecture, name)] = r.program(name,
+				version)
 		}
 	}
 	if version := strings.TrimPrefix(r.Containerd, "v"); version != "" {
@@ -53,14 +54,16 @@ func WriteMirror(folder string, r Release) error {
 		if err != nil {
 			return err
 		}
-		files[fmt.Sprintf("github.com/containerd/containerd/releases/download/v%s/containerd-%[1]s-windows-%s.tar.gz", version, r.Architecture)] = archive
+		files[fmt.Sprintf("github.com/containerd/containerd/releases/download/v%s/containerd-%[1]s-windows-%s.tar.gz",
+			version, r.Architecture)] = archive
 	}
 	if version := strings.TrimPrefix(r.Crictl, "v"); version != "" {
 		archive, err := archive(map[string][]byte{"crictl.exe": r.program("crictl", "v"+version)})
 		if err != nil {
 			return err
 		}
-		files[fmt.Sprintf("github.com/kubernetes-sigs/cri-tools/releases/download/v%s/crictl-v%[1]s-windows-%s.tar.gz", version, r.Architecture)] = archive
+		files[fmt.Sprintf("github.com/kubernetes-sigs/cri-tools/releases/download/v%s/crictl-v%[1]s-windows-%s.tar.gz",
+			version, r.Architecture)] = archive
 	}
 	for name, content := range files {
 		if err := writeWithChecksum(filepath.Join(folder, filepath.FromSlash(name)), content); err != nil {

@@ -31,7 +31,8 @@ type adapter struct {
 func usualIPSettings() ipSettings {
 	return ipSettings{
 		dynamicFirst: 49152, dynamicCount: 16384,
-		excluded: []excludedPorts{{5357, 5357, false}, {5985, 5985, false}, {47001, 47001, false}, {50000, 50059, true}},
+		excluded: []excludedPorts{{5357, 5357, false}, {5985, 5985, false}, {47001, 47001, false},
+			{50000, 50059, true}},
 		adapters: []adapter{{"Loopback Pseudo-Interface 1", 1<<32 - 1, true}, {"Ethernet", 1500, true}},
 	}
 }
@@ -75,7 +76,8 @@ func netshMain(_ context.Context, p *Process) int {
 	if rest, ok := strings.CutPrefix(line, "interface "); ok {
 		line = "int " + rest
 	}
-	line = strings.NewReplacer("protocol=", "", "dynamicportrange", "dynamicport", "subinterfaces", "subinterface").Replace(line)
+	line = strings.NewReplacer("protocol=", "", "dynamicportrange", "dynamicport", "subinterfaces",
+		"subinterface").Replace(line)
 	m := p.p.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +105,8 @@ func (s *ipSettings) show(line string) (string, bool) {
 		if protocol == "udp" {
 			first, count = 49152, 16384
 		}
-		return fmt.Sprintf("\r\nProtocol %s Dynamic Port Range\r\n---------------------------------\r\nStart Port      : %d\r\nNumber of Ports : %d\r\n\r\n",
+		return fmt.Sprintf("\r\nProtocol %s Dynamic Port Range\r\n---------------------------------\r\nStart Port     "+
+			" : %d\r\nNumber of Ports : %d\r\n\r\n",
 			protocol, first, count), true
 	case "int ipv4 show excludedportrange tcp":
 		return s.showExcluded("tcp", s.excluded), true
@@ -112,19 +115,23 @@ func (s *ipSettings) show(line string) (string, bool) {
 	case "int ipv4 show subinterface":
 		return s.showAdapters(), true
 	case "int ipv4 show interfaces":
-		text := "\r\nIdx     Met         MTU          State                Name\r\n---  ----------  ----------  ------------  ---------------------------\r\n"
+		text := "\r\nIdx     Met         MTU          State                Name\r\n---  ----------  ----------  " +
+			"------------  ---------------------------\r\n"
 		for i, a := range s.adapters {
 			text += fmt.Sprintf("%3d  %10d  %10d  %-12s  %s\r\n", i+1, 25, a.mtu, "connected", a.name)
 		}
 		return text + "\r\n", true
 	case "int ipv4 show neighbors":
-		return "\r\nInterface 2: Ethernet\r\n\r\n\r\nInternet Address                              Physical Address   Type\r\n" +
+		return "\r\nInterface 2: Ethernet\r\n\r\n\r\nInternet Address                              Physical Address   " +
+			"Type\r\n" +
 			"--------------------------------------------  -----------------  -----------\r\n" +
 			"192.168.122.1                                 52-54-00-12-34-56  Reachable\r\n\r\n", true
 	case "winhttp show proxy":
 		return "\r\nCurrent WinHTTP proxy settings:\r\n\r\n    Direct access (no proxy server).\r\n\r\n", true
 	case "advfirewall show allprofiles":
-		return "\r\nPublic Profile Settings: \r\n----------------------------------------------------------------------\r\nState                                 ON\r\n" +
+		return "\r\nPublic Profile Settings: \r\n" +
+			"----------------------------------------------------------------------\r\nState                          " +
+			"       ON\r\n" +
 			"Firewall Policy                       BlockInbound,AllowOutbound\r\n\r\nOk.\r\n\r\n", true
 	case "wfp show netevents file=-":
 		return "<?xml version=\"1.0\"?>\r\n<netEvents numItems=\"0\"/>\r\n", true
@@ -135,7 +142,9 @@ func (s *ipSettings) show(line string) (string, bool) {
 }
 
 func (s *ipSettings) showExcluded(protocol string, ranges []excludedPorts) string {
-	text := "\r\nProtocol " + protocol + " Port Exclusion Ranges\r\n\r\nStart Port    End Port      \r\n----------    --------      \r\n"
+	text := "\r\nProtocol " + protocol +
+		" Port Exclusion Ranges\r\n\r\nStart Port    End Port      \r\n----------    " +
+		"--------      \r\n"
 	for _, r := range ranges {
 		star := "      "
 		if r.administered {
@@ -147,7 +156,8 @@ func (s *ipSettings) showExcluded(protocol string, ranges []excludedPorts) strin
 }
 
 func (s *ipSettings) showAdapters() string {
-	text := "\r\n       MTU  MediaSenseState      Bytes In     Bytes Out  Interface\r\n----------  ---------------  ------------  ------------  -------------\r\n"
+	text := "\r\n       MTU  MediaSenseState      Bytes In     Bytes Out  Interface\r\n----------  ---------------  " +
+		"------------  ------------  -------------\r\n"
 	for _, a := range s.adapters {
 		state, bytes := 5, 0
 		if a.connected {

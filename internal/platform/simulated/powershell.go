@@ -123,7 +123,8 @@ func (p *Process) runChocoInstaller() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.options.Internet {
-		fmt.Fprintf(p.Stderr, "Exception calling \"DownloadString\" with \"1\" argument(s): \"The remote name could not be resolved: '%s'\"\r\n", chocoHost)
+		fmt.Fprintf(p.Stderr, "Exception calling \"DownloadString\" with \"1\" argument(s): \"The remote name could "+
+			"not be resolved: '%s'\"\r\n", chocoHost)
 		return 1
 	}
 	m.installChoco()
@@ -148,7 +149,8 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 		case strings.EqualFold(word, "throw"):
 			fmt.Fprintf(p.Stderr, "%s\r\n", literal(rest))
 			return 1
-		case strings.EqualFold(word, "write-output"), strings.EqualFold(word, "write-host"), strings.EqualFold(word, "echo"):
+		case strings.EqualFold(word, "write-output"), strings.EqualFold(word, "write-host"),
+			strings.EqualFold(word, "echo"):
 			fmt.Fprintf(p.Stdout, "%s\r\n", literal(rest))
 		case strings.HasPrefix(fold(line), "[console]::error.writeline("):
 			text := line[len("[console]::error.writeline("):]
@@ -160,7 +162,8 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 				return code
 			}
 		default:
-			fmt.Fprintf(p.Stderr, "%s : The simulated Windows has no PowerShell and does not know this statement.\r\n", line)
+			fmt.Fprintf(p.Stderr, "%s : The simulated Windows has no PowerShell and does not know this statement.\r\n",
+				line)
 			return 1
 		}
 	}

@@ -74,13 +74,17 @@ func (m *Machine) installFiles() {
 	} {
 		m.putFolder(folder)
 	}
-	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "svchost", "wevtutil", "hcsdiag", "pktmon", "vfpctrl"} {
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "svchost", "wevtutil", "hcsdiag",
+		"pktmon", "vfpctrl"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}
-	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`, BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
+	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`,
+		BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
 	m.putProgram(systemFolder+`\OpenSSH\sshd.exe`, BinarySpec{Name: "sshd", Version: "8.1.0.1"})
-	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n#\r\n"+
-		"# localhost name resolution is handled within DNS itself.\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"))
+	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used "+
+		"by Microsoft TCP/IP for Windows.\r\n#\r\n"+
+		"# localhost name resolution is handled within DNS itself.\r\n#\t127.0.0.1       localhost\r\n#\t::1          "+
+		"   localhost\r\n"))
 	m.putProgram(systemFolder+`\netsh.exe`, BinarySpec{Name: "netsh", Version: "10.0.20348.2700"})
 }
 
@@ -104,9 +108,11 @@ func (m *Machine) installRegistry() {
 	text(servicingKey, "Version", "10.0.20348.2700")
 	number(terminalServerKey, "fDenyTSConnections", 1)
 	number(updatePolicyKey, "NoAutoUpdate", 1)
-	_ = m.registry.set(memoryKey, platform.RegistryValue{Name: "PagingFiles", Type: platform.RegistryMultiString, Strings: []string{`?:\pagefile.sys`}})
+	_ = m.registry.set(memoryKey, platform.RegistryValue{Name: "PagingFiles", Type: platform.RegistryMultiString,
+		Strings: []string{`?:\pagefile.sys`}})
 	text(hardwareKey, "LastConfig", newUUID())
-	expand(environmentKey, "Path", `%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
+	expand(environmentKey, "Path",
+		`%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
 	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)
 	expand(environmentKey, "TEMP", `%SystemRoot%\TEMP`)
 	expand(environmentKey, "windir", `%SystemRoot%`)
@@ -173,13 +179,16 @@ func (m *Machine) installNode() {
 	m.putProgram(ContainerdPath, BinarySpec{Name: "containerd", Version: ContainerdVersion, Size: 96 << 10})
 	m.putProgram(KubeletPath, BinarySpec{Name: "kubelet", Version: KubeletVersion, Size: 128 << 10})
 	m.putProgram(KubeProxyPath, BinarySpec{Name: "kube-proxy", Version: KubeletVersion, Size: 64 << 10})
-	for _, folder := range []string{`C:\var\log\kubelet`, `C:\var\lib\kubelet\etc\kubernetes`, `C:\etc\kubernetes\pki`, `C:\etc\kubernetes\manifests`} {
+	for _, folder := range []string{`C:\var\log\kubelet`, `C:\var\lib\kubelet\etc\kubernetes`, `C:\etc\kubernetes\pki`,
+		`C:\etc\kubernetes\manifests`} {
 		m.putFolder(folder)
 	}
 	m.putFile(`C:\Program Files\containerd\config.toml`, []byte("version = 2\n"))
-	m.putFile(`C:\var\lib\kubelet\config.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"))
+	m.putFile(`C:\var\lib\kubelet\config.yaml`,
+		[]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"))
 	m.installPodNetwork()
-	m.putFile(cniFolder+`\conf\10-calico.conf`, []byte(`{"name": "Calico", "cniVersion": "0.3.1", "type": "calico", "ipam": {"type": "calico-ipam"}}`+"\n"))
+	m.putFile(cniFolder+`\conf\10-calico.conf`,
+		[]byte(`{"name": "Calico", "cniVersion": "0.3.1", "type": "calico", "ipam": {"type": "calico-ipam"}}`+"\n"))
 	for _, plugin := range []string{"calico", "calico-ipam"} {
 		m.putProgram(cniFolder+`\bin\`+plugin+".exe", BinarySpec{Name: plugin, Version: "v3.27.0"})
 	}
@@ -191,15 +200,20 @@ func (m *Machine) installNode() {
 	}
 	m.addService(platform.ServiceConfig{
 		Name: "containerd", StartType: platform.StartAuto, Recovery: recovery(10 * time.Second),
-		CommandLine: `"` + ContainerdPath + `" --run-service --config "C:\Program Files\containerd\config.toml" --log-file C:\var\log\containerd\containerd.log`,
+		CommandLine: `"` + ContainerdPath + `" --run-service --config "C:\Program Files\containerd\config.toml" ` +
+			`--log-file C:\var\log\containerd\containerd.log`,
 	})
 	m.addService(platform.ServiceConfig{
-		Name: "kubelet", StartType: platform.StartAuto, Dependencies: []string{"containerd"}, Recovery: recovery(10 * time.Second),
-		CommandLine: KubeletPath + ` --windows-service --config=/var/lib/kubelet/config.yaml --container-runtime-endpoint=npipe:////./pipe/containerd-containerd --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=`,
+		Name: "kubelet", StartType: platform.StartAuto, Dependencies: []string{"containerd"},
+		Recovery: recovery(10 * time.Second),
+		CommandLine: KubeletPath + ` --windows-service --config=/var/lib/kubelet/config.yaml ` +
+			`--container-runtime-endpoint=npipe:////./pipe/containerd-containerd --cgroups-per-qos=false ` +
+			`--enforce-node-allocatable= --resolv-conf=`,
 	})
 	m.addService(platform.ServiceConfig{
 		Name: "kube-proxy", StartType: platform.StartAuto,
-		CommandLine: KubeProxyPath + ` --windows-service --proxy-mode=kernelspace --log-file=C:/var/log/kube-proxy/kube-proxy.log`,
+		CommandLine: KubeProxyPath + ` --windows-service --proxy-mode=kernelspace ` +
+			`--log-file=C:/var/log/kube-proxy/kube-proxy.log`,
 	})
 }
 

@@ -82,8 +82,10 @@ func TestFilesAgainstAModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {
 				n := name.Draw(t, "name")
-				mode := rapid.SampledFrom([]platform.CreateMode{platform.CreateTruncate, platform.CreateAppend}).Draw(t, "mode")
-				data := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "data"), rapid.SampledFrom([]int{1, 10_000}).Draw(t, "times"))
+				mode := rapid.SampledFrom([]platform.CreateMode{platform.CreateTruncate, platform.CreateAppend}).Draw(t,
+					"mode")
+				data := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "data"),
+					rapid.SampledFrom([]int{1, 10_000}).Draw(t, "times"))
 				w, err := p.Files.Create(path(n), mode)
 				check(err)
 				_, err = w.Write(data)

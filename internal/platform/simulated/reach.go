@@ -49,7 +49,8 @@ func (m *Machine) SetFacts(f func(*platform.Facts)) {
 	m.alterFacts = f
 }
 
-func (v networkView) Reach(ctx context.Context, address string, timeout time.Duration) (reach platform.Reach, err error) {
+func (v networkView) Reach(ctx context.Context, address string, timeout time.Duration) (
+	reach platform.Reach, err error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return platform.Reach{}, fmt.Errorf("connect to %q: not an address with a port: %w", address, err)
@@ -160,7 +161,9 @@ func (m *Machine) hostsFile(name string) (addresses []string) {
 	for line := range strings.Lines(string(content)) {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
-		if len(fields) > 1 && slices.ContainsFunc(fields[1:], func(n string) bool { return strings.EqualFold(n, name) }) {
+		if len(fields) > 1 && slices.ContainsFunc(fields[1:], func(n string) bool {
+			return strings.EqualFold(n, name)
+		}) {
 			addresses = append(addresses, fields[0])
 		}
 	}

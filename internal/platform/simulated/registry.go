@@ -25,7 +25,8 @@ func splitKey(key string) ([]string, error) {
 	switch strings.ToUpper(parts[0]) {
 	case "HKLM", "HKCU", "HKU", "HKCR":
 	default:
-		return nil, fmt.Errorf(`registry key %q does not begin with HKLM\, HKCU\, HKU\ or HKCR\: %w`, key, fault.ErrNotExist)
+		return nil, fmt.Errorf(`registry key %q does not begin with HKLM\, HKCU\, HKU\ or HKCR\: %w`, key,
+			fault.ErrNotExist)
 	}
 	return parts, nil
 }
@@ -106,7 +107,8 @@ func (v registryView) Set(key string, value platform.RegistryValue) error {
 			platform.RegistryDWord, platform.RegistryQWord, platform.RegistryBinary:
 			return v.p.m.registry.set(key, value)
 		}
-		return fmt.Errorf("set registry value %s of %s: type %q: %w", value.Name, key, value.Type, fault.ErrNotSupported)
+		return fmt.Errorf("set registry value %s of %s: type %q: %w", value.Name, key, value.Type,
+			fault.ErrNotSupported)
 	})
 }
 

@@ -19,10 +19,12 @@ func run(t *testing.T, p *platform.Platform, path string, args ...string) (stdou
 func TestExecutablesTellTheirVersion(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	p := m.Process("test")
-	m.WriteFile(`C:\k\kubelet.exe.swdt-0123`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.1"}))
+	m.WriteFile(`C:\k\kubelet.exe.swdt-0123`,
+		simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.1"}))
 	for path, want := range map[string]string{
-		`c:/K/Kubelet.exe`:           "Kubernetes v1.28.4\n",
-		simulated.ContainerdPath:     "containerd github.com/containerd/containerd v1.6.27 64b8a811b07ba6288238eefc14d898ee0b5b99ba\n",
+		`c:/K/Kubelet.exe`: "Kubernetes v1.28.4\n",
+		simulated.ContainerdPath: "containerd github.com/containerd/containerd v1.6.27 " +
+			"64b8a811b07ba6288238eefc14d898ee0b5b99ba\n",
 		`C:\k\kubelet.exe.swdt-0123`: "Kubernetes v1.30.1\n",
 	} {
 		out, _, code, err := run(t, p, path, "--version")

@@ -137,7 +137,9 @@ func (s *service) dependents() []*service {
 	var list []*service
 	for _, name := range sortedKeys(s.m.services) {
 		other := s.m.services[name]
-		if slices.ContainsFunc(other.config.Dependencies, func(d string) bool { return strings.EqualFold(d, s.config.Name) }) {
+		if slices.ContainsFunc(other.config.Dependencies, func(d string) bool {
+			return strings.EqualFold(d, s.config.Name)
+		}) {
 			list = append(list, other)
 		}
 	}
@@ -156,7 +158,8 @@ func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig)
 			return fmt.Errorf("create service %s: %w", config.Name, fault.ErrServiceExists)
 		}
 		if config.Name == "" || strings.ContainsAny(config.Name, `/\`) || config.CommandLine == "" {
-			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w", config.Name, fault.ErrNotSupported)
+			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w",
+				config.Name, fault.ErrNotSupported)
 		}
 		v.p.m.addService(config)
 		return nil

@@ -33,7 +33,8 @@ func eventChannels() []string {
 	return []string{
 		"Application", "Security", "Setup", "System",
 		"Microsoft-Windows-Host-Network-Service-Admin", "Microsoft-Windows-Host-Network-Service-Operational",
-		"Microsoft-Windows-Hyper-V-Compute-Admin", "Microsoft-Windows-Hyper-V-Compute-Analytic", "Microsoft-Windows-Hyper-V-Compute-Operational",
+		"Microsoft-Windows-Hyper-V-Compute-Admin", "Microsoft-Windows-Hyper-V-Compute-Analytic",
+		"Microsoft-Windows-Hyper-V-Compute-Operational",
 		"Microsoft-Windows-Hyper-V-VmSwitch-Operational",
 	}
 }
@@ -215,10 +216,13 @@ func (e LoggedEvent) xml(computer string) string {
 	if e.Message != "" {
 		message = "<Message>" + escape(e.Message) + "</Message>"
 	}
-	return fmt.Sprintf("<Event xmlns='http://schemas.microsoft.com/win/2004/08/events/event'><System><Provider Name='%s'/>"+
+	return fmt.Sprintf("<Event xmlns='http://schemas.microsoft.com/win/2004/08/events/event'><System><Provider "+
+		"Name='%s'/>"+
 		"<EventID Qualifiers='49152'>%d</EventID><Version>0</Version><Level>%d</Level><TimeCreated SystemTime='%s'/>"+
-		"<EventRecordID>%d</EventRecordID><Execution ProcessID='716' ThreadID='4208'/><Channel>%s</Channel><Computer>%s</Computer></System>"+
+		"<EventRecordID>%d</EventRecordID><Execution ProcessID='716' "+
+		"ThreadID='4208'/><Channel>%s</Channel><Computer>%s</Computer></System>"+
 		"<EventData>%s</EventData><RenderingInfo Culture='en-US'>%s</RenderingInfo></Event>",
-		escape(e.Provider), e.ID, e.Level, e.Time.UTC().Format("2006-01-02T15:04:05.0000000Z"), e.record, escape(e.Channel), escape(computer),
+		escape(e.Provider), e.ID, e.Level, e.Time.UTC().Format("2006-01-02T15:04:05.0000000Z"), e.record,
+		escape(e.Channel), escape(computer),
 		data.String(), message)
 }

@@ -38,7 +38,8 @@ func (m *Machine) startPod(pod *crisim.Pod, runtime *process) {
 		c := &pod.Containers[i]
 		session = m.newSession()
 		m.addProcess(ProcessSpec{Image: systemFolder + `\CExecSvc.exe`, Session: session, Memory: 6 << 20})
-		c.PID = m.addProcess(ProcessSpec{Image: `C:\` + c.Name + `.exe`, Session: session, Cores: c.Cores, Memory: c.Memory}).pid
+		c.PID = m.addProcess(ProcessSpec{Image: `C:\` + c.Name + `.exe`, Session: session, Cores: c.Cores,
+			Memory: c.Memory}).pid
 	}
 }
 

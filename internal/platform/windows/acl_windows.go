@@ -166,7 +166,8 @@ func enablePrivilege(name string) error {
 		return err
 	}
 	var token windows.Token
-	err = windows.OpenProcessToken(windows.CurrentProcess(), windows.TOKEN_ADJUST_PRIVILEGES|windows.TOKEN_QUERY, &token)
+	err = windows.OpenProcessToken(windows.CurrentProcess(), windows.TOKEN_ADJUST_PRIVILEGES|windows.TOKEN_QUERY,
+		&token)
 	if err != nil {
 		return failed(err, "open this process's token")
 	}

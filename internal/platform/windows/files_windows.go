@@ -156,7 +156,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 	case platform.CreateAppend:
 		disposition = windows.OPEN_ALWAYS
 	}
-	handle, err := open(path, windows.GENERIC_WRITE|windows.READ_CONTROL, oneWriter, disposition, windows.FILE_ATTRIBUTE_NORMAL)
+	handle, err := open(path, windows.GENERIC_WRITE|windows.READ_CONTROL, oneWriter, disposition,
+		windows.FILE_ATTRIBUTE_NORMAL)
 	if err != nil {
 		return nil, failed(f.orFolder(path, err), "create %s", path)
 	}
@@ -323,7 +324,8 @@ func open(path string, access, share, disposition, flags uint32) (windows.Handle
 }
 
 // openAs is like open, and sets the security of the file that the call creates.
-func openAs(path string, access, share, disposition, flags uint32, security *windows.SecurityAttributes) (windows.Handle, error) {
+func openAs(path string, access, share, disposition, flags uint32, security *windows.SecurityAttributes) (
+	windows.Handle, error) {
 	path16, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return windows.InvalidHandle, err

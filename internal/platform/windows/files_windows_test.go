@@ -64,7 +64,8 @@ func TestFileIdentityAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 1 || entries[0].Path != renamed || entries[0].ID != before.ID || !entries[0].Modified.Equal(when) {
+	if len(entries) != 1 || entries[0].Path != renamed || entries[0].ID != before.ID ||
+		!entries[0].Modified.Equal(when) {
 		t.Errorf("list after the rename: %+v, want the id %v and the time %s", entries, before.ID, when)
 	}
 }

@@ -135,7 +135,8 @@ func addArguments(rule platform.FirewallRule) ([]string, error) {
 // every rule, and a bar ends a field.
 func checkRuleName(name string) error {
 	if name == "" || strings.EqualFold(name, "all") || strings.ContainsAny(name, "|\"") {
-		return fmt.Errorf("firewall rule name %q: it must not be empty or \"all\", and have no bar or quotation mark in it", name)
+		return fmt.Errorf("firewall rule name %q: it must not be empty or \"all\", and have no bar or quotation "+
+			"mark in it", name)
 	}
 	return nil
 }

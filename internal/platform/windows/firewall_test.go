@@ -24,10 +24,13 @@ func TestParseRule(t *testing.T) {
 	for text, want := range map[string]platform.FirewallRule{
 		remoteDesktop: {Name: "@FirewallAPI.dll,-28775", Group: "@FirewallAPI.dll,-28752", Inbound: true, Allow: true,
 			Protocol: "tcp", Ports: "3389", Program: `%SystemRoot%\system32\svchost.exe`, Profiles: "any"},
-		kubelet: {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250,10255", Profiles: "domain,private"},
-		ranges:  {Name: "out", Enabled: true, Protocol: "udp", Ports: "8000-8100", Profiles: "any", Addresses: "LocalSubnet,10.0.0.0/255.0.0.0"},
-		ping:    {Name: "ping", Enabled: true, Inbound: true, Allow: true, Protocol: "icmpv4", Profiles: "public"},
-		`v2.0|Action=Allow|Dir=In|Protocol=47|Name=gre|`: {Name: "gre", Inbound: true, Allow: true, Protocol: "47", Profiles: "any"},
+		kubelet: {Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250,10255",
+			Profiles: "domain,private"},
+		ranges: {Name: "out", Enabled: true, Protocol: "udp", Ports: "8000-8100", Profiles: "any",
+			Addresses: "LocalSubnet,10.0.0.0/255.0.0.0"},
+		ping: {Name: "ping", Enabled: true, Inbound: true, Allow: true, Protocol: "icmpv4", Profiles: "public"},
+		`v2.0|Action=Allow|Dir=In|Protocol=47|Name=gre|`: {Name: "gre", Inbound: true, Allow: true,
+			Protocol: "47", Profiles: "any"},
 	} {
 		got, ok := parseRule(text)
 		if !ok || got != want {
@@ -73,7 +76,8 @@ func TestAddRule(t *testing.T) {
 	box := &toolbox{t: t, answers: []answer{{}}}
 	f := firewall{netsh: "netsh", processes: box, registry: rules{}}
 	err := f.Add(t.Context(), platform.FirewallRule{
-		Name: "my rule", Enabled: true, Inbound: true, Allow: true, Protocol: "TCP", Ports: "10250", Addresses: "LocalSubnet",
+		Name: "my rule", Enabled: true, Inbound: true, Allow: true, Protocol: "TCP", Ports: "10250",
+		Addresses: "LocalSubnet",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +100,8 @@ func TestAddReplacesRule(t *testing.T) {
 func TestRulesThatAreRefused(t *testing.T) {
 	f := firewall{processes: &toolbox{t: t}, registry: rules{texts: []string{`v2.31|Name=all|`}}}
 	for _, rule := range []platform.FirewallRule{
-		{Name: "all"}, {Name: "ALL"}, {}, {Name: "a|b"}, {Name: "x", Group: "g"}, {Name: "x", Ports: "1"}, {Name: "x", Ports: "1", Protocol: "icmpv4"},
+		{Name: "all"}, {Name: "ALL"}, {}, {Name: "a|b"}, {Name: "x", Group: "g"}, {Name: "x", Ports: "1"},
+		{Name: "x", Ports: "1", Protocol: "icmpv4"},
 	} {
 		if err := f.Add(t.Context(), rule); err == nil {
 			t.Errorf("%+v was added", rule)
@@ -128,8 +133,10 @@ func TestRemoveAndEnable(t *testing.T) {
 		t.Errorf("failed: %v", err)
 	}
 	box.called(t, []string{"netsh", "advfirewall", "firewall", "delete", "rule", "name=kubelet"},
-		[]string{"netsh", "advfirewall", "firewall", "set", "rule", "group=@firewallapi.dll,-28752", "new", "enable=yes"},
-		[]string{"netsh", "advfirewall", "firewall", "set", "rule", "group=@FirewallAPI.dll,-28752", "new", "enable=no"})
+		[]string{"netsh", "advfirewall", "firewall", "set", "rule", "group=@firewallapi.dll,-28752",
+			"new", "enable=yes"},
+		[]string{"netsh", "advfirewall", "firewall", "set", "rule", "group=@FirewallAPI.dll,-28752",
+			"new", "enable=no"})
 }
 
 func TestRulesWithoutFirewall(t *testing.T) {

@@ -67,7 +67,8 @@ func (d dll) openSystem(id string) (handle uintptr, err error) {
 		return 0, err
 	}
 	var told *uint16
-	err = d.call("HcsOpenComputeSystem", uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&handle)), uintptr(unsafe.Pointer(&told)))
+	err = d.call("HcsOpenComputeSystem", uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&handle)),
+		uintptr(unsafe.Pointer(&told)))
 	return handle, withDetail(err, told)
 }
 
@@ -83,7 +84,8 @@ func (compute) Terminate(_ context.Context, id string) error {
 		return err
 	}
 	var told *uint16
-	err = service.call("HcsTerminateComputeSystem", handle, uintptr(unsafe.Pointer(options)), uintptr(unsafe.Pointer(&told)))
+	err = service.call("HcsTerminateComputeSystem", handle, uintptr(unsafe.Pointer(options)),
+		uintptr(unsafe.Pointer(&told)))
 	if code(err) == operationPending {
 		return withDetail(nil, told)
 	}

@@ -75,7 +75,8 @@ func (d dll) networkObject(kind, id string) ([]byte, error) {
 	}
 	var handle uintptr
 	var told *uint16
-	err = d.call("HcnOpen"+kind, uintptr(unsafe.Pointer(&guid)), uintptr(unsafe.Pointer(&handle)), uintptr(unsafe.Pointer(&told)))
+	err = d.call("HcnOpen"+kind, uintptr(unsafe.Pointer(&guid)), uintptr(unsafe.Pointer(&handle)),
+		uintptr(unsafe.Pointer(&told)))
 	if err := withDetail(err, told); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,8 @@ func (d dll) list(function, query string) ([]byte, error) {
 		return nil, err
 	}
 	var list, told *uint16
-	err = d.call(function, uintptr(unsafe.Pointer(asked)), uintptr(unsafe.Pointer(&list)), uintptr(unsafe.Pointer(&told)))
+	err = d.call(function, uintptr(unsafe.Pointer(asked)), uintptr(unsafe.Pointer(&list)),
+		uintptr(unsafe.Pointer(&told)))
 	return freed(list), withDetail(err, told)
 }
 
@@ -106,7 +108,8 @@ func (d dll) properties(function string, handle uintptr, query string) ([]byte, 
 		return nil, err
 	}
 	var document, told *uint16
-	err = d.call(function, handle, uintptr(unsafe.Pointer(asked)), uintptr(unsafe.Pointer(&document)), uintptr(unsafe.Pointer(&told)))
+	err = d.call(function, handle, uintptr(unsafe.Pointer(asked)), uintptr(unsafe.Pointer(&document)),
+		uintptr(unsafe.Pointer(&told)))
 	return freed(document), withDetail(err, told)
 }
 

@@ -81,7 +81,8 @@ func decodeListeners(table []byte, r row) []platform.Listener {
 		port := binary.BigEndian.Uint16(rows[r.port:]) // in network order, in the lower half
 		if address, ok := netip.AddrFromSlice(rows[r.address : r.address+r.addressSize]); ok {
 			all = append(all, platform.Listener{
-				Address: netip.AddrPortFrom(address, port).String(), Port: port, PID: binary.LittleEndian.Uint32(rows[r.pid:]),
+				Address: netip.AddrPortFrom(address, port).String(), Port: port,
+				PID: binary.LittleEndian.Uint32(rows[r.pid:]),
 			})
 		}
 		rows = rows[r.size:]

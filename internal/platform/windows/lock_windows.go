@@ -30,7 +30,8 @@ func (f files) Lock(path string, holder []byte) (platform.Unlocker, error) {
 		return nil, failed(f.orFolder(path, err), "open lock file %s", path)
 	}
 	file := os.NewFile(uintptr(handle), path)
-	err = windows.LockFileEx(handle, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, lockedByte())
+	err = windows.LockFileEx(handle, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0,
+		1, 0, lockedByte())
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		defer file.Close()
 		held, _ := io.ReadAll(io.LimitReader(file, holderLimit)) // optional: the error is complete without it

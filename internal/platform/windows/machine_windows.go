@@ -114,8 +114,10 @@ func (m machine) bootID(ctx context.Context) (string, error) {
 func (m machine) pendingReboot() ([]string, error) {
 	var reasons []string
 	for _, flag := range []struct{ key, reason string }{
-		{`HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending`, "a Windows component was changed"},
-		{`HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired`, "Windows Update has installed something"},
+		{`HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending`,
+			"a Windows component was changed"},
+		{`HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired`,
+			"Windows Update has installed something"},
 	} {
 		exists, err := keyExists(flag.key)
 		if err != nil {
@@ -126,7 +128,8 @@ func (m machine) pendingReboot() ([]string, error) {
 		}
 	}
 	const sessionManager = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager`
-	if renames, err := m.registry.Get(sessionManager, "PendingFileRenameOperations"); err == nil && len(renames.Strings) > 0 {
+	if renames, err := m.registry.Get(sessionManager, "PendingFileRenameOperations"); err == nil &&
+		len(renames.Strings) > 0 {
 		reasons = append(reasons, "files in use wait to be replaced")
 	}
 	const names = `HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\`

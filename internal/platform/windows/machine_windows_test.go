@@ -89,7 +89,8 @@ func TestRegistry(t *testing.T) {
 	if _, err := r.Get(`HKEY\x`, "x"); !errors.Is(err, fault.ErrNotExist) {
 		t.Errorf("a key of no hive: %v", err)
 	}
-	if err := r.Set(key, platform.RegistryValue{Name: "x", Type: platform.RegistryDWord, Integer: 1 << 32}); err == nil {
+	if err := r.Set(key, platform.RegistryValue{Name: "x", Type: platform.RegistryDWord,
+		Integer: 1 << 32}); err == nil {
 		t.Error("a DWORD of 33 bits was taken")
 	}
 	if err := r.Delete(key, "list"); err != nil {

@@ -49,7 +49,8 @@ func processTable() ([]uint64, error) {
 	for {
 		table := make([]uint64, size/8)
 		var needed uint32
-		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&table[0]), size, &needed)
+		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation,
+			unsafe.Pointer(&table[0]), size, &needed)
 		if err == nil {
 			return table, nil
 		}
@@ -107,7 +108,8 @@ func startedWith(pid uint32, text []uint64) (image, commandLine string) {
 	}
 	// Windows returns the command line since 8.1; reading it from the process's
 	// memory needs more rights.
-	err = windows.NtQueryInformationProcess(handle, windows.ProcessCommandLineInformation, unsafe.Pointer(&text[0]), textBuffer, &size)
+	err = windows.NtQueryInformationProcess(handle, windows.ProcessCommandLineInformation, unsafe.Pointer(&text[0]),
+		textBuffer, &size)
 	if err == nil {
 		commandLine = (*windows.NTUnicodeString)(unsafe.Pointer(&text[0])).String()
 	} else if errors.Is(err, windows.STATUS_INVALID_INFO_CLASS) || errors.Is(err, windows.STATUS_NOT_IMPLEMENTED) {

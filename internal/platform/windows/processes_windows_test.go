@@ -56,7 +56,8 @@ func TestRunKeepsArguments(t *testing.T) {
 
 func TestRunEnvironmentAndFolder(t *testing.T) {
 	folder := tempFolder(t)
-	out, _ := runProgram(t, platform.Command{Folder: folder, Environment: []string{"SWDT_X=a b"}}, "env", "SWDT_X", "env", "systemroot", "folder")
+	out, _ := runProgram(t, platform.Command{Folder: folder, Environment: []string{"SWDT_X=a b"}}, "env", "SWDT_X",
+		"env", "systemroot", "folder")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 3 || lines[0] != "a b" || lines[1] == "" || !strings.EqualFold(lines[2], folder) {
 		t.Errorf("%q", lines)

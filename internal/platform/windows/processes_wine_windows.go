@@ -26,7 +26,8 @@ func commandLineInMemory(pid uint32) string {
 		lineAt   = unsafe.Offsetof(windows.RTL_USER_PROCESS_PARAMETERS{}.CommandLine) / 8
 		textAt   = lineAt + unsafe.Offsetof(windows.NTUnicodeString{}.Buffer)/8
 	)
-	err = windows.NtQueryInformationProcess(process, windows.ProcessBasicInformation, unsafe.Pointer(&basic), uint32(unsafe.Sizeof(basic)), nil)
+	err = windows.NtQueryInformationProcess(process, windows.ProcessBasicInformation, unsafe.Pointer(&basic),
+		uint32(unsafe.Sizeof(basic)), nil)
 	if err != nil || !readMemory(process, basic[blockAt], unsafe.Pointer(&block), unsafe.Sizeof(block)) ||
 		!readMemory(process, block[paramsAt], unsafe.Pointer(&params), unsafe.Sizeof(params)) {
 		return ""

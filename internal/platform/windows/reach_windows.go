@@ -50,7 +50,8 @@ func outcomeOf(err error) platform.ReachOutcome {
 		return platform.Refused
 	case windows.WSAETIMEDOUT, windows.ERROR_SEM_TIMEOUT:
 		return platform.TimedOut
-	case windows.WSAENETUNREACH, windows.WSAEHOSTUNREACH, windows.ERROR_NETWORK_UNREACHABLE, windows.ERROR_HOST_UNREACHABLE:
+	case windows.WSAENETUNREACH, windows.WSAEHOSTUNREACH, windows.ERROR_NETWORK_UNREACHABLE,
+		windows.ERROR_HOST_UNREACHABLE:
 		return platform.NoRoute
 	}
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {

@@ -122,7 +122,8 @@ func splitKey(key string) (registry.Key, string, error) {
 	case "HKCR":
 		return registry.CLASSES_ROOT, path, nil
 	}
-	return 0, "", fmt.Errorf(`registry key %q does not begin with HKLM\, HKCU\, HKU\ or HKCR\: %w`, key, fault.ErrNotExist)
+	return 0, "", fmt.Errorf(`registry key %q does not begin with HKLM\, HKCU\, HKU\ or HKCR\: %w`, key,
+		fault.ErrNotExist)
 }
 
 // readValue reads any type, even if the length of the data does not fit its

@@ -266,7 +266,8 @@ func (s service) setRecovery(recovery platform.Recovery) error {
 	info := windows.SERVICE_FAILURE_ACTIONS{
 		ResetPeriod: reset, ActionsCount: uint32(len(actions)), Actions: &actions[0],
 	}
-	err := windows.ChangeServiceConfig2(s.handle, windows.SERVICE_CONFIG_FAILURE_ACTIONS, (*byte)(unsafe.Pointer(&info)))
+	err := windows.ChangeServiceConfig2(s.handle, windows.SERVICE_CONFIG_FAILURE_ACTIONS,
+		(*byte)(unsafe.Pointer(&info)))
 	if unknownLevel(err) {
 		return nil // Wine; Config does not report it either
 	}

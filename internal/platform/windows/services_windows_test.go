@@ -57,7 +57,8 @@ func TestServiceConfig(t *testing.T) {
 		!slices.Equal(got.Dependencies, want.Dependencies) || got.Account != "" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	err = s.Configure(ctx, platform.ServiceConfig{Name: "swdt-config", StartType: platform.StartManual, Dependencies: []string{}})
+	err = s.Configure(ctx, platform.ServiceConfig{Name: "swdt-config", StartType: platform.StartManual,
+		Dependencies: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func (e *ToolError) summary() string {
 
 // runTool runs a Windows program and returns its output. If the machine lacks
 // the program, the error is fault.ErrNotSupported.
-func runTool(ctx context.Context, processes platform.Processes, path string, args ...string) (output string, exitCode int, err error) {
+func runTool(ctx context.Context, processes platform.Processes, path string,
+	args ...string) (output string, exitCode int, err error) {
 	var printed bytes.Buffer
 	exitCode, err = processes.Run(ctx, platform.Command{Path: path, Args: args, Stdout: &printed, Stderr: &printed})
 	if errors.Is(err, fault.ErrNotExist) {

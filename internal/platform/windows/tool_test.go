@@ -51,7 +51,8 @@ func (b *toolbox) called(t *testing.T, want ...[]string) {
 const featureInfo = "\r\nDeployment Image Servicing and Management tool\r\nVersion: 10.0.20348.681\r\n\r\n" +
 	"Image Version: 10.0.20348.2700\r\n\r\nFeature Information:\r\n\r\nFeature Name : Containers\r\n" +
 	"Display Name : Containers\r\nDescription : State : Nonsense\r\nRestart Required : Possible\r\n" +
-	"State : %\r\n\r\nCustom Properties:\r\n\r\n(No custom properties found)\r\n\r\nThe operation completed successfully.\r\n"
+	"State : %\r\n\r\nCustom Properties:\r\n\r\n(No custom properties found)\r\n\r\nThe operation completed " +
+	"successfully.\r\n"
 
 func TestFeatureState(t *testing.T) {
 	for text, want := range map[string]platform.FeatureState{
@@ -75,7 +76,8 @@ func TestFeatureFailures(t *testing.T) {
 		answer answer
 		want   error
 	}{
-		"unknown":    {answer{output: "Error: 0x800f080c\r\n\r\nFeature name Foo is unknown.\r\n", code: 0x800f080c}, fault.ErrNotExist},
+		"unknown": {answer{output: "Error: 0x800f080c\r\n\r\nFeature name Foo is unknown.\r\n", code: 0x800f080c},
+			fault.ErrNotExist},
 		"unelevated": {answer{code: 740}, fault.ErrPermission},
 		"no dism":    {answer{err: fault.ErrNotExist}, fault.ErrNotSupported},
 		"Wine's":     {answer{output: "\r\n"}, fault.ErrNotSupported},
@@ -85,12 +87,15 @@ func TestFeatureFailures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := features{processes: &toolbox{t: t, answers: []answer{{output: "[==== 20% ====]\r\nError: 2\r\n\r\nIt broke.\r\n\r\nSee the log.\r\n", code: 2}}}}.Enable(t.Context(), "Foo")
+	_, err := features{processes: &toolbox{t: t,
+		answers: []answer{{output: "[==== 20% ====]\r\nError: 2\r\n\r\nIt broke.\r\n\r\nSee the log.\r\n",
+			code: 2}}}}.Enable(t.Context(), "Foo")
 	var failure *ToolError
 	if !errors.As(err, &failure) || failure.ExitCode != 2 || !strings.HasSuffix(err.Error(), "It broke.") {
 		t.Errorf("broken: %v", err)
 	}
-	if _, err := (features{processes: &toolbox{t: t, answers: []answer{{output: "?"}}}}).State(t.Context(), "Foo"); err == nil {
+	if _, err := (features{processes: &toolbox{t: t, answers: []answer{{output: "?"}}}}).State(t.Context(),
+		"Foo"); err == nil {
 		t.Error("a state was made up")
 	}
 }

@@ -20,10 +20,12 @@ func TestToolsAreCalledThroughRealCommandLines(t *testing.T) {
 	if err == nil {
 		t.Error("a quotation mark in a rule's name was taken")
 	}
-	if err := f.Add(t.Context(), platform.FirewallRule{Name: `kubelet (ü) 100%`, Protocol: "tcp", Ports: "1", Program: `C:\Program Files\x\x.exe`}); err != nil {
+	if err := f.Add(t.Context(), platform.FirewallRule{Name: `kubelet (ü) 100%`, Protocol: "tcp", Ports: "1",
+		Program: `C:\Program Files\x\x.exe`}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(record+".answer", []byte(`{"Output": "State : Enable Pending\r\n", "ExitCode": 0}`), 0o644); err != nil {
+	if err := os.WriteFile(record+".answer", []byte(`{"Output": "State : Enable Pending\r\n", "ExitCode": 0}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	state, err := features{dism: executable(t), processes: processes{}}.State(t.Context(), "Containers")
@@ -33,7 +35,8 @@ func TestToolsAreCalledThroughRealCommandLines(t *testing.T) {
 	if err := os.WriteFile(record+".answer", []byte(`{"ExitCode": 3010}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if reboot, err := (features{dism: executable(t), processes: processes{}}).Enable(t.Context(), "Containers"); err != nil || !reboot {
+	if reboot, err := (features{dism: executable(t), processes: processes{}}).Enable(t.Context(),
+		"Containers"); err != nil || !reboot {
 		t.Errorf("%v, %v", reboot, err)
 	}
 	want := `["advfirewall","firewall","add","rule","name=kubelet (ü) 100%","dir=out","action=block","enable=no","profile=any","protocol=tcp","localport=1","program=C:\\Program Files\\x\\x.exe"]

@@ -44,7 +44,8 @@ func TestFailure(t *testing.T) {
 		t.Errorf("says %q", err)
 	}
 	r.Command = v1alpha1.Command{Args: []string{"/does/not/exist"}}
-	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != -1 || !errors.Is(err, os.ErrNotExist) {
+	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != -1 ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

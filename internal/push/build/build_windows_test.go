@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 
 func TestShellAndList(t *testing.T) {
 	dir := tempFolder(t)
-	r := Request{Name: "kubelet", Dir: dir, Env: []string{"GREETING=hello"}, Command: v1alpha1.Command{Shell: `echo %GREETING%> "out 1.txt"`}}
+	r := Request{Name: "kubelet", Dir: dir, Env: []string{"GREETING=hello"},
+		Command: v1alpha1.Command{Shell: `echo %GREETING%> "out 1.txt"`}}
 	if err := Run(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func TestShellAndList(t *testing.T) {
 	}
 	r.Command = v1alpha1.Command{Args: []string{"cmd.exe", "/c", "echo no & exit 3"}}
 	var failed *FailedError
-	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != 3 || !strings.Contains(failed.Output, "no") {
+	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != 3 ||
+		!strings.Contains(failed.Output, "no") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -52,7 +54,8 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	flag := filepath.Join(dir, "runs")
-	r := Request{Name: "k", Dir: dir, Env: []string{"BUILD_TEST_RUNS=" + flag}, Command: v1alpha1.Command{Shell: `"` + program + `"`}}
+	r := Request{Name: "k", Dir: dir, Env: []string{"BUILD_TEST_RUNS=" + flag},
+		Command: v1alpha1.Command{Shell: `"` + program + `"`}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, r) }()

@@ -29,7 +29,8 @@ type eventLine struct {
 
 // event writes a line for each component.
 func (n *Narrator) event(e watch.Event) {
-	common := eventLine{Time: e.Time, Event: string(e.Kind), Node: e.Node, RetrySeconds: e.Retry.Seconds(), Message: e.Message}
+	common := eventLine{Time: e.Time, Event: string(e.Kind), Node: e.Node, RetrySeconds: e.Retry.Seconds(),
+		Message: e.Message}
 	if e.Err != nil {
 		common.Message = e.Err.Error()
 	}
@@ -57,7 +58,8 @@ func (n *Narrator) event(e watch.Event) {
 
 // of returns the line of one component that was pushed.
 func (e eventLine) of(c *push.ComponentResult, built time.Duration) eventLine {
-	e.Component, e.Action, e.SHA256, e.PreviousSHA256, e.Message = c.Name, c.Action, c.SHA256, c.PreviousSHA256, c.Message
+	e.Component, e.Action, e.SHA256, e.PreviousSHA256, e.Message = c.Name, c.Action, c.SHA256,
+		c.PreviousSHA256, c.Message
 	e.Seconds = map[string]float64{
 		"total": e.Seconds["total"], "obtain": c.Seconds.Obtain, "transfer": c.Seconds.Transfer,
 		"down": c.Seconds.Down, "healthy": c.Seconds.Healthy,

@@ -57,7 +57,8 @@ var ErrNothingToWatch = errors.New("there is nothing on this machine to watch; m
 func New(documents []config.Document, o Options) (*Watch, error) {
 	w := &Watch{
 		options: o, free: make(chan struct{}, o.Parallel),
-		binaries: map[string]*watch.Binary{}, builds: map[*build.Shared]*watch.Build{}, requests: map[*watch.Binary]source.Request{},
+		binaries: map[string]*watch.Binary{}, builds: map[*build.Shared]*watch.Build{},
+		requests: map[*watch.Binary]source.Request{},
 	}
 	w.plan = watch.Options{Examine: w.examine, Prepare: w.prepare, Force: o.Push.Force}
 	for _, document := range documents {
@@ -89,7 +90,8 @@ func (w *Watch) add(document config.Document) error {
 	}
 	if len(remote.components) > 0 {
 		w.Remotes = append(w.Remotes, remote)
-		w.plan.Targets = append(w.plan.Targets, &watch.Target{Name: remote.Name(), Remote: remote, Components: remote.components})
+		w.plan.Targets = append(w.plan.Targets, &watch.Target{Name: remote.Name(), Remote: remote,
+			Components: remote.components})
 	}
 	return nil
 }
@@ -154,7 +156,8 @@ func (w *Watch) prepare(ctx context.Context, b *watch.Binary) {
 
 // Run connects to the nodes and pushes until ctx ends, whose cause it returns, or until the
 // command watch.Quit. commands may be nil.
-func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.Command, report func(watch.Event), r ui.Reporter) error {
+func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.Command, report func(watch.Event),
+	r ui.Reporter) error {
 	for _, remote := range w.Remotes {
 		remote.nodeOptions = o
 	}

@@ -117,7 +117,8 @@ func TestNarratorReportsAFailureOnce(t *testing.T) {
 		AllTried: func() { settled++ },
 	}
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	fails := watch.Event{Time: at, Kind: watch.Failed, Node: "win", Err: errors.New("win: no route"), Retry: time.Second}
+	fails := watch.Event{Time: at, Kind: watch.Failed, Node: "win", Err: errors.New("win: no route"),
+		Retry: time.Second}
 	for _, e := range []watch.Event{
 		fails, fails, {Time: at, Kind: watch.Connected, Node: "win"},
 		{Time: at, Kind: watch.Pushed, Node: "win", Result: Result{}}, fails,

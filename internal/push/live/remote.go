@@ -112,7 +112,8 @@ func (r *Remote) RollBack(ctx context.Context) (any, error) {
 	names := r.replaced
 	r.mutex.Unlock()
 	if len(names) == 0 {
-		return Result{}, errors.New("nothing was pushed since swdt was started: `swdt rollback` takes earlier pushes back")
+		return Result{}, errors.New("nothing was pushed since swdt was started: `swdt rollback` takes earlier " +
+			"pushes back")
 	}
 	options := push.Options{Holder: r.watch.options.Push.Holder}
 	result, err := r.work(ctx, func(n *node.Node) (push.NodeResult, error) {

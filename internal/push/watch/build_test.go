@@ -286,8 +286,10 @@ func TestQuitStopsABuild(t *testing.T) {
 func TestPatterns(t *testing.T) {
 	tree := newTree("/src", []string{"**/*.go", "assets/*", "!**/zz_*.go", ".config/x"})
 	for path, want := range map[string]bool{
-		"a.go": true, "pkg/a.go": true, "pkg/deep/er/a.go": true, "a.goo": false, "pkg/zz_a.go": false, "zz_a.go": false,
-		"assets/x.html": true, "assets/deep/x.html": false, "vendor/a.go": false, "pkg/vendor/a.go": false, ".git/a.go": false,
+		"a.go": true, "pkg/a.go": true, "pkg/deep/er/a.go": true, "a.goo": false,
+		"pkg/zz_a.go": false, "zz_a.go": false,
+		"assets/x.html": true, "assets/deep/x.html": false, "vendor/a.go": false, "pkg/vendor/a.go": false,
+		".git/a.go":  false,
 		".hidden.go": false, ".config/x": true, ".config/y.go": false, "node_modules/a.go": false,
 	} {
 		segments, ok := tree.segments(filepath.Join("/src", path))
@@ -300,7 +302,8 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 	}
-	for folder, want := range map[string]bool{"pkg": true, "vendor": false, "pkg/.git": false, ".config": true, ".config/deep": false} {
+	for folder, want := range map[string]bool{"pkg": true, "vendor": false, "pkg/.git": false, ".config": true,
+		".config/deep": false} {
 		segments, _ := tree.segments(filepath.Join("/src", folder))
 		if got := tree.leadsInto(segments); got != want {
 			t.Errorf("goes into %s: %t, want %t", folder, got, want)

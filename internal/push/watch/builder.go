@@ -134,7 +134,9 @@ func (b *builder) isOwn(changed []string) bool {
 	if b.stopped == 0 {
 		b.suspects = changed
 	} else {
-		b.suspects = slices.DeleteFunc(slices.Clone(b.suspects), func(name string) bool { return !slices.Contains(changed, name) })
+		b.suspects = slices.DeleteFunc(slices.Clone(b.suspects), func(name string) bool {
+			return !slices.Contains(changed, name)
+		})
 	}
 	b.stopped++
 	if b.stopped < maxStops || len(b.suspects) == 0 {

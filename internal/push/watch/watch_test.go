@@ -97,7 +97,8 @@ func TestAFileThatBecomesWholeUnseen(t *testing.T) {
 		b.start()
 		b.pass(10 * time.Second)
 		b.want("waiting")
-		if err := errors.Join(os.WriteFile(path, []byte("full."), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte("full."), 0o600),
+			os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
 			t.Fatal(err)
 		}
 		b.pass(fileSafety)
@@ -285,7 +286,8 @@ func TestBackingOffOnErrors(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.write("kubelet", "one.")
 		n := b.target("n", b.binary("kubelet", nil))
-		n.failing = []error{errOften, errOften, errOften, errOften, errOften, errOften, errOften, errOften, errOften, errNever}
+		n.failing = []error{errOften, errOften, errOften, errOften, errOften, errOften, errOften, errOften,
+			errOften, errNever}
 		b.start()
 		b.pass(Quiet + (1+2+4+8+16)*time.Second)
 		b.want("failed+1s failed+2s failed+4s failed+8s failed+16s failed+30s")
@@ -421,7 +423,8 @@ func TestInterruptedInATransaction(t *testing.T) {
 		begun := time.Now()
 		b.cancel(errors.New("interrupted"))
 		err := <-b.ended
-		if err == nil || !strings.Contains(err.Error(), "interrupted") || !strings.Contains(err.Error(), "the node goes on alone") {
+		if err == nil || !strings.Contains(err.Error(), "interrupted") ||
+			!strings.Contains(err.Error(), "the node goes on alone") {
 			t.Errorf("ended with %v", err)
 		}
 		if time.Since(begun) > time.Second {

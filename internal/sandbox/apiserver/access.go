@@ -72,11 +72,13 @@ func (r Request) is(resource string, verbs ...string) bool {
 }
 
 func (r Request) readsKubeadmConfig() bool {
-	return r.is("configmaps", "get") && r.Namespace == "kube-system" && (r.Name == kubeletConfigName || r.Name == kubeadmConfigName)
+	return r.is("configmaps", "get") && r.Namespace == "kube-system" &&
+		(r.Name == kubeletConfigName || r.Name == kubeadmConfigName)
 }
 
 func joiningMay(r Request) bool {
-	return r.is("certificatesigningrequests", "create", "get", "list", "watch") || r.is("nodes", "get") || r.readsKubeadmConfig()
+	return r.is("certificatesigningrequests", "create", "get", "list", "watch") || r.is("nodes", "get") ||
+		r.readsKubeadmConfig()
 }
 
 // nodeMay reports whether a kubelet may send the request. Kubelets may change only their own
@@ -103,7 +105,8 @@ func nodeMay(r Request) bool {
 func forbidden(r Request) error {
 	if r.Resource == "" {
 		//lint:ignore ST1005 as the real one says it
-		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
+		return apierrors.NewForbidden(schema.GroupResource{}, "",
+			fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
 	}
 	where := "at the cluster scope"
 	if r.Namespace != "" {
@@ -168,7 +171,8 @@ func kubeletLabel(name string) bool {
 		return true
 	case slices.Contains([]string{
 		"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/instance-type",
-		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "topology.kubernetes.io/zone",
+		"topology.kubernetes.io/region",
 		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
 	}, name):
 		return true

@@ -55,7 +55,8 @@ func (f *fixture) asNode(t *testing.T, name string) *kubernetes.Clientset {
 		t.Fatal(err)
 	}
 	config := rest.AnonymousClientConfig(f.config)
-	config.CertData, config.KeyData = signed.Status.Certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})
+	config.CertData, config.KeyData = signed.Status.Certificate,
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})
 	client, _, _ := clients(t, config)
 	return client
 }
@@ -77,14 +78,17 @@ func TestWhatANodeMay(t *testing.T) {
 			t.Errorf("%s with %v: %v", forbidden.Name, forbidden.Labels, err)
 		}
 	}
-	made, err := nodes.Create(t.Context(), object("win-1", map[string]string{"kubernetes.io/os": "windows", "team": "a"}), metav1.CreateOptions{})
+	made, err := nodes.Create(t.Context(),
+		object("win-1", map[string]string{"kubernetes.io/os": "windows", "team": "a"}), metav1.CreateOptions{})
 	if err != nil || !hasTaint(made, "node.kubernetes.io/not-ready") {
 		t.Fatalf("registered %+v, %v", made, err)
 	}
-	if _, err := nodes.Patch(t.Context(), "win-1", types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := nodes.Patch(t.Context(), "win-1", types.MergePatchType, []byte(`{"spec":{"taints":null}}`),
+		metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("take its own taints off: %v", err)
 	}
-	if _, err := node.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := node.CoreV1().Secrets("kube-system").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("list secrets: %v", err)
 	}
 	if err := nodes.Delete(t.Context(), "win-1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
@@ -96,13 +100,15 @@ func TestWhoMayIsAnswered(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	f.mint(t)
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Resource: "secrets", Namespace: "kube-system"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Resource: "secrets",
+			Namespace: "kube-system"},
 	}}
 	for _, test := range []struct {
 		client *kubernetes.Clientset
 		wanted bool
 	}{{f.client, true}, {f.as(t, testToken), false}} {
-		answer, err := test.client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		answer, err := test.client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review,
+			metav1.CreateOptions{})
 		if err != nil || answer.Status.Allowed != test.wanted {
 			t.Errorf("allowed: %t, wanted %t (%v)", answer.Status.Allowed, test.wanted, err)
 		}
@@ -119,14 +125,17 @@ func TestWhoMayIsAnswered(t *testing.T) {
 // The cluster does not sign a request for another signer.
 func TestNotEveryRequestIsSigned(t *testing.T) {
 	f := start(t, apiserver.Options{})
-	made, err := f.client.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: "mine"},
-		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: []byte("nothing"), SignerName: "example.com/other"},
-	}, metav1.CreateOptions{})
+	made, err := f.client.CertificatesV1().CertificateSigningRequests().Create(t.Context(),
+		&certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: "mine"},
+			Spec: certificatesv1.CertificateSigningRequestSpec{Request: []byte("nothing"),
+				SignerName: "example.com/other"},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err = f.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), made.Name, metav1.GetOptions{}); err != nil || len(made.Status.Certificate) != 0 {
+	if made, err = f.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), made.Name,
+		metav1.GetOptions{}); err != nil || len(made.Status.Certificate) != 0 {
 		t.Errorf("signed: %+v, %v", made.Status, err)
 	}
 }

@@ -121,7 +121,8 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	c.ca = ca
-	config, err := ca.serverConfig(append([]string{"127.0.0.1", "::1", "localhost", "kubernetes", "kubernetes.default"}, c.options.Names...))
+	config, err := ca.serverConfig(append([]string{"127.0.0.1", "::1", "localhost", "kubernetes", "kubernetes.default"},
+		c.options.Names...))
 	if err != nil {
 		return err
 	}

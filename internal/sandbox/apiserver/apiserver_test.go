@@ -24,11 +24,13 @@ import (
 func TestObjectsLiveAndEnd(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	maps := f.client.CoreV1().ConfigMaps("default")
-	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}, Data: map[string]string{"x": "1"}}, metav1.CreateOptions{})
+	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"},
+		Data: map[string]string{"x": "1"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(made.Name, "a-") || made.UID == "" || made.ResourceVersion == "" || made.CreationTimestamp.IsZero() {
+	if !strings.HasPrefix(made.Name, "a-") || made.UID == "" || made.ResourceVersion == "" ||
+		made.CreationTimestamp.IsZero() {
 		t.Errorf("made %+v", made.ObjectMeta)
 	}
 	if _, err := maps.Create(t.Context(), made, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
@@ -46,7 +48,8 @@ func TestObjectsLiveAndEnd(t *testing.T) {
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("list: %d, %v", len(list.Items), err)
 	}
-	if err := maps.Delete(t.Context(), made.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
+	if err := maps.Delete(t.Context(), made.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
 		t.Errorf("delete of another: %v", err)
 	}
 	if err := maps.Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
@@ -55,14 +58,16 @@ func TestObjectsLiveAndEnd(t *testing.T) {
 	if _, err := maps.Get(t.Context(), made.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("get after delete: %v", err)
 	}
-	if _, err := f.client.CoreV1().ConfigMaps("nowhere").Create(t.Context(), stale, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.client.CoreV1().ConfigMaps("nowhere").Create(t.Context(), stale,
+		metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("create in a namespace that is not there: %v", err)
 	}
 }
 
 func TestPatches(t *testing.T) {
 	f := start(t, apiserver.Options{})
-	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n, labels: {a: '1', b: '2'}}\nspec: {taints: [{key: x, effect: NoSchedule}]}\nstatus: {phase: old}")
+	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n, labels: {a: '1', b: '2'}}\nspec: {taints: [{key: "+
+		"x, effect: NoSchedule}]}\nstatus: {phase: old}")
 	nodes := f.client.CoreV1().Nodes()
 	for _, test := range []struct {
 		kind  types.PatchType
@@ -72,13 +77,16 @@ func TestPatches(t *testing.T) {
 		{types.MergePatchType, `{"metadata":{"labels":{"a":null,"c":"3"}}}`, func(n *corev1.Node) bool {
 			return n.Labels["c"] == "3" && n.Labels["a"] == "" && n.Labels["b"] == "2"
 		}},
-		{types.StrategicMergePatchType, `{"spec":{"taints":[{"key":"y","effect":"NoExecute"}]}}`, func(n *corev1.Node) bool {
-			return hasTaint(n, "y")
-		}},
+		{types.StrategicMergePatchType, `{"spec":{"taints":[{"key":"y","effect":"NoExecute"}]}}`,
+			func(n *corev1.Node) bool {
+				return hasTaint(n, "y")
+			}},
 		{types.JSONPatchType, `[{"op":"add","path":"/spec/unschedulable","value":true}]`, func(n *corev1.Node) bool {
 			return n.Spec.Unschedulable
 		}},
-		{types.MergePatchType, `{"status":{"phase":"new"}}`, func(n *corev1.Node) bool { return n.Status.Phase == "old" }},
+		{types.MergePatchType, `{"status":{"phase":"new"}}`, func(n *corev1.Node) bool {
+			return n.Status.Phase == "old"
+		}},
 	} {
 		n, err := nodes.Patch(t.Context(), "node-n", test.kind, []byte(test.patch), metav1.PatchOptions{})
 		if err != nil {
@@ -87,18 +95,21 @@ func TestPatches(t *testing.T) {
 			t.Errorf("%s: %+v", test.patch, n)
 		}
 	}
-	n, err := nodes.Patch(t.Context(), "node-n", types.MergePatchType, []byte(`{"spec":{"podCIDR":"x"},"status":{"phase":"new"}}`), metav1.PatchOptions{}, "status")
+	n, err := nodes.Patch(t.Context(), "node-n", types.MergePatchType,
+		[]byte(`{"spec":{"podCIDR":"x"},"status":{"phase":"new"}}`), metav1.PatchOptions{}, "status")
 	if err != nil || n.Status.Phase != "new" || n.Spec.PodCIDR != "" {
 		t.Errorf("a patch of the status: %+v %v", n, err)
 	}
-	if n, err = nodes.Get(t.Context(), "node-n", metav1.GetOptions{}); err != nil || !hasTaint(n, "node.kubernetes.io/unschedulable") {
+	if n, err = nodes.Get(t.Context(), "node-n", metav1.GetOptions{}); err != nil ||
+		!hasTaint(n, "node.kubernetes.io/unschedulable") {
 		t.Errorf("a node that is not schedulable has the taints %v (%v)", n.Spec.Taints, err)
 	}
 	// conditions are merged by their type
 	two := `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}]}}`
 	one := `{"status":{"conditions":[{"type":"DiskPressure","status":"True"}]}}`
 	for _, patch := range []string{two, one} {
-		if n, err = nodes.Patch(t.Context(), "node-n", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		if n, err = nodes.Patch(t.Context(), "node-n", types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,14 +134,16 @@ func TestWatchTellsOfWhatMatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := maps.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "on-it=yes"})
+	w, err := maps.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion,
+		LabelSelector: "on-it=yes"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
 	label := func(value string) {
 		t.Helper()
-		if _, err := maps.Patch(t.Context(), "m", types.MergePatchType, []byte(`{"metadata":{"labels":{"on-it":"`+value+`"}}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := maps.Patch(t.Context(), "m", types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"on-it":"`+value+`"}}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,13 +186,15 @@ func TestInformer(t *testing.T) {
 func TestCustomResourcesAreFoundAndRead(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	installations := schema.GroupVersionResource{Group: "operator.tigera.io", Version: "v1", Resource: "installations"}
-	if _, err := f.dynamic.Resource(installations).Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.dynamic.Resource(installations).Get(t.Context(), "default",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a resource that is not there: %v", err)
 	}
 	for _, r := range apiserver.Calico() {
 		f.AddResource(r)
 	}
-	f.plant(t, "apiVersion: operator.tigera.io/v1\nkind: Installation\nmetadata: {name: default}\nspec: {calicoNetwork: {bgp: Disabled, windowsDataplane: HNS}}")
+	f.plant(t, "apiVersion: operator.tigera.io/v1\nkind: Installation\nmetadata: {name: default}\nspec: "+
+		"{calicoNetwork: {bgp: Disabled, windowsDataplane: HNS}}")
 	o, err := f.dynamic.Resource(installations).Get(t.Context(), "default", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +212,8 @@ func TestCustomResourcesAreFoundAndRead(t *testing.T) {
 			found[list.GroupVersion+"/"+r.Name] = true
 		}
 	}
-	for _, wanted := range []string{"v1/nodes", "v1/pods/eviction", "policy/v1/poddisruptionbudgets", "operator.tigera.io/v1/installations"} {
+	for _, wanted := range []string{"v1/nodes", "v1/pods/eviction", "policy/v1/poddisruptionbudgets",
+		"operator.tigera.io/v1/installations"} {
 		if !found[wanted] {
 			t.Errorf("discovery does not find %s", wanted)
 		}
@@ -221,11 +237,14 @@ func TestFaults(t *testing.T) {
 		}
 		return apiserver.Verdict{}
 	})
-	_, err := f.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("a", "b", time.Now()), metav1.CreateOptions{})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "kubernetes-admin" cannot create resource "secrets"`) {
+	_, err := f.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("a", "b", time.Now()),
+		metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(),
+		`User "kubernetes-admin" cannot create resource "secrets"`) {
 		t.Errorf("secrets: %v", err)
 	}
-	if _, err := f.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
+	if _, err := f.client.CoreV1().Nodes().List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("nodes: %v", err)
 	}
 	_, err = f.client.CoreV1().Pods("default").Get(t.Context(), "p", metav1.GetOptions{})
@@ -285,7 +304,8 @@ metadata: {name: b, labels: {app: web}}
 `)
 	pods := f.client.CoreV1().Pods("default")
 	evict := func(name string) error {
-		return pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}})
+		return pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Namespace: "default"}})
 	}
 	if err := evict("a"); err != nil {
 		t.Fatal(err)
@@ -297,7 +317,8 @@ metadata: {name: b, labels: {app: web}}
 	if !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		t.Errorf("the last pod of its budget: %v", err)
 	}
-	if err := f.client.PolicyV1().PodDisruptionBudgets("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+	if err := f.client.PolicyV1().PodDisruptionBudgets("default").Delete(t.Context(), "web",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := evict("b"); err != nil {
@@ -320,7 +341,8 @@ func TestAPodLivesOutItsGrace(t *testing.T) {
 	for _, wanted := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
 		event := <-w.ResultChan()
 		pod, ok := event.Object.(*corev1.Pod)
-		if !ok || event.Type != wanted || (wanted == watch.Modified) != (pod.DeletionTimestamp != nil && event.Type == watch.Modified) {
+		if !ok || event.Type != wanted || (wanted == watch.Modified) != (pod.DeletionTimestamp != nil &&
+			event.Type == watch.Modified) {
 			t.Errorf("%s, wanted %s: %+v", event.Type, wanted, event.Object)
 		}
 	}
@@ -333,7 +355,8 @@ func TestWhatAnObjectOwnsGoesWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.plant(t, "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: node-n, namespace: kube-node-lease, ownerReferences: [{apiVersion: v1, kind: Node, name: node-n, uid: "+string(n.UID)+"}]}")
+	f.plant(t, "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: node-n, namespace: kube-node-lease, "+
+		"ownerReferences: [{apiVersion: v1, kind: Node, name: node-n, uid: "+string(n.UID)+"}]}")
 	if err := f.client.CoreV1().Nodes().Delete(t.Context(), "node-n", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

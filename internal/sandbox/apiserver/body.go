@@ -24,7 +24,8 @@ func asJSON(r Request, resource Resource, contentType string, body []byte) ([]by
 		}
 		return data, nil
 	case contentType != "application/vnd.kubernetes.protobuf":
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Verb, groupResource(resource), r.Name,
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Verb,
+			groupResource(resource), r.Name,
 			"this API server understands JSON, YAML and protobuf, not "+strings.TrimSpace(contentType), 0, true)
 	}
 	typed, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)

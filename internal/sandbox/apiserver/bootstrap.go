@@ -59,7 +59,8 @@ func readToken(o object) (bootstrapToken, bool) {
 	}
 	t := bootstrapToken{
 		id: data("token-id"), secret: data("token-secret"),
-		authentication: data("usage-bootstrap-authentication") == "true", signing: data("usage-bootstrap-signing") == "true",
+		authentication: data("usage-bootstrap-authentication") == "true",
+		signing:        data("usage-bootstrap-signing") == "true",
 	}
 	for group := range strings.SplitSeq(data("auth-extra-groups"), ",") {
 		if strings.HasPrefix(group, groupBootstrappers+":") {

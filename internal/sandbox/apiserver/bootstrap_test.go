@@ -14,7 +14,8 @@ import (
 func TestATokenSignsAndExpires(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	secrets := f.client.CoreV1().Secrets("kube-system")
-	if _, err := secrets.Create(t.Context(), tokenSecret("abcdef", "0123456789abcdef", time.Now().Add(time.Hour)), metav1.CreateOptions{}); err != nil {
+	if _, err := secrets.Create(t.Context(), tokenSecret("abcdef", "0123456789abcdef", time.Now().Add(time.Hour)),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	anonymous := f.as(t, "")
@@ -26,17 +27,21 @@ func TestATokenSignsAndExpires(t *testing.T) {
 		return info.Data["jws-kubeconfig-abcdef"]
 	}
 	await(t, "the token's signature", func() bool { return signature() != "" })
-	if _, err := anonymous.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := anonymous.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config",
+		metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("anybody reads kubelet-config: %v", err)
 	}
 	joining := f.as(t, "abcdef.0123456789abcdef")
-	if _, err := joining.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{}); err != nil {
+	if _, err := joining.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config",
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("a joining node reads kubelet-config: %v", err)
 	}
-	if _, err := joining.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := joining.CoreV1().Secrets("kube-system").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a joining node reads secrets: %v", err)
 	}
-	if _, err := f.as(t, "abcdef.wrongwrongwrongw").CoreV1().Nodes().Get(t.Context(), "node-n", metav1.GetOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := f.as(t, "abcdef.wrongwrongwrongw").CoreV1().Nodes().Get(t.Context(), "node-n",
+		metav1.GetOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("a wrong token: %v", err)
 	}
 	f.SetClock(2 * time.Hour)
@@ -44,7 +49,8 @@ func TestATokenSignsAndExpires(t *testing.T) {
 	if _, err := secrets.Get(t.Context(), "bootstrap-token-abcdef", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the expired token: %v", err)
 	}
-	if _, err := joining.CoreV1().Nodes().Get(t.Context(), "node-n", metav1.GetOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := joining.CoreV1().Nodes().Get(t.Context(), "node-n",
+		metav1.GetOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("an expired token: %v", err)
 	}
 }
@@ -53,7 +59,8 @@ func TestANodeThatIsNotHeardOf(t *testing.T) {
 	f := start(t, apiserver.Options{NodeGrace: 50 * time.Millisecond})
 	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n}")
 	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), "node-n", types.StrategicMergePatchType,
-		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{}, "status"); err != nil {
+		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "a node that is not known to be ready", func() bool {

@@ -14,7 +14,8 @@ func (c *Cluster) versionInfo() version.Info {
 	c.mu.Lock()
 	v := c.version
 	c.mu.Unlock()
-	info := version.Info{GitVersion: v, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: "linux/amd64", GitTreeState: "clean"}
+	info := version.Info{GitVersion: v, GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+		Platform: "linux/amd64", GitTreeState: "clean"}
 	if parts := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3); len(parts) == 3 {
 		info.Major, info.Minor = parts[0], parts[1]
 	}
@@ -49,7 +50,8 @@ func (c *Cluster) discovery(path string) (any, bool) {
 }
 
 func (c *Cluster) groups() metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups: []metav1.APIGroup{}}
 	for _, r := range c.table() {
 		if r.Group == "" {
 			continue
@@ -58,7 +60,8 @@ func (c *Cluster) groups() metav1.APIGroupList {
 		entry := metav1.GroupVersionForDiscovery{GroupVersion: r.apiVersion(), Version: r.Version}
 		switch {
 		case i < 0:
-			list.Groups = append(list.Groups, metav1.APIGroup{Name: r.Group, Versions: []metav1.GroupVersionForDiscovery{entry}, PreferredVersion: entry})
+			list.Groups = append(list.Groups, metav1.APIGroup{Name: r.Group,
+				Versions: []metav1.GroupVersionForDiscovery{entry}, PreferredVersion: entry})
 		case !slices.Contains(list.Groups[i].Versions, entry):
 			list.Groups[i].Versions = append(list.Groups[i].Versions, entry)
 		}
@@ -79,12 +82,14 @@ func (c *Cluster) resourceList(group, version string) (any, bool) {
 		})
 		if r.Status {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Name + "/status", Kind: r.Kind, Namespaced: r.Namespaced, Verbs: []string{"get", "patch", "update"},
+				Name: r.Name + "/status", Kind: r.Kind, Namespaced: r.Namespaced,
+				Verbs: []string{"get", "patch", "update"},
 			})
 		}
 		if r.Name == "pods" && r.Group == "" {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: "pods/eviction", Group: "policy", Version: "v1", Kind: "Eviction", Namespaced: true, Verbs: []string{"create"},
+				Name: "pods/eviction", Group: "policy", Version: "v1", Kind: "Eviction", Namespaced: true,
+				Verbs: []string{"create"},
 			})
 		}
 	}

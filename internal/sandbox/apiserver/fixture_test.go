@@ -104,7 +104,8 @@ func tokenSecret(id, secret string, expires time.Time) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id, Namespace: "kube-system"},
 		Type:       corev1.SecretTypeBootstrapToken,
 		Data: map[string][]byte{
-			"token-id": []byte(id), "token-secret": []byte(secret), "expiration": []byte(expires.UTC().Format(time.RFC3339)),
+			"token-id": []byte(id), "token-secret": []byte(secret),
+			"expiration":                     []byte(expires.UTC().Format(time.RFC3339)),
 			"usage-bootstrap-authentication": []byte("true"), "usage-bootstrap-signing": []byte("true"),
 			"auth-extra-groups": []byte("system:bootstrappers:kubeadm:default-node-token"),
 		},

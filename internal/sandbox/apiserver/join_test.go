@@ -19,9 +19,12 @@ import (
 const (
 	testToken      = "abcdef.0123456789abcdef"
 	kubeadm        = `C:\k\kubeadm.exe`
-	kubeletCommand = `"C:\k\kube-log-runner.exe" --log-file=C:/var/log/kubelet/kubelet.log C:\k\kubelet.exe --windows-service` +
-		` --config=/var/lib/kubelet/config.yaml --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf` +
-		` --cert-dir=%SYSTEMDRIVE%\var\lib\kubelet\pki --container-runtime-endpoint=npipe:////./pipe/containerd-containerd`
+	kubeletCommand = `"C:\k\kube-log-runner.exe" --log-file=C:/var/log/kubelet/kubelet.log C:\k\kubelet.exe ` +
+		`--windows-service` +
+		` --config=/var/lib/kubelet/config.yaml --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf ` +
+		`--kubeconfig=/etc/kubernetes/kubelet.conf` +
+		` --cert-dir=%SYSTEMDRIVE%\var\lib\kubelet\pki ` +
+		`--container-runtime-endpoint=npipe:////./pipe/containerd-containerd`
 )
 
 // machine is a simulated Windows with the programs that join installs before kubeadm runs.
@@ -42,16 +45,20 @@ func prepare(t *testing.T, name, kubeletFlags string) *machine {
 	} {
 		m.WriteFile(path, windows.Binary(spec))
 	}
-	m.WriteFile(`C:\Program Files\containerd\config.toml`, []byte("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nconf_dir = 'C:\\etc\\cni\\net.d'\n"))
+	m.WriteFile(`C:\Program Files\containerd\config.toml`,
+		[]byte("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nconf_dir = 'C:\\etc\\cni\\net.d'\n"))
 	a := &machine{Machine: m, admin: m.Spawn("admin.exe")}
 	services := a.admin.Platform.Services
 	if err := a.admin.Platform.Registry.Set(`HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`,
-		platform.RegistryValue{Name: "Path", Type: platform.RegistryExpandString, String: `%SystemRoot%\system32;C:\k`}); err != nil {
+		platform.RegistryValue{Name: "Path", Type: platform.RegistryExpandString,
+			String: `%SystemRoot%\system32;C:\k`}); err != nil {
 		t.Fatal(err)
 	}
 	for _, config := range []platform.ServiceConfig{
-		{Name: "containerd", StartType: platform.StartAuto, CommandLine: `"C:\Program Files\containerd\bin\containerd.exe" --run-service`},
-		{Name: "kubelet", StartType: platform.StartAuto, CommandLine: kubeletCommand + " " + kubeletFlags, Dependencies: []string{"containerd"}},
+		{Name: "containerd", StartType: platform.StartAuto,
+			CommandLine: `"C:\Program Files\containerd\bin\containerd.exe" --run-service`},
+		{Name: "kubelet", StartType: platform.StartAuto, CommandLine: kubeletCommand + " " + kubeletFlags,
+			Dependencies: []string{"containerd"}},
 	} {
 		if err := services.Create(t.Context(), config); err != nil {
 			t.Fatal(err)
@@ -76,7 +83,8 @@ func (m *machine) state(service string) platform.ServiceState {
 func (m *machine) run(t *testing.T, path string, args ...string) (int, string, string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code, err := m.admin.Platform.Processes.Run(t.Context(), platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &errOut})
+	code, err := m.admin.Platform.Processes.Run(t.Context(),
+		platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &errOut})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +109,8 @@ timeouts: {discovery: 1s}
 func (f *fixture) mint(t *testing.T) {
 	t.Helper()
 	id, secret, _ := strings.Cut(testToken, ".")
-	if _, err := f.client.CoreV1().Secrets("kube-system").Create(t.Context(), tokenSecret(id, secret, time.Now().Add(time.Hour)), metav1.CreateOptions{}); err != nil {
+	if _, err := f.client.CoreV1().Secrets("kube-system").Create(t.Context(),
+		tokenSecret(id, secret, time.Now().Add(time.Hour)), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,10 +157,12 @@ func TestTwoMachinesJoin(t *testing.T) {
 	}
 	n := f.node(t, "win-1")
 	info := n.Status.NodeInfo
-	if info.OSImage != "Windows Server 2022 Datacenter" || info.KubeletVersion != "v1.36.3" || info.ContainerRuntimeVersion != "containerd://1.7.12" {
+	if info.OSImage != "Windows Server 2022 Datacenter" || info.KubeletVersion != "v1.36.3" ||
+		info.ContainerRuntimeVersion != "containerd://1.7.12" {
 		t.Errorf("it says of itself %+v", info)
 	}
-	if n.Labels["team"] != "a" || n.Labels["node.kubernetes.io/windows-build"] != "10.0.20348" || !hasTaint(n, "os") || n.Status.Allocatable.Cpu().IsZero() {
+	if n.Labels["team"] != "a" || n.Labels["node.kubernetes.io/windows-build"] != "10.0.20348" || !hasTaint(n, "os") ||
+		n.Status.Allocatable.Cpu().IsZero() {
 		t.Errorf("registered %+v %+v", n.ObjectMeta, n.Spec)
 	}
 	if address := f.node(t, "other").Status.Addresses[0].Address; address != "10.0.0.7" {
@@ -159,8 +170,10 @@ func TestTwoMachinesJoin(t *testing.T) {
 	}
 	m := machines["win-1"]
 	for path, wanted := range map[string]bool{
-		`C:\etc\kubernetes\kubelet.conf`: true, `C:\etc\kubernetes\bootstrap-kubelet.conf`: false, `C:\etc\kubernetes\pki\ca.crt`: true,
-		`C:\var\lib\kubelet\config.yaml`: true, `C:\var\lib\kubelet\kubeadm-flags.env`: true, `C:\var\lib\kubelet\pki\kubelet-client-current.pem`: true,
+		`C:\etc\kubernetes\kubelet.conf`: true, `C:\etc\kubernetes\bootstrap-kubelet.conf`: false,
+		`C:\etc\kubernetes\pki\ca.crt`:   true,
+		`C:\var\lib\kubelet\config.yaml`: true, `C:\var\lib\kubelet\kubeadm-flags.env`: true,
+		`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: true,
 	} {
 		if _, err := m.ReadFile(path); (err == nil) != wanted {
 			t.Errorf("%s: %v", path, err)
@@ -168,7 +181,8 @@ func TestTwoMachinesJoin(t *testing.T) {
 	}
 	t.Run("again", func(t *testing.T) {
 		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), f.CACertHash()))
-		for _, wanted := range []string{`[ERROR FileAvailable-\etc\kubernetes\kubelet.conf]`, `pki\ca.crt already exists`, "Port 10250 is in use"} {
+		for _, wanted := range []string{`[ERROR FileAvailable-\etc\kubernetes\kubelet.conf]`,
+			`pki\ca.crt already exists`, "Port 10250 is in use"} {
 			if code != 2 || !strings.Contains(errOut, wanted) {
 				t.Errorf("ended with %d and does not say %s: %s", code, wanted, errOut)
 			}
@@ -182,7 +196,8 @@ func TestTwoMachinesJoin(t *testing.T) {
 		m.admin = m.Spawn("admin.exe")
 		begun := time.Now()
 		await(t, "a lease renewed since", func() bool {
-			lease, err := f.client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "win-1", metav1.GetOptions{})
+			lease, err := f.client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "win-1",
+				metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +211,8 @@ func TestTwoMachinesJoin(t *testing.T) {
 		if state := m.state("kubelet"); state != platform.Stopped {
 			t.Errorf("kubelet is %s", state)
 		}
-		for _, path := range []string{`C:\etc\kubernetes\kubelet.conf`, `C:\etc\kubernetes\pki\ca.crt`, `C:\var\lib\kubelet\config.yaml`} {
+		for _, path := range []string{`C:\etc\kubernetes\kubelet.conf`, `C:\etc\kubernetes\pki\ca.crt`,
+			`C:\var\lib\kubelet\config.yaml`} {
 			if _, err := m.ReadFile(path); err == nil {
 				t.Errorf("%s is still there", path)
 			}
@@ -213,7 +229,8 @@ func TestJoinsThatFail(t *testing.T) {
 	m := prepare(t, "win-1", "")
 	t.Run("no such token", func(t *testing.T) {
 		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), f.CACertHash()))
-		if code != 1 || !strings.Contains(errOut, `could not find a JWS signature in the cluster-info ConfigMap for token ID "abcdef"`) {
+		if code != 1 || !strings.Contains(errOut, `could not find a JWS signature in the cluster-info ConfigMap for `+
+			`token ID "abcdef"`) {
 			t.Errorf("ended with %d: %s", code, errOut)
 		}
 	})
@@ -223,19 +240,22 @@ func TestJoinsThatFail(t *testing.T) {
 		return err == nil && info.Data["jws-kubeconfig-abcdef"] != ""
 	})
 	t.Run("another CA", func(t *testing.T) {
-		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), "sha256:"+strings.Repeat("0", 64)))
+		code, _, errOut := m.run(t, kubeadm, "join", "--config",
+			m.joinFile(f.Cluster, f.Address(), "sha256:"+strings.Repeat("0", 64)))
 		if code != 1 || !strings.Contains(errOut, "not pinned") {
 			t.Errorf("ended with %d: %s", code, errOut)
 		}
 	})
 	t.Run("nobody there", func(t *testing.T) {
-		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, "nowhere.example:6443", f.CACertHash()))
+		code, _, errOut := m.run(t, kubeadm, "join", "--config",
+			m.joinFile(f.Cluster, "nowhere.example:6443", f.CACertHash()))
 		if code != 1 || !strings.Contains(errOut, "no such host") {
 			t.Errorf("ended with %d: %s", code, errOut)
 		}
 	})
 	t.Run("a node that is ready", func(t *testing.T) {
-		f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: win-1}\nstatus: {conditions: [{type: Ready, status: 'True'}]}")
+		f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: win-1}\nstatus: {conditions: [{type: Ready, status: "+
+			"'True'}]}")
 		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), f.CACertHash()))
 		if code != 1 || !strings.Contains(errOut, `a Node with name "win-1" and status "Ready" already exists`) {
 			t.Errorf("ended with %d: %s", code, errOut)
@@ -250,7 +270,8 @@ func TestJoinsThatFail(t *testing.T) {
 		}
 		await(t, "why it is not ready", func() bool {
 			for _, condition := range f.node(t, "win-1").Status.Conditions {
-				if condition.Type == corev1.NodeReady && strings.Contains(condition.Message, "cni plugin not initialized") {
+				if condition.Type == corev1.NodeReady && strings.Contains(condition.Message,
+					"cni plugin not initialized") {
 					return true
 				}
 			}

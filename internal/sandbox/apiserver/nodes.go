@@ -68,13 +68,14 @@ func (c *Cluster) taintNode(event change) {
 	if event.key.resource != "nodes" || event.kind == "DELETED" {
 		return
 	}
-	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, event.key, func(o object) (object, error) {
-		state := ready(o)
-		setTaint(o, taintNotReady, state == "False" || state == "")
-		setTaint(o, taintUnreachable, state == "Unknown")
-		setTaint(o, taintUnschedulable, field(o, "spec", "unschedulable") == true)
-		return o, nil
-	})
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, event.key,
+		func(o object) (object, error) {
+			state := ready(o)
+			setTaint(o, taintNotReady, state == "False" || state == "")
+			setTaint(o, taintUnreachable, state == "Unknown")
+			setTaint(o, taintUnschedulable, field(o, "spec", "unschedulable") == true)
+			return o, nil
+		})
 }
 
 // watchNodes is the node lifecycle controller: it sets the Ready condition of a node that does not
@@ -90,7 +91,8 @@ func (c *Cluster) watchNodes(ctx context.Context) {
 		}
 		nodes, _ := c.store.list("nodes", "")
 		for _, o := range nodes {
-			if state := ready(o); state != "Unknown" && state != "" && c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
+			if state := ready(o); state != "Unknown" && state != "" &&
+				c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
 				c.lost(text(o, "metadata", "name"))
 			}
 		}
@@ -109,19 +111,22 @@ func (c *Cluster) lastSign(o object) time.Time {
 		last = renewed
 	}
 	created := parse(text(o, "metadata", "creationTimestamp"))
-	return slices.MaxFunc([]time.Time{last, created}, func(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) })
+	return slices.MaxFunc([]time.Time{last, created}, func(a, b time.Time) int {
+		return cmp.Compare(a.UnixNano(), b.UnixNano())
+	})
 }
 
 func (c *Cluster) lost(name string) {
 	c.options.Log.Info("a node has not renewed its lease", "node", name)
 	now := timestamp(c.now())
-	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name}, func(o object) (object, error) {
-		if fields := condition(o, "Ready"); fields != nil {
-			fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
-			fields["message"] = "Kubelet stopped posting node status."
-		}
-		return o, nil
-	})
+	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name},
+		func(o object) (object, error) {
+			if fields := condition(o, "Ready"); fields != nil {
+				fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
+				fields["message"] = "Kubelet stopped posting node status."
+			}
+			return o, nil
+		})
 }
 
 const podNetworkName = "pod-network-windows"
@@ -129,7 +134,8 @@ const podNetworkName = "pod-network-windows"
 // bindNetwork does the work of the pod network's DaemonSet: it creates a pod for a Windows node.
 // The simulated kubelet runs the pod, and so the node has a network.
 func (c *Cluster) bindNetwork(event change) {
-	if event.key.resource != "nodes" || event.before != nil || text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {
+	if event.key.resource != "nodes" || event.before != nil ||
+		text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {
 		return
 	}
 	set, ok := c.store.get(key{"daemonsets.apps", "kube-system", podNetworkName})
@@ -143,7 +149,8 @@ func (c *Cluster) bindNetwork(event change) {
 			"name": podNetworkName + "-" + node, "namespace": "kube-system",
 			"labels": object{"simulated.swdt.dev/installs": "10-simulated.conflist"},
 			"ownerReferences": []any{
-				object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": podNetworkName, "uid": text(set, "metadata", "uid"), "controller": true},
+				object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": podNetworkName,
+					"uid": text(set, "metadata", "uid"), "controller": true},
 				object{"apiVersion": "v1", "kind": "Node", "name": node, "uid": text(event.object, "metadata", "uid")},
 			},
 		},

@@ -33,6 +33,7 @@ func (c *Cluster) openAPI(path string) (any, bool) {
 		}
 		paths["/"+wanted+"/"+r.Name+"/{name}"] = object{"patch": operation}
 	}
-	document := object{"openapi": "3.0.0", "info": object{"title": "Kubernetes", "version": "simulated"}, "paths": paths}
+	document := object{"openapi": "3.0.0", "info": object{"title": "Kubernetes", "version": "simulated"},
+		"paths": paths}
 	return document, len(paths) > 0
 }

@@ -37,7 +37,8 @@ func patched(r Resource, o object, kind string, patch []byte) (object, error) {
 			result, err = jsonpatch.MergePatch(original, patch)
 		}
 	default:
-		return nil, apierrors.NewGenericServerResponse(415, "patch", groupResource(r), "", "the media type of the patch is not supported: "+kind, 0, true)
+		return nil, apierrors.NewGenericServerResponse(415, "patch", groupResource(r), "",
+			"the media type of the patch is not supported: "+kind, 0, true)
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

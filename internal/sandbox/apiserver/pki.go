@@ -139,7 +139,8 @@ func kubeconfig(server string, ca, certificate, key []byte) ([]byte, error) {
 		"clusters": []any{map[string]any{"name": "simulated", "cluster": map[string]any{
 			"server": server, "certificate-authority-data": ca,
 		}}},
-		"users":    []any{map[string]any{"name": "admin", "user": user}},
-		"contexts": []any{map[string]any{"name": "simulated", "context": map[string]any{"cluster": "simulated", "user": "admin"}}},
+		"users": []any{map[string]any{"name": "admin", "user": user}},
+		"contexts": []any{map[string]any{"name": "simulated", "context": map[string]any{"cluster": "simulated",
+			"user": "admin"}}},
 	})
 }

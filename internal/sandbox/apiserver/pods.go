@@ -39,7 +39,8 @@ func (c *Cluster) evict(k key, eviction object) (any, error) {
 	if err := c.remove(r, k, options); err != nil {
 		return nil, err
 	}
-	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: 201}, nil
+	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status: metav1.StatusSuccess, Code: 201}, nil
 }
 
 // disrupt returns an error if a PodDisruptionBudget does not allow the eviction of the pod.
@@ -55,8 +56,9 @@ func (c *Cluster) disrupt(namespace string, pod object) error {
 		}
 		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type:    "DisruptionBudget",
-			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", text(budget, "metadata", "name"), needed, healthy),
+			Type: "DisruptionBudget",
+			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently",
+				text(budget, "metadata", "name"), needed, healthy),
 		})
 		return err
 	}

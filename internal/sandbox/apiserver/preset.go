@@ -41,13 +41,15 @@ staticPodPath: /etc/kubernetes/manifests
 func (c *Cluster) install() error {
 	c.store.hooks = []func(change){c.signRequest, c.taintNode, c.bindNetwork}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		namespace := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}, "status": object{"phase": "Active"}}
+		namespace := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name},
+			"status": object{"phase": "Active"}}
 		if err := c.plant(namespace); err != nil {
 			return err
 		}
 	}
 	if !c.options.NoPodNetwork {
-		set := object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": object{"name": podNetworkName, "namespace": "kube-system"}}
+		set := object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": object{"name": podNetworkName,
+			"namespace": "kube-system"}}
 		if err := c.plant(set); err != nil {
 			return err
 		}
@@ -63,7 +65,8 @@ func (c *Cluster) install() error {
 	clusterConfig, err := yaml.Marshal(object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "clusterName": "kubernetes",
 		"kubernetesVersion": c.options.Version, "controlPlaneEndpoint": c.Address(),
-		"networking": object{"dnsDomain": "cluster.local", "serviceSubnet": "10.96.0.0/12", "podSubnet": "192.168.0.0/16"},
+		"networking": object{"dnsDomain": "cluster.local", "serviceSubnet": "10.96.0.0/12",
+			"podSubnet": "192.168.0.0/16"},
 	})
 	if err != nil {
 		return err
@@ -76,7 +79,8 @@ func (c *Cluster) install() error {
 }
 
 func configMap(namespace, name, field, value string) object {
-	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name, "namespace": namespace}, "data": object{field: value}}
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name, "namespace": namespace},
+		"data": object{field: value}}
 }
 
 // Plant adds objects, given as YAML documents, to the cluster. It replaces existing objects of the
@@ -116,7 +120,8 @@ func (c *Cluster) plant(o object) error {
 	}
 	name, ok := field(o, "metadata", "name").(string)
 	if !ok || name == "" {
-		return fmt.Errorf("plant a %s: metadata.name is %v: it must be a string (in YAML, quote n, y, on and off)", kind, field(o, "metadata", "name"))
+		return fmt.Errorf("plant a %s: metadata.name is %v: it must be a string (in YAML, quote n, y, on and off)",
+			kind, field(o, "metadata", "name"))
 	}
 	k := key{r.qualified(), "", name}
 	if r.Namespaced {
@@ -150,7 +155,9 @@ func (c *Cluster) Object(resource, namespace, name string) (map[string]any, bool
 func (c *Cluster) Uproot(resource, namespace, name string) bool {
 	for _, r := range c.table() {
 		if r.qualified() == resource {
-			_, err := c.store.update(r, key{resource, namespace, name}, func(object) (object, error) { return nil, nil })
+			_, err := c.store.update(r, key{resource, namespace, name}, func(object) (object, error) {
+				return nil, nil
+			})
 			return err == nil
 		}
 	}

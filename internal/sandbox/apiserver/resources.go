@@ -42,18 +42,26 @@ func builtinResources() []Resource {
 		{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true},
 		{Version: "v1", Name: "serviceaccounts", Kind: "ServiceAccount", Short: []string{"sa"}, Namespaced: true},
 		{Version: "v1", Name: "services", Kind: "Service", Short: []string{"svc"}, Namespaced: true, Status: true},
-		{Group: "apps", Version: "v1", Name: "daemonsets", Kind: "DaemonSet", Short: []string{"ds"}, Namespaced: true, Status: true},
-		{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Short: []string{"deploy"}, Namespaced: true, Status: true},
-		{Group: "apps", Version: "v1", Name: "replicasets", Kind: "ReplicaSet", Short: []string{"rs"}, Namespaced: true, Status: true},
-		{Group: "apps", Version: "v1", Name: "statefulsets", Kind: "StatefulSet", Short: []string{"sts"}, Namespaced: true, Status: true},
-		{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectaccessreviews", Kind: "SelfSubjectAccessReview", Virtual: true},
-		{Group: "authentication.k8s.io", Version: "v1", Name: "selfsubjectreviews", Kind: "SelfSubjectReview", Virtual: true},
+		{Group: "apps", Version: "v1", Name: "daemonsets", Kind: "DaemonSet", Short: []string{"ds"},
+			Namespaced: true, Status: true},
+		{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Short: []string{"deploy"},
+			Namespaced: true, Status: true},
+		{Group: "apps", Version: "v1", Name: "replicasets", Kind: "ReplicaSet", Short: []string{"rs"},
+			Namespaced: true, Status: true},
+		{Group: "apps", Version: "v1", Name: "statefulsets", Kind: "StatefulSet", Short: []string{"sts"},
+			Namespaced: true, Status: true},
+		{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectaccessreviews",
+			Kind: "SelfSubjectAccessReview", Virtual: true},
+		{Group: "authentication.k8s.io", Version: "v1", Name: "selfsubjectreviews",
+			Kind: "SelfSubjectReview", Virtual: true},
 		{Group: "batch", Version: "v1", Name: "jobs", Kind: "Job", Namespaced: true, Status: true},
-		{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests", Kind: "CertificateSigningRequest", Short: []string{"csr"}, Status: true},
+		{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests",
+			Kind: "CertificateSigningRequest", Short: []string{"csr"}, Status: true},
 		{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true},
 		{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Short: []string{"ev"}, Namespaced: true},
 		{Group: "node.k8s.io", Version: "v1", Name: "runtimeclasses", Kind: "RuntimeClass"},
-		{Group: "policy", Version: "v1", Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget", Short: []string{"pdb"}, Namespaced: true, Status: true},
+		{Group: "policy", Version: "v1", Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget",
+			Short: []string{"pdb"}, Namespaced: true, Status: true},
 		{Group: "storage.k8s.io", Version: "v1", Name: "csinodes", Kind: "CSINode"},
 	}
 }
@@ -86,7 +94,9 @@ func (c *Cluster) table() []Resource {
 
 func (c *Cluster) resource(group, version, name string) (Resource, bool) {
 	all := c.table()
-	i := slices.IndexFunc(all, func(r Resource) bool { return r.Group == group && r.Version == version && r.Name == name })
+	i := slices.IndexFunc(all, func(r Resource) bool {
+		return r.Group == group && r.Version == version && r.Name == name
+	})
 	if i < 0 {
 		return Resource{}, false
 	}

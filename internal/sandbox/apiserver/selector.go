@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	errModified     = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+	errModified = errors.New("the object has been modified; please apply your changes to the latest version and " +
+		"try again")
 	errPrecondition = errors.New("the precondition of the delete does not hold")
 )
 

@@ -70,7 +70,8 @@ func (c *Cluster) struck(w http.ResponseWriter, r *http.Request, request Request
 		answerError(w, forbidden(request))
 	case verdict.Status != 0:
 		group := schema.GroupResource{Group: request.Group, Resource: request.Resource}
-		answerError(w, apierrors.NewGenericServerResponse(verdict.Status, request.Verb, group, request.Name, verdict.Message, 0, true))
+		answerError(w, apierrors.NewGenericServerResponse(verdict.Status, request.Verb, group, request.Name,
+			verdict.Message, 0, true))
 	}
 	return verdict.Status != 0
 }
@@ -133,7 +134,8 @@ func verb(r *http.Request, name string) string {
 
 func noSuchResource(r Request) error {
 	group := schema.GroupResource{Group: r.Group, Resource: r.Resource}
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, r.Verb, group, r.Name, "the server could not find the requested resource", 0, true)
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, r.Verb, group, r.Name,
+		"the server could not find the requested resource", 0, true)
 }
 
 // answerPath answers requests about the server itself.
@@ -148,7 +150,8 @@ func (c *Cluster) answerPath(w http.ResponseWriter, r *http.Request) error {
 	default:
 		document, ok := c.discovery(path)
 		if !ok {
-			return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{}, "", "the server could not find the requested resource", 0, true)
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{}, "",
+				"the server could not find the requested resource", 0, true)
 		}
 		return answer(w, http.StatusOK, document)
 	}

@@ -50,7 +50,8 @@ func podStats(pod object, now time.Time) statsv1alpha1.PodStats {
 		started = at
 	}
 	stats := statsv1alpha1.PodStats{
-		PodRef:    statsv1alpha1.PodReference{Name: text(pod, "metadata", "name"), Namespace: text(pod, "metadata", "namespace"), UID: text(pod, "metadata", "uid")},
+		PodRef: statsv1alpha1.PodReference{Name: text(pod, "metadata", "name"),
+			Namespace: text(pod, "metadata", "namespace"), UID: text(pod, "metadata", "uid")},
 		StartTime: metav1.NewTime(started),
 	}
 	spec, _ := pod["spec"].(object)
@@ -68,7 +69,8 @@ func containerStats(pod, container object, started, now time.Time) statsv1alpha1
 	counter, cores, memory := uint64(used), uint64(burns*1e9), uint64(usualMemory)
 	stats := statsv1alpha1.ContainerStats{
 		Name: text(container, "name"), StartTime: metav1.NewTime(started),
-		CPU:    &statsv1alpha1.CPUStats{Time: metav1.NewTime(now), UsageCoreNanoSeconds: &counter, UsageNanoCores: &cores},
+		CPU: &statsv1alpha1.CPUStats{Time: metav1.NewTime(now), UsageCoreNanoSeconds: &counter,
+			UsageNanoCores: &cores},
 		Memory: &statsv1alpha1.MemoryStats{Time: metav1.NewTime(now), WorkingSetBytes: &memory},
 	}
 	switch reports := text(pod, "metadata", "labels", reportsLabel); {

@@ -19,7 +19,8 @@ func TestANodesSummary(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	f.makeNode(t, "win1")
 	f.makePod(t, "half", "win1", corev1.PodRunning, nil, "1")
-	f.makePod(t, "told", "win1", corev1.PodRunning, map[string]string{"simulated.swdt.dev/burns": "0.3", "simulated.swdt.dev/reports": "0"}, "")
+	f.makePod(t, "told", "win1", corev1.PodRunning, map[string]string{"simulated.swdt.dev/burns": "0.3",
+		"simulated.swdt.dev/reports": "0"}, "")
 	f.makePod(t, "waits", "win1", corev1.PodPending, nil, "")
 	f.makePod(t, "elsewhere", "win2", corev1.PodRunning, nil, "")
 
@@ -34,13 +35,16 @@ func TestANodesSummary(t *testing.T) {
 		used, reported float64
 	}{{"half", 0.5, 0.5}, {"told", 0.3, 0}} {
 		before, after := first.Pods[i].Containers[0].CPU, second.Pods[i].Containers[0].CPU
-		rate := float64(*after.UsageCoreNanoSeconds-*before.UsageCoreNanoSeconds) / float64(after.Time.Sub(before.Time.Time))
-		if first.Pods[i].PodRef.Name != want.name || rate < want.used*0.97 || rate > want.used*1.03 || float64(*after.UsageNanoCores)/1e9 != want.reported {
+		rate := float64(*after.UsageCoreNanoSeconds-*before.UsageCoreNanoSeconds) / float64(
+			after.Time.Sub(before.Time.Time))
+		if first.Pods[i].PodRef.Name != want.name || rate < want.used*0.97 || rate > want.used*1.03 ||
+			float64(*after.UsageNanoCores)/1e9 != want.reported {
 			t.Errorf("%s: %g cores, %d reported", first.Pods[i].PodRef.Name, rate, *after.UsageNanoCores)
 		}
 	}
 
-	_, err := f.client.CoreV1().RESTClient().Get().Resource("nodes").Name("none").SubResource("proxy").Suffix("stats/summary").DoRaw(t.Context())
+	_, err := f.client.CoreV1().RESTClient().Get().Resource("nodes").Name("none").SubResource("proxy").Suffix(
+		"stats/summary").DoRaw(t.Context())
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("a node that is not there: %v", err)
 	}
@@ -48,7 +52,8 @@ func TestANodesSummary(t *testing.T) {
 
 func (f *fixture) summary(t *testing.T, node string) statsv1alpha1.Summary {
 	t.Helper()
-	body, err := f.client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").DoRaw(t.Context())
+	body, err := f.client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix(
+		"stats/summary").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +66,14 @@ func (f *fixture) summary(t *testing.T, node string) statsv1alpha1.Summary {
 
 func (f *fixture) makeNode(t *testing.T, name string) {
 	t.Helper()
-	if _, err := f.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := f.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *fixture) makePod(t *testing.T, name, node string, phase corev1.PodPhase, labels map[string]string, limit string) {
+func (f *fixture) makePod(t *testing.T, name, node string, phase corev1.PodPhase,
+	labels map[string]string, limit string) {
 	t.Helper()
 	container := corev1.Container{Name: "burn", Image: "example"}
 	if limit != "" {

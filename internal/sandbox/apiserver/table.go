@@ -58,7 +58,8 @@ func (c *Cluster) tableOf(r Resource, document any) any {
 	if !isList {
 		items = []any{o}
 	}
-	table := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}, Rows: []metav1.TableRow{}}
+	table := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},
+		Rows: []metav1.TableRow{}}
 	table.ResourceVersion = text(o, "metadata", "resourceVersion")
 	columns := c.columns(r)
 	for _, column := range columns {
@@ -83,7 +84,8 @@ func row(columns []column, o object) metav1.TableRow {
 	for _, column := range columns {
 		r.Cells = append(r.Cells, column.value(o))
 	}
-	partial, err := json.Marshal(object{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o["metadata"]})
+	partial, err := json.Marshal(object{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+		"metadata": o["metadata"]})
 	if err == nil {
 		r.Object = runtime.RawExtension{Raw: partial}
 	}

@@ -104,7 +104,8 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	c := &ControlPlane{layout: layout, ports: ports, died: make(chan struct{})}
 	c.running, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.start(ctx, o.Name); err != nil {
-		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err), c.Stop(context.WithoutCancel(ctx)))
+		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err),
+			c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }

@@ -50,7 +50,8 @@ func TestAClusterThatNodesCanJoin(t *testing.T) {
 	}
 	asTokenHolder := bearer(t, c, id+"."+secret)
 	for _, name := range []string{"kubeadm-config", "kubelet-config"} {
-		if _, err := asTokenHolder.CoreV1().ConfigMaps(meta.NamespaceSystem).Get(t.Context(), name, meta.GetOptions{}); err != nil {
+		if _, err := asTokenHolder.CoreV1().ConfigMaps(meta.NamespaceSystem).Get(t.Context(), name,
+			meta.GetOptions{}); err != nil {
 			t.Errorf("what `kubeadm join` reads: %v", err)
 		}
 	}
@@ -79,7 +80,8 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	one, other := start(t, t.TempDir()), start(t, t.TempDir())
 	kubectl(t, one, "create", "namespace", "of-one")
-	if _, err := client(t, other).CoreV1().Namespaces().Get(t.Context(), "of-one", meta.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client(t, other).CoreV1().Namespaces().Get(t.Context(), "of-one",
+		meta.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the other has it, too: %v", err)
 	}
 	expectStopped(t, one)
@@ -282,7 +284,8 @@ func mint(t *testing.T, admin kubernetes.Interface, id, secret string) {
 			bootstrap.BootstrapTokenExtraGroupsKey:      "system:bootstrappers:kubeadm:default-node-token",
 		},
 	}
-	if _, err := admin.CoreV1().Secrets(meta.NamespaceSystem).Create(t.Context(), token, meta.CreateOptions{}); err != nil {
+	if _, err := admin.CoreV1().Secrets(meta.NamespaceSystem).Create(t.Context(), token,
+		meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -293,7 +296,8 @@ func awaitSigned(t *testing.T, c *ControlPlane, id, secret string) (kubeconfig s
 	t.Helper()
 	anonymous := bearer(t, c, "")
 	eventually(t, "cluster-info to be signed", func(ctx context.Context) error {
-		info, err := anonymous.CoreV1().ConfigMaps(meta.NamespacePublic).Get(ctx, bootstrap.ConfigMapClusterInfo, meta.GetOptions{})
+		info, err := anonymous.CoreV1().ConfigMaps(meta.NamespacePublic).Get(ctx, bootstrap.ConfigMapClusterInfo,
+			meta.GetOptions{})
 		if err != nil {
 			return err
 		}

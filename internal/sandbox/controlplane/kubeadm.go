@@ -56,7 +56,8 @@ func (l layout) writeKubeadmConfigs(ctx context.Context, name string, p *ports) 
 	if err != nil {
 		return err
 	}
-	for path, certificates := range map[string]string{l.localConfig(): l.pki(), l.clusterConfig(): "/etc/kubernetes/pki"} {
+	for path, certificates := range map[string]string{l.localConfig(): l.pki(),
+		l.clusterConfig(): "/etc/kubernetes/pki"} {
 		text := fmt.Sprintf(configuration, advertised, p.apiServer, name, strings.TrimSpace(version), certificates,
 			l.endpoint(p), serviceSubnet, podSubnet)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -21,7 +21,8 @@ func makeLayout(o Options) (layout, error) {
 		return layout{}, fmt.Errorf("control plane's state folder: %w", err)
 	}
 	if len(entries) > 0 {
-		return layout{}, fmt.Errorf("control plane's state folder %s is not empty: remove it or give another one", state)
+		return layout{}, fmt.Errorf("control plane's state folder %s is not empty: remove it or give another one",
+			state)
 	}
 	l := layout{binaries: o.Binaries, state: state}
 	for _, folder := range []string{state, l.logs()} {

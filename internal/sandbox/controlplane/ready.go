@@ -65,7 +65,8 @@ func (c *ControlPlane) upload(ctx context.Context, client kubernetes.Interface) 
 	// kubeadm always creates a token, too, which no caller knows: a caller that joins a node
 	// creates its own.
 	tokens := meta.ListOptions{FieldSelector: "type=bootstrap.kubernetes.io/token"}
-	if err := client.CoreV1().Secrets(meta.NamespaceSystem).DeleteCollection(ctx, meta.DeleteOptions{}, tokens); err != nil {
+	if err := client.CoreV1().Secrets(meta.NamespaceSystem).DeleteCollection(ctx, meta.DeleteOptions{},
+		tokens); err != nil {
 		return fmt.Errorf("delete the bootstrap token that kubeadm made: %w", err)
 	}
 	return nil

@@ -48,7 +48,8 @@ func TestPrefixIsAWindowsServer(t *testing.T) {
 	if got := output(t, p.Command(t.Context(), "cmd", "/c", "ver")); !strings.Contains(got, "10.0.20348") {
 		t.Errorf("version %q", got)
 	}
-	got := output(t, p.Command(t.Context(), "reg", "query", `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`, "/v", "ProductName"))
+	got := output(t, p.Command(t.Context(), "reg", "query", `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`,
+		"/v", "ProductName"))
 	if !strings.Contains(got, "Windows Server 2022 Datacenter") {
 		t.Errorf("product %q", got)
 	}
@@ -210,7 +211,8 @@ func TestPrefixEndsWhenItIsNotKept(t *testing.T) {
 	boot := false
 	for _, process := range p.processes() {
 		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(process.pid), "cmdline"))
-		boot = boot || err == nil && strings.Contains(string(line), "keeper.exe") && strings.Contains(string(line), "--boot")
+		boot = boot || err == nil && strings.Contains(string(line), "keeper.exe") &&
+			strings.Contains(string(line), "--boot")
 	}
 	if !boot {
 		t.Error("nothing takes care of the named pipes")

@@ -165,7 +165,8 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 	}
 	for name, folder := range programs() {
 		if err := p.run(exec.CommandContext(ctx, p.tools.compiler, "-municode", "-O2", "-s",
-			"-o", filepath.Join(system32, folder, name+".exe"), name+".c", "-ladvapi32", "-lole32", "-lntdll"), sources); err != nil {
+			"-o", filepath.Join(system32, folder, name+".exe"), name+".c", "-ladvapi32", "-lole32", "-lntdll"),
+			sources); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,8 @@ func TestDISMKeepsFeatures(t *testing.T) {
 	}
 	state := func(want string) {
 		t.Helper()
-		if out, _ := dism("/Get-FeatureInfo", "/FeatureName:containers"); !strings.Contains(out, "State : "+want+"\r\n") {
+		if out, _ := dism("/Get-FeatureInfo", "/FeatureName:containers"); !strings.Contains(out,
+			"State : "+want+"\r\n") {
 			t.Errorf("state: %q, want %s", out, want)
 		}
 	}
@@ -58,7 +59,8 @@ func TestNetshKeepsFirewallRules(t *testing.T) {
 	netsh := func(args ...string) error {
 		return p.Command(t.Context(), "netsh", append([]string{"advfirewall", "firewall"}, args...)...).Run()
 	}
-	if err := netsh("add", "rule", "name=kubelet (swdt)", "dir=in", "action=allow", "enable=yes", "profile=any", "protocol=tcp", "localport=10250"); err != nil {
+	if err := netsh("add", "rule", "name=kubelet (swdt)", "dir=in", "action=allow", "enable=yes", "profile=any",
+		"protocol=tcp", "localport=10250"); err != nil {
 		t.Fatal(err)
 	}
 	const rule = "v2.31|Action=Allow|Active=TRUE|Dir=In|Protocol=6|LPort=10250|Name=kubelet (swdt)|"

@@ -38,9 +38,11 @@ func Open(t *testing.T, file string, width, height int) *Page {
 		t.Skip("no chromium here: scripts/install-test-deps.sh installs it")
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), // ended by the cleanup, which waits for it
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun, chromedp.Flag("headless", true), chromedp.NoSandbox,
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun,
+		chromedp.Flag("headless", true), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WindowSize(width, height),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.WindowSize(width, height),
 		chromedp.WSURLReadTimeout(2*time.Minute))
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -112,7 +114,8 @@ func (p *Page) LooksRight() {
 		p.t.Errorf("its background in the dark is %s", back)
 	}
 	Do(p, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
-	if wide, width := Eval[float64](p, `document.documentElement.scrollWidth`), Eval[float64](p, `document.documentElement.clientWidth`); wide > width {
+	if wide, width := Eval[float64](p, `document.documentElement.scrollWidth`),
+		Eval[float64](p, `document.documentElement.clientWidth`); wide > width {
 		p.t.Errorf("on a phone it is %v wide, and the screen %v", wide, width)
 	}
 	p.mutex.Lock()

@@ -96,8 +96,10 @@ func (n *Node) begin(ctx context.Context) error {
 	return nil
 }
 
-func (n *Node) main(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return agent.Main(ctx, agent.Machine{Platform: p, Executable: executable, Hash: n.hash}, args, stdin, stdout, stderr)
+func (n *Node) main(ctx context.Context, p *platform.Platform, executable string, args []string, stdin io.Reader,
+	stdout, stderr io.Writer) int {
+	return agent.Main(ctx, agent.Machine{Platform: p, Executable: executable, Hash: n.hash}, args,
+		stdin, stdout, stderr)
 }
 
 // Reconnect replaces the session with a new one, as node.Reconnect does.
@@ -119,7 +121,8 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	n.mutex.Unlock()
 	go func() {
 		defer close(served)
-		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Platform: session, Executable: n.executable, Hash: n.hash}, server)
+		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Platform: session, Executable: n.executable,
+			Hash: n.hash}, server)
 	}()
 	n.t.Cleanup(func() {
 		client.Close()
@@ -212,7 +215,8 @@ func (c *current) Invoke(ctx context.Context, method string, args, reply any, op
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (c *current) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *current) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (
+	grpc.ClientStream, error) {
 	return c.get().NewStream(ctx, desc, method, options...)
 }
 
@@ -320,14 +324,16 @@ func (n *Node) called(method string) error {
 	return f(method)
 }
 
-func (n *Node) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func (n *Node) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if err := n.called(method); err != nil {
 		return err
 	}
 	return n.explain(ctx, invoke(ctx, method, request, reply, cc, options...))
 }
 
-func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+	streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	if err := n.called(method); err != nil {
 		return nil, err
 	}

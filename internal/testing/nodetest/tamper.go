@@ -47,7 +47,8 @@ func (n *Node) tampered(agent net.Conn, f Tamper) (net.Conn, error) {
 // Between returns a connection to an agent whose replies go through f; stop closes both ends of it.
 func Between(agent net.Conn, f Tamper) (near net.Conn, stop func(), err error) {
 	back, err := grpc.NewClient("passthrough:///agent", append(inMemory(agent),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{encoding.GetCodecV2("proto")}), grpc.MaxCallRecvMsgSize(16<<20)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{encoding.GetCodecV2("proto")}),
+			grpc.MaxCallRecvMsgSize(16<<20)),
 		grpc.WithChainStreamInterceptor(packed.Client))...)
 	if err != nil {
 		return nil, nil, err

@@ -140,13 +140,15 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("pktmon %s ended with exit code %d: %s", strings.Join(e.Args, " "), e.Code, strings.TrimSpace(e.Output))
+	return fmt.Sprintf("pktmon %s ended with exit code %d: %s", strings.Join(e.Args, " "), e.Code,
+		strings.TrimSpace(e.Output))
 }
 
 // Validate returns an error if the plan cannot be carried out.
 func (p Plan) Validate() error {
 	allowed := func(r rune) bool { return r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' }
-	if p.ID == "" || len(p.ID) > 40 || strings.TrimFunc(p.ID, allowed) != "" || path.Base(p.ID) != p.ID || ResultFile(p.ID) == layout.CaptureJournal {
+	if p.ID == "" || len(p.ID) > 40 || strings.TrimFunc(p.ID, allowed) != "" || path.Base(p.ID) != p.ID ||
+		ResultFile(p.ID) == layout.CaptureJournal {
 		return fmt.Errorf("%q is not the ID of a capture", p.ID)
 	}
 	if len(p.Start) == 0 {

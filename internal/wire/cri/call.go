@@ -59,7 +59,8 @@ func request(conn net.Conn, method string, message []byte) error {
 	// The server need not wait for window updates: the reply is read to its end
 	// anyway.
 	window := http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxReply}
-	if err := errors.Join(framer.WriteSettings(window), framer.WriteWindowUpdate(0, maxReply), framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
+	if err := errors.Join(framer.WriteSettings(window), framer.WriteWindowUpdate(0, maxReply),
+		framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
 		return err
 	}
 	if _, err := conn.Write(frames.Bytes()); err != nil {

@@ -47,7 +47,8 @@ func Status(ctx context.Context, dial func(context.Context) (net.Conn, error), v
 	return ask(ctx, dial, MethodStatus, request)
 }
 
-func ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string, message []byte) ([]byte, error) {
+func ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string,
+	message []byte) ([]byte, error) {
 	conn, err := dial(ctx)
 	if err != nil {
 		return nil, err

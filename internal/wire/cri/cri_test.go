@@ -11,7 +11,8 @@ import (
 )
 
 func TestVersionOverAConnection(t *testing.T) {
-	want := cri.VersionInfo{Version: "0.1.0", RuntimeName: "containerd", RuntimeVersion: "v1.7.12", RuntimeAPIVersion: "v1"}
+	want := cri.VersionInfo{Version: "0.1.0", RuntimeName: "containerd", RuntimeVersion: "v1.7.12",
+		RuntimeAPIVersion: "v1"}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,16 @@ func Questions() []string {
 	const runtime, image = "/runtime.v1.RuntimeService/", "/runtime.v1.ImageService/"
 	return []string{
 		MethodVersion, MethodStatus,
-		runtime + "ListPodSandbox", runtime + "PodSandboxStatus", runtime + "ListContainers", runtime + "ContainerStatus",
+		runtime + "ListPodSandbox", runtime + "PodSandboxStatus", runtime + "ListContainers",
+		runtime + "ContainerStatus",
 		runtime + "ListContainerStats", runtime + "ListPodSandboxStats", runtime + "RuntimeConfig",
 		image + "ListImages", image + "ImageStatus", image + "ImageFsInfo",
 	}
 }
 
 // Ask calls one of Questions, with message and reply in protobuf's wire form.
-func Ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string, message []byte) ([]byte, error) {
+func Ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string,
+	message []byte) ([]byte, error) {
 	if !slices.Contains(Questions(), method) {
 		return nil, fmt.Errorf("%s may change the runtime and is not allowed here", method)
 	}

@@ -37,7 +37,8 @@ func TestAskForALargeAnswer(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
 	}
-	if _, err := cri.Ask(t.Context(), dial, "/runtime.v1.RuntimeService/RemoveContainer", nil); err == nil || dialled != 1 {
+	if _, err := cri.Ask(t.Context(), dial, "/runtime.v1.RuntimeService/RemoveContainer", nil); err == nil ||
+		dialled != 1 {
 		t.Errorf("a container would have been removed: %v", err)
 	}
 }

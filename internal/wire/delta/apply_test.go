@@ -100,7 +100,8 @@ func TestTheHeaderTellsWhatIsNeeded(t *testing.T) {
 func TestHashesThatAreKnownAreTaken(t *testing.T) {
 	old, new := pair(10_000)
 	known := [32]byte{1, 2, 3}
-	info, err := delta.Diff(context.Background(), old, new, io.Discard, delta.Options{OldSHA256: &known, NewSHA256: &known})
+	info, err := delta.Diff(context.Background(), old, new, io.Discard,
+		delta.Options{OldSHA256: &known, NewSHA256: &known})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +116,13 @@ func TestBrokenFilesAreNotThePatchsFault(t *testing.T) {
 	broken := errors.New("broken")
 	for name, run := range map[string]func() error{
 		"old": func() error {
-			_, err := delta.Apply(context.Background(), brokenFile{broken}, int64(len(old)), bytes.NewReader(patch), io.Discard)
+			_, err := delta.Apply(context.Background(), brokenFile{broken}, int64(len(old)),
+				bytes.NewReader(patch), io.Discard)
 			return err
 		},
 		"header": func() error {
-			_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)), brokenFile{broken}, io.Discard)
+			_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)),
+				brokenFile{broken}, io.Discard)
 			return err
 		},
 		"streams": func() error {
@@ -134,7 +137,8 @@ func TestBrokenFilesAreNotThePatchsFault(t *testing.T) {
 			return err
 		},
 		"output": func() error {
-			_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch), brokenFile{broken})
+			_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch),
+				brokenFile{broken})
 			return err
 		},
 		"output of Diff": func() error {
@@ -162,7 +166,8 @@ func TestCancelling(t *testing.T) {
 	if _, err := delta.Diff(ctx, old, new, io.Discard, delta.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Diff: %v", err)
 	}
-	if _, err := delta.Apply(ctx, bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch), io.Discard); !errors.Is(err, context.Canceled) {
+	if _, err := delta.Apply(ctx, bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch),
+		io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("Apply: %v", err)
 	}
 }
@@ -178,7 +183,8 @@ func TestMemory(t *testing.T) {
 			t.Errorf("Diff %v allocates %d MiB", v, used/mb)
 		}
 		used := allocated(func() {
-			if _, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)), bytes.NewReader(patch), io.Discard); err != nil {
+			if _, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)),
+				bytes.NewReader(patch), io.Discard); err != nil {
 				t.Error(err)
 			}
 		})

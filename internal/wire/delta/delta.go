@@ -65,7 +65,8 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("apply the patch: %s: %v; make the patch again, from the file it is applied to", e.What, e.Err)
+		return fmt.Sprintf("apply the patch: %s: %v; make the patch again, from the file it is applied to", e.What,
+			e.Err)
 	}
 	return fmt.Sprintf("apply the patch: %s; make the patch again, from the file it is applied to", e.What)
 }

@@ -35,7 +35,8 @@ const (
 // result in the same patch, whatever the number of workers.
 func Diff(ctx context.Context, old, new []byte, w io.Writer, o Options) (Info, error) {
 	if int64(len(old)) > maxSize || int64(len(new)) > maxSize {
-		return Info{}, fmt.Errorf("make a patch: files of %d and %d bytes are larger than %d", len(old), len(new), int64(maxSize))
+		return Info{}, fmt.Errorf("make a patch: files of %d and %d bytes are larger than %d", len(old),
+			len(new), int64(maxSize))
 	}
 	d := &differ{old: old, new: new, variant: max(o.Variant, Fast), workers: o.Workers}
 	if d.workers < 1 {

@@ -22,7 +22,8 @@ func roundTrip(t rapid.TB, old, new []byte, o delta.Options) ([]byte, delta.Info
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.PatchSize != int64(patch.Len()) || made.NewSHA256 != sha256.Sum256(new) || made.OldSHA256 != sha256.Sum256(old) {
+	if made.PatchSize != int64(patch.Len()) || made.NewSHA256 != sha256.Sum256(new) ||
+		made.OldSHA256 != sha256.Sum256(old) {
 		t.Fatalf("the patch of %d bytes is described by %+v", patch.Len(), made)
 	}
 	got, applied, err := apply(old, patch.Bytes())
@@ -78,7 +79,8 @@ func edit(t *rapid.T, b []byte) []byte {
 	n := rapid.IntRange(0, min(len(b)-at, 20_000)).Draw(t, "n")
 	part := bytes.Clone(b[at : at+n])
 	head, tail := b[:at:at], b[at+n:]
-	switch rapid.SampledFrom([]string{"insert", "delete", "move", "duplicate", "truncate", "change", "shift values"}).Draw(t, "edit") {
+	switch rapid.SampledFrom([]string{"insert", "delete", "move", "duplicate", "truncate", "change",
+		"shift values"}).Draw(t, "edit") {
 	case "insert":
 		return append(append(head, noise(rapid.Uint64().Draw(t, "what"), n)...), b[at:]...)
 	case "delete":

@@ -26,8 +26,9 @@ var (
 	ErrServiceDisabled = errors.New("the service is disabled")        // Start
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
 	ErrDependents      = errors.New("running services depend on it") // Stop
-	ErrStartFailed     = errors.New("the service did not start")     // Start: the process failed or did not answer the SCM
-	ErrNotSupported    = errors.New("not supported on this machine")
+	// Start: the process failed or did not answer the SCM
+	ErrStartFailed  = errors.New("the service did not start")
+	ErrNotSupported = errors.New("not supported on this machine")
 )
 
 // LockedError is returned by platform.Files.Lock when another process holds the lock.

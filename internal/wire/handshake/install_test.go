@@ -16,13 +16,17 @@ func TestFindInstalled(t *testing.T) {
 		want   handshake.Installed
 		absent bool
 	}{
-		"alone":                          {output: line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"behind a prompt":                {output: `PS C:\> ` + line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"behind a line of 100 KB":        {output: strings.Repeat("x", 100_000) + "\n" + line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"behind its mark":                {output: installedMark + line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"behind a line that is cut":      {output: installedMark + `{"kept":true,"movedAside":"C:\\b"` + "\n" + line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"behind one without a path":      {output: installedMark + `{"kept":true}` + "\n" + line, want: handshake.Installed{Path: `C:\a.exe`}},
-		"failed":                         {output: installedMark + `{"failure":"diskFull","message":"x"}`, want: handshake.Installed{Failure: handshake.DiskFull, Message: "x"}},
+		"alone":           {output: line, want: handshake.Installed{Path: `C:\a.exe`}},
+		"behind a prompt": {output: `PS C:\> ` + line, want: handshake.Installed{Path: `C:\a.exe`}},
+		"behind a line of 100 KB": {output: strings.Repeat("x", 100_000) + "\n" + line,
+			want: handshake.Installed{Path: `C:\a.exe`}},
+		"behind its mark": {output: installedMark + line, want: handshake.Installed{Path: `C:\a.exe`}},
+		"behind a line that is cut": {output: installedMark + `{"kept":true,"movedAside":"C:\\b"` + "\n" + line,
+			want: handshake.Installed{Path: `C:\a.exe`}},
+		"behind one without a path": {output: installedMark + `{"kept":true}` + "\n" + line,
+			want: handshake.Installed{Path: `C:\a.exe`}},
+		"failed": {output: installedMark + `{"failure":"diskFull","message":"x"}`,
+			want: handshake.Installed{Failure: handshake.DiskFull, Message: "x"}},
 		"a failure that no agent writes": {output: installedMark + `{"path":"C:\\a.exe","failure":"x"}`, absent: true},
 		"cut":                            {output: line[:len(line)-4], absent: true},
 		"no JSON":                        {output: installedMark + "null\n", absent: true},
@@ -41,12 +45,14 @@ func FuzzFindInstalled(f *testing.F) {
 	f.Add(installedMark, "", "two\nlines", uint8(2), false, "")
 	f.Add(installedMark+`{"kept":true}`+"\n", "x", "", uint8(0), false, installedMark)
 	f.Add(installedMark+`{"path":"`, `"}`, "\u2028<", uint8(4), false, "{")
-	failures := []handshake.FailureKind{"", handshake.NotAllowed, handshake.DiskFull, handshake.Foreign, handshake.Failed}
+	failures := []handshake.FailureKind{"", handshake.NotAllowed, handshake.DiskFull,
+		handshake.Foreign, handshake.Failed}
 	f.Fuzz(func(t *testing.T, before, path, message string, failure uint8, kept bool, after string) {
 		checkFound(t, before+after)
 		want := handshake.Installed{
-			Path: strings.ToValidUTF8(path, "?"), Message: strings.ToValidUTF8(message, "?"), Kept: kept, MovedAside: strings.ToValidUTF8(message, "?"),
-			Failure: failures[int(failure)%len(failures)],
+			Path: strings.ToValidUTF8(path, "?"), Message: strings.ToValidUTF8(message, "?"), Kept: kept,
+			MovedAside: strings.ToValidUTF8(message, "?"),
+			Failure:    failures[int(failure)%len(failures)],
 		}
 		if want.Path == "" && want.Failure == "" {
 			return

@@ -64,7 +64,8 @@ func (s *sender) SendMsg(message any) error {
 }
 
 // Client is an interceptor that unpacks what Server has packed.
-func Client(ctx context.Context, d *grpc.StreamDesc, to *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func Client(ctx context.Context, d *grpc.StreamDesc, to *grpc.ClientConn, method string, open grpc.Streamer,
+	options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, d, to, method, options...)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,8 @@ func (w *wire) send(t interface{ Fatal(...any) }, messages ...proto.Message) {
 }
 
 func (w *wire) receive(t interface{ Fatal(...any) }, into proto.Message) error {
-	open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,
+		...grpc.CallOption) (grpc.ClientStream, error) {
 		return end{wire: w}, nil
 	}
 	stream, err := packed.Client(context.Background(), nil, nil, "", open)
@@ -85,7 +86,8 @@ func TestWhatIsSentArrives(t *testing.T) {
 		for _, p := range many {
 			text := bytes.Repeat(p, rapid.IntRange(1, 500).Draw(t, "times"))
 			texts = append(texts, text)
-			messages = append(messages, &agentv1.TailReply{Data: bytes.Clone(text), Event: agentv1.TailEvent_TAIL_EVENT_END, UtcOffset: 7, Place: &agentv1.TailPlace{Offset: 9}})
+			messages = append(messages, &agentv1.TailReply{Data: bytes.Clone(text),
+				Event: agentv1.TailEvent_TAIL_EVENT_END, UtcOffset: 7, Place: &agentv1.TailPlace{Offset: 9}})
 		}
 		w.send(t, messages...)
 		for _, text := range texts {
@@ -93,7 +95,8 @@ func TestWhatIsSentArrives(t *testing.T) {
 			if err := w.receive(t, &got); err != nil {
 				t.Fatal(err)
 			}
-			want := &agentv1.TailReply{Data: text, Event: agentv1.TailEvent_TAIL_EVENT_END, UtcOffset: 7, Place: &agentv1.TailPlace{Offset: 9}}
+			want := &agentv1.TailReply{Data: text, Event: agentv1.TailEvent_TAIL_EVENT_END, UtcOffset: 7,
+				Place: &agentv1.TailPlace{Offset: 9}}
 			if !proto.Equal(&got, want) {
 				t.Fatalf("got %d bytes, %v; want %d", len(got.GetData()), got.GetEvent(), len(text))
 			}
@@ -102,7 +105,8 @@ func TestWhatIsSentArrives(t *testing.T) {
 }
 
 func TestTextShrinksAndWhatCannotDoesNotGrow(t *testing.T) {
-	text := []byte(strings.Repeat("I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\"\n", 1000))
+	text := []byte(strings.Repeat("I1120 14:29:59.123456    4711 kubelet.go:2345] \"SyncLoop ADD\" source=\"api\"\n",
+		1000))
 	noise := make([]byte, 100_000)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(noise)

@@ -83,7 +83,8 @@ func Load(ctx context.Context, read Read) (Record, error) {
 		return r, fmt.Errorf("read what swdt trace changed: %w", err)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return r, fmt.Errorf("read what swdt trace changed: %s is damaged: %w; what was there before is kept in %s: put it back by hand, and remove that folder",
+		return r, fmt.Errorf("read what swdt trace changed: %s is damaged: %w; what was there before is kept in %s: "+
+			"put it back by hand, and remove that folder",
 			layout.TraceRecord, err, layout.Trace)
 	}
 	if r.Services == nil {
@@ -118,7 +119,8 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 // and kept is empty, the file did not exist before the trace.
 func (r Record) Kept(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
-		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After || s.Config.After != Sum(content, true) {
+		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
+			s.Config.After != Sum(content, true) {
 			continue
 		}
 		if s.Config.Before == "" {
@@ -160,7 +162,8 @@ type OnError struct {
 }
 
 func (e *OnError) Error() string {
-	return fmt.Sprintf("%s is to be changed while swdt trace is on for %s (since %s, by %s): run `swdt trace off %s` first, and switch it on again afterwards",
+	return fmt.Sprintf("%s is to be changed while swdt trace is on for %s (since %s, by %s): run `swdt trace off %s` "+
+		"first, and switch it on again afterwards",
 		e.What, e.Service, e.Since.UTC().Format("2006-01-02 15:04 UTC"), e.By, e.Service)
 }
 

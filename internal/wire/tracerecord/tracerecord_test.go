@@ -16,10 +16,12 @@ func example() tracerecord.Record {
 	return tracerecord.Record{Services: map[string]tracerecord.Service{
 		"containerd": {
 			On: false, CommandLine: tracerecord.Change{Before: "plain", After: "louder"},
-			Config: &tracerecord.File{Path: `C:\c\config.toml`, Kept: `C:\kept`, Change: tracerecord.Change{Before: sum("a"), After: sum("c")}},
+			Config: &tracerecord.File{Path: `C:\c\config.toml`, Kept: `C:\kept`,
+				Change: tracerecord.Change{Before: sum("a"), After: sum("c")}},
 			Earlier: &tracerecord.Service{
 				On: true, CommandLine: tracerecord.Change{Before: "plain", After: "loud"},
-				Config: &tracerecord.File{Path: `C:\c\config.toml`, Kept: `C:\kept`, Change: tracerecord.Change{Before: sum("a"), After: sum("b")}},
+				Config: &tracerecord.File{Path: `C:\c\config.toml`, Kept: `C:\kept`,
+					Change: tracerecord.Change{Before: sum("a"), After: sum("b")}},
 			},
 		},
 		"kubelet": {On: true, CommandLine: tracerecord.Change{Before: "same", After: "same"}},

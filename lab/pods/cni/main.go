@@ -46,7 +46,8 @@ func run(command string, stdin io.Reader) (any, error) {
 	}
 	switch command {
 	case "VERSION":
-		return map[string]any{"cniVersion": c.CNIVersion, "supportedVersions": []string{"0.3.0", "0.3.1", "0.4.0", "1.0.0"}}, nil
+		return map[string]any{"cniVersion": c.CNIVersion, "supportedVersions": []string{"0.3.0", "0.3.1",
+			"0.4.0", "1.0.0"}}, nil
 	case "DEL", "CHECK", "GC", "STATUS":
 		return nil, nil
 	case "ADD":

@@ -52,7 +52,8 @@ func TestAnImageIsPulled(t *testing.T) {
 	if err := json.Unmarshal(get("/v2/burn/blobs/"+manifest.Config.Digest), &config); err != nil {
 		t.Fatal(err)
 	}
-	if config.OSVersion != osVersion || len(config.Config.Entrypoint) != 3 || config.RootFS.DiffIDs[0] != manifest.Layers[0].Digest {
+	if config.OSVersion != osVersion || len(config.Config.Entrypoint) != 3 ||
+		config.RootFS.DiffIDs[0] != manifest.Layers[0].Digest {
 		t.Errorf("config %+v", config)
 	}
 	layer := tar.NewReader(bytes.NewReader(get("/v2/burn/blobs/" + manifest.Layers[0].Digest)))

@@ -65,7 +65,8 @@ func open(path string) windows.Handle {
 	if err != nil {
 		return windows.InvalidHandle
 	}
-	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, 0, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OVERLAPPED, 0)
+	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, 0, nil, windows.OPEN_EXISTING,
+		windows.FILE_FLAG_OVERLAPPED, 0)
 	if err != nil {
 		return windows.InvalidHandle
 	}

@@ -51,7 +51,8 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &container{id: r.ID, bundle: r.Bundle, files: files, created: time.Now(), job: job, processes: map[string]*process{}}
+	c := &container{id: r.ID, bundle: r.Bundle, files: files, created: time.Now(), job: job,
+		processes: map[string]*process{}}
 	c.processes[""] = newProcess("", spec.Process, streams{r.Stdin, r.Stdout, r.Stderr})
 	return c, nil
 }

@@ -49,7 +49,8 @@ func (j *job) pids() ([]uint32, error) {
 	}
 	answer := new(list)
 	query := windows.NewLazySystemDLL("kernel32.dll").NewProc("QueryInformationJobObject")
-	ok, _, err := query.Call(uintptr(j.handle), basicProcessIDList, uintptr(unsafe.Pointer(answer)), unsafe.Sizeof(*answer), 0)
+	ok, _, err := query.Call(uintptr(j.handle), basicProcessIDList, uintptr(unsafe.Pointer(answer)),
+		unsafe.Sizeof(*answer), 0)
 	if ok == 0 {
 		return nil, fmt.Errorf("list the processes of a job: %w", err)
 	}
@@ -106,7 +107,8 @@ func processes() (map[uint32]usage, error) {
 	buffer := make([]byte, 256<<10)
 	for {
 		var length uint32
-		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&buffer[0]), uint32(len(buffer)), &length)
+		err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&buffer[0]),
+			uint32(len(buffer)), &length)
 		if errors.Is(err, windows.STATUS_INFO_LENGTH_MISMATCH) {
 			buffer = make([]byte, 2*len(buffer))
 			continue
@@ -123,7 +125,8 @@ func processes() (map[uint32]usage, error) {
 		if workingSet == 0 { // Wine
 			workingSet = uint64(p.WorkingSetSize)
 		}
-		all[uint32(p.UniqueProcessID)] = usage{uint64(p.UserTime), uint64(p.KernelTime), workingSet, uint64(p.PagefileUsage)}
+		all[uint32(p.UniqueProcessID)] = usage{uint64(p.UserTime), uint64(p.KernelTime), workingSet,
+			uint64(p.PagefileUsage)}
 		if p.NextEntryOffset == 0 {
 			return all, nil
 		}

@@ -18,7 +18,8 @@ type differ struct {
 
 func (differ) Apply(_ context.Context, r *diffapi.ApplyRequest) (*diffapi.ApplyResponse, error) {
 	if r.Diff.GetMediaType() != "application/vnd.oci.image.layer.v1.tar" {
-		return nil, status.Errorf(codes.Unimplemented, "a layer of type %s: the lab has uncompressed ones alone", r.Diff.GetMediaType())
+		return nil, status.Errorf(codes.Unimplemented, "a layer of type %s: the lab has uncompressed ones alone",
+			r.Diff.GetMediaType())
 	}
 	return &diffapi.ApplyResponse{Applied: r.Diff}, nil
 }

@@ -46,17 +46,20 @@ func (s *snapshotter) find(name string) (*snapshot, error) {
 	return found, nil
 }
 
-func (s *snapshotter) Prepare(_ context.Context, r *snapshotsapi.PrepareSnapshotRequest) (*snapshotsapi.PrepareSnapshotResponse, error) {
+func (s *snapshotter) Prepare(_ context.Context, r *snapshotsapi.PrepareSnapshotRequest) (
+	*snapshotsapi.PrepareSnapshotResponse, error) {
 	mounts, err := s.add(snapshotsapi.Kind_ACTIVE, r.Key, r.Parent, r.Labels)
 	return &snapshotsapi.PrepareSnapshotResponse{Mounts: mounts}, err
 }
 
-func (s *snapshotter) View(_ context.Context, r *snapshotsapi.ViewSnapshotRequest) (*snapshotsapi.ViewSnapshotResponse, error) {
+func (s *snapshotter) View(_ context.Context, r *snapshotsapi.ViewSnapshotRequest) (
+	*snapshotsapi.ViewSnapshotResponse, error) {
 	mounts, err := s.add(snapshotsapi.Kind_VIEW, r.Key, r.Parent, r.Labels)
 	return &snapshotsapi.ViewSnapshotResponse{Mounts: mounts}, err
 }
 
-func (s *snapshotter) add(kind snapshotsapi.Kind, name, parent string, labels map[string]string) ([]*types.Mount, error) {
+func (s *snapshotter) add(kind snapshotsapi.Kind, name, parent string, labels map[string]string) (
+	[]*types.Mount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store.Snapshots[name] != nil {
@@ -101,7 +104,8 @@ func (s *snapshotter) mounts(of *snapshot) ([]*types.Mount, error) {
 	if of.Kind == snapshotsapi.Kind_VIEW {
 		mode = "ro"
 	}
-	return []*types.Mount{{Type: "windows-layer", Source: s.store.path(of), Options: []string{mode, "parentLayerPaths=" + string(parents)}}}, nil
+	return []*types.Mount{{Type: "windows-layer", Source: s.store.path(of),
+		Options: []string{mode, "parentLayerPaths=" + string(parents)}}}, nil
 }
 
 func (s *snapshotter) Mounts(_ context.Context, r *snapshotsapi.MountsRequest) (*snapshotsapi.MountsResponse, error) {
@@ -139,7 +143,8 @@ func (s *snapshotter) Commit(_ context.Context, r *snapshotsapi.CommitSnapshotRe
 	labels := maps.Clone(r.Labels)
 	delete(s.store.Snapshots, r.Key)
 	s.store.Snapshots[r.Name] = &snapshot{
-		Name: r.Name, Kind: snapshotsapi.Kind_COMMITTED, Labels: labels, Created: active.Created, Updated: time.Now(), Folder: folder,
+		Name: r.Name, Kind: snapshotsapi.Kind_COMMITTED, Labels: labels, Created: active.Created,
+		Updated: time.Now(), Folder: folder,
 	}
 	return &emptypb.Empty{}, s.store.save()
 }
@@ -154,7 +159,8 @@ func (s *snapshotter) Remove(_ context.Context, r *snapshotsapi.RemoveSnapshotRe
 	}
 	for _, other := range s.store.Snapshots {
 		if other.Parent == removed.Name {
-			return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is the parent of %s", removed.Name, other.Name)
+			return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is the parent of %s",
+				removed.Name, other.Name)
 		}
 	}
 	if removed.Kind != snapshotsapi.Kind_COMMITTED {
@@ -166,7 +172,8 @@ func (s *snapshotter) Remove(_ context.Context, r *snapshotsapi.RemoveSnapshotRe
 	return &emptypb.Empty{}, s.store.save()
 }
 
-func (s *snapshotter) Stat(_ context.Context, r *snapshotsapi.StatSnapshotRequest) (*snapshotsapi.StatSnapshotResponse, error) {
+func (s *snapshotter) Stat(_ context.Context, r *snapshotsapi.StatSnapshotRequest) (
+	*snapshotsapi.StatSnapshotResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.find(r.Key)
@@ -184,7 +191,8 @@ func (one *snapshot) info() *snapshotsapi.Info {
 }
 
 // Update changes labels, the only fields that may change.
-func (s *snapshotter) Update(_ context.Context, r *snapshotsapi.UpdateSnapshotRequest) (*snapshotsapi.UpdateSnapshotResponse, error) {
+func (s *snapshotter) Update(_ context.Context, r *snapshotsapi.UpdateSnapshotRequest) (
+	*snapshotsapi.UpdateSnapshotResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.find(r.Info.GetName())

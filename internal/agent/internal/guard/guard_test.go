@@ -48,7 +48,8 @@ func inLab(t *testing.T, test func(t *testing.T, l *lab)) {
 	})
 }
 
-func (l *lab) work(ctx context.Context, p *platform.Platform, _ string, args []string, _ io.Reader, _, _ io.Writer) int {
+func (l *lab) work(ctx context.Context, p *platform.Platform, _ string, args []string, _ io.Reader, _,
+	_ io.Writer) int {
 	if len(args) != 2 || args[0] != "test" {
 		return 2
 	}
@@ -164,8 +165,10 @@ func TestAFailureToStartIsClearedAwayAfterFurtherFailures(t *testing.T) {
 				l.OnOperation(func(op simulated.Operation) simulated.Verdict {
 					switch {
 					case op.Target != service:
-					case op.Kind == simulated.OpServiceCreate && kind == op.Kind && op.Phase == simulated.After && !failed,
-						op.Kind == simulated.OpServiceStart && kind == op.Kind && op.Phase == simulated.Before && !failed:
+					case op.Kind == simulated.OpServiceCreate && kind == op.Kind &&
+						op.Phase == simulated.After && !failed,
+						op.Kind == simulated.OpServiceStart && kind == op.Kind &&
+							op.Phase == simulated.Before && !failed:
 						failed = true
 						return simulated.Fail(fault.ErrPermission)
 					case op.Kind == simulated.OpServiceDelete && op.Phase == simulated.Before && kept > 0:
@@ -174,7 +177,8 @@ func TestAFailureToStartIsClearedAwayAfterFurtherFailures(t *testing.T) {
 					}
 					return simulated.Continue()
 				})
-				if err := l.Start(t.Context(), "one", never); !errors.Is(err, fault.ErrPermission) || l.isRegistered(t) {
+				if err := l.Start(t.Context(), "one", never); !errors.Is(err, fault.ErrPermission) ||
+					l.isRegistered(t) {
 					t.Errorf("registered: %v, %v", l.isRegistered(t), err)
 				}
 			})
@@ -277,7 +281,8 @@ func TestAnOlderGuardian(t *testing.T) {
 		inLab(t, func(t *testing.T, l *lab) {
 			l.mustStart(t)
 			err := l.AwaitRemoved(t.Context())
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "running") || !l.isAtWork(t) {
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "running") ||
+				!l.isAtWork(t) {
 				t.Errorf("got %v", err)
 			}
 		})

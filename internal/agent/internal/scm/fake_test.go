@@ -168,7 +168,9 @@ func (f *fakeSCM) Stop(_ context.Context, name string) error {
 		return errors.New("cannot accept control messages at this time")
 	}
 	for _, d := range f.services {
-		if d.state != platform.Stopped && slices.ContainsFunc(d.needs, func(n string) bool { return strings.EqualFold(n, name) }) {
+		if d.state != platform.Stopped && slices.ContainsFunc(d.needs, func(n string) bool {
+			return strings.EqualFold(n, name)
+		}) {
 			return fault.ErrDependents
 		}
 	}

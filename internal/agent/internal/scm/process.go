@@ -15,7 +15,8 @@ const pinRounds = 5
 
 // pin opens a handle on a service's process while the service still owns it, so
 // that its end can be awaited after the SCM no longer reports it.
-func pin(ctx context.Context, p *platform.Platform, name string) (platform.ServiceStatus, platform.ProcessHandle, error) {
+func pin(ctx context.Context, p *platform.Platform,
+	name string) (platform.ServiceStatus, platform.ProcessHandle, error) {
 	for round := 1; ; round++ {
 		status, err := p.Services.Status(ctx, name)
 		if err != nil {

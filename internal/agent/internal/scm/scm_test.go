@@ -40,11 +40,13 @@ func TestStartLeavesARunningServiceAlone(t *testing.T) {
 
 func TestStartOfAServiceThatIsJustStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second, starting: time.Second})
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second,
+			starting: time.Second})
 		if err := f.Stop(t.Context(), "kubelet"); err != nil {
 			t.Fatal(err)
 		}
-		if status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); err != nil || status.State != platform.Running {
+		if status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); err != nil ||
+			status.State != platform.Running {
 			t.Fatalf("got %+v, %v", status, err)
 		}
 	})
@@ -87,7 +89,8 @@ func TestStartDoesNotWaitForAPausedService(t *testing.T) {
 
 func TestStopWaitsForTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second, exiting: 5 * time.Second})
+		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: time.Second,
+			exiting: 5 * time.Second})
 		process := f.services["kubelet"].process
 		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
 		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
@@ -145,7 +148,8 @@ func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
 		if err := f.Start(t.Context(), "kubelet"); err != nil {
 			t.Fatal(err)
 		}
-		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet",
+			scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
 		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
 			t.Fatalf("got %v, %v", stopped, err)
 		}
@@ -153,7 +157,8 @@ func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
 }
 
 func TestStopOfAMissingService(t *testing.T) {
-	if _, err := scm.Stop(t.Context(), newSCM().platform(), "kubelet", scm.StopOptions{}); !errors.Is(err, fault.ErrNoService) {
+	if _, err := scm.Stop(t.Context(), newSCM().platform(), "kubelet", scm.StopOptions{}); !errors.Is(err,
+		fault.ErrNoService) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -162,7 +167,8 @@ func TestStopOneRefusesWhileDependentsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "containerd", state: platform.Running},
 			&fakeService{name: "kubelet", state: platform.Running, needs: []string{"containerd"}})
-		if _, err := scm.StopOne(t.Context(), f.platform(), "containerd", scm.StopOptions{}); !errors.Is(err, fault.ErrDependents) {
+		if _, err := scm.StopOne(t.Context(), f.platform(), "containerd", scm.StopOptions{}); !errors.Is(err,
+			fault.ErrDependents) {
 			t.Fatalf("got %v", err)
 		}
 	})
@@ -189,7 +195,8 @@ func TestStopKillsAStubbornServiceOnRequest(t *testing.T) {
 				s.state = platform.Running
 				f := newSCM(&s)
 				process := s.process
-				stopped, err := scm.Stop(t.Context(), f.platform(), s.name, scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+				stopped, err := scm.Stop(t.Context(), f.platform(), s.name,
+					scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
 				if err != nil || !slices.Equal(stopped, []string{s.name}) || s.state != platform.Stopped {
 					t.Fatalf("got %v, %v, state %s", stopped, err, s.state)
 				}
@@ -258,7 +265,9 @@ func TestStopOnAnyGraph(t *testing.T) {
 		services := drawServices(rt)
 		target := services[rapid.IntRange(0, len(services)-1).Draw(rt, "target")]
 		must := affected(services, target.name)
-		if err := inBubble(t, func(ctx context.Context) error { return stopAndCheck(ctx, services, target.name, must) }); err != nil {
+		if err := inBubble(t, func(ctx context.Context) error {
+			return stopAndCheck(ctx, services, target.name, must)
+		}); err != nil {
 			rt.Fatal(err)
 		}
 	})

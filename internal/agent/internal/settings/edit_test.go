@@ -71,10 +71,12 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 	if entries, err := settings.Hosts(p.Files); err != nil || len(entries) != 0 {
 		t.Errorf("got %v, %v", entries, err)
 	}
-	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); err != nil || changed || len(m.Operations()) != 0 {
+	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); err != nil || changed ||
+		len(m.Operations()) != 0 {
 		t.Errorf("removed from nothing: %v, %v, %v", changed, err, m.Operations())
 	}
-	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); err != nil || !changed {
+	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); err != nil ||
+		!changed {
 		t.Errorf("got %v, %v", changed, err)
 	}
 	if got := hostsFile(t, p.Files); got != "::1\tcp\r\n" {
@@ -129,7 +131,8 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 		changed bool
 	}{
 		{"new", platform.RegistryValue{}, settings.Variable{Value: "a"}, text("a"), true},
-		{"new, with a reference", platform.RegistryValue{}, settings.Variable{Value: `%SystemRoot%\a`}, expand(`%SystemRoot%\a`), true},
+		{"new, with a reference", platform.RegistryValue{}, settings.Variable{Value: `%SystemRoot%\a`},
+			expand(`%SystemRoot%\a`), true},
 		{"new, with percent signs", platform.RegistryValue{}, settings.Variable{Value: `100%%`}, text(`100%%`), true},
 		{"the same", text("a"), settings.Variable{Value: "a"}, text("a"), false},
 		{"another value", text("a"), settings.Variable{Value: "b"}, text("b"), true},
@@ -137,8 +140,10 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 		{"becomes expandable", text("%A%"), settings.Variable{Value: "%A%"}, expand("%A%"), true},
 		{"empty is not missing", platform.RegistryValue{}, settings.Variable{Value: ""}, text(""), true},
 		{"remove", text("a"), settings.Variable{Remove: true}, platform.RegistryValue{}, true},
-		{"remove what is missing", platform.RegistryValue{}, settings.Variable{Remove: true}, platform.RegistryValue{}, false},
-		{"what is no text is replaced", platform.RegistryValue{Type: platform.RegistryDWord, Integer: 7}, settings.Variable{Value: "a"}, text("a"), true},
+		{"remove what is missing", platform.RegistryValue{}, settings.Variable{Remove: true},
+			platform.RegistryValue{}, false},
+		{"what is no text is replaced", platform.RegistryValue{Type: platform.RegistryDWord, Integer: 7},
+			settings.Variable{Value: "a"}, text("a"), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, p := machine(t)
@@ -156,7 +161,8 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 				t.Fatalf("got %v, %v", changed, err)
 			}
 			got, err := p.Registry.Get(settings.EnvironmentKey, "xy")
-			if missing := errors.Is(err, fault.ErrNotExist); missing != (test.after.Type == "") || !missing && (err != nil || got.Type != test.after.Type || got.String != test.after.String) {
+			if missing := errors.Is(err, fault.ErrNotExist); missing != (test.after.Type == "") || !missing &&
+				(err != nil || got.Type != test.after.Type || got.String != test.after.String) {
 				t.Errorf("is now %+v, %v", got, err)
 			}
 			if broadcasts(m) != test.changed || !changed && len(m.Operations()) != 0 {
@@ -167,7 +173,9 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 }
 
 func broadcasts(m *simulated.Machine) bool {
-	return slices.ContainsFunc(m.Operations(), func(op simulated.Operation) bool { return op.Kind == simulated.OpBroadcast })
+	return slices.ContainsFunc(m.Operations(), func(op simulated.Operation) bool {
+		return op.Kind == simulated.OpBroadcast
+	})
 }
 
 func TestPathOnAMachine(t *testing.T) {
@@ -178,7 +186,8 @@ func TestPathOnAMachine(t *testing.T) {
 	}
 	set := func(change settings.EnvironmentChange, want bool) {
 		t.Helper()
-		if changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change); err != nil || changed != want {
+		if changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change); err != nil ||
+			changed != want {
 			t.Errorf("got %v, %v", changed, err)
 		}
 	}
@@ -197,7 +206,8 @@ func TestPathOnAMachine(t *testing.T) {
 	}
 	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, false)
 	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
-	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != `C:\k` || after.Type != platform.RegistryExpandString {
+	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != `C:\k` ||
+		after.Type != platform.RegistryExpandString {
 		t.Errorf("got %+v, %v", after, err)
 	}
 }
@@ -235,7 +245,8 @@ func TestSetEnvironmentThatFailsHalfWay(t *testing.T) {
 		}
 		return simulated.Continue()
 	})
-	change := settings.EnvironmentChange{Variables: []settings.Variable{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}}
+	change := settings.EnvironmentChange{Variables: []settings.Variable{{Name: "A", Value: "1"},
+		{Name: "B", Value: "2"}}}
 	changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change)
 	if !changed || !errors.Is(err, fault.ErrPermission) || !broadcasts(m) {
 		t.Errorf("got %v, %v, %v", changed, err, m.Operations())

@@ -53,7 +53,8 @@ func isText(v platform.RegistryValue) bool {
 
 // SetEnvironment applies change to the machine's variables, and notifies
 // running programs if anything changed. It reports whether anything changed.
-func SetEnvironment(ctx context.Context, registry platform.Registry, machine platform.Machine, change EnvironmentChange) (changed bool, err error) {
+func SetEnvironment(ctx context.Context, registry platform.Registry, machine platform.Machine,
+	change EnvironmentChange) (changed bool, err error) {
 	if err := change.check(); err != nil {
 		return false, err
 	}
@@ -162,7 +163,8 @@ func setPath(registry platform.Registry, add, remove []string) (changed bool, er
 		return false, invalidf("environment: PATH would be longer than %d characters", maxValue)
 	}
 	if is.Type == "" { // a machine without a PATH: create it as Windows would have done
-		err := registry.Set(EnvironmentKey, platform.RegistryValue{Name: pathName, Type: platform.RegistryExpandString, String: value})
+		err := registry.Set(EnvironmentKey,
+			platform.RegistryValue{Name: pathName, Type: platform.RegistryExpandString, String: value})
 		return err == nil, err
 	}
 	return setVariable(registry, Variable{Name: pathName, Value: value})

@@ -11,23 +11,32 @@ import (
 )
 
 func TestSetHostsLineByLine(t *testing.T) {
-	const windows = "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n#      102.54.94.97     rhino.acme.com          # source server\r\n"
+	const windows = "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n#      102.54.94.97     rhino.acme.com         " +
+		" # source server\r\n"
 	tests := []struct {
 		name, before, after string
 		changes             []HostsEntry
 	}{
 		{"an empty file", "", "10.0.0.1\tapi\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
 		{"after Windows's own comments", windows, windows + "10.0.0.1\tapi\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"a commented name is none", "# 10.0.0.1 api\n", "# 10.0.0.1 api\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"a commented name is none", "# 10.0.0.1 api\n", "# 10.0.0.1 api\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
 		{"no newline at the end", "10.0.0.2 db", "10.0.0.2 db\r\n10.0.0.1\tapi\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
 		{"LF stays LF", "10.0.0.2 db\n", "10.0.0.2 db\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"a byte order mark stays", "\xef\xbb\xbf10.0.0.2 db\n", "\xef\xbb\xbf10.0.0.2 db\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"as wanted already", "  10.0.0.1 \t API  alias # here\n", "  10.0.0.1 \t API  alias # here\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"the address of a line of its own", "10.0.0.9   api  # control plane\r\n", "10.0.0.1   api  # control plane\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"out of a shared line", "10.0.0.9 db  api  web\n", "10.0.0.9 db  web\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"first of a shared line", "10.0.0.9 api web\n", "10.0.0.9 web\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"to a line that has it too", "10.0.0.9 api\n10.0.0.1 api\n", "10.0.0.1 api\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"no other address stays", "10.0.0.1 api\n::1 api\n10.0.0.1 api web\n", "10.0.0.1 api\n10.0.0.1 web\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"a byte order mark stays", "\xef\xbb\xbf10.0.0.2 db\n", "\xef\xbb\xbf10.0.0.2 db\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"as wanted already", "  10.0.0.1 \t API  alias # here\n", "  10.0.0.1 \t API  alias # here\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"the address of a line of its own", "10.0.0.9   api  # control plane\r\n",
+			"10.0.0.1   api  # control plane\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"out of a shared line", "10.0.0.9 db  api  web\n", "10.0.0.9 db  web\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"first of a shared line", "10.0.0.9 api web\n", "10.0.0.9 web\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"to a line that has it too", "10.0.0.9 api\n10.0.0.1 api\n", "10.0.0.1 api\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"no other address stays", "10.0.0.1 api\n::1 api\n10.0.0.1 api web\n", "10.0.0.1 api\n10.0.0.1 web\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
 		{"twice in one line", "10.0.0.1 api Api web\n", "10.0.0.1 api web\n", []HostsEntry{{"api", "10.0.0.1"}}},
 		{"the same IPv6 address", "FE80:0::1 api\n", "FE80:0::1 api\n", []HostsEntry{{"api", "fe80::1"}}},
 		{"remove", "10.0.0.1 api\r\n10.0.0.2 db api\r\n", "10.0.0.2 db\r\n", []HostsEntry{{"api", ""}}},
@@ -35,7 +44,8 @@ func TestSetHostsLineByLine(t *testing.T) {
 		{"remove what is not there", "10.0.0.2 db\n\n", "10.0.0.2 db\n\n", []HostsEntry{{"api", ""}}},
 		{"remove leaves longer names", "10.0.0.1 api.x xapi\n", "10.0.0.1 api.x xapi\n", []HostsEntry{{"api", ""}}},
 		{"what Windows reads and we do not", "010.0.0.1 api\n", "10.0.0.1 api\n", []HostsEntry{{"api", "10.0.0.1"}}},
-		{"garbage stays", "hello api\n\xff\xfe api\n10.0.0.1\n", "hello api\n\xff\xfe api\n10.0.0.1\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"garbage stays", "hello api\n\xff\xfe api\n10.0.0.1\n", "hello api\n\xff\xfe api\n10.0.0.1\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,8 +140,10 @@ func drawHosts(t *rapid.T) string {
 		rapid.SampledFrom([]string{"", "# comment", "garbage a", "\t", "10.0.0.1", "# 10.0.0.1 a"}),
 		rapid.Custom(func(t *rapid.T) string {
 			address := rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "::1", "0:0::1"}).Draw(t, "address")
-			names := rapid.SliceOfN(rapid.SampledFrom([]string{" a", "\tA", "  b", " c.d", " other"}), 1, 4).Draw(t, "names")
-			return address + strings.Join(names, "") + rapid.SampledFrom([]string{"", " ", " # why", "#why"}).Draw(t, "comment")
+			names := rapid.SliceOfN(rapid.SampledFrom([]string{" a", "\tA", "  b", " c.d", " other"}), 1,
+				4).Draw(t, "names")
+			return address + strings.Join(names, "") + rapid.SampledFrom([]string{"", " ", " # why", "#why"}).Draw(t,
+				"comment")
 		}),
 	)
 	var file strings.Builder

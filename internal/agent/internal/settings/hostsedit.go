@@ -62,7 +62,8 @@ func checkHosts(changes []HostsEntry) error {
 		}
 		key := strings.ToLower(change.Name)
 		if other, twice := asked[key]; twice && !sameAddress(other.Address, change.Address) {
-			return invalidf("hosts: %s is requested twice, with %q and with %q", change.Name, other.Address, change.Address)
+			return invalidf("hosts: %s is requested twice, with %q and with %q", change.Name,
+				other.Address, change.Address)
 		}
 		asked[key] = change
 	}

@@ -19,7 +19,8 @@ func TestEditPath(t *testing.T) {
 		{"after a closing semicolon", `C:\a;`, []string{`C:\k`}, nil, `C:\a;C:\k`},
 		{"present in other case", `C:\K\;C:\b`, []string{`c:\k`}, nil, `C:\K\;C:\b`},
 		{"present with the other slash", `C:/k;C:\b`, []string{`c:\k\`}, nil, `C:/k;C:\b`},
-		{"present in quotes", `"C:\Program Files\x";C:\b`, []string{`c:\Program Files\X`}, nil, `"C:\Program Files\x";C:\b`},
+		{"present in quotes", `"C:\Program Files\x";C:\b`, []string{`c:\Program Files\X`}, nil,
+			`"C:\Program Files\x";C:\b`},
 		{"asked for twice", `C:\a`, []string{`C:\k`, `c:\K\`}, nil, `C:\a;C:\k`},
 		{"remove all of them", `C:\k;C:\a;;c:\K\;C:\b`, nil, []string{`C:\k`}, `C:\a;;C:\b`},
 		{"remove the last", `C:\a;C:\k`, nil, []string{`C:\k`}, `C:\a`},
@@ -37,7 +38,8 @@ func TestEditPath(t *testing.T) {
 }
 
 func TestEditPathOnAnyPath(t *testing.T) {
-	folder := rapid.SampledFrom([]string{`C:\k`, `c:\K\`, `C:/k`, `C:\Windows`, `%SystemRoot%\system32`, `C:\Program Files\x`})
+	folder := rapid.SampledFrom([]string{`C:\k`, `c:\K\`, `C:/k`, `C:\Windows`, `%SystemRoot%\system32`,
+		`C:\Program Files\x`})
 	entry := rapid.OneOf(folder, rapid.SampledFrom([]string{"", " ", `"C:\a;b"`, `"C:\k"`}))
 	rapid.Check(t, func(t *rapid.T) {
 		before := strings.Join(rapid.SliceOf(entry).Draw(t, "path"), ";")

@@ -80,7 +80,8 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 // document's lines has mistaken a part of the document for a part of a value. If a scan of the
 // result still finds a secret, redactValues returns otherwise, the result of the first scan: a
 // leaked secret is worse than a damaged document.
-func redactValues(r *redact.Redactor, f format, text []byte, root *value, otherwise []byte) (clean []byte, parsed bool) {
+func redactValues(r *redact.Redactor, f format, text []byte, root *value,
+	otherwise []byte) (clean []byte, parsed bool) {
 	mark(root, "")
 	each(root, func(v *value) {
 		if v.secret || !v.scalar || v.encode == nil {

@@ -30,24 +30,36 @@ func redactor(t testing.TB) *redact.Redactor {
 func TestDocuments(t *testing.T) {
 	r := redactor(t)
 	for _, test := range []struct{ name, text, want string }{
-		{"Secret of JSON", `{"data":{"a":"eHl6"},"kind":"Secret","type":"Opaque"}`, `{"data":{"a":"REDACTED"},"kind":"Secret","type":"Opaque"}`},
+		{"Secret of JSON", `{"data":{"a":"eHl6"},"kind":"Secret","type":"Opaque"}`,
+			`{"data":{"a":"REDACTED"},"kind":"Secret","type":"Opaque"}`},
 		{"ConfigMap of JSON", `{"data":{"a":"eHl6"},"kind":"ConfigMap"}`, `{"data":{"a":"eHl6"},"kind":"ConfigMap"}`},
-		{"list of Secrets", `{"items":[{"kind":"Secret","data":{"a":"eHl6"}},{"kind":"Pod","data":{"a":"eHl6"}}]}`, `{"items":[{"kind":"Secret","data":{"a":"REDACTED"}},{"kind":"Pod","data":{"a":"eHl6"}}]}`},
-		{"document in a text", `{"a":"{\"data\":{\"a\":\"eHl6\"},\"kind\":\"Secret\"}","b":"<&>"}`, `{"a":"{\"data\":{\"a\":\"REDACTED\"},\"kind\":\"Secret\"}","b":"<&>"}`},
+		{"list of Secrets", `{"items":[{"kind":"Secret","data":{"a":"eHl6"}},{"kind":"Pod","data":{"a":"eHl6"}}]}`,
+			`{"items":[{"kind":"Secret","data":{"a":"REDACTED"}},{"kind":"Pod","data":{"a":"eHl6"}}]}`},
+		{"document in a text", `{"a":"{\"data\":{\"a\":\"eHl6\"},\"kind\":\"Secret\"}","b":"<&>"}`,
+			`{"a":"{\"data\":{\"a\":\"REDACTED\"},\"kind\":\"Secret\"}","b":"<&>"}`},
 		{"escaped name", `{"pass\u0077ord":"abc","n":[1,true,null]}`, `{"pass\u0077ord":"REDACTED","n":[1,true,null]}`},
-		{"names of the plural's values", `{"passwords":{"db":"x1","web":"y2"}}`, `{"passwords":{"db":"REDACTED","web":"REDACTED"}}`},
-		{"names of Secrets", `{"secrets":[{"name":"default-token-abc12"}],"imagePullSecrets":[{"name":"r1-creds"}]}`, `{"secrets":[{"name":"default-token-abc12"}],"imagePullSecrets":[{"name":"r1-creds"}]}`},
+		{"names of the plural's values", `{"passwords":{"db":"x1","web":"y2"}}`,
+			`{"passwords":{"db":"REDACTED","web":"REDACTED"}}`},
+		{"names of Secrets", `{"secrets":[{"name":"default-token-abc12"}],"imagePullSecrets":[{"name":"r1-creds"}]}`,
+			`{"secrets":[{"name":"default-token-abc12"}],"imagePullSecrets":[{"name":"r1-creds"}]}`},
 		{"key of JSON", `{"kty":"oct","k":"abc","kid":"1"}`, `{"kty":"oct","k":"REDACTED","kid":"1"}`},
 		{"Secret of YAML", "data:\n  a: eHl6\nkind: Secret\n", "data:\n  a: REDACTED\nkind: Secret\n"},
-		{"two documents of YAML", "kind: Pod\ndata:\n  a: b\n---\nkind: Secret\ndata:\n  a: eHl6\n", "kind: Pod\ndata:\n  a: b\n---\nkind: Secret\ndata:\n  a: REDACTED\n"},
-		{"YAML of which nothing is secret stays byte for byte", "a:   b # x\nc:\n    - d\n", "a:   b # x\nc:\n    - d\n"},
+		{"two documents of YAML", "kind: Pod\ndata:\n  a: b\n---\nkind: Secret\ndata:\n  a: eHl6\n",
+			"kind: Pod\ndata:\n  a: b\n---\nkind: Secret\ndata:\n  a: REDACTED\n"},
+		{"YAML of which nothing is secret stays byte for byte", "a:   b # x\nc:\n    - d\n",
+			"a:   b # x\nc:\n    - d\n"},
 		{"name of YAML on a line of its own", "? password\n: abc\n", "? password\n: REDACTED\n"},
 		{"TOML", "[a]\n\"pass\\u0077ord\" = 'abc'\nb = 1 # x\n", "[a]\n\"pass\\u0077ord\" = \"REDACTED\"\nb = 1 # x\n"},
 		{"number in a table of TOML", "a = {password = 4711, n = 1}\n", "a = {password = \"REDACTED\", n = 1}\n"},
-		{"number in the third line of a list of TOML", "a = [\n  {n = 1},\n  {token = 20261122, n = 'x'},\n]\n", "a = [\n  {n = 1},\n  {token = \"REDACTED\", n = 'x'},\n]\n"},
-		{"number behind an option in TOML", "args = ['--password', 4711, '-v']\n", "args = ['--password', 'REDACTED', '-v']\n"},
-		{"number of another base in TOML", "a = {password = 0xFFAA17, n = 1}\n", "a = {password = \"REDACTED\", n = 1}\n"},
-		{"TOML that the node's scan broke", "a = {password = REDACTED, n = 'REDACTED'} # REDACTED\n[Secrets]\n\"pass\\u0077ord\" = 'abc'\n", "a = {password = \"REDACTED\", n = 'REDACTED'} # REDACTED\n[Secrets]\n\"pass\\u0077ord\" = \"REDACTED\"\n"},
+		{"number in the third line of a list of TOML", "a = [\n  {n = 1},\n  {token = 20261122, n = 'x'},\n]\n",
+			"a = [\n  {n = 1},\n  {token = \"REDACTED\", n = 'x'},\n]\n"},
+		{"number behind an option in TOML", "args = ['--password', 4711, '-v']\n",
+			"args = ['--password', 'REDACTED', '-v']\n"},
+		{"number of another base in TOML", "a = {password = 0xFFAA17, n = 1}\n",
+			"a = {password = \"REDACTED\", n = 1}\n"},
+		{"TOML that the node's scan broke", "a = {password = REDACTED, n = 'REDACTED'} # REDACTED\n[Secrets]\n" +
+			"\"pass\\u0077ord\" = 'abc'\n", "a = {password = \"REDACTED\", n = 'REDACTED'} # REDACTED\n[Secrets]\n" +
+			"\"pass\\u0077ord\" = \"REDACTED\"\n"},
 		{"attribute of XML over lines", "<a password=\"ab\ncd\" b='1'/>\n", "<a password=\"REDACTED\" b='1'/>\n"},
 		{"no document", "x: [\n", "x: [\n"},
 	} {
@@ -64,15 +76,19 @@ func redacted(r *redact.Redactor, text []byte) string {
 
 func sameYAML(a, b string) bool {
 	var first, second any
-	return strings.Contains(b, "\n") && b[0] != '<' && yaml.Unmarshal([]byte(a), &first) == nil && yaml.Unmarshal([]byte(b), &second) == nil && first != nil && reflect.DeepEqual(first, second)
+	return strings.Contains(b, "\n") && b[0] != '<' && yaml.Unmarshal([]byte(a), &first) == nil &&
+		yaml.Unmarshal([]byte(b), &second) == nil && first != nil && reflect.DeepEqual(first, second)
 }
 
 // texts returns values for documents.
 func texts() []string {
 	return []string{
-		"x", "hunter2", "a b", `C:\k`, "two\nlines", "A_TOKEN=x y", "--password", "https://u:p@h/x", "password: hunter2", "password = '''", "password = '", "pAss='", "token: |", `{"password":"x"}`,
-		"- value: x", "<password>", "[", "'", `"`, "name: DB_PASSWORD", "Secret", "# x", "eyJhbGciOiJub25lIn0.eyJpc3MiOiJrdWJlcm5ldGVzIn0.",
-		"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END PRIVATE KEY-----\n",
+		"x", "hunter2", "a b", `C:\k`, "two\nlines", "A_TOKEN=x y", "--password", "https://u:p@h/x",
+		"password: hunter2", "password = '''", "password = '", "pAss='", "token: |", `{"password":"x"}`,
+		"- value: x", "<password>", "[", "'", `"`, "name: DB_PASSWORD", "Secret", "# x",
+		"eyJhbGciOiJub25lIn0.eyJpc3MiOiJrdWJlcm5ldGVzIn0.",
+		"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END " +
+			"PRIVATE KEY-----\n",
 	}
 }
 
@@ -86,7 +102,8 @@ func writeJSON(v any, indent string) ([]byte, error) {
 }
 
 func generate(t *rapid.T, depth int) any {
-	names := []string{"password", "tokens", "name", "value", "key", "args", "x", "auth", "authorization", "kind", "data", "secrets", "DB_PASS", "kty", "d"}
+	names := []string{"password", "tokens", "name", "value", "key", "args", "x", "auth", "authorization", "kind",
+		"data", "secrets", "DB_PASS", "kty", "d"}
 	switch kind := rapid.IntRange(0, 7).Draw(t, "kind"); {
 	case kind == 0 && depth > 0:
 		all := []any{}
@@ -103,7 +120,8 @@ func generate(t *rapid.T, depth int) any {
 	case kind == 3:
 		return rapid.Bool().Draw(t, "bool")
 	case kind == 4:
-		return rapid.OneOf(rapid.IntRange(2, 99999).AsAny(), rapid.SampledFrom([]any{2.5, 1e21, -3, true})).Draw(t, "number")
+		return rapid.OneOf(rapid.IntRange(2, 99999).AsAny(), rapid.SampledFrom([]any{2.5, 1e21, -3, true})).Draw(t,
+			"number")
 	}
 	return rapid.SampledFrom(texts()).Draw(t, "text")
 }
@@ -176,8 +194,11 @@ func alike(before, after any) bool {
 }
 
 func FuzzDocument(f *testing.F) {
-	for _, seed := range []string{`{"password":["x"]}`, "password:\n- x\n", "password = '''\nx\n'''\n", "<a password='x'>y</a>", "kind: Secret\ndata: {a: b}\n", "a: &b c\nd: *b\n", "a = {password = 4711, n = 1}\n", "1E700", `"pAss='"`, `"!pAss='"`, `{"a":"pAss='","b":1}`,
-		`{"passwords":[{"pass\u0077ord":"hunter2","n":[1,{"a":"}]\""}]},["x",["y"]],{"kind":"Secret","data":{"a":"eHl6"}}],"z":null} {"n":2}`} {
+	for _, seed := range []string{`{"password":["x"]}`, "password:\n- x\n", "password = '''\nx\n'''\n",
+		"<a password='x'>y</a>", "kind: Secret\ndata: {a: b}\n", "a: &b c\nd: *b\n", "a = {password = 4711, n = 1}\n",
+		"1E700", `"pAss='"`, `"!pAss='"`, `{"a":"pAss='","b":1}`,
+		`{"passwords":[{"pass\u0077ord":"hunter2","n":[1,{"a":"}]\""}]},["x",["y"]],{"kind":"Secret",` +
+			`"data":{"a":"eHl6"}}],"z":null} {"n":2}`} {
 		f.Add([]byte(seed))
 	}
 	r := redactor(f)
@@ -215,11 +236,12 @@ func TestLargeDocuments(t *testing.T) {
 	fields := strings.Repeat(`"n":{"a":"}]"},"pass\u0077ord":"hunter2", `, large/30) + `"z":1`
 	pad := `"pad":"` + strings.Repeat("word ", large/20) + `"`
 	for name, text := range map[string]string{
-		"list":                    "[" + list + "]\n",
-		"list within":             ` { "kind": "List", "items" : [` + list + `] , "last": ` + escaped + `}`,
-		"object":                  "{" + fields + "}",
-		"several documents":       "[" + list + "]\n[" + list + "]\n" + escaped,
-		"plural's values":         `{"passwords":{"a":{` + pad + `},"b":{` + pad + `},"c":{` + pad + `},"d":{` + pad + `},"e":"hunter2", ` + pad + `}}`,
+		"list":              "[" + list + "]\n",
+		"list within":       ` { "kind": "List", "items" : [` + list + `] , "last": ` + escaped + `}`,
+		"object":            "{" + fields + "}",
+		"several documents": "[" + list + "]\n[" + list + "]\n" + escaped,
+		"plural's values": `{"passwords":{"a":{` + pad + `},"b":{` + pad + `},"c":{` + pad + `},"d":{` + pad +
+			`},"e":"hunter2", ` + pad + `}}`,
 		"values of one name":      `{"pass\u0077ord":[` + strings.Repeat(`"hunter2",[["eHl6"]],`, large/10) + `5]}`,
 		"large value at its edge": `{"a":[` + list + `],"b":{` + fields + `}}`,
 	} {
@@ -232,12 +254,14 @@ func TestLargeDocuments(t *testing.T) {
 				t.Errorf("%s: %s is left at %d: %.200q", name, planted, at, clean[max(0, at-100):])
 			}
 		}
-		if name == "list" && !strings.HasPrefix(string(clean), `[{"n":[1,true,null],"pass\u0077ord":"REDACTED"},`+"\n "+`{"data":{"a":"REDACTED"},"kind":"Secret"},`) {
+		if name == "list" && !strings.HasPrefix(string(clean), `[{"n":[1,true,null],"pass\u0077ord":"REDACTED"},`+"\n "+
+			`{"data":{"a":"REDACTED"},"kind":"Secret"},`) {
 			t.Errorf("%.200q", clean)
 		}
 	}
 	for name, text := range map[string]string{
-		"YAML": strings.Repeat("- a\n", large/2), "no JSON": "[" + list, "one text": `["` + strings.Repeat("x ", large) + `"]`,
+		"YAML": strings.Repeat("- a\n", large/2), "no JSON": "[" + list, "one text": `["` +
+			strings.Repeat("x ", large) + `"]`,
 		"deep": strings.Repeat("[", 100) + list + strings.Repeat("]", 100),
 	} {
 		if clean, parsed := document.Redact(r, []byte(text)); parsed || len(clean) < large {

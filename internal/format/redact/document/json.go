@@ -57,9 +57,11 @@ func (p *jsonParser) value() (*value, bool) {
 	case json.Delim:
 		return p.collection(token)
 	case string:
-		return &value{scalar: true, text: token, start: start, end: int(p.decoder.InputOffset()), mark: quotedMark, encode: quoteJSON}, true
+		return &value{scalar: true, text: token, start: start, end: int(p.decoder.InputOffset()), mark: quotedMark,
+			encode: quoteJSON}, true
 	case json.Number:
-		return &value{scalar: true, text: token.String(), start: start, end: int(p.decoder.InputOffset()), mark: quotedMark}, true
+		return &value{scalar: true, text: token.String(), start: start, end: int(p.decoder.InputOffset()),
+			mark: quotedMark}, true
 	}
 	return &value{}, true // true, false, null
 }

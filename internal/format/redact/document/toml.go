@@ -54,7 +54,8 @@ func tomlValue(node *unstable.Node) *value {
 // quoteMarks quotes the marks that a scan of lines put in place of numbers, since TOML has no bare words. Its pattern
 // also matches texts and comments, in which it does not change a mark.
 func quoteMarks(text []byte) []byte {
-	token := regexp.MustCompile(`(?s)'''.*?'''|"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|\b` + redact.Mark + `\b`)
+	token := regexp.MustCompile(`(?s)'''.*?'''|"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|\b` +
+		redact.Mark + `\b`)
 	return token.ReplaceAllFunc(text, func(found []byte) []byte {
 		if bytes.Equal(found, []byte(redact.Mark)) {
 			return []byte(quotedMark)

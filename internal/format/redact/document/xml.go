@@ -53,7 +53,8 @@ func (p *xmlParser) take(token xml.Token, start int) bool {
 			return true
 		}
 		mark := redact.Mark
-		parent.children = append(parent.children, &value{name: parent.name, scalar: true, text: content, start: start, end: end, mark: mark, encode: escapeXML})
+		parent.children = append(parent.children, &value{name: parent.name, scalar: true, text: content, start: start,
+			end: end, mark: mark, encode: escapeXML})
 	}
 	return true
 }
@@ -78,7 +79,8 @@ func (p *xmlParser) attributes(element *value, attributes []xml.Attr, start, end
 			return false
 		}
 		at = begin + length + 1
-		element.children = append(element.children, &value{name: attribute.Name.Local, scalar: true, text: attribute.Value, start: begin, end: begin + length, mark: redact.Mark, encode: escapeXML})
+		element.children = append(element.children, &value{name: attribute.Name.Local, scalar: true,
+			text: attribute.Value, start: begin, end: begin + length, mark: redact.Mark, encode: escapeXML})
 	}
 	return true
 }

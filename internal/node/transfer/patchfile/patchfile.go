@@ -101,7 +101,8 @@ func Diff(ctx context.Context, oldPath, newPath string, o Options) (Result, erro
 			return Result{}, fmt.Errorf("verify the patch: %w", err)
 		}
 		if applied.NewSHA256 != sha256.Sum256(new) {
-			return Result{}, fmt.Errorf("verify the patch: it makes another file than %s; this is a mistake in swdt: report it with both files", newPath)
+			return Result{}, fmt.Errorf("verify the patch: it makes another file than %s; this is a mistake in swdt: "+
+				"report it with both files", newPath)
 		}
 		result.ApplySeconds = time.Since(begun).Seconds()
 	}
@@ -201,7 +202,8 @@ func peakMemory() int64 {
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(status)) {
 			if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-				if kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64); err == nil {
+				if kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"),
+					10, 64); err == nil {
 					return kilobytes << 10
 				}
 			}

@@ -39,13 +39,15 @@ func NewServer(o Options) *grpc.Server {
 		return nil
 	}
 	server := grpc.NewServer(
-		grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+			handle grpc.UnaryHandler) (any, error) {
 			if err := refuse(); err != nil {
 				return nil, err
 			}
 			return handle(ctx, request)
 		}),
-		grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+			handle grpc.StreamHandler) error {
 			if err := refuse(); err != nil {
 				return err
 			}
@@ -70,7 +72,8 @@ func (s *runtimeService) Version(context.Context, *runtimev1.VersionRequest) (*r
 }
 
 // Status reports a missing pod network as containerd does.
-func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequest) (*runtimev1.StatusResponse, error) {
+func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequest) (
+	*runtimev1.StatusResponse, error) {
 	network := &runtimev1.RuntimeCondition{Type: runtimev1.NetworkReady, Status: true}
 	if s.NetworkReady != nil && !s.NetworkReady() {
 		network = &runtimev1.RuntimeCondition{
@@ -90,7 +93,8 @@ func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequ
 	return reply, nil
 }
 
-func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.ListPodSandboxRequest) (*runtimev1.ListPodSandboxResponse, error) {
+func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.ListPodSandboxRequest) (
+	*runtimev1.ListPodSandboxResponse, error) {
 	reply := &runtimev1.ListPodSandboxResponse{}
 	for _, pod := range s.pods() {
 		if wanted := request.GetFilter().GetId(); wanted == "" || wanted == pod.ID {
@@ -100,7 +104,8 @@ func (s *runtimeService) ListPodSandbox(_ context.Context, request *runtimev1.Li
 	return reply, nil
 }
 
-func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContainersRequest) (*runtimev1.ListContainersResponse, error) {
+func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContainersRequest) (
+	*runtimev1.ListContainersResponse, error) {
 	reply := &runtimev1.ListContainersResponse{}
 	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
@@ -114,7 +119,8 @@ func (s *runtimeService) ListContainers(context.Context, *runtimev1.ListContaine
 	return reply, nil
 }
 
-func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListContainerStatsRequest) (*runtimev1.ListContainerStatsResponse, error) {
+func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListContainerStatsRequest) (
+	*runtimev1.ListContainerStatsResponse, error) {
 	reply := &runtimev1.ListContainerStatsResponse{}
 	now := time.Now()
 	for _, pod := range s.pods() {
@@ -127,7 +133,8 @@ func (s *runtimeService) ListContainerStats(context.Context, *runtimev1.ListCont
 	return reply, nil
 }
 
-func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPodSandboxStatsRequest) (*runtimev1.ListPodSandboxStatsResponse, error) {
+func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPodSandboxStatsRequest) (
+	*runtimev1.ListPodSandboxStatsResponse, error) {
 	reply := &runtimev1.ListPodSandboxStatsResponse{}
 	now := time.Now()
 	for _, pod := range s.pods() {
@@ -137,7 +144,8 @@ func (s *runtimeService) ListPodSandboxStats(context.Context, *runtimev1.ListPod
 }
 
 // GetContainerEvents sends a start event for every container, and then nothing until the caller disconnects.
-func (s *runtimeService) GetContainerEvents(_ *runtimev1.GetEventsRequest, stream grpc.ServerStreamingServer[runtimev1.ContainerEventResponse]) error {
+func (s *runtimeService) GetContainerEvents(_ *runtimev1.GetEventsRequest,
+	stream grpc.ServerStreamingServer[runtimev1.ContainerEventResponse]) error {
 	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
 			event := &runtimev1.ContainerEventResponse{

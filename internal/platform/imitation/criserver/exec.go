@@ -11,24 +11,29 @@ import (
 )
 
 // ExecSync runs the few programs that Container.Run imitates.
-func (s *runtimeService) ExecSync(_ context.Context, request *runtimev1.ExecSyncRequest) (*runtimev1.ExecSyncResponse, error) {
+func (s *runtimeService) ExecSync(_ context.Context, request *runtimev1.ExecSyncRequest) (
+	*runtimev1.ExecSyncResponse, error) {
 	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
 			if c.ID != request.GetContainerId() {
 				continue
 			}
 			if s.ended(c.ID) || s.ended(pod.ID) {
-				return nil, status.Errorf(codes.Unknown, "failed to exec in container: container is in CONTAINER_EXITED state")
+				return nil, status.Errorf(codes.Unknown,
+					"failed to exec in container: container is in CONTAINER_EXITED state")
 			}
 			stdout, stderr, code, known := c.Run(pod, request.GetCmd())
 			if !known {
-				return nil, status.Errorf(codes.Unknown, "failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: "+
-					"The system cannot find the file specified.: unknown", c.ID)
+				return nil, status.Errorf(codes.Unknown,
+					"failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: "+
+						"The system cannot find the file specified.: unknown", c.ID)
 			}
-			return &runtimev1.ExecSyncResponse{Stdout: []byte(stdout), Stderr: []byte(stderr), ExitCode: int32(code)}, nil
+			return &runtimev1.ExecSyncResponse{Stdout: []byte(stdout), Stderr: []byte(stderr), ExitCode: int32(code)},
+				nil
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found", request.GetContainerId())
+	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found",
+		request.GetContainerId())
 }
 
 // hostsPath is the only file of a container.

@@ -38,12 +38,14 @@ func (s *runtimeService) pods() []Pod {
 
 // StopPodSandbox does nothing: these pods only use CPU time. A missing pod
 // counts as stopped, as with containerd.
-func (s *runtimeService) StopPodSandbox(context.Context, *runtimev1.StopPodSandboxRequest) (*runtimev1.StopPodSandboxResponse, error) {
+func (s *runtimeService) StopPodSandbox(context.Context, *runtimev1.StopPodSandboxRequest) (
+	*runtimev1.StopPodSandboxResponse, error) {
 	return &runtimev1.StopPodSandboxResponse{}, nil
 }
 
 // RemovePodSandbox removes a pod with its containers.
-func (s *runtimeService) RemovePodSandbox(_ context.Context, request *runtimev1.RemovePodSandboxRequest) (*runtimev1.RemovePodSandboxResponse, error) {
+func (s *runtimeService) RemovePodSandbox(_ context.Context, request *runtimev1.RemovePodSandboxRequest) (
+	*runtimev1.RemovePodSandboxResponse, error) {
 	s.Removed.add(request.GetPodSandboxId())
 	return &runtimev1.RemovePodSandboxResponse{}, nil
 }
@@ -54,7 +56,8 @@ func (s *imageService) images() []Image {
 }
 
 // RemoveImage accepts an image's id or its tag.
-func (s *imageService) RemoveImage(_ context.Context, request *runtimev1.RemoveImageRequest) (*runtimev1.RemoveImageResponse, error) {
+func (s *imageService) RemoveImage(_ context.Context, request *runtimev1.RemoveImageRequest) (
+	*runtimev1.RemoveImageResponse, error) {
 	for _, image := range s.images() {
 		if wanted := request.GetImage().GetImage(); wanted == image.Tag || wanted == image.image().Id {
 			s.removed.add(image.ID)

@@ -11,14 +11,16 @@ import (
 
 // PodSandboxStatus returns a pod's address, and its network namespace if the
 // caller requests details, as containerd does.
-func (s *runtimeService) PodSandboxStatus(_ context.Context, request *runtimev1.PodSandboxStatusRequest) (*runtimev1.PodSandboxStatusResponse, error) {
+func (s *runtimeService) PodSandboxStatus(_ context.Context, request *runtimev1.PodSandboxStatusRequest) (
+	*runtimev1.PodSandboxStatusResponse, error) {
 	for _, pod := range s.pods() {
 		if pod.ID != request.GetPodSandboxId() {
 			continue
 		}
 		sandbox := s.sandbox(pod)
 		reply := &runtimev1.PodSandboxStatusResponse{Status: &runtimev1.PodSandboxStatus{
-			Id: pod.ID, Metadata: sandbox.Metadata, State: sandbox.State, CreatedAt: sandbox.CreatedAt, Labels: sandbox.Labels,
+			Id: pod.ID, Metadata: sandbox.Metadata, State: sandbox.State, CreatedAt: sandbox.CreatedAt,
+			Labels:  sandbox.Labels,
 			Network: &runtimev1.PodSandboxNetworkStatus{Ip: pod.IP}, RuntimeHandler: sandbox.RuntimeHandler,
 		}}
 		if request.GetVerbose() {
@@ -30,7 +32,8 @@ func (s *runtimeService) PodSandboxStatus(_ context.Context, request *runtimev1.
 		}
 		return reply, nil
 	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found", request.GetPodSandboxId())
+	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found",
+		request.GetPodSandboxId())
 }
 
 // info returns the part of containerd's own description that swdt reads.

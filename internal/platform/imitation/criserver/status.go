@@ -11,15 +11,18 @@ import (
 
 // ContainerStatus returns a container's CPU limit, as containerd does from 1.7
 // on, and its process if the caller requests details.
-func (s *runtimeService) ContainerStatus(_ context.Context, request *runtimev1.ContainerStatusRequest) (*runtimev1.ContainerStatusResponse, error) {
+func (s *runtimeService) ContainerStatus(_ context.Context, request *runtimev1.ContainerStatusRequest) (
+	*runtimev1.ContainerStatusResponse, error) {
 	for _, pod := range s.pods() {
 		for _, c := range pod.Containers {
 			if c.ID == request.GetContainerId() {
-				return &runtimev1.ContainerStatusResponse{Status: c.status(pod), Info: details(request.GetVerbose(), pod.ID, c.PID)}, nil
+				return &runtimev1.ContainerStatusResponse{Status: c.status(pod),
+					Info: details(request.GetVerbose(), pod.ID, c.PID)}, nil
 			}
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found", request.GetContainerId())
+	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found",
+		request.GetContainerId())
 }
 
 // details returns the fields of containerd's details that swdt uses.
@@ -40,8 +43,9 @@ func details(wanted bool, sandbox string, pid uint32) map[string]string {
 func (c Container) status(pod Pod) *runtimev1.ContainerStatus {
 	return &runtimev1.ContainerStatus{
 		Id: c.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name}, Labels: pod.labels(c.Name),
-		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(), StartedAt: pod.Created.UnixNano(),
-		Image: &runtimev1.ImageSpec{Image: c.Image}, ImageRef: c.Image,
+		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(),
+		StartedAt: pod.Created.UnixNano(),
+		Image:     &runtimev1.ImageSpec{Image: c.Image}, ImageRef: c.Image,
 		Resources: &runtimev1.ContainerResources{Windows: &runtimev1.WindowsContainerResources{CpuMaximum: c.Maximum}},
 	}
 }

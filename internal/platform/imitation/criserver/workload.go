@@ -55,9 +55,12 @@ func Example(started time.Time, pods int) Workload {
 	w := Workload{
 		Images: []Image{
 			{ID: id("pause"), Tag: "registry.k8s.io/pause:3.8", Size: 156_932_300, OSVersion: "10.0.20348.1006"},
-			{ID: id("nano2022"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2022", Size: 120_543_161, OSVersion: "10.0.20348.2700"},
-			{ID: id("nano2019"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2019", Size: 102_761_940, OSVersion: "10.0.17763.6293"},
-			{ID: id("nano2025"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2025", Size: 198_340_215, OSVersion: "10.0.26100.1742"},
+			{ID: id("nano2022"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2022", Size: 120_543_161,
+				OSVersion: "10.0.20348.2700"},
+			{ID: id("nano2019"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2019", Size: 102_761_940,
+				OSVersion: "10.0.17763.6293"},
+			{ID: id("nano2025"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2025", Size: 198_340_215,
+				OSVersion: "10.0.26100.1742"},
 			{ID: id("tools"), Tag: "example.com/tools:dev", Size: 4_210_688},
 		},
 	}
@@ -120,7 +123,8 @@ func (c Container) container(pod Pod, images []Image) *runtimev1.Container {
 	return &runtimev1.Container{
 		Id: c.ID, PodSandboxId: pod.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Name},
 		Image: &runtimev1.ImageSpec{Image: ref}, ImageRef: ref,
-		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(), Labels: pod.labels(c.Name),
+		State: runtimev1.ContainerState_CONTAINER_RUNNING, CreatedAt: pod.Created.UnixNano(),
+		Labels: pod.labels(c.Name),
 	}
 }
 
@@ -145,16 +149,19 @@ func (c Container) stats(pod Pod, now time.Time) *runtimev1.ContainerStats {
 		Cpu: &runtimev1.CpuUsage{
 			Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(pod, now), UsageNanoCores: c.nanoCores(),
 		},
-		Memory: &runtimev1.MemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
+		Memory: &runtimev1.MemoryUsage{Timestamp: now.UnixNano(),
+			WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
 		WritableLayer: &runtimev1.FilesystemUsage{
-			Timestamp: now.UnixNano(), UsedBytes: &runtimev1.UInt64Value{Value: 1 << 20}, InodesUsed: &runtimev1.UInt64Value{},
+			Timestamp: now.UnixNano(), UsedBytes: &runtimev1.UInt64Value{Value: 1 << 20},
+			InodesUsed: &runtimev1.UInt64Value{},
 		},
 	}
 }
 
 func (p Pod) stats(now time.Time) *runtimev1.PodSandboxStats {
 	stats := &runtimev1.WindowsPodSandboxStats{
-		Cpu:    &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: &runtimev1.UInt64Value{}, UsageNanoCores: &runtimev1.UInt64Value{}},
+		Cpu: &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: &runtimev1.UInt64Value{},
+			UsageNanoCores: &runtimev1.UInt64Value{}},
 		Memory: &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{}},
 	}
 	for _, c := range p.Containers {
@@ -163,12 +170,15 @@ func (p Pod) stats(now time.Time) *runtimev1.PodSandboxStats {
 		stats.Memory.WorkingSetBytes.Value += c.Memory
 		stats.Containers = append(stats.Containers, &runtimev1.WindowsContainerStats{
 			Attributes: c.attributes(p),
-			Cpu:        &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(p, now), UsageNanoCores: c.nanoCores()},
-			Memory:     &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
+			Cpu: &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(p, now),
+				UsageNanoCores: c.nanoCores()},
+			Memory: &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(),
+				WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
 		})
 	}
 	return &runtimev1.PodSandboxStats{
-		Attributes: &runtimev1.PodSandboxAttributes{Id: p.ID, Metadata: p.metadata(), Labels: p.labels("")}, Windows: stats,
+		Attributes: &runtimev1.PodSandboxAttributes{Id: p.ID, Metadata: p.metadata(), Labels: p.labels("")},
+		Windows:    stats,
 	}
 }
 
@@ -178,7 +188,8 @@ type imageService struct {
 	removed  *Removed
 }
 
-func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest) (*runtimev1.ListImagesResponse, error) {
+func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest) (
+	*runtimev1.ListImagesResponse, error) {
 	reply := &runtimev1.ListImagesResponse{}
 	for _, image := range s.images() {
 		reply.Images = append(reply.Images, image.image())
@@ -187,19 +198,22 @@ func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest)
 }
 
 // ImageFsInfo returns the folder of the images, and its size.
-func (s *imageService) ImageFsInfo(context.Context, *runtimev1.ImageFsInfoRequest) (*runtimev1.ImageFsInfoResponse, error) {
+func (s *imageService) ImageFsInfo(context.Context, *runtimev1.ImageFsInfoRequest) (
+	*runtimev1.ImageFsInfoResponse, error) {
 	var used uint64
 	for _, image := range s.images() {
 		used += image.image().Size
 	}
 	return &runtimev1.ImageFsInfoResponse{ImageFilesystems: []*runtimev1.FilesystemUsage{{
-		Timestamp: time.Now().UnixNano(), FsId: &runtimev1.FilesystemIdentifier{Mountpoint: `C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.windows`},
+		Timestamp: time.Now().UnixNano(), FsId: &runtimev1.FilesystemIdentifier{
+			Mountpoint: `C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.windows`},
 		UsedBytes: &runtimev1.UInt64Value{Value: used}, InodesUsed: &runtimev1.UInt64Value{},
 	}}}, nil
 }
 
 // ImageStatus returns no image if there is none, as containerd does.
-func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (*runtimev1.ImageStatusResponse, error) {
+func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (
+	*runtimev1.ImageStatusResponse, error) {
 	wanted := request.GetImage().GetImage()
 	images := s.images()
 	i := slices.IndexFunc(images, func(image Image) bool { return wanted == image.Tag || wanted == image.image().Id })

@@ -29,7 +29,8 @@ func encode(packets []packet) ([]byte, error) {
 	}
 	number, err := w.AddInterface(pcapng.Interface{LinkType: pcapng.Ethernet})
 	for _, one := range packets {
-		err = errors.Join(err, w.Write(pcapng.Packet{Interface: number, Time: one.time, Data: one.data, Length: len(one.data), Comment: one.comment()}))
+		err = errors.Join(err, w.Write(pcapng.Packet{Interface: number, Time: one.time, Data: one.data,
+			Length: len(one.data), Comment: one.comment()}))
 	}
 	return out.Bytes(), err
 }
@@ -95,7 +96,8 @@ func (p *program) etl2pcap(args []string) error {
 }
 
 func (p *program) etl2txt(args []string) error {
-	file, out, _, err := conversion(args, names("o out", "s stats-only", "t timestamp-only", "m metadata", "b brief", "v verbose", "x hex", "e no-ethernet", "l vxlan"))
+	file, out, _, err := conversion(args, names("o out", "s stats-only", "t timestamp-only", "m metadata", "b brief",
+		"v verbose", "x hex", "e no-ethernet", "l vxlan"))
 	if err != nil {
 		return err
 	}
@@ -130,12 +132,16 @@ func (k packet) text(zone *time.Location) string {
 		}
 		return d.ips[i].String()
 	}
-	line := fmt.Sprintf("%s > %s, ethertype IPv4 (0x0800), length %d: %s > %s: %s\n", d.macs[0], d.macs[1], len(k.data), end(0), end(1), d.protocol)
-	about := fmt.Sprintf("PktGroupId 1, PktNumber 1, Appearance 1, Direction Rx , Type Ethernet , Component %d, Filter 1, ", k.seen)
+	line := fmt.Sprintf("%s > %s, ethertype IPv4 (0x0800), length %d: %s > %s: %s\n", d.macs[0], d.macs[1], len(k.data),
+		end(0), end(1), d.protocol)
+	about := fmt.Sprintf("PktGroupId 1, PktNumber 1, Appearance 1, Direction Rx , Type Ethernet , Component %d, "+
+		"Filter 1, ", k.seen)
 	size := fmt.Sprintf("OriginalSize %d, LoggedSize %d\n", len(k.data), len(k.data))
-	prefix := "[00]0000.0000::" + k.time.In(zone).Format("2006-01-02 15:04:05.000000000") + " [Microsoft-Windows-PktMon] "
+	prefix := "[00]0000.0000::" + k.time.In(zone).Format("2006-01-02 15:04:05.000000000") +
+		" [Microsoft-Windows-PktMon] "
 	if k.reason == "" {
 		return prefix + about + size + "\t" + line
 	}
-	return prefix + "Drop: " + about + "DropReason " + k.reason + " , DropLocation 0xE000460A, " + size + "\tDrop: " + line
+	return prefix + "Drop: " + about + "DropReason " + k.reason + " , DropLocation 0xE000460A, " +
+		size + "\tDrop: " + line
 }

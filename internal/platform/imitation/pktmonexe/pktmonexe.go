@@ -78,7 +78,8 @@ func (p *program) commands() []string {
 	if p.build < server2022 {
 		return []string{"filter", "comp", "reset", "start", "stop", "format", "unload", "help"}
 	}
-	return []string{"filter", "list", "start", "stop", "status", "unload", "counters", "reset", "etl2txt", "etl2pcap", "hex2pkt", "help"}
+	return []string{"filter", "list", "start", "stop", "status", "unload", "counters", "reset", "etl2txt", "etl2pcap",
+		"hex2pkt", "help"}
 }
 
 func (p *program) run(ctx context.Context, args []string) error {
@@ -122,7 +123,9 @@ func (p *program) say(format string, args ...any) error {
 
 func (p *program) help(command string) error {
 	if command == "start" && p.build >= server2022 {
-		return p.say("pktmon start [--capture ...]\n\n    -m, --log-mode\n        circular      New events overwrite the oldest ones.\n        multi-file\n        real-time     Display events and packets on screen at real time.\n        memory\n")
+		return p.say("pktmon start [--capture ...]\n\n    -m, --log-mode\n        circular      New events overwrite " +
+			"the oldest ones.\n        multi-file\n        real-time     Display events and packets on screen at real " +
+			"time.\n        memory\n")
 	}
 	if command != "help" {
 		return p.say("pktmon %s\n", command)
@@ -172,7 +175,8 @@ func names(pairs ...string) map[string]string {
 }
 
 func (p *program) start(ctx context.Context, args []string) error {
-	known := names("c capture", "o counters-only", " comp", " type", " pkt-size", " flags", "f file-name", "s file-size", "m log-mode")
+	known := names("c capture", "o counters-only", " comp", " type", " pkt-size", " flags", "f file-name",
+		"s file-size", "m log-mode")
 	if p.build < server2022 {
 		known = names(" etw", "p packet-size", "f file-name", "s file-size", "c component-id", "k keywords")
 	}
@@ -187,7 +191,8 @@ func (p *program) start(ctx context.Context, args []string) error {
 	if s.Running {
 		return refuse("Packet Monitor is already started.")
 	}
-	s.Running, s.Began, s.Type, s.Mode, s.Log = true, time.Now().UTC(), value(flags["type"], "all"), value(flags["log-mode"], "circular"), ""
+	s.Running, s.Began, s.Type, s.Mode, s.Log = true, time.Now().UTC(), value(flags["type"], "all"),
+		value(flags["log-mode"], "circular"), ""
 	if s.Mode != "real-time" {
 		s.Log = value(flags["file-name"], `C:\Windows\Temp\PktMon.etl`)
 		if err := p.write(s.Log, ""); err != nil {
@@ -201,7 +206,8 @@ func (p *program) start(ctx context.Context, args []string) error {
 		p.leave()
 		return p.realTime(ctx, s)
 	}
-	return p.say("Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       %s\n    Log file:           %s\n\nCollected Data:\n    Packet counters, packet capture\n", s.Mode, s.Log)
+	return p.say("Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       %s\n    Log file:       "+
+		"    %s\n\nCollected Data:\n    Packet counters, packet capture\n", s.Mode, s.Log)
 }
 
 func value(given []string, otherwise string) string {
@@ -254,9 +260,11 @@ func (p *program) status() error {
 	if !s.Running {
 		return p.say("Packet Monitor is not running.\n")
 	}
-	text := "Collected Data:\n    Packet counters, packet capture\n\nCapture Type:\n    " + s.Type + "\n\nMonitored Components:\n    All\n\n"
+	text := "Collected Data:\n    Packet counters, packet capture\n\nCapture Type:\n    " + s.Type +
+		"\n\nMonitored Components:\n    All\n\n"
 	if s.Log != "" {
-		text += "Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       " + s.Mode + "\n    Log file:           " + s.Log + "\n"
+		text += "Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       " + s.Mode +
+			"\n    Log file:           " + s.Log + "\n"
 	}
 	return p.say("%s", text)
 }
@@ -275,7 +283,9 @@ func (p *program) counters(args []string) error {
 		}
 	}
 	if slices.Contains(args, "--json") {
-		return p.say(`[{"Group":"Ethernet","Components":[{"Name":"vmswitch.sys","Id":12,"Counters":[{"Name":"Upper","Type":"Flow","Inbound":{"Packets":%d},"Outbound":{"Packets":0}},{"Name":"Drop","Type":"Drop","Inbound":{"Packets":%d},"Outbound":{"Packets":0}}]}]}]`+"\n", flows, drops)
+		return p.say(`[{"Group":"Ethernet","Components":[{"Name":"vmswitch.sys","Id":12,"Counters":[{"Name":"Upper",`+
+			`"Type":"Flow","Inbound":{"Packets":%d},"Outbound":{"Packets":0}},{"Name":"Drop","Type":"Drop",`+
+			`"Inbound":{"Packets":%d},"Outbound":{"Packets":0}}]}]}]`+"\n", flows, drops)
 	}
 	return p.say("Id Name         Counter  Direction  Packets\n-- ----         -------  ---------  -------\n"+
 		"12 vmswitch.sys Upper    Rx         %7d\n                Drop     Rx         %7d\n", flows, drops)

@@ -142,7 +142,8 @@ func (p *program) filter(args []string) error {
 }
 
 func newFilter(args []string) (filter, error) {
-	flags, plain, err := options(args, names("m mac", "v vlan", "d data-link", "t transport", "i ip", "p port", "b heartbeat", "e encap"))
+	flags, plain, err := options(args, names("m mac", "v vlan", "d data-link", "t transport", "i ip", "p port",
+		"b heartbeat", "e encap"))
 	if err != nil {
 		return filter{}, err
 	}
@@ -161,13 +162,15 @@ func (s state) list() string {
 	if len(s.Filters) == 0 {
 		return "Packet Filters:\n    None\n"
 	}
-	text := "Packet Filters:\n     # Name                            Protocol IP Address            Port\n     - ----                            -------- ----------            ----\n"
+	text := "Packet Filters:\n     # Name                            Protocol IP Address            Port\n     - ---- " +
+		"                           -------- ----------            ----\n"
 	for i, f := range s.Filters {
 		name := f.Name
 		if name == "" {
 			name = "<empty>"
 		}
-		text += fmt.Sprintf("    %2d %-31s %-8s %-21s %s\n", i+1, name, f.Protocol, strings.Join(f.IPs, " "), strings.Join(f.Ports, " "))
+		text += fmt.Sprintf("    %2d %-31s %-8s %-21s %s\n", i+1, name, f.Protocol, strings.Join(f.IPs, " "),
+			strings.Join(f.Ports, " "))
 	}
 	return text
 }

@@ -36,7 +36,8 @@ func traffic(began time.Time) []packet {
 		{data: frame(tcp, "10.244.2.7", 80, "192.168.15.167", 50002)},
 		{data: frame(icmp, "192.168.122.1", 0, "192.168.15.167", 0)},
 		{data: frame(tcp, "192.168.122.220", 10250, "192.168.122.1", 50003)},
-		{data: frame(udp, "192.168.15.167", 50004, "10.244.2.8", 4000), reason: "INET: transport endpoint was not found"},
+		{data: frame(udp, "192.168.15.167", 50004, "10.244.2.8", 4000),
+			reason: "INET: transport endpoint was not found"},
 		{data: frame(tcp, "192.168.122.1", 50005, "192.168.122.220", 445), reason: "Filtered VLAN"},
 	}
 	for i, seen := range []int{podNicID, podNicID, podNicID, podNicID, switchID, adapterID, switchID, switchID} {
@@ -49,7 +50,9 @@ func traffic(began time.Time) []packet {
 // packets returns the packets of the traffic that the session captures.
 func (s state) packets(began time.Time) (all []packet) {
 	for _, packet := range traffic(began) {
-		passes := len(s.Filters) == 0 || slices.ContainsFunc(s.Filters, func(f filter) bool { return f.holds(packet.data) })
+		passes := len(s.Filters) == 0 || slices.ContainsFunc(s.Filters, func(f filter) bool {
+			return f.holds(packet.data)
+		})
 		if passes && (s.Type != "drop" || packet.reason != "") && (s.Type != "flow" || packet.reason == "") {
 			all = append(all, packet)
 		}

@@ -64,7 +64,8 @@ func (p *program) port(port port, what string) error {
 	case "/get-port-counter":
 		return p.counters(port)
 	case "/get-port-state":
-		return p.say("ITEM LIST\n===========\n\n  Enabled : TRUE\n  Blocked : FALSE\n\nCommand get-port-state succeeded!\n")
+		return p.say("ITEM LIST\n===========\n\n  Enabled : TRUE\n  Blocked : FALSE\n\nCommand get-port-state " +
+			"succeeded!\n")
 	case "/list-rule", "/get-flow-stats":
 		return p.say("ITEM LIST\n===========\n\nCommand " + what[1:] + " succeeded!\n")
 	}
@@ -107,7 +108,8 @@ func (p *program) ports(ctx context.Context) ([]port, error) {
 func newPort(label, mac string) port {
 	b := sha256.Sum256([]byte("port " + label))
 	name := strings.ToUpper(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16]))
-	return port{Name: name, ID: strings.ToUpper(label[:1]) + label[1:], MacAddress: strings.ToUpper(mac), SwitchName: "Calico"}
+	return port{Name: name, ID: strings.ToUpper(label[:1]) + label[1:], MacAddress: strings.ToUpper(mac),
+		SwitchName: "Calico"}
 }
 
 func (p *program) list(ports []port) error {
@@ -116,10 +118,14 @@ func (p *program) list(ports []port) error {
 	}
 	text := "ITEM LIST\n===========\n"
 	for _, port := range ports {
-		text += fmt.Sprintf("\n  Port name             : %s\n  Port Friendly name    : %s\n  Switch name           : %s\n"+
-			"  Switch Friendly name  : %s\n  PortId                : %d\n  VMQ Usage             : 0\n  SR-IOV Usage          : 0\n"+
-			"  Port type             : Synthetic\n  Port is Initialized.\n  MAC Learning is Disabled.\n  MAC address           : %s\n  NIC is Connected.\n",
-			port.Name, port.ID, newPort(port.SwitchName, "").Name, port.SwitchName, port.VmsPortID, dashed(port.MacAddress))
+		text += fmt.Sprintf("\n  Port name             : %s\n  Port Friendly name    : %s\n  Switch name           "+
+			": %s\n"+
+			"  Switch Friendly name  : %s\n  PortId                : %d\n  VMQ Usage             : 0\n  SR-IOV Usage  "+
+			"        : 0\n"+
+			"  Port type             : Synthetic\n  Port is Initialized.\n  MAC Learning is Disabled.\n  MAC address  "+
+			"         : %s\n  NIC is Connected.\n",
+			port.Name, port.ID, newPort(port.SwitchName, "").Name, port.SwitchName, port.VmsPortID,
+			dashed(port.MacAddress))
 	}
 	return p.say(text + "\nCommand list-vmswitch-port succeeded!\n")
 }
@@ -135,9 +141,12 @@ func counted(port port, direction int) []counter {
 	n := 100*port.VmsPortID + 10*direction
 	return []counter{
 		{"TotalPackets", "Total packets", n}, {"TotalBytes", "Total bytes", 64 * n},
-		{"DroppedPackets", "Dropped packets", 2 * direction}, {"DroppedAcl", "Dropped ACL packets", 2 * direction}, {"PendingPackets", "Pending packets", 0},
-		{"TcpSynPackets", "SYN packets", 3}, {"TcpSynAckPackets", "SYN-ACK packets", 3}, {"TcpFinPackets", "FIN packets", 2}, {"TcpResetPackets", "RST packets", 1},
-		{"TcpConnectionsVerified", "TCP Connections Verified", 3}, {"TcpConnectionsTimedOut", "TCP Connections Timed Out", 0},
+		{"DroppedPackets", "Dropped packets", 2 * direction}, {"DroppedAcl", "Dropped ACL packets", 2 * direction},
+		{"PendingPackets", "Pending packets", 0},
+		{"TcpSynPackets", "SYN packets", 3}, {"TcpSynAckPackets", "SYN-ACK packets", 3},
+		{"TcpFinPackets", "FIN packets", 2}, {"TcpResetPackets", "RST packets", 1},
+		{"TcpConnectionsVerified", "TCP Connections Verified", 3},
+		{"TcpConnectionsTimedOut", "TCP Connections Timed Out", 0},
 	}
 }
 
