@@ -163,9 +163,13 @@ func TestVFP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.HasPrefix(text, "PORT ") ||
-		!strings.Contains(text, "ExternalPort") || !strings.Contains(text, "DroppedAcl: 2") {
-		t.Errorf("%s", text)
+	switch text := ok(t, "capture", "vfp", "-c", n.config).stdout; {
+	case !strings.HasPrefix(text, "PORT "):
+		t.Errorf("text does not begin with %q:\n%s", "PORT ", text)
+	case !strings.Contains(text, "ExternalPort"):
+		t.Errorf("text lacks %q:\n%s", "ExternalPort", text)
+	case !strings.Contains(text, "DroppedAcl: 2"):
+		t.Errorf("text lacks %q:\n%s", "DroppedAcl: 2", text)
 	}
 	report := decoded[struct {
 		Nodes []struct {

@@ -177,10 +177,19 @@ func TestCapture(t *testing.T) {
 	}
 	fields := run(t, "tshark", "-r", file, "-T", "fields", "-e", "frame.interface_name", "-e", "ip.src",
 		"-e", "frame.comment")
-	if strings.Count(fields, "node/Container NIC 0a0fa7\t") != 4 || strings.Count(fields, "node/vmswitch.sys\t") != 2 ||
-		strings.Count(fields, "dropped: INET: transport endpoint was not found") != 1 ||
-		!strings.Contains(fields, "192.168.122.1\t") {
-		t.Errorf("tshark:\n%s", fields)
+	switch {
+	case strings.Count(fields, "node/Container NIC 0a0fa7\t") != 4:
+		t.Errorf("tshark: %q occurs %d times in fields, want %d:\n%s", "node/Container NIC 0a0fa7\t",
+			strings.Count(fields, "node/Container NIC 0a0fa7\t"), 4, fields)
+	case strings.Count(fields, "node/vmswitch.sys\t") != 2:
+		t.Errorf("tshark: %q occurs %d times in fields, want %d:\n%s", "node/vmswitch.sys\t",
+			strings.Count(fields, "node/vmswitch.sys\t"), 2, fields)
+	case strings.Count(fields, "dropped: INET: transport endpoint was not found") != 1:
+		t.Errorf("tshark: %q occurs %d times in fields, want %d:\n%s",
+			"dropped: INET: transport endpoint was not found",
+			strings.Count(fields, "dropped: INET: transport endpoint was not found"), 1, fields)
+	case !strings.Contains(fields, "192.168.122.1\t"):
+		t.Errorf("tshark: fields lacks %q:\n%s", "192.168.122.1\t", fields)
 	}
 	if text := ok(t, "capture", "-c", n.config, "--drops", "--for", "1s").stdout; !strings.Contains(text,
 		"DROPPED: Filtered VLAN") {

@@ -32,9 +32,15 @@ func TestRealContainerd(t *testing.T) {
 
 			pushed := decoded[report](t, ok(t, "kubernetes", "-c", second, "-o", "json"))
 			c := pushed.Nodes[0].Components[0]
-			if c.Action != "replaced" || c.Service.State != "running" || c.Version.After != "1.6.27" ||
-				c.Version.Before != "1.7.12" {
-				t.Errorf("pushed: %+v", c)
+			switch {
+			case c.Action != "replaced":
+				t.Errorf("pushed: c.Action is %q, want %q", c.Action, "replaced")
+			case c.Service.State != "running":
+				t.Errorf("pushed: c.Service.State is %q, want %q", c.Service.State, "running")
+			case c.Version.After != "1.6.27":
+				t.Errorf("pushed: c.Version.After is %q, want %q", c.Version.After, "1.6.27")
+			case c.Version.Before != "1.7.12":
+				t.Errorf("pushed: c.Version.Before is %q, want %q", c.Version.Before, "1.7.12")
 			}
 			expectRuntime(t, first, "1.6.27")
 

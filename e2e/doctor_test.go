@@ -69,9 +69,13 @@ func TestDoctorOfARuntime(t *testing.T) {
 	r.expectLooked(t, "containerd-service", "containerd-config", "runtime-answers", "runtime-ready", "image-mismatch",
 		"hns-duplicate-address", "orphan-shims", "disk-space")
 	for _, found := range r.worse() {
-		if strings.HasPrefix(found, "containerd") || strings.HasPrefix(found, "runtime") ||
-			strings.HasPrefix(found, "hns") {
-			t.Errorf("%s found something: %+v", found, r.Nodes[0].Findings)
+		switch {
+		case strings.HasPrefix(found, "containerd"):
+			t.Errorf("found begins with %q:\n%s", "containerd", found)
+		case strings.HasPrefix(found, "runtime"):
+			t.Errorf("found begins with %q:\n%s", "runtime", found)
+		case strings.HasPrefix(found, "hns"):
+			t.Errorf("found begins with %q:\n%s", "hns", found)
 		}
 	}
 	if !slices.Contains(r.worse(), "kubelet-service") {
@@ -81,9 +85,15 @@ func TestDoctorOfARuntime(t *testing.T) {
 	ok(t, "cp", "-c", file, textFile(t, "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nsandbox_image = 5\n"),
 		`node:C:\Program Files\containerd\config.toml`)
 	refused := swdt(t, "doctor", "-c", file, "--rule", "containerd-config")
-	if refused.code != 5 || !strings.Contains(refused.stdout, "containerd refuses") ||
-		!strings.Contains(refused.stdout, "convert 5") {
-		t.Errorf("a configuration that this containerd cannot read: %v", refused)
+	switch {
+	case refused.code != 5:
+		t.Errorf("a configuration that this containerd cannot read: refused.code is %v, want 5", refused.code)
+	case !strings.Contains(refused.stdout, "containerd refuses"):
+		t.Errorf("a configuration that this containerd cannot read: refused.stdout lacks %q:\n%s",
+			"containerd refuses", refused.stdout)
+	case !strings.Contains(refused.stdout, "convert 5"):
+		t.Errorf("a configuration that this containerd cannot read: refused.stdout lacks %q:\n%s",
+			"convert 5", refused.stdout)
 	}
 }
 

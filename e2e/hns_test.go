@@ -265,8 +265,13 @@ func TestHNSAndHCSOfARealPod(t *testing.T) {
 	}
 
 	r := swdt(t, "hcs", "exec", "default/ordinary", "-c", n.config, "--", "cmd", "/c", "echo out& echo err>&2& exit 7")
-	if r.code != 7 || strings.TrimSpace(r.stdout) != "out" || strings.TrimSpace(r.stderr) != "err" {
-		t.Errorf("exec: %s", r)
+	switch {
+	case r.code != 7:
+		t.Errorf("exec: r.code is %v, want 7", r.code)
+	case strings.TrimSpace(r.stdout) != "out":
+		t.Errorf("exec: r.stdout is %q, want %q", strings.TrimSpace(r.stdout), "out")
+	case strings.TrimSpace(r.stderr) != "err":
+		t.Errorf("exec: r.stderr is %q, want %q", strings.TrimSpace(r.stderr), "err")
 	}
 	const text = "two lines,\r\none without an end"
 	if err := os.WriteFile(filepath.Join(n.Prefix, "drive_c/some file.txt"), []byte(text), 0o644); err != nil {

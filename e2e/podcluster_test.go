@@ -145,13 +145,27 @@ func (c podCluster) expectProcesses(t *testing.T, pod string) {
 	table := c.ps(t, exitDone)
 	t.Logf("\n%s", ok(t, "ps", "-c", c.config).stdout)
 	i := slices.IndexFunc(table.Pods, func(p owners.Pod) bool { return p.Path() == "default/"+pod })
-	if i < 0 || len(table.Pods) != 1 || len(table.Orphans) > 0 || len(table.Gaps) > 0 {
-		t.Fatalf("%+v", table)
+	switch {
+	case i < 0:
+		t.Fatalf("i is %v, want at least 0", i)
+	case len(table.Pods) != 1:
+		t.Fatalf("table.Pods has %d elements, want 1: %v", len(table.Pods), table.Pods)
+	case len(table.Orphans) > 0:
+		t.Fatalf("table.Orphans is %v, want it empty", table.Orphans)
+	case len(table.Gaps) > 0:
+		t.Fatalf("table.Gaps is %v, want it empty", table.Gaps)
 	}
 	found := table.Pods[i]
-	if len(found.Shims) == 0 || len(found.Sandbox) == 0 || len(found.Containers) != 1 ||
-		len(found.Containers[0].Processes) != 1 {
-		t.Errorf("%+v", found)
+	switch {
+	case len(found.Shims) == 0:
+		t.Error("found.Shims is empty")
+	case len(found.Sandbox) == 0:
+		t.Error("found.Sandbox is empty")
+	case len(found.Containers) != 1:
+		t.Errorf("found.Containers has %d elements, want 1: %v", len(found.Containers), found.Containers)
+	case len(found.Containers[0].Processes) != 1:
+		t.Errorf("found.Containers[0].Processes has %d elements, want 1: %v", len(found.Containers[0].Processes),
+			found.Containers[0].Processes)
 	}
 	for _, name := range []string{"kubelet", "containerd"} {
 		i := slices.IndexFunc(table.Services, func(s owners.Service) bool { return s.Name == name })

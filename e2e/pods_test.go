@@ -28,8 +28,13 @@ func TestMetricsOfRealPods(t *testing.T) {
 		seen := n.watch(t, recording("1.6.27"))
 		seen.expectExact(t)
 		// This version reports no rate, so there is nothing to check for zeros.
-		if seen.verdicts["zero"] > 0 || seen.verdicts["missing"] == 0 || seen.code != exitFinding {
-			t.Errorf("1.6.27 leaves the rate out: %v, exit code %d", seen.verdicts, seen.code)
+		switch {
+		case seen.verdicts["zero"] > 0:
+			t.Errorf(`1.6.27 leaves the rate out: seen.verdicts["zero"] is %v, want at most 0`, seen.verdicts["zero"])
+		case seen.verdicts["missing"] == 0:
+			t.Error(`1.6.27 leaves the rate out: seen.verdicts["missing"] is 0`)
+		case seen.code != exitFinding:
+			t.Errorf("1.6.27 leaves the rate out: seen.code is %v, want %v", seen.code, exitFinding)
 		}
 		n.removePod(t, p)
 	})
@@ -38,8 +43,13 @@ func TestMetricsOfRealPods(t *testing.T) {
 		p := n.runPod(t, "burner", true, "--cores", "0.5")
 		seen := n.watch(t, recording("1.7.12"))
 		seen.expectExact(t)
-		if seen.verdicts["zero"] == 0 || seen.verdicts["missing"] > 0 || seen.code != exitFinding {
-			t.Errorf("1.7.12 reports zeros: %v, exit code %d", seen.verdicts, seen.code)
+		switch {
+		case seen.verdicts["zero"] == 0:
+			t.Error(`1.7.12 reports zeros: seen.verdicts["zero"] is 0`)
+		case seen.verdicts["missing"] > 0:
+			t.Errorf(`1.7.12 reports zeros: seen.verdicts["missing"] is %v, want at most 0`, seen.verdicts["missing"])
+		case seen.code != exitFinding:
+			t.Errorf("1.7.12 reports zeros: seen.code is %v, want %v", seen.code, exitFinding)
 		}
 		n.removePod(t, p)
 	})
@@ -193,8 +203,13 @@ func TestNodesOwnCounters(t *testing.T) {
 		t.Errorf("verdicts %v, exit code %d", seen.verdicts, seen.code)
 	}
 	for _, row := range seen.rows {
-		if row.Source != "node" || row.Reported != nil || row.Counter == nil {
-			t.Fatalf("%+v", row)
+		switch {
+		case row.Source != "node":
+			t.Fatalf("row.Source is %q, want %q", row.Source, "node")
+		case row.Reported != nil:
+			t.Fatalf("row.Reported is %v, want nil", row.Reported)
+		case row.Counter == nil:
+			t.Fatal("row.Counter is nil")
 		}
 	}
 	both := n.watchWith(t, "--source", "node,cri", "--pod", "^burner$")
@@ -224,9 +239,13 @@ func TestPodOutlivesContainerd(t *testing.T) {
 		}
 		return r
 	}
-	if r := execute("cmd", "/c", "echo out& echo err>&2& exit 7"); !strings.Contains(string(r.Stdout), "out") ||
-		!strings.Contains(string(r.Stderr), "err") || r.ExitCode != 7 {
-		t.Errorf("exec: %v", r)
+	switch r := execute("cmd", "/c", "echo out& echo err>&2& exit 7"); {
+	case !strings.Contains(string(r.Stdout), "out"):
+		t.Errorf("exec: r.Stdout lacks %q:\n%s", "out", string(r.Stdout))
+	case !strings.Contains(string(r.Stderr), "err"):
+		t.Errorf("exec: r.Stderr lacks %q:\n%s", "err", string(r.Stderr))
+	case r.ExitCode != 7:
+		t.Errorf("exec: r.ExitCode is %v, want 7", r.ExitCode)
 	}
 	n.exec(t, "taskkill", "/F", "/IM", "containerd.exe")
 	eventually(t, "containerd starts again", func() error {

@@ -24,27 +24,63 @@ func TestPsOfRealPods(t *testing.T) {
 	table := n.ps(t, exitDone)
 
 	t.Logf("\n%s", ok(t, "ps", "-c", n.config).stdout)
-	if len(table.Pods) != 1 || len(table.Gaps) > 0 || len(table.Orphans) > 0 {
-		t.Fatalf("%+v", table)
+	switch {
+	case len(table.Pods) != 1:
+		t.Fatalf("table.Pods has %d elements, want 1: %v", len(table.Pods), table.Pods)
+	case len(table.Gaps) > 0:
+		t.Fatalf("table.Gaps is %v, want it empty", table.Gaps)
+	case len(table.Orphans) > 0:
+		t.Fatalf("table.Orphans is %v, want it empty", table.Orphans)
 	}
 	pod := table.Pods[0]
 	// The lab has one shim for the sandbox and one for each container.
-	if pod.ID != p.sandbox || pod.Path() != "default/burner" || len(pod.Shims) != 2 ||
-		!strings.Contains(pod.Shims[0].CommandLine, p.sandbox) ||
-		!strings.Contains(pod.Shims[1].CommandLine, p.container) {
-		t.Errorf("pod %+v", pod)
+	switch {
+	case pod.ID != p.sandbox:
+		t.Errorf("pod.ID is %v, want %v", pod.ID, p.sandbox)
+	case pod.Path() != "default/burner":
+		t.Errorf("pod.Path() is %q, want %q", pod.Path(), "default/burner")
+	case len(pod.Shims) != 2:
+		t.Errorf("pod.Shims has %d elements, want 2: %v", len(pod.Shims), pod.Shims)
+	case !strings.Contains(pod.Shims[0].CommandLine, p.sandbox):
+		t.Errorf("pod.Shims[0].CommandLine lacks %q:\n%s", p.sandbox, pod.Shims[0].CommandLine)
+	case !strings.Contains(pod.Shims[1].CommandLine, p.container):
+		t.Errorf("pod.Shims[1].CommandLine lacks %q:\n%s", p.container, pod.Shims[1].CommandLine)
 	}
-	if len(pod.Containers) != 1 || pod.Containers[0].ID != p.container || len(pod.Containers[0].Processes) != 1 {
-		t.Fatalf("containers %+v", pod.Containers)
+	switch {
+	case len(pod.Containers) != 1:
+		t.Fatalf("pod.Containers has %d elements, want 1: %v", len(pod.Containers), pod.Containers)
+	case pod.Containers[0].ID != p.container:
+		t.Fatalf("pod.Containers[0].ID is %v, want %v", pod.Containers[0].ID, p.container)
+	case len(pod.Containers[0].Processes) != 1:
+		t.Fatalf("pod.Containers[0].Processes has %d elements, want 1: %v", len(pod.Containers[0].Processes),
+			pod.Containers[0].Processes)
 	}
 	burn := pod.Containers[0].Processes[0]
-	if burn.PID != pod.Containers[0].Task || burn.Name != "program.exe" || burn.Cores == nil || *burn.Cores <= 0 ||
-		burn.Handles == 0 || burn.Threads == 0 || burn.MemoryBytes == 0 {
-		t.Errorf("the container's process: %+v", burn)
+	switch {
+	case burn.PID != pod.Containers[0].Task:
+		t.Errorf("the container's process: burn.PID is %v, want %v", burn.PID, pod.Containers[0].Task)
+	case burn.Name != "program.exe":
+		t.Errorf("the container's process: burn.Name is %q, want %q", burn.Name, "program.exe")
+	case burn.Cores == nil:
+		t.Error("the container's process: burn.Cores is nil")
+	case *burn.Cores <= 0:
+		t.Errorf("the container's process: *burn.Cores is %v, want more than 0", *burn.Cores)
+	case burn.Handles == 0:
+		t.Error("the container's process: burn.Handles is 0")
+	case burn.Threads == 0:
+		t.Error("the container's process: burn.Threads is 0")
+	case burn.MemoryBytes == 0:
+		t.Error("the container's process: burn.MemoryBytes is 0")
 	}
 	i := slices.IndexFunc(table.Services, func(s owners.Service) bool { return s.Name == "containerd" })
-	if i < 0 || len(table.Services[i].Processes) == 0 || table.Services[i].Processes[0].Name != "containerd.exe" {
-		t.Errorf("services %+v", table.Services)
+	switch {
+	case i < 0:
+		t.Errorf("i is %v, want at least 0", i)
+	case len(table.Services[i].Processes) == 0:
+		t.Error("table.Services[i].Processes is empty")
+	case table.Services[i].Processes[0].Name != "containerd.exe":
+		t.Errorf("table.Services[i].Processes[0].Name is %q, want %q", table.Services[i].Processes[0].Name,
+			"containerd.exe")
 	}
 
 	orphan := n.plantOrphan(t)

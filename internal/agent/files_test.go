@@ -147,8 +147,13 @@ func TestWriteThenRead(t *testing.T) {
 						header.Sha256 = strings.ToUpper(sha(content))
 					}
 					reply, err := c.write(t.Context(), header, body, 256<<10)
-					if err != nil || reply.GetSha256() != sha(content) || reply.GetSize() != int64(size) {
-						t.Fatalf("got %v, %v", reply, err)
+					switch {
+					case err != nil:
+						t.Fatal(err)
+					case reply.GetSha256() != sha(content):
+						t.Fatalf("reply.GetSha256() is %v, want %v", reply.GetSha256(), sha(content))
+					case reply.GetSize() != int64(size):
+						t.Fatalf("reply.GetSize() is %v, want %v", reply.GetSize(), int64(size))
 					}
 					for _, offset := range []int{0, size / 3, size} {
 						if got, err := c.read(t.Context(), target, int64(offset)); err != nil ||
@@ -385,8 +390,13 @@ func TestHashIsCachedUntilTheFileChanges(t *testing.T) {
 	hash := func(want string) {
 		t.Helper()
 		reply, err := c.files.Hash(t.Context(), &agentv1.HashRequest{Path: target})
-		if err != nil || reply.GetSha256() != sha([]byte(want)) || reply.GetSize() != int64(len(want)) {
-			t.Fatalf("got %v, %v", reply, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case reply.GetSha256() != sha([]byte(want)):
+			t.Fatalf("reply.GetSha256() is %v, want %v", reply.GetSha256(), sha([]byte(want)))
+		case reply.GetSize() != int64(len(want)):
+			t.Fatalf("reply.GetSize() is %v, want %v", reply.GetSize(), int64(len(want)))
 		}
 	}
 	hash("one")
@@ -433,16 +443,27 @@ func TestRenameAndFolders(t *testing.T) {
 		t.Error(err)
 	}
 	list, err := c.files.List(ctx, &agentv1.ListFilesRequest{Path: `C:\a`})
-	if err != nil || len(list.GetEntries()) != 2 || !list.GetEntries()[0].GetFolder() ||
-		list.GetEntries()[1].GetPath() != `C:\a\two` {
-		t.Errorf("got %v, %v", list, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(list.GetEntries()) != 2:
+		t.Errorf("list.GetEntries() has %d elements, want 2: %v", len(list.GetEntries()), list.GetEntries())
+	case !list.GetEntries()[0].GetFolder():
+		t.Error("list.GetEntries()[0].GetFolder() is false, want true")
+	case list.GetEntries()[1].GetPath() != `C:\a\two`:
+		t.Errorf("list.GetEntries()[1].GetPath() is %q, want %q", list.GetEntries()[1].GetPath(), `C:\a\two`)
 	}
 	if _, err := c.files.SetACL(ctx, &agentv1.SetACLRequest{Path: `C:\a\two`, Sddl: "D:P(A;;FA;;;SY)"}); err != nil {
 		t.Error(err)
 	}
 	acl, err := c.files.GetACL(ctx, &agentv1.GetACLRequest{Path: `C:\a\two`})
-	if err != nil || !strings.Contains(acl.GetSddl(), "(A;;FA;;;SY)") || strings.Contains(acl.GetSddl(), ";;;BU)") {
-		t.Errorf("got %v, %v", acl, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !strings.Contains(acl.GetSddl(), "(A;;FA;;;SY)"):
+		t.Errorf("acl.GetSddl() lacks %q:\n%s", "(A;;FA;;;SY)", acl.GetSddl())
+	case strings.Contains(acl.GetSddl(), ";;;BU)"):
+		t.Errorf("acl.GetSddl() contains %q:\n%s", ";;;BU)", acl.GetSddl())
 	}
 }
 

@@ -72,8 +72,15 @@ func (i *installer) isSafe(t *testing.T) {
 		}
 		info, err := files.Stat(path)
 		list, parsed := access.Parse(sddl)
-		if err != nil || parsed != nil || !list.Exclusive() || info.Link {
-			t.Fatalf("%s: %s, %+v, %v, %v", path, sddl, info, err, parsed)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", path, err)
+		case parsed != nil:
+			t.Fatalf("%s: parsed is %v, want nil", path, parsed)
+		case !list.Exclusive():
+			t.Fatalf("%s: list.Exclusive() is false, want true", path)
+		case info.Link:
+			t.Fatalf("%s: info.Link is true, want false", path)
 		}
 	}
 	if content, err := i.ReadFile(i.path()); err != nil || !bytes.Equal(content, i.agent) {
@@ -83,9 +90,15 @@ func (i *installer) isSafe(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	i := newInstaller(t)
-	if result := i.install(t); result.Failure != "" || result.Kept || result.MovedAside != "" ||
-		result.Path != i.path() {
-		t.Fatalf("got %+v", result)
+	switch result := i.install(t); {
+	case result.Failure != "":
+		t.Fatalf(`result.Failure is %q, want ""`, result.Failure)
+	case result.Kept:
+		t.Fatal("result.Kept is true, want false")
+	case result.MovedAside != "":
+		t.Fatalf(`result.MovedAside is %q, want ""`, result.MovedAside)
+	case result.Path != i.path():
+		t.Fatalf("result.Path is %v, want %v", result.Path, i.path())
 	}
 	i.isSafe(t)
 	for _, op := range i.Operations() {

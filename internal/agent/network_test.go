@@ -82,9 +82,15 @@ func TestListenersAreNamed(t *testing.T) {
 	if err != nil || len(got.GetListeners()) != 1 {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if l := got.GetListeners()[0]; l.GetAddress() != "0.0.0.0:10250" || l.GetPort() != 10250 ||
-		l.GetPid() != nginx.PID() || l.GetProcess() != "nginx.exe" {
-		t.Errorf("got %v", l)
+	switch l := got.GetListeners()[0]; {
+	case l.GetAddress() != "0.0.0.0:10250":
+		t.Errorf("l.GetAddress() is %q, want %q", l.GetAddress(), "0.0.0.0:10250")
+	case l.GetPort() != 10250:
+		t.Errorf("l.GetPort() is %v, want 10250", l.GetPort())
+	case l.GetPid() != nginx.PID():
+		t.Errorf("l.GetPid() is %v, want %v", l.GetPid(), nginx.PID())
+	case l.GetProcess() != "nginx.exe":
+		t.Errorf("l.GetProcess() is %q, want %q", l.GetProcess(), "nginx.exe")
 	}
 	m.OnOperation(func(o simulated.Operation) simulated.Verdict {
 		if o.Kind == simulated.OpListeners {
@@ -102,13 +108,22 @@ func TestHealthOfTheNode(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	got, err := c.network.HTTPGet(t.Context(),
 		&agentv1.HTTPGetRequest{Url: "http://" + simulated.HealthAddress + "/healthz"})
-	if err != nil || got.GetStatus() != http.StatusOK || string(got.GetBody()) != "ok" {
-		t.Errorf("kubelet: got %v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case got.GetStatus() != http.StatusOK:
+		t.Errorf("got.GetStatus() is %v, want %v", got.GetStatus(), http.StatusOK)
+	case string(got.GetBody()) != "ok":
+		t.Errorf("got.GetBody() is %q, want %q", string(got.GetBody()), "ok")
 	}
 	version, err := c.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe})
-	if err != nil || version.GetRuntimeName() != "containerd" ||
-		version.GetRuntimeVersion() != simulated.ContainerdVersion {
-		t.Errorf("containerd: got %v, %v", version, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case version.GetRuntimeName() != "containerd":
+		t.Errorf("version.GetRuntimeName() is %q, want %q", version.GetRuntimeName(), "containerd")
+	case version.GetRuntimeVersion() != simulated.ContainerdVersion:
+		t.Errorf("version.GetRuntimeVersion() is %v, want %v", version.GetRuntimeVersion(), simulated.ContainerdVersion)
 	}
 	if got, err := c.network.CRIStatus(t.Context(), &agentv1.CRIStatusRequest{Pipe: `\\.\pipe\nobody`}); !is(err,
 		fault.ErrNotExist) {

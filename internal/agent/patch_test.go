@@ -73,9 +73,15 @@ func TestPatchMakesTheNewFileOfTheOld(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	for _, chunk := range []int{1000, 1 << 20} {
 		reply, err := c.patch(t.Context(), header(old, new), difference(t, old, new), chunk)
-		if err != nil || reply.GetSha256() != sha(new) || reply.GetSize() != int64(len(new)) ||
-			reply.GetApplying().AsDuration() <= 0 {
-			t.Fatalf("got %v, %v", reply, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case reply.GetSha256() != sha(new):
+			t.Fatalf("reply.GetSha256() is %v, want %v", reply.GetSha256(), sha(new))
+		case reply.GetSize() != int64(len(new)):
+			t.Fatalf("reply.GetSize() is %v, want %v", reply.GetSize(), int64(len(new)))
+		case reply.GetApplying().AsDuration() <= 0:
+			t.Fatalf("reply.GetApplying().AsDuration() is %v, want more than 0", reply.GetApplying().AsDuration())
 		}
 		if got, _ := get(t, m, target); !bytes.Equal(got, new) {
 			t.Fatal("another file was made")

@@ -96,8 +96,15 @@ func TestRunKeepsBothStreamsAndTheExitCode(t *testing.T) {
 	stdout, stderr, code, err := collect(c.run(t, t.Context(), &agentv1.RunCommand{
 		Path: `C:\t\both.exe`, Args: []string{"a b", `"`}, Folder: `C:\Windows`, Environment: []string{"X=1"},
 	}))
-	if err != nil || code != 7 || string(stdout) != `out a b|" in C:\Windows with [X=1]` || string(stderr) != "err" {
-		t.Fatalf("got %q, %q, %d, %v", stdout, stderr, code, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case code != 7:
+		t.Fatalf("code is %v, want 7", code)
+	case string(stdout) != `out a b|" in C:\Windows with [X=1]`:
+		t.Fatalf("stdout is %q, want %q", string(stdout), `out a b|" in C:\Windows with [X=1]`)
+	case string(stderr) != "err":
+		t.Fatalf("stderr is %q, want %q", string(stderr), "err")
 	}
 }
 
@@ -121,8 +128,13 @@ func TestRunFeedsStdin(t *testing.T) {
 			sent <- call.Send(&agentv1.RunRequest{StdinClosed: true})
 		}()
 		stdout, _, code, err := collect(call)
-		if err != nil || code != 0 || !bytes.Equal(stdout, content) {
-			t.Errorf("%s: got %d bytes, %d, %v", end, len(stdout), code, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", end, err)
+		case code != 0:
+			t.Errorf("%s: code is %v, want 0", end, code)
+		case !bytes.Equal(stdout, content):
+			t.Errorf("%s: stdout differs from content", end)
 		}
 		if err := <-sent; err != nil {
 			t.Error(err)

@@ -132,8 +132,15 @@ func TestCleanReadsALogsLinesTogether(t *testing.T) {
 		{LogLines: []string{"first", "-----BEGIN PRIVATE KEY-----", body, "-----END PRIVATE KEY-----", "last"}}}}
 	clean(r, outcome)
 	lines := outcome.GetComponents()[0].GetLogLines()
-	if len(lines) != 5 || strings.Contains(strings.Join(lines, ""), body) || lines[0] != "first" || lines[4] != "last" {
-		t.Errorf("%q", lines)
+	switch {
+	case len(lines) != 5:
+		t.Errorf("lines has %d elements, want 5: %v", len(lines), lines)
+	case strings.Contains(strings.Join(lines, ""), body):
+		t.Errorf("strings.Join(lines, \"\") contains %q:\n%s", body, strings.Join(lines, ""))
+	case lines[0] != "first":
+		t.Errorf("lines[0] is %q, want %q", lines[0], "first")
+	case lines[4] != "last":
+		t.Errorf("lines[4] is %q, want %q", lines[4], "last")
 	}
 }
 

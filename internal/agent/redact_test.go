@@ -67,9 +67,13 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 	if !errors.Is(err, io.EOF) || all != "first\npassword: REDACTED\nlast REDACTED line without an end" {
 		t.Errorf("a file came as %q, %v", all, err)
 	}
-	if all, err := read(ctx, 20); !errors.Is(err, io.EOF) || strings.Contains(all, "hunter") ||
-		!strings.HasPrefix(all, "last ") {
-		t.Errorf("from within a line a file came as %q, %v", all, err)
+	switch all, err := read(ctx, 20); {
+	case !errors.Is(err, io.EOF):
+		t.Errorf("the error is %v, want %v", err, io.EOF)
+	case strings.Contains(all, "hunter"):
+		t.Errorf("all contains %q:\n%s", "hunter", all)
+	case !strings.HasPrefix(all, "last "):
+		t.Errorf("all does not begin with %q:\n%s", "last ", all)
 	}
 
 	// Callers request a file by its name, so names are not redacted.

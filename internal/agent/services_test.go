@@ -41,23 +41,41 @@ func TestServiceLife(t *testing.T) {
 		t.Errorf("got %v", created.GetConfig())
 	}
 	changed, err := c.services.Configure(ctx, &agentv1.ServiceConfig{Name: "spare", DisplayName: "Other"})
-	if err != nil || changed.GetConfig().GetDisplayName() != "Other" ||
-		changed.GetConfig().GetCommandLine() != `C:\k\spare.exe` {
-		t.Errorf("got %v, %v", changed, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case changed.GetConfig().GetDisplayName() != "Other":
+		t.Errorf("changed.GetConfig().GetDisplayName() is %q, want %q", changed.GetConfig().GetDisplayName(), "Other")
+	case changed.GetConfig().GetCommandLine() != `C:\k\spare.exe`:
+		t.Errorf("changed.GetConfig().GetCommandLine() is %q, want %q", changed.GetConfig().GetCommandLine(),
+			`C:\k\spare.exe`)
 	}
 	started, err := c.services.Start(ctx, &agentv1.StartServiceRequest{Name: "spare"})
-	if err != nil || started.GetStatus().GetState() != string(platform.Running) || started.GetStatus().GetPid() == 0 ||
-		started.GetStatus().GetStarted() == nil {
-		t.Fatalf("got %v, %v", started, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case started.GetStatus().GetState() != string(platform.Running):
+		t.Fatalf("started.GetStatus().GetState() is %v, want %v", started.GetStatus().GetState(),
+			string(platform.Running))
+	case started.GetStatus().GetPid() == 0:
+		t.Fatal("started.GetStatus().GetPid() is 0")
+	case started.GetStatus().GetStarted() == nil:
+		t.Fatal("started.GetStatus().GetStarted() is nil")
 	}
 	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil ||
 		!slices.Contains(kubelet.GetDependents(), "spare") {
 		t.Errorf("got %v, %v", kubelet, err)
 	}
 	stopped, err := c.services.Stop(ctx, &agentv1.StopServiceRequest{Name: "kubelet"})
-	if names := stopped.GetStopped(); err != nil || len(names) < 2 || names[len(names)-1] != "kubelet" ||
-		!slices.Contains(names, "spare") {
-		t.Errorf("got %v, %v", stopped, err)
+	switch names := stopped.GetStopped(); {
+	case err != nil:
+		t.Error(err)
+	case len(names) < 2:
+		t.Errorf("names has %d elements, want at least 2: %v", len(names), names)
+	case names[len(names)-1] != "kubelet":
+		t.Errorf("names[len(names)-1] is %q, want %q", names[len(names)-1], "kubelet")
+	case !slices.Contains(names, "spare"):
+		t.Errorf("names lacks %v: %v", "spare", names)
 	}
 	if _, err := c.services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: "spare"}); err != nil {
 		t.Error(err)
@@ -149,8 +167,13 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	entries, err := c.settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
-	if err != nil || len(entries.GetEntries()) != 1 || !proto.Equal(entries.GetEntries()[0], hosts.GetEntries()[0]) {
-		t.Errorf("got %v, %v", entries, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(entries.GetEntries()) != 1:
+		t.Errorf("entries.GetEntries() has %d elements, want 1: %v", len(entries.GetEntries()), entries.GetEntries())
+	case !proto.Equal(entries.GetEntries()[0], hosts.GetEntries()[0]):
+		t.Errorf("entries.GetEntries()[0] is %v, want %v", entries.GetEntries()[0], hosts.GetEntries()[0])
 	}
 	if after, _ := get(t, m, simulated.HostsFile); string(after) != string(before)+"10.0.0.1\tcp\r\n" {
 		t.Errorf("the hosts file is %q", after)
@@ -250,8 +273,13 @@ func TestARootThatIsNotOursIsMovedAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := access.Parse(sddl); err != nil || list.Owner != access.System || !list.Exclusive() {
-		t.Errorf("the root: %s, %v", sddl, err)
+	switch list, err := access.Parse(sddl); {
+	case err != nil:
+		t.Errorf("the root: %v", err)
+	case list.Owner != access.System:
+		t.Errorf("the root: list.Owner is %v, want %v", list.Owner, access.System)
+	case !list.Exclusive():
+		t.Error("the root: list.Exclusive() is false, want true")
 	}
 	moved, made := 0, 0
 	for _, op := range m.Operations() {

@@ -133,8 +133,15 @@ func is(err, target error) bool { return errors.Is(rpcerror.FromStatus(err), tar
 func TestFacts(t *testing.T) {
 	m := newMachine(t, simulated.Options{Hostname: "win-7"})
 	facts, err := connect(t, m.Process("agent")).Facts(t.Context(), &agentv1.FactsRequest{})
-	if err != nil || facts.GetHostname() != "win-7" || facts.GetBootId() == "" || facts.GetSimulated() != "simulated" {
-		t.Fatalf("got %v, %v", facts, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case facts.GetHostname() != "win-7":
+		t.Fatalf("facts.GetHostname() is %q, want %q", facts.GetHostname(), "win-7")
+	case facts.GetBootId() == "":
+		t.Fatal("facts.GetBootId() is empty")
+	case facts.GetSimulated() != "simulated":
+		t.Fatalf("facts.GetSimulated() is %q, want %q", facts.GetSimulated(), "simulated")
 	}
 }
 

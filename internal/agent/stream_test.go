@@ -60,8 +60,13 @@ func TestMainExplainsItselfToPeople(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := agent.Main(context.Background(), agent.Machine{}, []string{"--help"},
 		strings.NewReader(""), &stdout, &stderr)
-	if code != 2 || stdout.Len() != 0 || !strings.Contains(stderr.String(), "usage: swdt-agent") {
-		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout.String(), stderr.String())
+	switch {
+	case code != 2:
+		t.Fatalf("code is %v, want 2", code)
+	case stdout.Len() != 0:
+		t.Fatalf("stdout.Len() is %v, want 0", stdout.Len())
+	case !strings.Contains(stderr.String(), "usage: swdt-agent"):
+		t.Fatalf("stderr.String() lacks %q:\n%s", "usage: swdt-agent", stderr.String())
 	}
 }
 

@@ -23,7 +23,12 @@ func (a installed) testReboot(t *testing.T) {
 	}
 	p.awaitExit(t)
 	after, err := a.start(t).Facts(t.Context(), &agentv1.FactsRequest{})
-	if err != nil || after.GetBootId() == before.GetBootId() || after.GetHostname() != before.GetHostname() {
-		t.Errorf("before %v, after %v, %v", before, after, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case after.GetBootId() == before.GetBootId():
+		t.Errorf("after.GetBootId() is %v, want anything but %v", after.GetBootId(), before.GetBootId())
+	case after.GetHostname() != before.GetHostname():
+		t.Errorf("after.GetHostname() is %v, want %v", after.GetHostname(), before.GetHostname())
 	}
 }

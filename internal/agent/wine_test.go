@@ -78,8 +78,17 @@ func (a installed) install(t *testing.T, exe []byte) {
 	for _, kept := range []bool{false, true} {
 		out, err := a.prefix.Command(t.Context(), uploaded, handshake.InstallArgument).Output()
 		result, ok := handshake.FindInstalled(string(out))
-		if err != nil || !ok || result.Failure != "" || result.Kept != kept || result.Path != layout.Agent(a.hash) {
-			t.Fatalf("install: %+v, %q, %v", result, out, err)
+		switch {
+		case err != nil:
+			t.Fatalf("install: %v", err)
+		case !ok:
+			t.Fatal("install: ok is false, want true")
+		case result.Failure != "":
+			t.Fatalf(`install: result.Failure is %q, want ""`, result.Failure)
+		case result.Kept != kept:
+			t.Fatalf("install: result.Kept is %v, want %v", result.Kept, kept)
+		case result.Path != layout.Agent(a.hash):
+			t.Fatalf("install: result.Path is %v, want %v", result.Path, layout.Agent(a.hash))
 		}
 	}
 }
@@ -153,8 +162,13 @@ func TestUnderWine(t *testing.T) {
 func (a installed) testFiles(t *testing.T) {
 	p := a.start(t)
 	facts, err := p.Facts(t.Context(), &agentv1.FactsRequest{})
-	if err != nil || facts.GetSimulated() != "wine" || facts.GetBootId() == "" {
-		t.Fatalf("got %v, %v", facts, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case facts.GetSimulated() != "wine":
+		t.Fatalf("facts.GetSimulated() is %q, want %q", facts.GetSimulated(), "wine")
+	case facts.GetBootId() == "":
+		t.Fatal("facts.GetBootId() is empty")
 	}
 	content := random(20 << 20)
 	header := &agentv1.WriteHeader{Path: `C:\k\bin\upload.bin`, Size: int64(len(content)), Sha256: sha(content),
@@ -215,9 +229,15 @@ func (a installed) testRun(t *testing.T) {
 	stdout, stderr, code, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{
 		Path: "cmd.exe", Args: []string{"/c", "echo out& echo err 1>&2& exit 7"},
 	}))
-	if err != nil || code != 7 || strings.TrimSpace(string(stdout)) != "out" ||
-		strings.TrimSpace(string(stderr)) != "err" {
-		t.Errorf("got %q, %q, %d, %v", stdout, stderr, code, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case code != 7:
+		t.Errorf("code is %v, want 7", code)
+	case strings.TrimSpace(string(stdout)) != "out":
+		t.Errorf("stdout is %q, want %q", strings.TrimSpace(string(stdout)), "out")
+	case strings.TrimSpace(string(stderr)) != "err":
+		t.Errorf("stderr is %q, want %q", strings.TrimSpace(string(stderr)), "err")
 	}
 	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err,
 		fault.ErrNotExist) {
@@ -239,8 +259,13 @@ func (a installed) testNetwork(t *testing.T) {
 		}
 	}
 	got, err := p.network.HTTPGet(t.Context(), &agentv1.HTTPGetRequest{Url: server.URL})
-	if err != nil || got.GetStatus() != 200 || string(got.GetBody()) != "ok" {
-		t.Errorf("got %v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case got.GetStatus() != 200:
+		t.Errorf("got.GetStatus() is %v, want 200", got.GetStatus())
+	case string(got.GetBody()) != "ok":
+		t.Errorf("got.GetBody() is %q, want %q", string(got.GetBody()), "ok")
 	}
 	listeners, err := p.network.Listeners(t.Context(), &agentv1.ListenersRequest{})
 	if err != nil || !slices.ContainsFunc(listeners.GetListeners(), func(l *agentv1.Listener) bool {

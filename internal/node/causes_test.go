@@ -27,8 +27,13 @@ func refuses[E error](t *testing.T, f *fakeNode, words ...string) E {
 		t.Fatal("it connected")
 	}
 	var unreachable *node.UnreachableError
-	if !errors.As(err, &unreachable) || unreachable.Node != "win1" || strings.Contains(err.Error(), "win1") {
-		t.Errorf("not an UnreachableError of win1: %v", err)
+	switch {
+	case !errors.As(err, &unreachable):
+		t.Errorf("not an UnreachableError of win1: the error is %v, a %T, want a %T", err, err, unreachable)
+	case unreachable.Node != "win1":
+		t.Errorf("not an UnreachableError of win1: unreachable.Node is %q, want %q", unreachable.Node, "win1")
+	case strings.Contains(err.Error(), "win1"):
+		t.Errorf("not an UnreachableError of win1: err.Error() contains %q:\n%s", "win1", err.Error())
 	}
 	var want E
 	if !errors.As(err, &want) {

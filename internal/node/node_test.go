@@ -67,8 +67,13 @@ func TestCutConnection(t *testing.T) {
 	_, later := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
 	for name, err := range map[string]error{"stream": streamErr, "call": <-waiting, "later call": later} {
 		var lost *node.LostError
-		if !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "lost the connection") || errors.Is(err, io.EOF) {
-			t.Errorf("%s: got %T %v", name, err, err)
+		switch {
+		case !errors.As(err, &lost):
+			t.Errorf("%s: the error is %v, a %T, want a %T", name, err, err, lost)
+		case !strings.HasPrefix(err.Error(), "lost the connection"):
+			t.Errorf("%s: err.Error() does not begin with %q:\n%s", name, "lost the connection", err.Error())
+		case errors.Is(err, io.EOF):
+			t.Errorf("%s: the error is %v, want anything but %v", name, err, io.EOF)
 		}
 	}
 
@@ -123,9 +128,13 @@ func TestDyingAgentsLastWordsAreKept(t *testing.T) {
 	f.killAgent()
 	_, err := c.Machine.Lock(t.Context(), &agentv1.LockRequest{})
 	var lost *node.LostError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "exit code 9") ||
-		!strings.Contains(err.Error(), "out of luck") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &lost):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, lost)
+	case !strings.Contains(err.Error(), "exit code 9"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "exit code 9", err.Error())
+	case !strings.Contains(err.Error(), "out of luck"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "out of luck", err.Error())
 	}
 }
 

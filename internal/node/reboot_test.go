@@ -44,9 +44,13 @@ func TestAwaitBoot(t *testing.T) {
 	})
 	t.Run("never goes down", func(t *testing.T) {
 		took, err := run(t, answers("old"))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running") ||
-			took != 10*time.Minute {
-			t.Errorf("got %v after %s", err, took)
+		switch {
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
+		case !strings.Contains(err.Error(), "still running"):
+			t.Errorf("err.Error() lacks %q:\n%s", "still running", err.Error())
+		case took != 10*time.Minute:
+			t.Errorf("took is %v, want %v", took, 10*time.Minute)
 		}
 	})
 	t.Run("never comes back", func(t *testing.T) {

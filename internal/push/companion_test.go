@@ -26,21 +26,37 @@ func TestACompanionIsPartOfTheTransaction(t *testing.T) {
 	b := twoPrograms(t)
 	var asked map[string]string
 	result, err := b.push(t.Context(), withConfig(b, &asked))
-	if err != nil || result.Result != Changed || len(result.Components) != 2 {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case len(result.Components) != 2:
+		t.Fatalf("result.Components has %d elements, want 2: %v", len(result.Components), result.Components)
 	}
 	if len(b.swap.plans) != 1 {
 		t.Fatalf("%d transactions", len(b.swap.plans))
 	}
 	parts := b.swap.plans[0].GetComponents()
-	if len(parts) != 3 || parts[2].GetService() != "" || parts[2].GetPreviousSha256() != sum([]byte("version = 2\n")) {
-		t.Errorf("the plan is %v", parts)
+	switch {
+	case len(parts) != 3:
+		t.Errorf("parts has %d elements, want 3: %v", len(parts), parts)
+	case parts[2].GetService() != "":
+		t.Errorf(`parts[2].GetService() is %q, want ""`, parts[2].GetService())
+	case parts[2].GetPreviousSha256() != sum([]byte("version = 2\n")):
+		t.Errorf("parts[2].GetPreviousSha256() is %v, want %v", parts[2].GetPreviousSha256(),
+			sum([]byte("version = 2\n")))
 	}
 	if got := string(b.node.Get(configPath)); got != "version = 3\n" {
 		t.Errorf("the configuration is %q", got)
 	}
-	if len(asked) != 2 || asked["containerd"] != parts[0].GetStaged() || asked["kubelet"] != parts[1].GetStaged() {
-		t.Errorf("asked with %v", asked)
+	switch {
+	case len(asked) != 2:
+		t.Errorf("asked has %d elements, want 2: %v", len(asked), asked)
+	case asked["containerd"] != parts[0].GetStaged():
+		t.Errorf(`asked["containerd"] is %v, want %v`, asked["containerd"], parts[0].GetStaged())
+	case asked["kubelet"] != parts[1].GetStaged():
+		t.Errorf(`asked["kubelet"] is %v, want %v`, asked["kubelet"], parts[1].GetStaged())
 	}
 }
 
@@ -58,8 +74,13 @@ func TestWhenNoCompanionIsAskedFor(t *testing.T) {
 	if err := b.node.Files.Remove(kubeletPath); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.push(t.Context(), options); err != nil || len(asked) != 1 || asked["containerd"] == "" {
-		t.Fatalf("asked with %v: %v", asked, err)
+	switch _, err := b.push(t.Context(), options); {
+	case err != nil:
+		t.Fatal(err)
+	case len(asked) != 1:
+		t.Fatalf("asked has %d elements, want 1: %v", len(asked), asked)
+	case asked["containerd"] == "":
+		t.Fatal(`asked["containerd"] is empty`)
 	}
 	asked = nil
 	if _, err := b.push(t.Context(), options); err != nil || asked != nil {
@@ -116,8 +137,12 @@ func TestACompanionThatCannotTakeItsPlace(t *testing.T) {
 	if !errors.As(err, &back) || !strings.Contains(err.Error(), "config.toml: it is in use") {
 		t.Fatalf("got %v", err)
 	}
-	if result.Result != RolledBack || result.Components[0].Action != ActionRolledBack ||
-		result.Components[1].Action != ActionRolledBack {
-		t.Errorf("%+v", result)
+	switch {
+	case result.Result != RolledBack:
+		t.Errorf("result.Result is %v, want %v", result.Result, RolledBack)
+	case result.Components[0].Action != ActionRolledBack:
+		t.Errorf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionRolledBack)
+	case result.Components[1].Action != ActionRolledBack:
+		t.Errorf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionRolledBack)
 	}
 }

@@ -19,12 +19,21 @@ func TestWhereThereIsNoService(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := result.Components[0]
-	if r.Action != ActionCreated || r.Service != nil || !strings.Contains(r.Message, "there is no service tool") {
-		t.Errorf("%+v", r)
+	switch {
+	case r.Action != ActionCreated:
+		t.Errorf("r.Action is %v, want %v", r.Action, ActionCreated)
+	case r.Service != nil:
+		t.Errorf("r.Service is %v, want nil", r.Service)
+	case !strings.Contains(r.Message, "there is no service tool"):
+		t.Errorf("r.Message lacks %q:\n%s", "there is no service tool", r.Message)
 	}
-	if c := b.swap.plans[0].GetComponents()[0]; c.GetService() != "" || c.GetCommandLine() != "" ||
-		c.GetPreviousSha256() != "" {
-		t.Errorf("plan %v", c)
+	switch c := b.swap.plans[0].GetComponents()[0]; {
+	case c.GetService() != "":
+		t.Errorf(`c.GetService() is %q, want ""`, c.GetService())
+	case c.GetCommandLine() != "":
+		t.Errorf(`c.GetCommandLine() is %q, want ""`, c.GetCommandLine())
+	case c.GetPreviousSha256() != "":
+		t.Errorf(`c.GetPreviousSha256() is %q, want ""`, c.GetPreviousSha256())
 	}
 	if got := b.node.Get(`C:\new\folder\tool.exe`); !bytes.Equal(got, program("tool", "1")) {
 		t.Error("the file was not placed")
@@ -94,8 +103,13 @@ func TestOverwriteFalse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := result.Components[1]
-	if r.Action != ActionSkipped || !strings.Contains(r.Message, "overwrite is false") || r.SHA256 != r.PreviousSHA256 {
-		t.Errorf("%+v", r)
+	switch {
+	case r.Action != ActionSkipped:
+		t.Errorf("r.Action is %v, want %v", r.Action, ActionSkipped)
+	case !strings.Contains(r.Message, "overwrite is false"):
+		t.Errorf("r.Message lacks %q:\n%s", "overwrite is false", r.Message)
+	case r.SHA256 != r.PreviousSHA256:
+		t.Errorf("r.SHA256 is %v, want %v", r.SHA256, r.PreviousSHA256)
 	}
 	b.whole(t, nil, true)
 }
@@ -103,8 +117,13 @@ func TestOverwriteFalse(t *testing.T) {
 func TestOnly(t *testing.T) {
 	b := twoPrograms(t)
 	result, err := b.push(t.Context(), Options{Only: []string{"Containerd"}})
-	if err != nil || len(result.Components) != 1 || result.Components[0].Name != "containerd" {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case len(result.Components) != 1:
+		t.Fatalf("result.Components has %d elements, want 1: %v", len(result.Components), result.Components)
+	case result.Components[0].Name != "containerd":
+		t.Fatalf("result.Components[0].Name is %q, want %q", result.Components[0].Name, "containerd")
 	}
 	b.whole(t, nil, true)
 	_, err = b.push(t.Context(), Options{Only: []string{"kublet"}})
@@ -119,13 +138,23 @@ func TestForceRestartsWithoutSending(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.push(t.Context(), Options{Force: true, Only: []string{"kubelet"}})
-	if err != nil || result.Result != Changed || result.Components[0].Action != ActionRestarted ||
-		result.Components[0].moved() {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case result.Components[0].Action != ActionRestarted:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionRestarted)
+	case result.Components[0].moved():
+		t.Fatal("result.Components[0].moved() is true, want false")
 	}
-	if c := b.swap.plans[1].GetComponents()[0]; c.GetStaged() != "" || c.GetSha256() != "" ||
-		c.GetService() != "kubelet" {
-		t.Errorf("plan %v", c)
+	switch c := b.swap.plans[1].GetComponents()[0]; {
+	case c.GetStaged() != "":
+		t.Errorf(`c.GetStaged() is %q, want ""`, c.GetStaged())
+	case c.GetSha256() != "":
+		t.Errorf(`c.GetSha256() is %q, want ""`, c.GetSha256())
+	case c.GetService() != "kubelet":
+		t.Errorf("c.GetService() is %q, want %q", c.GetService(), "kubelet")
 	}
 }
 
@@ -169,8 +198,13 @@ func TestArgsChangeTheServicesCommandLine(t *testing.T) {
 	}
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Args = []string{"--v=4", "--name", "a b"}
 	result, err := b.push(t.Context(), Options{})
-	if err != nil || result.Components[1].Action != ActionRestarted || result.Components[0].Action != ActionUnchanged {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Components[1].Action != ActionRestarted:
+		t.Fatalf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionRestarted)
+	case result.Components[0].Action != ActionUnchanged:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionUnchanged)
 	}
 	if got := b.swap.plans[1].GetComponents()[0].GetCommandLine(); got != `"`+kubeletPath+`" --v=4 --name "a b"` {
 		t.Errorf("command line %s", got)
@@ -183,8 +217,15 @@ func TestArgsChangeTheServicesCommandLine(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	b := twoPrograms(t)
 	result, err := b.push(t.Context(), Options{DryRun: true})
-	if err != nil || result.Result != Changed || !result.DryRun || result.Components[0].Action != ActionReplaced {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case !result.DryRun:
+		t.Fatal("result.DryRun is false, want true")
+	case result.Components[0].Action != ActionReplaced:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionReplaced)
 	}
 	if calls := b.node.Calls(); len(calls) != 0 {
 		t.Errorf("a dry run made %v", calls)
@@ -197,8 +238,13 @@ func TestAnUnexpectedVersionIsAWarning(t *testing.T) {
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.30.0"
 	result, err := b.push(t.Context(), Options{})
 	want := "the binary reports v1.29.1, but the node file wants version 1.30.0"
-	if err != nil || !strings.Contains(result.Components[1].Message, want) || len(b.story.warnings) != 1 {
-		t.Fatalf("%+v, %v, %v", result.Components[1], b.story.warnings, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !strings.Contains(result.Components[1].Message, want):
+		t.Fatalf("result.Components[1].Message lacks %q:\n%s", want, result.Components[1].Message)
+	case len(b.story.warnings) != 1:
+		t.Fatalf("b.story.warnings has %d elements, want 1: %v", len(b.story.warnings), b.story.warnings)
 	}
 }
 
@@ -206,9 +252,13 @@ func TestStrictRefusesAnUnexpectedVersionBeforeTheStop(t *testing.T) {
 	b := twoPrograms(t)
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.30.0"
 	result, err := b.push(t.Context(), Options{Strict: true})
-	if !is[*VersionError](err) || result.Components[1].Action != ActionFailed ||
-		result.Components[0].Action != ActionUnchanged {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case !is[*VersionError](err):
+		t.Fatalf("the error is %v, want a *VersionError", err)
+	case result.Components[1].Action != ActionFailed:
+		t.Fatalf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionFailed)
+	case result.Components[0].Action != ActionUnchanged:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionUnchanged)
 	}
 	b.whole(t, err, false)
 	// The same applies to a binary that is already in place.

@@ -59,8 +59,13 @@ func TestTheNextBuildIsSentAsADifference(t *testing.T) {
 	}
 	b.node.Calls()
 	second := b.mustPush(depot, 2)
-	if second.Method != transfer.MethodDelta || second.SentBytes > 20_000 || second.SizeBytes < 2_000_000 {
-		t.Errorf("%+v", second)
+	switch {
+	case second.Method != transfer.MethodDelta:
+		t.Errorf("second.Method is %v, want %v", second.Method, transfer.MethodDelta)
+	case second.SentBytes > 20_000:
+		t.Errorf("second.SentBytes is %v, want at most 20_000", second.SentBytes)
+	case second.SizeBytes < 2_000_000:
+		t.Errorf("second.SizeBytes is %v, want at least 2_000_000", second.SizeBytes)
 	}
 	var calls []string
 	for _, call := range b.node.Calls() {
@@ -114,8 +119,15 @@ func TestADifferenceIsSentAgainAfterACut(t *testing.T) {
 		return nil
 	})
 	second := b.mustPush(depot, 2)
-	if second.Method != transfer.MethodDelta || cuts != 1 || depot.Diffs() != 1 || b.node.Sessions() != 2 {
-		t.Errorf("%+v after %d cuts, %d diffs, %d sessions", second, cuts, depot.Diffs(), b.node.Sessions())
+	switch {
+	case second.Method != transfer.MethodDelta:
+		t.Errorf("second.Method is %v, want %v", second.Method, transfer.MethodDelta)
+	case cuts != 1:
+		t.Errorf("cuts is %v, want 1", cuts)
+	case depot.Diffs() != 1:
+		t.Errorf("depot.Diffs() is %v, want 1", depot.Diffs())
+	case b.node.Sessions() != 2:
+		t.Errorf("b.node.Sessions() is %v, want 2", b.node.Sessions())
 	}
 }
 

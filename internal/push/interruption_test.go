@@ -27,8 +27,13 @@ func TestACutConnectionWhileSendingIsMended(t *testing.T) {
 		}
 	}
 	result, err := b.push(t.Context(), Options{})
-	if err != nil || result.Result != Changed || b.node.Sessions() != 2 {
-		t.Fatalf("%+v, %v, %d sessions", result, err, b.node.Sessions())
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case b.node.Sessions() != 2:
+		t.Fatalf("b.node.Sessions() is %v, want 2", b.node.Sessions())
 	}
 	b.unlocked()
 }
@@ -51,12 +56,23 @@ func TestACutConnectionDuringTheTransaction(t *testing.T) {
 			b := twoPrograms(t)
 			b.swap.cutAfter, b.swap.then = c.cutAfter, c.then
 			result, err := b.push(t.Context(), Options{})
-			if err != nil || result.Result != Changed || result.Components[1].Version.After != "v1.29.1" {
-				t.Fatalf("%+v, %v", result, err)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case result.Result != Changed:
+				t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+			case result.Components[1].Version.After != "v1.29.1":
+				t.Fatalf("result.Components[1].Version.After is %q, want %q", result.Components[1].Version.After,
+					"v1.29.1")
 			}
-			if b.swap.resumed != c.resumed || b.node.Sessions() != 2 || strings.Join(b.swap.acknowledged, ",") != "t1" {
-				t.Errorf("resumed %d times, %d sessions, acknowledged %v", b.swap.resumed, b.node.Sessions(),
-					b.swap.acknowledged)
+			switch {
+			case b.swap.resumed != c.resumed:
+				t.Errorf("b.swap.resumed is %v, want %v", b.swap.resumed, c.resumed)
+			case b.node.Sessions() != 2:
+				t.Errorf("b.node.Sessions() is %v, want 2", b.node.Sessions())
+			case strings.Join(b.swap.acknowledged, ",") != "t1":
+				t.Errorf(`strings.Join(b.swap.acknowledged, ",") is %q, want %q`,
+					strings.Join(b.swap.acknowledged, ","), "t1")
 			}
 			b.unlocked()
 		})
@@ -70,9 +86,13 @@ func TestACutConnectionBeforeTheTransactionBegan(t *testing.T) {
 	b.swap.cutAfter = 1
 	b.swap.then = func(*agentv1.SwapPlan) *agentv1.Transaction { return nil }
 	_, err := b.push(t.Context(), Options{})
-	if err == nil || !strings.Contains(err.Error(), "before the node began") ||
-		!bytes.Equal(b.node.Get(containerdPath), old) {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "before the node began"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "before the node began", err.Error())
+	case !bytes.Equal(b.node.Get(containerdPath), old):
+		t.Fatal("b.node.Get(containerdPath) differs from old")
 	}
 	b.whole(t, err, true)
 }
@@ -83,9 +103,13 @@ func TestInterruptedDuringTheTransaction(t *testing.T) {
 	stop := errors.New("interrupted by a signal")
 	b.swap.onRun = func() { cancel(stop) }
 	result, err := b.push(ctx, Options{})
-	if !is[*InterruptedError](err) || !errors.Is(err, stop) ||
-		!strings.Contains(err.Error(), "finishes the transaction by itself") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !is[*InterruptedError](err):
+		t.Fatalf("the error is %v, want a *InterruptedError", err)
+	case !errors.Is(err, stop):
+		t.Fatalf("the error is %v, want %v", err, stop)
+	case !strings.Contains(err.Error(), "finishes the transaction by itself"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "finishes the transaction by itself", err.Error())
 	}
 	if result.Result != Failed || !strings.Contains(result.Components[0].Message, "still at work") {
 		t.Errorf("%+v", result.Components[0])
@@ -145,12 +169,21 @@ func TestAnEarlierOutcomeIsTold(t *testing.T) {
 		Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: "kubelet crashed"},
 	}}
 	result, err := b.push(t.Context(), Options{})
-	if err != nil || len(result.Recovered) != 1 || result.Recovered[0].Result != "rolledBack" {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case len(result.Recovered) != 1:
+		t.Fatalf("result.Recovered has %d elements, want 1: %v", len(result.Recovered), result.Recovered)
+	case result.Recovered[0].Result != "rolledBack":
+		t.Fatalf("result.Recovered[0].Result is %q, want %q", result.Recovered[0].Result, "rolledBack")
 	}
-	if len(b.story.warnings) != 1 || !strings.Contains(b.story.warnings[0], "by bob") ||
-		!strings.Contains(b.story.warnings[0], "kubelet crashed") {
-		t.Errorf("warned %v", b.story.warnings)
+	switch {
+	case len(b.story.warnings) != 1:
+		t.Errorf("b.story.warnings has %d elements, want 1: %v", len(b.story.warnings), b.story.warnings)
+	case !strings.Contains(b.story.warnings[0], "by bob"):
+		t.Errorf("b.story.warnings[0] lacks %q:\n%s", "by bob", b.story.warnings[0])
+	case !strings.Contains(b.story.warnings[0], "kubelet crashed"):
+		t.Errorf("b.story.warnings[0] lacks %q:\n%s", "kubelet crashed", b.story.warnings[0])
 	}
 	if strings.Join(b.swap.acknowledged, ",") != "t0,t1" || b.swap.resumed != 0 {
 		t.Errorf("acknowledged %v", b.swap.acknowledged)
@@ -161,12 +194,26 @@ func TestAnUnfinishedTransactionIsFinishedFirst(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.transactions = []*agentv1.Transaction{{Id: "t0", Holder: "bob", State: "swapping", Begun: timestamppb.Now()}}
 	result, err := b.push(t.Context(), Options{DryRun: true})
-	if err != nil || b.swap.resumed != 0 || len(result.Recovered) != 1 || result.Recovered[0].State != "swapping" {
-		t.Fatalf("dry run: %+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatalf("dry run: %v", err)
+	case b.swap.resumed != 0:
+		t.Fatalf("dry run: b.swap.resumed is %v, want 0", b.swap.resumed)
+	case len(result.Recovered) != 1:
+		t.Fatalf("dry run: result.Recovered has %d elements, want 1: %v", len(result.Recovered), result.Recovered)
+	case result.Recovered[0].State != "swapping":
+		t.Fatalf("dry run: result.Recovered[0].State is %q, want %q", result.Recovered[0].State, "swapping")
 	}
 	result, err = b.push(t.Context(), Options{})
-	if err != nil || result.Result != Changed || b.swap.resumed != 1 || result.Recovered[0].Result != "committed" {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case b.swap.resumed != 1:
+		t.Fatalf("b.swap.resumed is %v, want 1", b.swap.resumed)
+	case result.Recovered[0].Result != "committed":
+		t.Fatalf("result.Recovered[0].Result is %q, want %q", result.Recovered[0].Result, "committed")
 	}
 	if strings.Join(b.swap.acknowledged, ",") != "t0,t1" {
 		t.Errorf("acknowledged %v", b.swap.acknowledged)

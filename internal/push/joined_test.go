@@ -32,13 +32,25 @@ func TestStatusOfWhatIsJoined(t *testing.T) {
 		t.Fatalf("got %+v", components)
 	}
 	containerd, kubelet := components[0], components[1]
-	if containerd.Name != "containerd" || containerd.Version != simulated.ContainerdVersion ||
-		containerd.Drift != DriftNone || containerd.Service.State != "running" {
-		t.Errorf("got %+v", containerd)
+	switch {
+	case containerd.Name != "containerd":
+		t.Errorf("containerd.Name is %q, want %q", containerd.Name, "containerd")
+	case containerd.Version != simulated.ContainerdVersion:
+		t.Errorf("containerd.Version is %v, want %v", containerd.Version, simulated.ContainerdVersion)
+	case containerd.Drift != DriftNone:
+		t.Errorf("containerd.Drift is %v, want %v", containerd.Drift, DriftNone)
+	case containerd.Service.State != "running":
+		t.Errorf("containerd.Service.State is %q, want %q", containerd.Service.State, "running")
 	}
-	if kubelet.Name != "kubelet" || kubelet.Version != simulated.KubeletVersion || kubelet.Drift != DriftVersion ||
-		kubelet.Message != "" {
-		t.Errorf("got %+v", kubelet)
+	switch {
+	case kubelet.Name != "kubelet":
+		t.Errorf("kubelet.Name is %q, want %q", kubelet.Name, "kubelet")
+	case kubelet.Version != simulated.KubeletVersion:
+		t.Errorf("kubelet.Version is %v, want %v", kubelet.Version, simulated.KubeletVersion)
+	case kubelet.Drift != DriftVersion:
+		t.Errorf("kubelet.Drift is %v, want %v", kubelet.Drift, DriftVersion)
+	case kubelet.Message != "":
+		t.Errorf(`kubelet.Message is %q, want ""`, kubelet.Message)
 	}
 }
 

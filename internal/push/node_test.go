@@ -67,10 +67,20 @@ func TestOnTheAgentPushAgainAndRollBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubelet := result.Components[1]
-	if result.Result != Changed || kubelet.Action != ActionReplaced || kubelet.Version.After != "1.30.1" &&
-		kubelet.Version.After != "v1.30.1" ||
-		kubelet.Version.Before == "" || kubelet.Service.State != "running" || kubelet.Seconds.Down <= 0 {
-		t.Errorf("%+v %+v", kubelet, kubelet.Service)
+	switch {
+	case result.Result != Changed:
+		t.Errorf("result.Result is %v, want %v", result.Result, Changed)
+	case kubelet.Action != ActionReplaced:
+		t.Errorf("kubelet.Action is %v, want %v", kubelet.Action, ActionReplaced)
+	case kubelet.Version.After != "1.30.1" &&
+		kubelet.Version.After != "v1.30.1":
+		t.Errorf("kubelet.Version.After is %q, want 1.30.1 with or without a v", kubelet.Version.After)
+	case kubelet.Version.Before == "":
+		t.Error("kubelet.Version.Before is empty")
+	case kubelet.Service.State != "running":
+		t.Errorf("kubelet.Service.State is %q, want %q", kubelet.Service.State, "running")
+	case kubelet.Seconds.Down <= 0:
+		t.Errorf("kubelet.Seconds.Down is %v, want more than 0", kubelet.Seconds.Down)
 	}
 	b.running("containerd", "kubelet", "kube-proxy")
 	if left := b.leftovers(); len(left) != 0 {
@@ -88,14 +98,24 @@ func TestOnTheAgentPushAgainAndRollBack(t *testing.T) {
 	result, err = b.realPush(Options{})
 	b.node.Machine.OnOperation(nil)
 	calls := b.node.Calls()
-	if err != nil || result.Result != Unchanged || len(calls) > 5 {
-		t.Errorf("%+v, %v, calls %v", result, err, calls)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case result.Result != Unchanged:
+		t.Errorf("result.Result is %v, want %v", result.Result, Unchanged)
+	case len(calls) > 5:
+		t.Errorf("calls has %d elements, want at most 5: %v", len(calls), calls)
 	}
 
 	w := b.realWork(Options{})
 	result, err = w.finish(w.rollback(t.Context(), []string{"kubelet"}))
-	if err != nil || result.Result != Changed || !bytes.Equal(b.node.Get(simulated.KubeletPath), oldKubelet) {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case !bytes.Equal(b.node.Get(simulated.KubeletPath), oldKubelet):
+		t.Fatal("b.node.Get(simulated.KubeletPath) differs from oldKubelet")
 	}
 	b.running("containerd", "kubelet", "kube-proxy")
 	b.unlocked()
@@ -108,9 +128,15 @@ func TestOnTheAgentABrokenKubeletIsRolledBack(t *testing.T) {
 			oldKubelet, oldContainerd := b.node.Get(simulated.KubeletPath), b.node.Get(simulated.ContainerdPath)
 			result, err := b.realPush(Options{})
 			var back *RolledBackError
-			if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack ||
-				!strings.Contains(err.Error(), "kubelet") {
-				t.Fatalf("%+v, %v", result, err)
+			switch {
+			case !errors.As(err, &back):
+				t.Fatalf("the error is %v, a %T, want a %T", err, err, back)
+			case !back.Complete():
+				t.Fatal("back.Complete() is false, want true")
+			case result.Result != RolledBack:
+				t.Fatalf("result.Result is %v, want %v", result.Result, RolledBack)
+			case !strings.Contains(err.Error(), "kubelet"):
+				t.Fatalf("err.Error() lacks %q:\n%s", "kubelet", err.Error())
 			}
 			if !bytes.Equal(b.node.Get(simulated.KubeletPath), oldKubelet) ||
 				!bytes.Equal(b.node.Get(simulated.ContainerdPath), oldContainerd) {
@@ -141,8 +167,13 @@ func TestOnTheAgentACutConnectionIsFollowedToTheEnd(t *testing.T) {
 	})
 	result, err := b.realPush(Options{})
 	b.node.Machine.OnOperation(nil)
-	if err != nil || result.Result != Changed || b.node.Sessions() < 2 {
-		t.Fatalf("%+v, %v, %d sessions", result, err, b.node.Sessions())
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
+	case b.node.Sessions() < 2:
+		t.Fatalf("b.node.Sessions() is %v, want at least 2", b.node.Sessions())
 	}
 	b.running("containerd", "kubelet", "kube-proxy")
 	b.unlocked()
@@ -178,8 +209,13 @@ func TestOnTheAgentForceRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.realPush(Options{Force: true})
-	if err != nil || result.Components[0].Action != ActionRestarted || result.Components[1].Action != ActionRestarted {
-		t.Fatalf("%+v %+v, %v", result.Components[0], result.Components[1], err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Components[0].Action != ActionRestarted:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionRestarted)
+	case result.Components[1].Action != ActionRestarted:
+		t.Fatalf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionRestarted)
 	}
 	b.running("containerd", "kubelet", "kube-proxy")
 }
@@ -192,8 +228,12 @@ func TestOnTheAgentAnEmptyJournalIsCleared(t *testing.T) {
 	if err != nil || result.Result != Changed {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if len(result.Recovered) != 1 || result.Recovered[0].Result != string(RolledBack) ||
-		b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "" {
-		t.Errorf("%+v, %v", result.Recovered, b.node.Machine.Snapshot(layout.Journals))
+	switch {
+	case len(result.Recovered) != 1:
+		t.Errorf("result.Recovered has %d elements, want 1: %v", len(result.Recovered), result.Recovered)
+	case result.Recovered[0].Result != string(RolledBack):
+		t.Errorf("result.Recovered[0].Result is %v, want %v", result.Recovered[0].Result, string(RolledBack))
+	case b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "":
+		t.Errorf("the journal of the recovered transaction is still there: %v", b.node.Machine.Snapshot(layout.Journals))
 	}
 }

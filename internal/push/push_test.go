@@ -30,28 +30,74 @@ func TestTwoComponentsInOneTransaction(t *testing.T) {
 	plan := b.swap.plans[0]
 	c := plan.GetComponents()[1]
 	newHash, oldHash := sum(program("kubelet", "v1.29.1")), sum(program("kubelet", "v1.29.0"))
-	if plan.GetHolder() != "tester" || c.GetService() != "kubelet" || c.GetDestination() != kubeletPath ||
-		c.GetStaged() != layout.Staged(kubeletPath, newHash) || c.GetSha256() != newHash ||
-		c.GetPreviousSha256() != oldHash ||
-		strings.Join(c.GetDependsOn(), ",") != "containerd" ||
-		c.GetHealth().GetHttpGet() != "http://127.0.0.1:10248/healthz" ||
-		c.GetHealth().GetTimeout().AsDuration() != time.Minute || c.GetSettle().AsDuration() != time.Second ||
-		c.GetStopTimeout().AsDuration() != 30*time.Second || c.GetCommandLine() != "" {
-		t.Errorf("kubelet's part of the plan: %v", c)
+	switch {
+	case plan.GetHolder() != "tester":
+		t.Errorf("kubelet's part of the plan: plan.GetHolder() is %q, want %q", plan.GetHolder(), "tester")
+	case c.GetService() != "kubelet":
+		t.Errorf("kubelet's part of the plan: c.GetService() is %q, want %q", c.GetService(), "kubelet")
+	case c.GetDestination() != kubeletPath:
+		t.Errorf("kubelet's part of the plan: c.GetDestination() is %v, want %v", c.GetDestination(), kubeletPath)
+	case c.GetStaged() != layout.Staged(kubeletPath, newHash):
+		t.Errorf("kubelet's part of the plan: c.GetStaged() is %v, want %v", c.GetStaged(),
+			layout.Staged(kubeletPath, newHash))
+	case c.GetSha256() != newHash:
+		t.Errorf("kubelet's part of the plan: c.GetSha256() is %v, want %v", c.GetSha256(), newHash)
+	case c.GetPreviousSha256() != oldHash:
+		t.Errorf("kubelet's part of the plan: c.GetPreviousSha256() is %v, want %v", c.GetPreviousSha256(), oldHash)
+	case strings.Join(c.GetDependsOn(), ",") != "containerd":
+		t.Errorf(`kubelet's part of the plan: strings.Join(c.GetDependsOn(), ",") is %q, want %q`,
+			strings.Join(c.GetDependsOn(), ","), "containerd")
+	case c.GetHealth().GetHttpGet() != "http://127.0.0.1:10248/healthz":
+		t.Errorf("kubelet's part of the plan: c.GetHealth().GetHttpGet() is %q, want %q", c.GetHealth().GetHttpGet(),
+			"http://127.0.0.1:10248/healthz")
+	case c.GetHealth().GetTimeout().AsDuration() != time.Minute:
+		t.Errorf("kubelet's part of the plan: c.GetHealth().GetTimeout().AsDuration() is %v, want %v",
+			c.GetHealth().GetTimeout().AsDuration(), time.Minute)
+	case c.GetSettle().AsDuration() != time.Second:
+		t.Errorf("kubelet's part of the plan: c.GetSettle().AsDuration() is %v, want %v",
+			c.GetSettle().AsDuration(), time.Second)
+	case c.GetStopTimeout().AsDuration() != 30*time.Second:
+		t.Errorf("kubelet's part of the plan: c.GetStopTimeout().AsDuration() is %v, want %v",
+			c.GetStopTimeout().AsDuration(), 30*time.Second)
+	case c.GetCommandLine() != "":
+		t.Errorf(`kubelet's part of the plan: c.GetCommandLine() is %q, want ""`, c.GetCommandLine())
 	}
 	if pipe := plan.GetComponents()[0].GetHealth().GetCriPipe(); pipe != `\\.\pipe\containerd-containerd` {
 		t.Errorf("containerd's health: %s", pipe)
 	}
 	r := result.Components[1]
-	if result.Result != Changed || r.Action != ActionReplaced || r.SHA256 != newHash || r.PreviousSHA256 != oldHash ||
-		r.Version != (Version{"v1.29.1", "v1.29.0", "v1.29.1"}) || r.Service.PID != 201 ||
-		r.Service.State != "running" ||
-		r.Transfer.Method != "whole" || r.Transfer.SizeBytes != int64(len(program("kubelet", ""))) ||
-		r.Seconds.Down != 0.6 || r.Message != "" {
-		t.Errorf("kubelet's result: %+v %+v %+v", r, r.Service, r.Transfer)
+	switch {
+	case result.Result != Changed:
+		t.Errorf("kubelet's result: result.Result is %v, want %v", result.Result, Changed)
+	case r.Action != ActionReplaced:
+		t.Errorf("kubelet's result: r.Action is %v, want %v", r.Action, ActionReplaced)
+	case r.SHA256 != newHash:
+		t.Errorf("kubelet's result: r.SHA256 is %v, want %v", r.SHA256, newHash)
+	case r.PreviousSHA256 != oldHash:
+		t.Errorf("kubelet's result: r.PreviousSHA256 is %v, want %v", r.PreviousSHA256, oldHash)
+	case r.Version != (Version{"v1.29.1", "v1.29.0", "v1.29.1"}):
+		t.Errorf("kubelet's result: r.Version is %v, want %v", r.Version, (Version{"v1.29.1", "v1.29.0", "v1.29.1"}))
+	case r.Service.PID != 201:
+		t.Errorf("kubelet's result: r.Service.PID is %v, want 201", r.Service.PID)
+	case r.Service.State != "running":
+		t.Errorf("kubelet's result: r.Service.State is %q, want %q", r.Service.State, "running")
+	case r.Transfer.Method != "whole":
+		t.Errorf("kubelet's result: r.Transfer.Method is %q, want %q", r.Transfer.Method, "whole")
+	case r.Transfer.SizeBytes != int64(len(program("kubelet", ""))):
+		t.Errorf("kubelet's result: r.Transfer.SizeBytes is %v, want %v", r.Transfer.SizeBytes,
+			int64(len(program("kubelet", ""))))
+	case r.Seconds.Down != 0.6:
+		t.Errorf("kubelet's result: r.Seconds.Down is %v, want 0.6", r.Seconds.Down)
+	case r.Message != "":
+		t.Errorf(`kubelet's result: r.Message is %q, want ""`, r.Message)
 	}
-	if strings.Join(b.swap.acknowledged, ",") != "t1" || len(b.leftovers()) != 0 || len(b.story.warnings) != 0 {
-		t.Errorf("acknowledged %v, left %v, warned %v", b.swap.acknowledged, b.leftovers(), b.story.warnings)
+	switch {
+	case strings.Join(b.swap.acknowledged, ",") != "t1":
+		t.Errorf(`strings.Join(b.swap.acknowledged, ",") is %q, want %q`, strings.Join(b.swap.acknowledged, ","), "t1")
+	case len(b.leftovers()) != 0:
+		t.Errorf("b.leftovers() is %v, want it empty", b.leftovers())
+	case len(b.story.warnings) != 0:
+		t.Errorf("b.story.warnings is %v, want it empty", b.story.warnings)
 	}
 	b.unlocked()
 
@@ -64,9 +110,15 @@ func TestTwoComponentsInOneTransaction(t *testing.T) {
 	})
 	result, err = b.push(t.Context(), Options{})
 	b.node.Machine.OnOperation(nil)
-	if err != nil || result.Result != Unchanged || result.Components[0].Action != ActionUnchanged ||
-		result.Components[0].Version.After != "1.7.12" {
-		t.Errorf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case result.Result != Unchanged:
+		t.Errorf("result.Result is %v, want %v", result.Result, Unchanged)
+	case result.Components[0].Action != ActionUnchanged:
+		t.Errorf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionUnchanged)
+	case result.Components[0].Version.After != "1.7.12":
+		t.Errorf("result.Components[0].Version.After is %q, want %q", result.Components[0].Version.After, "1.7.12")
 	}
 	if calls := b.node.Calls(); len(calls) != 0 || b.swap.inspections != 1 {
 		t.Errorf("an unchanged push made %d inspections and %v", b.swap.inspections, calls)
@@ -99,8 +151,13 @@ func TestEveryMissingBinaryIsNamed(t *testing.T) {
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Build = &v1alpha1.Build{}
 	result, err := b.push(t.Context(), Options{})
 	var missing *SourcesError
-	if !errors.As(err, &missing) || len(missing.Problems) != 2 || !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &missing):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, missing)
+	case len(missing.Problems) != 2:
+		t.Fatalf("missing.Problems has %d elements, want 2: %v", len(missing.Problems), missing.Problems)
+	case !errors.Is(err, fs.ErrNotExist):
+		t.Fatalf("the error is %v, want %v", err, fs.ErrNotExist)
 	}
 	for i, want := range []string{
 		"spec.kubernetes.provisioners[0].sourceURL: " + filepath.Join(b.folder, "containerd.exe") +
@@ -109,9 +166,13 @@ func TestEveryMissingBinaryIsNamed(t *testing.T) {
 			" does not exist; run its build with --build, or correct sourceURL",
 	} {
 		c := result.Components[i]
-		if !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want) || c.Action != ActionFailed ||
-			!strings.HasSuffix(c.Message, want) {
-			t.Errorf("%+v is not said to miss %q: %v", c, want, err)
+		switch {
+		case !strings.Contains(err.Error(), "\n  "+c.Name+": "+b.doc.File+": "+want):
+			t.Errorf("err.Error() lacks %q:\n%s", "\n  "+c.Name+": "+b.doc.File+": "+want, err.Error())
+		case c.Action != ActionFailed:
+			t.Errorf("c.Action is %v, want %v", c.Action, ActionFailed)
+		case !strings.HasSuffix(c.Message, want):
+			t.Errorf("c.Message does not end with %q:\n%s", want, c.Message)
 		}
 	}
 	if _, err := b.push(t.Context(), Options{Only: []string{"KUBELET"}}); !errors.As(err, &missing) ||
@@ -148,8 +209,13 @@ func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
 			b := twoPrograms(t)
 			c.spoil(b)
 			result, err := b.push(t.Context(), Options{})
-			if err == nil || !strings.Contains(err.Error(), c.want) || c.check != nil && !c.check(err) {
-				t.Fatalf("got %v", err)
+			switch {
+			case err == nil:
+				t.Fatal("no error, want one")
+			case !strings.Contains(err.Error(), c.want):
+				t.Fatalf("err.Error() lacks %q:\n%s", c.want, err.Error())
+			case c.check != nil && !c.check(err):
+				t.Fatalf("the error is %v, which the case does not accept", err)
 			}
 			if result.Result != Failed || result.Error != err.Error() {
 				t.Errorf("result %+v", result)
@@ -233,16 +299,25 @@ func TestRolledBack(t *testing.T) {
 	}
 	result, err := b.push(t.Context(), Options{})
 	var back *RolledBackError
-	if !errors.As(err, &back) || !back.Complete() || result.Result != RolledBack {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case !errors.As(err, &back):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, back)
+	case !back.Complete():
+		t.Fatal("back.Complete() is false, want true")
+	case result.Result != RolledBack:
+		t.Fatalf("result.Result is %v, want %v", result.Result, RolledBack)
 	}
 	if text := err.Error(); !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back") ||
 		!strings.Contains(text, "panic: bad flag") {
 		t.Errorf("got %s", text)
 	}
-	if result.Components[0].Action != ActionRolledBack || result.Components[1].Action != ActionFailed ||
-		result.Components[1].LogLines[0] != "panic: bad flag" {
-		t.Errorf("%+v %+v", result.Components[0], result.Components[1])
+	switch {
+	case result.Components[0].Action != ActionRolledBack:
+		t.Errorf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionRolledBack)
+	case result.Components[1].Action != ActionFailed:
+		t.Errorf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionFailed)
+	case result.Components[1].LogLines[0] != "panic: bad flag":
+		t.Errorf("result.Components[1].LogLines[0] is %q, want %q", result.Components[1].LogLines[0], "panic: bad flag")
 	}
 	if strings.Join(b.swap.acknowledged, ",") != "t1" {
 		t.Error("the outcome was not acknowledged")
@@ -255,9 +330,15 @@ func TestARollbackThatDidNotBringAllBackIsNoRolledBack(t *testing.T) {
 		Message: "kubelet does not start any more"}
 	result, err := b.push(t.Context(), Options{})
 	var back *RolledBackError
-	if !errors.As(err, &back) || back.Complete() || result.Result != Failed ||
-		!strings.Contains(err.Error(), "not everything runs") {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case !errors.As(err, &back):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, back)
+	case back.Complete():
+		t.Fatal("back.Complete() is true, want false")
+	case result.Result != Failed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Failed)
+	case !strings.Contains(err.Error(), "not everything runs"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "not everything runs", err.Error())
 	}
 }
 

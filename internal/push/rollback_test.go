@@ -31,14 +31,32 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 	}
 	r := result.Components[0]
 	oldHash, newHash := sum(program("kubelet", "v1.29.0")), sum(program("kubelet", "v1.29.1"))
-	if result.Result != Changed || len(result.Components) != 1 || r.Action != ActionReplaced || r.SHA256 != oldHash ||
-		r.PreviousSHA256 != newHash || r.Version != (Version{"", "v1.29.1", "v1.29.0"}) || r.moved() {
-		t.Errorf("%+v", r)
+	switch {
+	case result.Result != Changed:
+		t.Errorf("result.Result is %v, want %v", result.Result, Changed)
+	case len(result.Components) != 1:
+		t.Errorf("result.Components has %d elements, want 1: %v", len(result.Components), result.Components)
+	case r.Action != ActionReplaced:
+		t.Errorf("r.Action is %v, want %v", r.Action, ActionReplaced)
+	case r.SHA256 != oldHash:
+		t.Errorf("r.SHA256 is %v, want %v", r.SHA256, oldHash)
+	case r.PreviousSHA256 != newHash:
+		t.Errorf("r.PreviousSHA256 is %v, want %v", r.PreviousSHA256, newHash)
+	case r.Version != (Version{"", "v1.29.1", "v1.29.0"}):
+		t.Errorf("r.Version is %v, want %v", r.Version, (Version{"", "v1.29.1", "v1.29.0"}))
+	case r.moved():
+		t.Error("r.moved() is true, want false")
 	}
 	c := b.swap.plans[1].GetComponents()[0]
-	if c.GetStaged() != layout.Previous(kubeletPath) || c.GetSha256() != oldHash || c.GetPreviousSha256() != newHash ||
-		c.GetService() != "kubelet" {
-		t.Errorf("plan %v", c)
+	switch {
+	case c.GetStaged() != layout.Previous(kubeletPath):
+		t.Errorf("c.GetStaged() is %v, want %v", c.GetStaged(), layout.Previous(kubeletPath))
+	case c.GetSha256() != oldHash:
+		t.Errorf("c.GetSha256() is %v, want %v", c.GetSha256(), oldHash)
+	case c.GetPreviousSha256() != newHash:
+		t.Errorf("c.GetPreviousSha256() is %v, want %v", c.GetPreviousSha256(), newHash)
+	case c.GetService() != "kubelet":
+		t.Errorf("c.GetService() is %q, want %q", c.GetService(), "kubelet")
 	}
 	if _, err := b.rollback("kubelet"); err != nil ||
 		!bytes.Equal(b.node.Get(kubeletPath), program("kubelet", "v1.29.1")) {
@@ -79,9 +97,13 @@ func TestARefusedRollbackKeepsThePreviousBinary(t *testing.T) {
 func TestRollbackNeedsAPreviousBinary(t *testing.T) {
 	b := twoPrograms(t)
 	result, err := b.rollback("kubelet")
-	if err == nil || !strings.Contains(err.Error(), "kubelet: the node keeps no previous binary") ||
-		result.Components[0].Action != ActionFailed {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "kubelet: the node keeps no previous binary"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "kubelet: the node keeps no previous binary", err.Error())
+	case result.Components[0].Action != ActionFailed:
+		t.Fatalf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionFailed)
 	}
 	if _, err := b.rollback(); err == nil {
 		t.Fatal("rolled nothing back without an error")
@@ -96,8 +118,13 @@ func TestRollbackToTheSame(t *testing.T) {
 	b := twoPrograms(t)
 	b.node.Put(layout.Previous(kubeletPath), program("kubelet", "v1.29.0"))
 	result, err := b.rollback("kubelet")
-	if err != nil || result.Result != Unchanged || !strings.Contains(result.Components[0].Message, "same") {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Unchanged:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Unchanged)
+	case !strings.Contains(result.Components[0].Message, "same"):
+		t.Fatalf("result.Components[0].Message lacks %q:\n%s", "same", result.Components[0].Message)
 	}
 	if len(b.swap.plans) != 0 {
 		t.Fatal("a transaction for nothing")
@@ -124,15 +151,32 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "w1" || s.OS.Build != "20348.2700" || s.Agent.Hash != "agent" || s.PendingJournal ||
-		s.UptimeSeconds != 10800 {
-		t.Errorf("%+v", s)
+	switch {
+	case s.Name != "w1":
+		t.Errorf("s.Name is %q, want %q", s.Name, "w1")
+	case s.OS.Build != "20348.2700":
+		t.Errorf("s.OS.Build is %q, want %q", s.OS.Build, "20348.2700")
+	case s.Agent.Hash != "agent":
+		t.Errorf("s.Agent.Hash is %q, want %q", s.Agent.Hash, "agent")
+	case s.PendingJournal:
+		t.Error("s.PendingJournal is true, want false")
+	case s.UptimeSeconds != 10800:
+		t.Errorf("s.UptimeSeconds is %v, want 10800", s.UptimeSeconds)
 	}
 	containerd, kubelet := s.Components[0], s.Components[1]
-	if containerd.Drift != DriftNone || containerd.UptimeSeconds != 600 || containerd.Service.PID != 100 ||
-		kubelet.Drift != DriftBinary || kubelet.Version != "v1.29.0" ||
-		kubelet.SHA256 != sum(program("kubelet", "v1.29.0")) {
-		t.Errorf("%+v\n%+v", containerd, kubelet)
+	switch {
+	case containerd.Drift != DriftNone:
+		t.Errorf("containerd.Drift is %v, want %v", containerd.Drift, DriftNone)
+	case containerd.UptimeSeconds != 600:
+		t.Errorf("containerd.UptimeSeconds is %v, want 600", containerd.UptimeSeconds)
+	case containerd.Service.PID != 100:
+		t.Errorf("containerd.Service.PID is %v, want 100", containerd.Service.PID)
+	case kubelet.Drift != DriftBinary:
+		t.Errorf("kubelet.Drift is %v, want %v", kubelet.Drift, DriftBinary)
+	case kubelet.Version != "v1.29.0":
+		t.Errorf("kubelet.Version is %q, want %q", kubelet.Version, "v1.29.0")
+	case kubelet.SHA256 != sum(program("kubelet", "v1.29.0")):
+		t.Errorf("kubelet.SHA256 is %v, want %v", kubelet.SHA256, sum(program("kubelet", "v1.29.0")))
 	}
 	if len(b.node.Calls()) != 0 || b.swap.inspections != 1 {
 		t.Error("status needs more than one call")
@@ -188,9 +232,17 @@ func TestStatusShowsTransactions(t *testing.T) {
 		{Id: "t1", Holder: "ann", State: "starting"},
 	}
 	s, err := b.status()
-	if err != nil || !s.PendingJournal || len(s.Transactions) != 2 || s.Transactions[1].State != "starting" ||
-		s.Transactions[0].Result != "committed" {
-		t.Fatalf("%+v, %v", s, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !s.PendingJournal:
+		t.Fatal("s.PendingJournal is false, want true")
+	case len(s.Transactions) != 2:
+		t.Fatalf("s.Transactions has %d elements, want 2: %v", len(s.Transactions), s.Transactions)
+	case s.Transactions[1].State != "starting":
+		t.Fatalf("s.Transactions[1].State is %q, want %q", s.Transactions[1].State, "starting")
+	case s.Transactions[0].Result != "committed":
+		t.Fatalf("s.Transactions[0].Result is %q, want %q", s.Transactions[0].Result, "committed")
 	}
 	if len(b.swap.acknowledged) != 0 || b.swap.resumed != 0 {
 		t.Error("status changed the node")
@@ -199,7 +251,12 @@ func TestStatusShowsTransactions(t *testing.T) {
 
 func TestStatusOfANodeWithoutComponents(t *testing.T) {
 	b := newBench(t)
-	if s, err := b.status(); err != nil || len(s.Components) != 0 || s.OS.Product == "" {
-		t.Fatalf("%+v, %v", s, err)
+	switch s, err := b.status(); {
+	case err != nil:
+		t.Fatal(err)
+	case len(s.Components) != 0:
+		t.Fatalf("s.Components is %v, want it empty", s.Components)
+	case s.OS.Product == "":
+		t.Fatal("s.OS.Product is empty")
 	}
 }

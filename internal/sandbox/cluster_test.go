@@ -30,8 +30,13 @@ func TestAWineClusterNamesWhatIsMissing(t *testing.T) {
 		t.Skip(err) // not Linux
 	}
 	_, err := sandbox.Up(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), "make lab") || !strings.Contains(err.Error(), "containerd-") {
-		t.Errorf("no programs for a node: %v", err)
+	switch {
+	case err == nil:
+		t.Error("no programs for a node: no error, want one")
+	case !strings.Contains(err.Error(), "make lab"):
+		t.Errorf("no programs for a node: err.Error() lacks %q:\n%s", "make lab", err.Error())
+	case !strings.Contains(err.Error(), "containerd-"):
+		t.Errorf("no programs for a node: err.Error() lacks %q:\n%s", "containerd-", err.Error())
 	}
 	if list, err := sandbox.Status(t.Context(), o); err != nil || len(list) > 0 {
 		t.Errorf("something runs: %v, %v", list, err)

@@ -93,8 +93,13 @@ func TestUpUseDown(t *testing.T) {
 	if again := up(t, o); again.PID != info.PID || again.Hostname != info.Hostname {
 		t.Errorf("a second up gave %+v, not %+v", again, info)
 	}
-	if list, err := sandbox.Status(t.Context(), o); err != nil || len(list) != 1 || list[0] != info {
-		t.Errorf("status: %+v, %v", list, err)
+	switch list, err := sandbox.Status(t.Context(), o); {
+	case err != nil:
+		t.Errorf("status: %v", err)
+	case len(list) != 1:
+		t.Errorf("status: list has %d elements, want 1: %v", len(list), list)
+	case list[0] != info:
+		t.Errorf("status: list[0] is %v, want %v", list[0], info)
 	}
 	if err := sandbox.Down(t.Context(), o); err != nil {
 		t.Fatal(err)

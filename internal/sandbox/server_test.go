@@ -128,8 +128,13 @@ func (s *sandboxed) document(t *testing.T) config.Document {
 		t.Fatal(err)
 	}
 	docs, err := config.Load([]string{file}, nil)
-	if err != nil || len(docs) != 1 || len(docs[0].Warnings) > 0 {
-		t.Fatalf("the node file that a sandbox writes: %v, %v", docs, err)
+	switch {
+	case err != nil:
+		t.Fatalf("the node file that a sandbox writes: %v", err)
+	case len(docs) != 1:
+		t.Fatalf("the node file that a sandbox writes: docs has %d elements, want 1: %v", len(docs), docs)
+	case len(docs[0].Warnings) > 0:
+		t.Fatalf("the node file that a sandbox writes: docs[0].Warnings is %v, want it empty", docs[0].Warnings)
 	}
 	return docs[0]
 }
@@ -218,8 +223,13 @@ func TestShellsAnswerAsWindowsDoes(t *testing.T) {
 				continue
 			}
 			stdout, stderr, code := output(t, client, test.line)
-			if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
-				t.Errorf("%s: %s: got %q, %q, %d", shell, test.line, stdout, stderr, code)
+			switch {
+			case code != test.code:
+				t.Errorf("%s: %s: code is %v, want %v", shell, test.line, code, test.code)
+			case !strings.Contains(stdout, test.stdout):
+				t.Errorf("%s: %s: stdout lacks %q:\n%s", shell, test.line, test.stdout, stdout)
+			case !strings.Contains(stderr, test.stderr):
+				t.Errorf("%s: %s: stderr lacks %q:\n%s", shell, test.line, test.stderr, stderr)
 			}
 		}
 	}
@@ -285,11 +295,23 @@ func TestSFTP(t *testing.T) {
 	moved.Close()
 
 	entries, err := client.ReadDir("/C:/some/folder")
-	if err != nil || len(entries) != 1 || entries[0].Name() != "moved.bin" || entries[0].Size() != int64(len(content)) {
-		t.Errorf("folder: %v, %v", entries, err)
+	switch {
+	case err != nil:
+		t.Errorf("folder: %v", err)
+	case len(entries) != 1:
+		t.Errorf("folder: entries has %d elements, want 1: %v", len(entries), entries)
+	case entries[0].Name() != "moved.bin":
+		t.Errorf("folder: entries[0].Name() is %q, want %q", entries[0].Name(), "moved.bin")
+	case entries[0].Size() != int64(len(content)):
+		t.Errorf("folder: entries[0].Size() is %v, want %v", entries[0].Size(), int64(len(content)))
 	}
-	if drives, err := client.ReadDir("/"); err != nil || len(drives) != 1 || drives[0].Name() != "C:" {
-		t.Errorf("drives: %v, %v", drives, err)
+	switch drives, err := client.ReadDir("/"); {
+	case err != nil:
+		t.Errorf("drives: %v", err)
+	case len(drives) != 1:
+		t.Errorf("drives: drives has %d elements, want 1: %v", len(drives), drives)
+	case drives[0].Name() != "C:":
+		t.Errorf("drives: drives[0].Name() is %q, want %q", drives[0].Name(), "C:")
 	}
 	if _, err := client.Stat("/etc/passwd"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a path without a drive: %v", err)

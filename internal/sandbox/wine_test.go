@@ -81,8 +81,13 @@ func TestWine(t *testing.T) {
 			{"nosuchthing 2>nul || sc query EventLog", "SERVICE_NAME: EventLog", "", 0},
 		} {
 			stdout, stderr, code := output(t, client, test.line)
-			if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
-				t.Errorf("%s: got %q, %q, %d", test.line, stdout, stderr, code)
+			switch {
+			case code != test.code:
+				t.Errorf("%s: code is %v, want %v", test.line, code, test.code)
+			case !strings.Contains(stdout, test.stdout):
+				t.Errorf("%s: stdout lacks %q:\n%s", test.line, test.stdout, stdout)
+			case !strings.Contains(stderr, test.stderr):
+				t.Errorf("%s: stderr lacks %q:\n%s", test.line, test.stderr, stderr)
 			}
 		}
 	})
@@ -97,8 +102,13 @@ func TestWine(t *testing.T) {
 		var out bytes.Buffer
 		code, err := sandbox.RunShell(t.Context(), info.Prefix, "cmd /c echo shared & exit 3",
 			ui.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard})
-		if err != nil || code != 3 || strings.TrimSpace(out.String()) != "shared" {
-			t.Errorf("got %q, %d, %v", out.String(), code, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case code != 3:
+			t.Errorf("code is %v, want 3", code)
+		case strings.TrimSpace(out.String()) != "shared":
+			t.Errorf("out.String() is %q, want %q", strings.TrimSpace(out.String()), "shared")
 		}
 	})
 	t.Run("a reboot", func(t *testing.T) { rebootUnderWine(t, client, info) })

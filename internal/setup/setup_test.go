@@ -47,9 +47,13 @@ func TestWholeSetupThenNothingToDo(t *testing.T) {
 			t.Errorf("%s: %s %s", result.Name, result.State, result.Message)
 		}
 	}
-	if got := states(results); got["Chocolatey"] != plan.Changed || got["package vim"] != plan.Changed ||
-		got["SSH keys"] != plan.Changed {
-		t.Errorf("states: %v", got)
+	switch got := states(results); {
+	case got["Chocolatey"] != plan.Changed:
+		t.Errorf(`states: got["Chocolatey"] is %v, want %v`, got["Chocolatey"], plan.Changed)
+	case got["package vim"] != plan.Changed:
+		t.Errorf(`states: got["package vim"] is %v, want %v`, got["package vim"], plan.Changed)
+	case got["SSH keys"] != plan.Changed:
+		t.Errorf(`states: got["SSH keys"] is %v, want %v`, got["SSH keys"], plan.Changed)
 	}
 	wanted := map[string]string{"chocolatey": "2.3.0", "vim": "9.1.821", "grep": "3.11.0", "git": "2.40.0"}
 	if diff := cmp.Diff(wanted, lab.machine.Packages()); diff != "" {
@@ -237,8 +241,13 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	if want := foreign + "\r\n" + aKey + "\r\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, want %q, %v", got, want, err)
 	}
-	if sddl, err := p.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") || !strings.Contains(sddl, "BA") {
-		t.Errorf("access list %s, %v", sddl, err)
+	switch sddl, err := p.Files.ACL(file); {
+	case err != nil:
+		t.Error(err)
+	case strings.Contains(sddl, "AU"):
+		t.Errorf("sddl contains %q:\n%s", "AU", sddl)
+	case !strings.Contains(sddl, "BA"):
+		t.Errorf("sddl lacks %q:\n%s", "BA", sddl)
 	}
 
 	// Only the access list is wrong: the content stays unchanged.
@@ -318,7 +327,12 @@ func TestOlderChocolatey(t *testing.T) {
 	if !errors.As(err, &reboot) || !slices.Equal(reboot.Steps, []string{"package grep"}) {
 		t.Fatalf("got %v", err)
 	}
-	if results[1].State != plan.OK || results[2].State != plan.OK || results[3].State != plan.RebootRequired {
-		t.Errorf("got %+v", results)
+	switch {
+	case results[1].State != plan.OK:
+		t.Errorf("results[1].State is %v, want %v", results[1].State, plan.OK)
+	case results[2].State != plan.OK:
+		t.Errorf("results[2].State is %v, want %v", results[2].State, plan.OK)
+	case results[3].State != plan.RebootRequired:
+		t.Errorf("results[3].State is %v, want %v", results[3].State, plan.RebootRequired)
 	}
 }

@@ -51,9 +51,15 @@ func FuzzReadJournal(f *testing.F) {
 		healed := Heal(t.Context(), Machine{Platform: &h, Executable: `C:\a.exe`})
 		var damaged *damagedError
 		if errors.As(err, &damaged) {
-			if whole, err := readJournalIfWhole(h.Files); whole != nil || err != nil || !errors.As(healed, &damaged) ||
-				errors.Is(healed, errAsked) {
-				t.Fatalf("damaged, and yet: %+v, %v; healed: %v", whole, err, healed)
+			switch whole, err := readJournalIfWhole(h.Files); {
+			case whole != nil:
+				t.Fatalf("whole is %v, want nil", whole)
+			case err != nil:
+				t.Fatal(err)
+			case !errors.As(healed, &damaged):
+				t.Fatalf("the error is %v, a %T, want a %T", healed, healed, damaged)
+			case errors.Is(healed, errAsked):
+				t.Fatalf("the error is %v, want anything but %v", healed, errAsked)
 			}
 			return
 		}
@@ -75,8 +81,14 @@ func checkPaths(t *testing.T, j *journal) {
 	for _, path := range []string{keepFile(id), captureplan.ResultFile(id), captureplan.LogFile(id),
 		captureplan.TextFile(id), captureplan.RoundFile(id, j.Closed)} {
 		name, below := strings.CutPrefix(path, layout.Captures+`\`)
-		if !below || strings.ContainsAny(name, `\/:*?"<>| `) || strings.Contains(name, "..") ||
-			captureOf(platform.FileInfo{Path: path}) != id {
+		switch {
+		case !below:
+			t.Fatal("below is false, want true")
+		case strings.ContainsAny(name, `\/:*?"<>| `):
+			t.Fatalf("name contains one of %q:\n%s", `\/:*?"<>| `, name)
+		case strings.Contains(name, ".."):
+			t.Fatalf("name contains %q:\n%s", "..", name)
+		case captureOf(platform.FileInfo{Path: path}) != id:
 			t.Fatalf("the capture %q leads to %s", id, path)
 		}
 	}

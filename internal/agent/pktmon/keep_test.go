@@ -41,8 +41,14 @@ func TestACaptureThatIsBeingFetchedIsKept(t *testing.T) {
 		// The first session has not polled since its capture ended.
 		var last captureplan.Event
 		err := pktmon.Follow(t.Context(), first, "a", func(e captureplan.Event) error { last = e; return nil })
-		if err != nil || last.Outcome == nil || last.Outcome.Result != captureplan.Captured {
-			t.Fatalf("the first session's result: %+v, %v", last, err)
+		switch {
+		case err != nil:
+			t.Fatalf("the first session's result: %v", err)
+		case last.Outcome == nil:
+			t.Fatal("the first session's result: last.Outcome is nil")
+		case last.Outcome.Result != captureplan.Captured:
+			t.Fatalf("the first session's result: last.Outcome.Result is %v, want %v", last.Outcome.Result,
+				captureplan.Captured)
 		}
 		p.Exit()
 		_, r := captured(t, n, "c")

@@ -98,9 +98,13 @@ func TestACaptureEndsWithItsTime(t *testing.T) {
 		p.For = time.Minute
 		begun := time.Now()
 		outcome, _ := capture(t, n, p)
-		if outcome.Reason != "its time was over" || time.Since(begun) < time.Minute ||
-			time.Since(begun) > 70*time.Second {
-			t.Errorf("%+v after %s", outcome, time.Since(begun))
+		switch {
+		case outcome.Reason != "its time was over":
+			t.Errorf("outcome.Reason is %q, want %q", outcome.Reason, "its time was over")
+		case time.Since(begun) < time.Minute:
+			t.Errorf("time.Since(begun) is %v, want at least %v", time.Since(begun), time.Minute)
+		case time.Since(begun) > 70*time.Second:
+			t.Errorf("time.Since(begun) is %v, want at most %v", time.Since(begun), 70*time.Second)
 		}
 		n.checkClean(t, "after it")
 	})
@@ -134,9 +138,13 @@ func TestPktmonRefuses(t *testing.T) {
 				p := plan("a")
 				change(&p)
 				outcome, _ := capture(t, n, p)
-				if outcome.Result != captureplan.Failed || !strings.Contains(outcome.Reason, "--nonsense") ||
-					!strings.Contains(outcome.Reason, "exit code 1") {
-					t.Errorf("%+v", outcome)
+				switch {
+				case outcome.Result != captureplan.Failed:
+					t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Failed)
+				case !strings.Contains(outcome.Reason, "--nonsense"):
+					t.Errorf("outcome.Reason lacks %q:\n%s", "--nonsense", outcome.Reason)
+				case !strings.Contains(outcome.Reason, "exit code 1"):
+					t.Errorf("outcome.Reason lacks %q:\n%s", "exit code 1", outcome.Reason)
 				}
 				n.checkClean(t, "after it")
 			})
@@ -150,9 +158,13 @@ func TestSomebodyElseCaptures(t *testing.T) {
 		n.pktmon(t, "filter", "add", "theirs", "-p", "80")
 		n.pktmon(t, "start", "--capture", "--file-name", `C:\Windows\Temp\theirs.etl`)
 		outcome, states := capture(t, n, plan("a"))
-		if outcome.Result != captureplan.Refused || !strings.Contains(outcome.Running, "theirs.etl") ||
-			len(outcome.Filters) != 1 {
-			t.Fatalf("%v: %+v", states, outcome)
+		switch {
+		case outcome.Result != captureplan.Refused:
+			t.Fatalf("%v: outcome.Result is %v, want %v", states, outcome.Result, captureplan.Refused)
+		case !strings.Contains(outcome.Running, "theirs.etl"):
+			t.Fatalf("%v: outcome.Running lacks %q:\n%s", states, "theirs.etl", outcome.Running)
+		case len(outcome.Filters) != 1:
+			t.Fatalf("%v: outcome.Filters has %d elements, want 1: %v", states, len(outcome.Filters), outcome.Filters)
 		}
 		if !n.captures(t) || !strings.Contains(n.pktmon(t, "filter", "list"), "theirs") {
 			t.Fatal("another program's capture or filters are gone")
@@ -187,9 +199,16 @@ func TestSomebodyElseEndsACapture(t *testing.T) {
 			outcome = e.Outcome
 			return nil
 		})
-		if err != nil || outcome == nil || outcome.Reason != "its time was over; before that, another program ended "+
-			"the capture with pktmon" {
-			t.Errorf("%+v, %v", outcome, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case outcome == nil:
+			t.Error("outcome is nil")
+		case outcome.Reason != "its time was over; before that, another program ended "+
+			"the capture with pktmon":
+			t.Errorf("outcome.Reason is %v, want %v", outcome.Reason,
+				"its time was over; before that, another program ended "+
+					"the capture with pktmon")
 		}
 		n.checkClean(t, "after it")
 	})
@@ -214,8 +233,13 @@ func TestSomebodyAddsAFilter(t *testing.T) {
 			outcome = e.Outcome
 			return nil
 		})
-		if err != nil || outcome == nil || !strings.Contains(outcome.Kept, "2 filters") {
-			t.Fatalf("%+v, %v", outcome, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case outcome == nil:
+			t.Fatal("outcome is nil")
+		case !strings.Contains(outcome.Kept, "2 filters"):
+			t.Fatalf("outcome.Kept lacks %q:\n%s", "2 filters", outcome.Kept)
 		}
 		if n.captures(t) || !strings.Contains(n.pktmon(t, "filter", "list"), "theirs") {
 			t.Error("theirs is gone, or the node captures")

@@ -62,8 +62,15 @@ func TestACaptureInRounds(t *testing.T) {
 			}
 			return r.Closed == 4
 		})
-		if outcome.Result != captureplan.Captured || last.Closed != 4 || last.Missed < 0 || last.Missed > time.Second {
-			t.Errorf("%+v, %+v", outcome, last)
+		switch {
+		case outcome.Result != captureplan.Captured:
+			t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Captured)
+		case last.Closed != 4:
+			t.Errorf("last.Closed is %v, want 4", last.Closed)
+		case last.Missed < 0:
+			t.Errorf("last.Missed is %v, want at least 0", last.Missed)
+		case last.Missed > time.Second:
+			t.Errorf("last.Missed is %v, want at most %v", last.Missed, time.Second)
 		}
 		if took := time.Since(began); took < 8*time.Second || took > 12*time.Second {
 			t.Errorf("4 rounds of 2s took %s", took)
@@ -95,8 +102,13 @@ func TestRoundsWaitUntilTheyAreFetched(t *testing.T) {
 			}
 			return r.Closed == 3
 		})
-		if outcome.Result != captureplan.Captured || last.Closed != 3 || time.Since(began) < time.Minute {
-			t.Errorf("%+v, %+v after %s", outcome, last, time.Since(began))
+		switch {
+		case outcome.Result != captureplan.Captured:
+			t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Captured)
+		case last.Closed != 3:
+			t.Errorf("last.Closed is %v, want 3", last.Closed)
+		case time.Since(began) < time.Minute:
+			t.Errorf("time.Since(began) is %v, want at least %v", time.Since(began), time.Minute)
 		}
 		n.checkClean(t, "after it")
 	})

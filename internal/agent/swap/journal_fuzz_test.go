@@ -43,8 +43,13 @@ func FuzzReadJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		m.WriteFile(path, content)
 		transactions, err := swap.Transactions(p.Files)
-		if err != nil || len(transactions) != 1 || transactions[0].ID != id {
-			t.Fatalf("got %+v, %v", transactions, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(transactions) != 1:
+			t.Fatalf("transactions has %d elements, want 1: %v", len(transactions), transactions)
+		case transactions[0].ID != id:
+			t.Fatalf("transactions[0].ID is %v, want %v", transactions[0].ID, id)
 		}
 		err = swap.Acknowledge(context.Background(), p, id)
 		_, left := p.Files.Stat(path)

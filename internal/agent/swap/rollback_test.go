@@ -23,9 +23,15 @@ func TestABadBinaryIsRolledBack(t *testing.T) {
 					t.Fatalf("outcome: %+v", outcome)
 				}
 				verbose("%s: %s\n%s", fault, outcome.Message, strings.Join(outcome.Components[1].LogLines, "\n"))
-				if c := outcome.Components[1]; c.Action != "failed" || len(c.LogLines) == 0 ||
-					strings.Contains(strings.Join(c.LogLines, "\n"), "v1.28.4") {
-					t.Errorf("kubelet, with the log lines of the new binary only: %+v", c)
+				switch c := outcome.Components[1]; {
+				case c.Action != "failed":
+					t.Errorf("kubelet, with the log lines of the new binary only: c.Action is %q, want %q",
+						c.Action, "failed")
+				case len(c.LogLines) == 0:
+					t.Error("kubelet, with the log lines of the new binary only: c.LogLines is empty")
+				case strings.Contains(strings.Join(c.LogLines, "\n"), "v1.28.4"):
+					t.Errorf("kubelet, with the log lines of the new binary only: strings.Join(c.LogLines, \"\\n\") "+
+						"contains %q:\n%s", "v1.28.4", strings.Join(c.LogLines, "\n"))
 				}
 				if c := outcome.Components[0]; c.Action != "rolledBack" {
 					t.Errorf("containerd: %+v", c)

@@ -125,8 +125,14 @@ func TestTheCommandLineChangesWithTheBinaryAndBack(t *testing.T) {
 		outcome, _ := n.push(t, swap.Component{
 			Name: "kubelet", Destination: kubeletExe, Service: "kubelet", CommandLine: wanted,
 		})
-		if outcome.Result != swap.Committed || outcome.Components[0].Action != "restarted" || commandLine() != wanted {
-			t.Fatalf("after a change: %q, %+v", commandLine(), outcome)
+		switch {
+		case outcome.Result != swap.Committed:
+			t.Fatalf("after a change: outcome.Result is %v, want %v", outcome.Result, swap.Committed)
+		case outcome.Components[0].Action != "restarted":
+			t.Fatalf("after a change: outcome.Components[0].Action is %q, want %q",
+				outcome.Components[0].Action, "restarted")
+		case commandLine() != wanted:
+			t.Fatalf("after a change: commandLine() is %v, want %v", commandLine(), wanted)
 		}
 	})
 }

@@ -34,9 +34,19 @@ func TestReplacesAllComponentsInOneCycle(t *testing.T) {
 		}
 		for i, name := range []string{"kubelet", "containerd"} {
 			c := outcome.Components[i]
-			if c.Name != name || c.Action != "replaced" || c.Service.State != platform.Running || c.Service.PID == 0 ||
-				c.Down <= 0 || c.Healthy < 0 {
-				t.Errorf("%s: %+v, service %+v", name, c, c.Service)
+			switch {
+			case c.Name != name:
+				t.Errorf("%s: c.Name is %v, want %v", name, c.Name, name)
+			case c.Action != "replaced":
+				t.Errorf("%s: c.Action is %q, want %q", name, c.Action, "replaced")
+			case c.Service.State != platform.Running:
+				t.Errorf("%s: c.Service.State is %v, want %v", name, c.Service.State, platform.Running)
+			case c.Service.PID == 0:
+				t.Errorf("%s: c.Service.PID is 0", name)
+			case c.Down <= 0:
+				t.Errorf("%s: c.Down is %v, want more than 0", name, c.Down)
+			case c.Healthy < 0:
+				t.Errorf("%s: c.Healthy is %v, want at least 0", name, c.Healthy)
 			}
 		}
 		equalBytes(t, "containerd", n.read(t, containerdExe), binary("containerd", "1.6.27", ""))
@@ -65,9 +75,13 @@ func TestPlacesAFileWithoutAService(t *testing.T) {
 
 		outcome, _ := n.push(t, crictl)
 
-		if outcome.Result != swap.Committed || outcome.Components[0].Action != "created" ||
-			outcome.Components[0].Service != nil {
-			t.Fatalf("outcome: %+v", outcome)
+		switch {
+		case outcome.Result != swap.Committed:
+			t.Fatalf("outcome: outcome.Result is %v, want %v", outcome.Result, swap.Committed)
+		case outcome.Components[0].Action != "created":
+			t.Fatalf("outcome: outcome.Components[0].Action is %q, want %q", outcome.Components[0].Action, "created")
+		case outcome.Components[0].Service != nil:
+			t.Fatalf("outcome: outcome.Components[0].Service is %v, want nil", outcome.Components[0].Service)
 		}
 		equalBytes(t, "crictl", n.read(t, `C:\k\crictl.exe`), binary("crictl", "v1.30.0", ""))
 		if after := n.service(t, "kubelet"); after.PID != before.PID {
@@ -159,9 +173,15 @@ func TestATransactionOutlivesItsSession(t *testing.T) {
 		n.healed(t)
 		next, _ := n.session()
 		transactions, err := swap.Transactions(next.Platform.Files)
-		if err != nil || len(transactions) != 1 || transactions[0].Outcome == nil ||
-			transactions[0].Outcome.Result != swap.Committed {
-			t.Fatalf("the next contact learns of %+v, %v", transactions, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(transactions) != 1:
+			t.Fatalf("transactions has %d elements, want 1: %v", len(transactions), transactions)
+		case transactions[0].Outcome == nil:
+			t.Fatal("transactions[0].Outcome is nil")
+		case transactions[0].Outcome.Result != swap.Committed:
+			t.Fatalf("transactions[0].Outcome.Result is %v, want %v", transactions[0].Outcome.Result, swap.Committed)
 		}
 		if err := swap.Acknowledge(t.Context(), next.Platform, id); err != nil {
 			t.Fatal(err)
@@ -196,9 +216,21 @@ func TestInspect(t *testing.T) {
 			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", VersionArgs: []string{"--version"},
 		})
 
-		if err != nil || !a.Exists || a.SHA256 != hash(binary("kubelet", "v1.30.0", "")) || a.Version != "v1.30.0" ||
-			!a.ServiceExists || a.Service.State != platform.Running || a.PreviousSHA256 == "" {
-			t.Fatalf("got %+v, %v", a, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !a.Exists:
+			t.Fatal("a.Exists is false, want true")
+		case a.SHA256 != hash(binary("kubelet", "v1.30.0", "")):
+			t.Fatalf("a.SHA256 is %v, want %v", a.SHA256, hash(binary("kubelet", "v1.30.0", "")))
+		case a.Version != "v1.30.0":
+			t.Fatalf("a.Version is %q, want %q", a.Version, "v1.30.0")
+		case !a.ServiceExists:
+			t.Fatal("a.ServiceExists is false, want true")
+		case a.Service.State != platform.Running:
+			t.Fatalf("a.Service.State is %v, want %v", a.Service.State, platform.Running)
+		case a.PreviousSHA256 == "":
+			t.Fatal("a.PreviousSHA256 is empty")
 		}
 		for _, op := range n.Operations() {
 			if op.Kind != simulated.OpProcessRun && op.Process == "swdt-agent.exe" {
@@ -207,8 +239,13 @@ func TestInspect(t *testing.T) {
 		}
 		a, err = swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files),
 			swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
-		if err != nil || !a.Folder || a.ServiceExists {
-			t.Errorf("a folder: %+v, %v", a, err)
+		switch {
+		case err != nil:
+			t.Errorf("a folder: %v", err)
+		case !a.Folder:
+			t.Error("a folder: a.Folder is false, want true")
+		case a.ServiceExists:
+			t.Error("a folder: a.ServiceExists is true, want false")
 		}
 	})
 }
@@ -250,8 +287,14 @@ func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 		if a := inspect("kubelet"); !a.Outdated || len(a.RunBy) != 0 {
 			t.Errorf("the file was replaced and the process was not: %+v", a)
 		}
-		if a := inspect("kublet"); a.Outdated || len(a.RunBy) != 1 || a.RunBy[0] != "kubelet" {
-			t.Errorf("a service of another name runs the file: %+v", a)
+		switch a := inspect("kublet"); {
+		case a.Outdated:
+			t.Error("a service of another name runs the file: a.Outdated is true, want false")
+		case len(a.RunBy) != 1:
+			t.Errorf("a service of another name runs the file: a.RunBy has %d elements, want 1: %v",
+				len(a.RunBy), a.RunBy)
+		case a.RunBy[0] != "kubelet":
+			t.Errorf("a service of another name runs the file: a.RunBy[0] is %q, want %q", a.RunBy[0], "kubelet")
 		}
 
 		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})
@@ -305,9 +348,13 @@ func TestTimesAreBounded(t *testing.T) {
 		kubelet.Health.Timeout = 7 * time.Second
 		begun := time.Now()
 		outcome, _ := n.push(t, kubelet)
-		if took := time.Since(begun); outcome.Result != swap.RolledBack || took < 7*time.Second ||
-			took > 15*time.Second {
-			t.Errorf("after %s: %+v", took, outcome)
+		switch took := time.Since(begun); {
+		case outcome.Result != swap.RolledBack:
+			t.Errorf("outcome.Result is %v, want %v", outcome.Result, swap.RolledBack)
+		case took < 7*time.Second:
+			t.Errorf("took is %v, want at least %v", took, 7*time.Second)
+		case took > 15*time.Second:
+			t.Errorf("took is %v, want at most %v", took, 15*time.Second)
 		}
 	})
 }

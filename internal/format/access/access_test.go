@@ -47,8 +47,13 @@ func TestJudge(t *testing.T) {
 				t.Errorf("may change it: %q", got)
 			}
 			again, err := access.Parse(l.String())
-			if err != nil || !slices.Equal(again.Entries, l.Entries) || again.Owner != l.Owner {
-				t.Errorf("written and read again: %+v, %v", again, err)
+			switch {
+			case err != nil:
+				t.Errorf("written and read again: %v", err)
+			case !slices.Equal(again.Entries, l.Entries):
+				t.Errorf("written and read again: again.Entries is %v, want %v", again.Entries, l.Entries)
+			case again.Owner != l.Owner:
+				t.Errorf("written and read again: again.Owner is %v, want %v", again.Owner, l.Owner)
 			}
 		})
 	}

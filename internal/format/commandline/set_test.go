@@ -33,9 +33,13 @@ func TestSet(t *testing.T) {
 
 func TestHas(t *testing.T) {
 	line := `"C:\Program Files\containerd\bin\containerd.exe" --run-service -l info`
-	if !commandline.Has(line, "containerd.exe", "log-level", "l") ||
-		commandline.Has(line, "containerd.exe", "log-level") || commandline.Has(line, "kubelet.exe", "l") {
-		t.Error(line)
+	switch {
+	case !commandline.Has(line, "containerd.exe", "log-level", "l"):
+		t.Error(`commandline.Has(line, "containerd.exe", "log-level", "l") is false, want true`)
+	case commandline.Has(line, "containerd.exe", "log-level"):
+		t.Error(`commandline.Has(line, "containerd.exe", "log-level") is true, want false`)
+	case commandline.Has(line, "kubelet.exe", "l"):
+		t.Error(`commandline.Has(line, "kubelet.exe", "l") is true, want false`)
 	}
 }
 

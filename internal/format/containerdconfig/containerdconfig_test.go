@@ -251,8 +251,13 @@ func TestUserTOMLThatCannotBe(t *testing.T) {
 	_, _, err := containerdconfig.Merge(defaults(t, "1.7.12"),
 		containerdconfig.Wishes{User: []byte("root = 'a'\n[debug]\n  level = debug\n")})
 	var user *containerdconfig.UserError
-	if !errors.As(err, &user) || user.Line != 3 || !strings.Contains(err.Error(), "line 3") {
-		t.Errorf("bad TOML: %v", err)
+	switch {
+	case !errors.As(err, &user):
+		t.Errorf("bad TOML: the error is %v, a %T, want a %T", err, err, user)
+	case user.Line != 3:
+		t.Errorf("bad TOML: user.Line is %v, want 3", user.Line)
+	case !strings.Contains(err.Error(), "line 3"):
+		t.Errorf("bad TOML: err.Error() lacks %q:\n%s", "line 3", err.Error())
 	}
 	for toml, want := range map[string]string{
 		"debug = 'debug'":          "sets debug to a value, where containerd has a table",
@@ -260,9 +265,13 @@ func TestUserTOMLThatCannotBe(t *testing.T) {
 		"root = 'a'\nroot = 'b'\n": "line 2",
 	} {
 		_, _, err := containerdconfig.Merge(defaults(t, "1.7.12"), containerdconfig.Wishes{User: []byte(toml)})
-		if err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "spec.kubernetes.containerd.config") {
-			t.Errorf("%q: %v, want %q", toml, err, want)
+		switch {
+		case err == nil:
+			t.Errorf("%q: no error, want one", toml)
+		case !strings.Contains(err.Error(), want):
+			t.Errorf("%q: err.Error() lacks %q:\n%s", toml, want, err.Error())
+		case !strings.Contains(err.Error(), "spec.kubernetes.containerd.config"):
+			t.Errorf("%q: err.Error() lacks %q:\n%s", toml, "spec.kubernetes.containerd.config", err.Error())
 		}
 	}
 }

@@ -53,9 +53,14 @@ func TestAConfigurationWithAMark(t *testing.T) {
 	const plain = "version = 2\n[debug]\nlevel = 'warn'\n"
 	marked := []byte("\ufeff" + plain)
 	after, err := containerdconfig.Overlay(marked, debug(), "# on top\n")
-	if err != nil || !strings.HasPrefix(string(after), "# on top\n") ||
-		containerdconfig.Text(after, "debug", "level") != "debug" {
-		t.Errorf("%q, %v", after, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !strings.HasPrefix(string(after), "# on top\n"):
+		t.Errorf("after does not begin with %q:\n%s", "# on top\n", string(after))
+	case containerdconfig.Text(after, "debug", "level") != "debug":
+		t.Errorf(`containerdconfig.Text(after, "debug", "level") is %q, want %q`,
+			containerdconfig.Text(after, "debug", "level"), "debug")
 	}
 	if got := containerdconfig.Text(marked, "debug", "level"); got != "warn" {
 		t.Errorf("level %q", got)

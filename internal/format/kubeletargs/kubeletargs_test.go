@@ -205,8 +205,13 @@ func TestWhatCannotBe(t *testing.T) {
 		c.change(&w)
 		_, err := kubeletargs.CommandLine(w)
 		var field *kubeletargs.FieldError
-		if !errors.As(err, &field) || field.Field != c.field || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v; want %s … %s", c.name, err, c.field, c.want)
+		switch {
+		case !errors.As(err, &field):
+			t.Errorf("%s: the error is %v, a %T, want a %T", c.name, err, err, field)
+		case field.Field != c.field:
+			t.Errorf("%s: field.Field is %v, want %v", c.name, field.Field, c.field)
+		case !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s: err.Error() lacks %q:\n%s", c.name, c.want, err.Error())
 		}
 	}
 	// Valid wishes.

@@ -51,9 +51,15 @@ func TestParse(t *testing.T) {
 		if c.text == "" {
 			c.text = c.line
 		}
-		if !got.Time.Equal(c.time) || got.Level != c.level || got.Format != c.format || got.Text != c.text {
-			t.Errorf("%s:\ngot  %v %v %q %q\nwant %v %v %q", c.line, got.Time, got.Level, got.Format, got.Text, c.time,
-				c.level, c.format)
+		switch {
+		case !got.Time.Equal(c.time):
+			t.Errorf("got.Time is %v, want %v", got.Time, c.time)
+		case got.Level != c.level:
+			t.Errorf("got.Level is %v, want %v", got.Level, c.level)
+		case got.Format != c.format:
+			t.Errorf("got.Format is %v, want %v", got.Format, c.format)
+		case got.Text != c.text:
+			t.Errorf("got.Text is %v, want %v", got.Text, c.text)
 		}
 	}
 }

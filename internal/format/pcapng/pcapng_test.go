@@ -172,8 +172,15 @@ func TestAMergerThatFails(t *testing.T) {
 		m.Add(source("left", capture(t, "left", 5)))); err != nil {
 		t.Fatal(err)
 	}
-	if count, err := m.WriteAll(); count != 1 || !errors.As(err, &format) || done["cut"] != 1 || done["left"] != 0 {
-		t.Errorf("%d packets, %v, %v", count, err, done)
+	switch count, err := m.WriteAll(); {
+	case count != 1:
+		t.Errorf("count is %v, want 1", count)
+	case !errors.As(err, &format):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, format)
+	case done["cut"] != 1:
+		t.Errorf(`done["cut"] is %v, want 1`, done["cut"])
+	case done["left"] != 0:
+		t.Errorf(`done["left"] is %v, want 0`, done["left"])
 	}
 	if err := errors.Join(m.Close(), m.Close()); err != nil || done["left"] != 1 {
 		t.Errorf("%v, %v", err, done)

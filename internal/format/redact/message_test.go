@@ -141,9 +141,13 @@ func checkAnyMessage(t *testing.T, r *Redactor, data []byte) {
 		t.Fatalf("%q\nbecame\n%q", data, got)
 	}
 	for i := range before {
-		if before[i].number != after[i].number || before[i].kind != after[i].kind ||
-			!bytes.Equal(before[i].raw, after[i].raw) {
-			t.Fatalf("field %d of\n%q\nis another in\n%q", i, data, got)
+		switch {
+		case before[i].number != after[i].number:
+			t.Fatalf("before[i].number is %v, want %v", before[i].number, after[i].number)
+		case before[i].kind != after[i].kind:
+			t.Fatalf("before[i].kind is %v, want %v", before[i].kind, after[i].kind)
+		case !bytes.Equal(before[i].raw, after[i].raw):
+			t.Fatal("before[i].raw differs from after[i].raw")
 		}
 	}
 }

@@ -305,9 +305,15 @@ func TestALongSecret(t *testing.T) {
 	for _, text := range []string{`{"client-key-data":"` + value + `","next":"here"}`, "x --token=" + value +
 		" next here", `"password":"` + value + `", next here`} {
 		got := r.String(text)
-		if strings.Contains(got, "k8sKEYk8s") || !strings.Contains(got, "next") || !strings.Contains(got, "here") ||
-			strings.Count(got, Mark) != 1 {
-			t.Errorf("%.60s… became %.200q", text, got)
+		switch {
+		case strings.Contains(got, "k8sKEYk8s"):
+			t.Errorf("got contains %q:\n%s", "k8sKEYk8s", got)
+		case !strings.Contains(got, "next"):
+			t.Errorf("got lacks %q:\n%s", "next", got)
+		case !strings.Contains(got, "here"):
+			t.Errorf("got lacks %q:\n%s", "here", got)
+		case strings.Count(got, Mark) != 1:
+			t.Errorf("%q occurs %d times in got, want %d:\n%s", Mark, strings.Count(got, Mark), 1, got)
 		}
 	}
 }
@@ -392,9 +398,13 @@ func TestMessages(t *testing.T) {
 	}
 	message = protowire.AppendVarint(protowire.AppendTag(message, 3, protowire.VarintType), 42)
 	got := r.Message(message)
-	if bytes.Contains(got, []byte("hunter2")) || !bytes.Contains(got, []byte(`{"token":"REDACTED","image":"x"}`)) ||
-		!bytes.Contains(got, []byte("web")) {
-		t.Fatalf("%q", got)
+	switch {
+	case bytes.Contains(got, []byte("hunter2")):
+		t.Fatalf("the secret is not redacted: %q", got)
+	case !bytes.Contains(got, []byte(`{"token":"REDACTED","image":"x"}`)):
+		t.Fatalf("the token in the JSON is not redacted: %q", got)
+	case !bytes.Contains(got, []byte("web")):
+		t.Fatalf("the ordinary text is missing: %q", got)
 	}
 	if again := r.Message(got); !bytes.Equal(again, got) || len(got) == 0 {
 		t.Errorf("it is no message any more: %q", again)

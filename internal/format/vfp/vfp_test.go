@@ -30,8 +30,13 @@ func TestPorts(t *testing.T) {
 		ports := vfp.ParsePorts(c.printed)
 		want := vfp.Port{Name: "4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF", Label: "Container NIC 6c50381c",
 			Switch: c.network, MAC: c.mac}
-		if len(ports) != 2 || ports[0] != want || ports[1].Label != "B5F4E943-756D-4EE8-A70C-DF5AD7C74715" {
-			t.Errorf("%s: %+v", name, ports)
+		switch {
+		case len(ports) != 2:
+			t.Errorf("%s: ports has %d elements, want 2: %v", name, len(ports), ports)
+		case ports[0] != want:
+			t.Errorf("%s: ports[0] is %v, want %v", name, ports[0], want)
+		case ports[1].Label != "B5F4E943-756D-4EE8-A70C-DF5AD7C74715":
+			t.Errorf("%s: ports[1].Label is %q, want %q", name, ports[1].Label, "B5F4E943-756D-4EE8-A70C-DF5AD7C74715")
 		}
 	}
 	for _, nonsense := range []string{"", "unknown command", "{", "[]", `{"Ports": 5}`, "Port friendly name : x"} {
@@ -57,8 +62,13 @@ const (
 func TestCounters(t *testing.T) {
 	for name, printed := range map[string]string{"text": countersText, "JSON": countersJSON, "nested": countersNested} {
 		all := vfp.ParseCounters(printed)
-		if len(all) != 2 || all[0].Direction != vfp.Out || all[1].Direction != vfp.In {
-			t.Fatalf("%s: %+v", name, all)
+		switch {
+		case len(all) != 2:
+			t.Fatalf("%s: all has %d elements, want 2: %v", name, len(all), all)
+		case all[0].Direction != vfp.Out:
+			t.Fatalf("%s: all[0].Direction is %v, want %v", name, all[0].Direction, vfp.Out)
+		case all[1].Direction != vfp.In:
+			t.Fatalf("%s: all[1].Direction is %v, want %v", name, all[1].Direction, vfp.In)
 		}
 		if out, ok := all[0].Total("packets"); !ok || out != 120 {
 			t.Errorf("%s: %d packets out, %v", name, out, ok)
@@ -72,8 +82,13 @@ func TestCounters(t *testing.T) {
 		if dropped, ok := all[1].Dropped(); !ok || dropped != 4 {
 			t.Errorf("%s: %d dropped, %v", name, dropped, ok)
 		}
-		if reasons := all[1].Reasons(); len(reasons) != 2 || reasons[0].Count != 3 || reasons[1].Count != 1 {
-			t.Errorf("%s: %+v", name, reasons)
+		switch reasons := all[1].Reasons(); {
+		case len(reasons) != 2:
+			t.Errorf("%s: reasons has %d elements, want 2: %v", name, len(reasons), reasons)
+		case reasons[0].Count != 3:
+			t.Errorf("%s: reasons[0].Count is %v, want 3", name, reasons[0].Count)
+		case reasons[1].Count != 1:
+			t.Errorf("%s: reasons[1].Count is %v, want 1", name, reasons[1].Count)
 		}
 		if reasons := all[0].Reasons(); len(reasons) != 0 {
 			t.Errorf("%s: %+v", name, reasons)

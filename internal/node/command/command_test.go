@@ -72,8 +72,15 @@ func TestStreamsAndExitCode(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code, err := command.Run(t.Context(), processes, &agentv1.RunCommand{Path: "cat"},
 		command.Streams{Stdin: strings.NewReader(big), Stdout: &stdout, Stderr: &stderr})
-	if err != nil || code != 7 || stdout.String() != big+"!" || stderr.String() != big {
-		t.Errorf("exit code %d, %d and %d bytes, %v", code, stdout.Len(), stderr.Len(), err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case code != 7:
+		t.Errorf("code is %v, want 7", code)
+	case stdout.String() != big+"!":
+		t.Errorf("stdout.String() is %v, want %v", stdout.String(), big+"!")
+	case stderr.String() != big:
+		t.Errorf("stderr.String() is %v, want %v", stderr.String(), big)
 	}
 }
 
@@ -160,9 +167,13 @@ func TestAnAgentThatForgetsTheExitCode(t *testing.T) {
 func TestFailedErrorIsShortAndKeepsAll(t *testing.T) {
 	stderr := strings.Repeat("noise\n", 100) + "\nthe reason\n"
 	e := &command.FailedError{Command: "choco install vim", ExitCode: 1, Stderr: stderr}
-	if text := e.Error(); !strings.HasPrefix(text, "choco install vim ended with exit code 1: ") ||
-		!strings.HasSuffix(text, "the reason") || strings.Count(text, "noise") != 4 {
-		t.Errorf("text: %s", text)
+	switch text := e.Error(); {
+	case !strings.HasPrefix(text, "choco install vim ended with exit code 1: "):
+		t.Errorf("text: text does not begin with %q:\n%s", "choco install vim ended with exit code 1: ", text)
+	case !strings.HasSuffix(text, "the reason"):
+		t.Errorf("text: text does not end with %q:\n%s", "the reason", text)
+	case strings.Count(text, "noise") != 4:
+		t.Errorf("text: %q occurs %d times in text, want %d:\n%s", "noise", strings.Count(text, "noise"), 4, text)
 	}
 	if e.Stderr != stderr {
 		t.Error("stderr was shortened")

@@ -95,8 +95,12 @@ func TestClear(t *testing.T) {
 	if want := (criclient.Cleared{Pods: 1, Images: 1}); done != want {
 		t.Errorf("what can be removed was not: %+v", done)
 	}
-	if err == nil || !strings.Contains(err.Error(), "default/name-of-p1") ||
-		!strings.Contains(err.Error(), "the image i1") {
-		t.Errorf("got %v", err)
+	switch {
+	case err == nil:
+		t.Error("no error, want one")
+	case !strings.Contains(err.Error(), "default/name-of-p1"):
+		t.Errorf("err.Error() lacks %q:\n%s", "default/name-of-p1", err.Error())
+	case !strings.Contains(err.Error(), "the image i1"):
+		t.Errorf("err.Error() lacks %q:\n%s", "the image i1", err.Error())
 	}
 }

@@ -24,9 +24,13 @@ func TestARuntimeThatIsNotThere(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = criclient.Version(t.Context(), c)
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), fault.ErrNotExist.Error()) ||
-		strings.Contains(err.Error(), "rpc error") {
-		t.Errorf("%v: %v", status.Code(err), err)
+	switch {
+	case status.Code(err) != codes.Unavailable:
+		t.Errorf("%v: status.Code(err) is %v, want %v", status.Code(err), status.Code(err), codes.Unavailable)
+	case !strings.Contains(err.Error(), fault.ErrNotExist.Error()):
+		t.Errorf("%v: err.Error() lacks %q:\n%s", status.Code(err), fault.ErrNotExist.Error(), err.Error())
+	case strings.Contains(err.Error(), "rpc error"):
+		t.Errorf("%v: err.Error() contains %q:\n%s", status.Code(err), "rpc error", err.Error())
 	}
 }
 

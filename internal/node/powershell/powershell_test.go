@@ -67,8 +67,15 @@ func TestFileArgs(t *testing.T) {
 	read := strings.Index(text, "ReadAllText")
 	remove := strings.Index(text, "Remove-Item")
 	run := strings.Index(text, "[scriptblock]::Create")
-	if !strings.Contains(text, `'C:\it''s\a.ps1'`) || read < 0 || remove < read || run < remove {
-		t.Fatalf("does not read, remove, run:\n%s", text)
+	switch {
+	case !strings.Contains(text, `'C:\it''s\a.ps1'`):
+		t.Fatalf("does not read, remove, run: text lacks %q:\n%s", `'C:\it''s\a.ps1'`, text)
+	case read < 0:
+		t.Fatalf("does not read, remove, run: read is %v, want at least 0", read)
+	case remove < read:
+		t.Fatalf("does not read, remove, run: remove is %v, want at least %v", remove, read)
+	case run < remove:
+		t.Fatalf("does not read, remove, run: run is %v, want at least %v", run, remove)
 	}
 }
 

@@ -282,9 +282,13 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	}
 	var refused *Error
 	after := &agentv1.RunReply{}
-	if err := s.RecvMsg(after); !errors.As(err, &refused) || refused.Method != "Processes/Run" ||
-		len(after.GetStdout()) > 0 {
-		t.Errorf("got %v, %v", after, err)
+	switch err := s.RecvMsg(after); {
+	case !errors.As(err, &refused):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, refused)
+	case refused.Method != "Processes/Run":
+		t.Errorf("refused.Method is %q, want %q", refused.Method, "Processes/Run")
+	case len(after.GetStdout()) > 0:
+		t.Errorf("after.GetStdout() is %v, want it empty", after.GetStdout())
 	}
 }
 

@@ -69,8 +69,13 @@ func TestReplaceWithAFaultAtEachStep(t *testing.T) {
 			return
 		}
 		content, readErr := n.Machine.ReadFile(path)
-		if err == nil || readErr != nil || string(content) != "old" {
-			t.Errorf("step %d: %v, %q, %v", step, err, content, readErr)
+		switch {
+		case err == nil:
+			t.Error("no error, want one")
+		case readErr != nil:
+			t.Error(readErr)
+		case string(content) != "old":
+			t.Errorf("content is %q, want %q", string(content), "old")
 		}
 	}
 }

@@ -191,8 +191,14 @@ func TestChangedHostKey(t *testing.T) {
 		o.AcceptNewHostKey = true // applies to unknown hosts only
 		o.Prompt = &prompter{yes: true}
 		e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":3", s.Fingerprint(), "nothing was sent")
-		if len(e.Known) != 1 || e.Known[0].Line != 3 || e.Known[0].Fingerprint != xssh.FingerprintSHA256(old.Public()) {
-			t.Errorf("got %+v", e)
+		switch {
+		case len(e.Known) != 1:
+			t.Errorf("e.Known has %d elements, want 1: %v", len(e.Known), e.Known)
+		case e.Known[0].Line != 3:
+			t.Errorf("e.Known[0].Line is %v, want 3", e.Known[0].Line)
+		case e.Known[0].Fingerprint != xssh.FingerprintSHA256(old.Public()):
+			t.Errorf("e.Known[0].Fingerprint is %v, want %v", e.Known[0].Fingerprint,
+				xssh.FingerprintSHA256(old.Public()))
 		}
 	})
 	t.Run("to a key of another type", func(t *testing.T) {

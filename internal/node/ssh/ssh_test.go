@@ -71,8 +71,13 @@ func works(t *testing.T, target ssh.Target, o ssh.Options) {
 	}
 	defer c.Close()
 	out, err := c.Run(t.Context(), "say hello")
-	if err != nil || out.Stdout != "say hello" || out.ExitCode != 3 {
-		t.Fatalf("got %+v, %v", out, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case out.Stdout != "say hello":
+		t.Fatalf("out.Stdout is %q, want %q", out.Stdout, "say hello")
+	case out.ExitCode != 3:
+		t.Fatalf("out.ExitCode is %v, want 3", out.ExitCode)
 	}
 }
 

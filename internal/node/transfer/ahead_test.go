@@ -22,8 +22,13 @@ func TestThePatchThatWasMadeAhead(t *testing.T) {
 		t.Fatalf("%d diffs ahead", d.Diffs())
 	}
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodDelta || d.Diffs() != 1 {
-		t.Fatalf("%+v, %v, %d diffs", result, err, d.Diffs())
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodDelta:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
+	case d.Diffs() != 1:
+		t.Fatalf("d.Diffs() is %v, want 1", d.Diffs())
 	}
 	arrived(t, n, want)
 	if got := names(n.Calls()); got != "Patch" {

@@ -37,8 +37,15 @@ func TestAFolderThereAndBack(t *testing.T) {
 		t.Skip(err)
 	}
 	result, err := transfer.Upload(t.Context(), n.Node, root, `c:/in/new`, ui.Discard{})
-	if err != nil || result.Files != 3 || result.Skipped != 1 || result.Unchanged != 0 {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Files != 3:
+		t.Fatalf("result.Files is %v, want 3", result.Files)
+	case result.Skipped != 1:
+		t.Fatalf("result.Skipped is %v, want 1", result.Skipped)
+	case result.Unchanged != 0:
+		t.Fatalf("result.Unchanged is %v, want 0", result.Unchanged)
 	}
 	for name, want := range files {
 		got := n.Get(`C:\in\new\` + strings.ReplaceAll(name, "/", `\`))
@@ -50,9 +57,13 @@ func TestAFolderThereAndBack(t *testing.T) {
 		again.Unchanged != 0 {
 		t.Fatalf("into a folder: %+v, %v", again, err)
 	}
-	if again, err := transfer.Upload(t.Context(), n.Node, root, `C:\in`, ui.Discard{}); err != nil ||
-		again.Unchanged != 3 || again.SentBytes != 0 {
-		t.Fatalf("once more: %+v, %v", again, err)
+	switch again, err := transfer.Upload(t.Context(), n.Node, root, `C:\in`, ui.Discard{}); {
+	case err != nil:
+		t.Fatalf("once more: %v", err)
+	case again.Unchanged != 3:
+		t.Fatalf("once more: again.Unchanged is %v, want 3", again.Unchanged)
+	case again.SentBytes != 0:
+		t.Fatalf("once more: again.SentBytes is %v, want 0", again.SentBytes)
 	}
 
 	back := t.TempDir()
@@ -67,8 +78,13 @@ func TestAFolderThereAndBack(t *testing.T) {
 		}
 	}
 	again, err := transfer.Download(t.Context(), n.Node, `C:\in\tree`, back, ui.Discard{})
-	if err != nil || again.Unchanged != 3 || again.SentBytes != 0 {
-		t.Fatalf("once more: %+v, %v", again, err)
+	switch {
+	case err != nil:
+		t.Fatalf("once more: %v", err)
+	case again.Unchanged != 3:
+		t.Fatalf("once more: again.Unchanged is %v, want 3", again.Unchanged)
+	case again.SentBytes != 0:
+		t.Fatalf("once more: again.SentBytes is %v, want 0", again.SentBytes)
 	}
 }
 
@@ -83,8 +99,13 @@ func TestADownloadIsContinued(t *testing.T) {
 		}
 		result, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, to, ui.Discard{})
 		got, readErr := os.ReadFile(to)
-		if err != nil || readErr != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%s: %+v, %v, %v", name, result, err, readErr)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", name, err)
+		case readErr != nil:
+			t.Fatalf("%s: %v", name, readErr)
+		case !bytes.Equal(got, want):
+			t.Fatalf("%s: got differs from want", name)
 		}
 		if name == "half" && result.SentBytes != 3<<20 {
 			t.Errorf("%s: received %d bytes", name, result.SentBytes)
@@ -101,8 +122,13 @@ func TestAPartOfAnotherFileIsThrownAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.exe`, to, ui.Discard{})
-	if got, readErr := os.ReadFile(to); err != nil || readErr != nil || !bytes.Equal(got, want) {
-		t.Fatal(err, readErr)
+	switch got, readErr := os.ReadFile(to); {
+	case err != nil:
+		t.Fatal(err)
+	case readErr != nil:
+		t.Fatal(readErr)
+	case !bytes.Equal(got, want):
+		t.Fatal("got differs from want")
 	}
 }
 
@@ -227,8 +253,13 @@ func TestWhereACopyLands(t *testing.T) {
 			}
 			path := filepath.Join(root, filepath.FromSlash(c.lands))
 			got, readErr := os.ReadFile(path)
-			if err != nil || readErr != nil || string(got) != "hello" {
-				t.Fatalf("%q, %v, %v", got, err, readErr)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case readErr != nil:
+				t.Fatal(readErr)
+			case string(got) != "hello":
+				t.Fatalf("got is %q, want %q", string(got), "hello")
 			}
 			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info.Mode(), err)

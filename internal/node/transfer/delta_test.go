@@ -100,12 +100,24 @@ func TestOnASlowLinkTheDifferenceIsSent(t *testing.T) {
 	n, file := pushed(t, slow(), d, old, want)
 	r := &counting{}
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, r)
-	if err != nil || result.Method != transfer.MethodDelta || result.SizeBytes != file.Size {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodDelta:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
+	case result.SizeBytes != file.Size:
+		t.Fatalf("result.SizeBytes is %v, want %v", result.SizeBytes, file.Size)
 	}
 	arrived(t, n, want)
-	if result.SentBytes > 200_000 || result.SentBytes <= 64<<10 || result.Variant == "" || result.DiffSeconds <= 0 {
-		t.Errorf("%+v", result)
+	switch {
+	case result.SentBytes > 200_000:
+		t.Errorf("result.SentBytes is %v, want at most 200_000", result.SentBytes)
+	case result.SentBytes <= 64<<10:
+		t.Errorf("result.SentBytes is %v, want more than %v", result.SentBytes, 64<<10)
+	case result.Variant == "":
+		t.Error("result.Variant is empty")
+	case result.DiffSeconds <= 0:
+		t.Errorf("result.DiffSeconds is %v, want more than 0", result.DiffSeconds)
 	}
 	if r.done != r.total || r.ended != 1 {
 		t.Errorf("progress of %d of %d, ended %d times", r.done, r.total, r.ended)
@@ -122,8 +134,13 @@ func TestOnASlowLinkTheDifferenceIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || again.Method != transfer.MethodDelta || again.SentBytes > result.SentBytes-64<<10 {
-		t.Errorf("%+v, %v", again, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case again.Method != transfer.MethodDelta:
+		t.Errorf("again.Method is %v, want %v", again.Method, transfer.MethodDelta)
+	case again.SentBytes > result.SentBytes-64<<10:
+		t.Errorf("again.SentBytes is %v, want at most %v", again.SentBytes, result.SentBytes-64<<10)
 	}
 	if got := names(n.Calls()); got != "Patch" || d.Diffs() != 1 {
 		t.Errorf("calls: %s, and %d diffs", got, d.Diffs())
@@ -337,8 +354,13 @@ func TestPrepare(t *testing.T) {
 			}
 			made := d.Diffs()
 			result, err := transfer.Send(t.Context(), n, c.file, destination, ui.Discard{})
-			if err != nil || result.Method != transfer.MethodDelta || d.Diffs() != made {
-				t.Errorf("%d more diffs for %+v, %v", d.Diffs()-made, result, err)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case result.Method != transfer.MethodDelta:
+				t.Errorf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
+			case d.Diffs() != made:
+				t.Errorf("d.Diffs() is %v, want %v", d.Diffs(), made)
 			}
 		})
 	}

@@ -211,8 +211,13 @@ func TestProgramsDiffer(t *testing.T) {
 		c.sawDiff(delta.Fast, fmt.Sprint(i), 1e6, 1e6, 5000, time.Second)
 		c.sawDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
 	}
-	if len(c.files) != filesKnown || len(c.order) != filesKnown || c.of("kubelet").parts.of(delta.Fast) != 0.001 {
-		t.Errorf("%d programs are remembered, kubelet as %v", len(c.files), c.of("kubelet").parts.of(delta.Fast))
+	switch {
+	case len(c.files) != filesKnown:
+		t.Errorf("c.files has %d elements, want %d: %v", len(c.files), filesKnown, c.files)
+	case len(c.order) != filesKnown:
+		t.Errorf("c.order has %d elements, want %d: %v", len(c.order), filesKnown, c.order)
+	case c.of("kubelet").parts.of(delta.Fast) != 0.001:
+		t.Errorf(`c.of("kubelet").parts.of(delta.Fast) is %v, want 0.001`, c.of("kubelet").parts.of(delta.Fast))
 	}
 }
 
@@ -224,8 +229,13 @@ func TestASlowLinkIsNoSlowNode(t *testing.T) {
 	c.sawWhole(kubeletSize, kubeletSize, false, slow, seconds(84))
 	c.sawWhole(kubeletSize, 25e6, true, slow, seconds(26))
 	c.sawApply(kubeletSize, 145_000, slow, 400*time.Millisecond)
-	if c.rates.Plain != before.Plain || c.rates.Compress != before.Compress || c.rates.Apply != before.Apply {
-		t.Errorf("%+v became %+v", before, c.rates)
+	switch {
+	case c.rates.Plain != before.Plain:
+		t.Errorf("c.rates.Plain is %v, want %v", c.rates.Plain, before.Plain)
+	case c.rates.Compress != before.Compress:
+		t.Errorf("c.rates.Compress is %v, want %v", c.rates.Compress, before.Compress)
+	case c.rates.Apply != before.Apply:
+		t.Errorf("c.rates.Apply is %v, want %v", c.rates.Apply, before.Apply)
 	}
 }
 
@@ -252,9 +262,15 @@ func TestCostsOutliveARun(t *testing.T) {
 	c.save(path)
 	next := &costs{}
 	next.load(path)
-	if next.rates != c.rates || next.parts != c.parts || next.files["kubelet"] != c.files["kubelet"] ||
-		len(next.order) != 1 {
-		t.Errorf("%+v became %+v", c, next)
+	switch {
+	case next.rates != c.rates:
+		t.Errorf("next.rates is %v, want %v", next.rates, c.rates)
+	case next.parts != c.parts:
+		t.Errorf("next.parts is %v, want %v", next.parts, c.parts)
+	case next.files["kubelet"] != c.files["kubelet"]:
+		t.Errorf(`next.files["kubelet"] is %v, want %v`, next.files["kubelet"], c.files["kubelet"])
+	case len(next.order) != 1:
+		t.Errorf("next.order has %d elements, want 1: %v", len(next.order), next.order)
 	}
 	for _, nonsense := range []string{
 		"", "{", `{"rates":{"fast":-1,"plain":-1}}`, `{"fast":{"rate":1,"part":0.01}}`,

@@ -200,9 +200,15 @@ func TestARefusedReplySaysWhichAndWhatToDo(t *testing.T) {
 	n.Tamper(changed(func(m *agentv1.HashReply) { m.Sha256 = "../\x1b[2J" }))
 	_, err := transfer.Download(t.Context(), n.Node, `C:\k\f.txt`, t.TempDir(), ui.Discard{})
 	var refused *reply.Error
-	if !errors.As(err, &refused) || refused.Method != "Files/Hash" || refused.Field != "HashReply.sha256" ||
-		strings.Contains(err.Error(), "\x1b") {
-		t.Fatalf("got %q", err)
+	switch {
+	case !errors.As(err, &refused):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, refused)
+	case refused.Method != "Files/Hash":
+		t.Fatalf("refused.Method is %q, want %q", refused.Method, "Files/Hash")
+	case refused.Field != "HashReply.sha256":
+		t.Fatalf("refused.Field is %q, want %q", refused.Field, "HashReply.sha256")
+	case strings.Contains(err.Error(), "\x1b"):
+		t.Fatalf("err.Error() contains %q:\n%s", "\x1b", err.Error())
 	}
 }
 

@@ -82,14 +82,24 @@ func TestSendSizes(t *testing.T) {
 		want, r := content(size, 1), &counting{}
 		file := local(t, want)
 		result, err := transfer.Send(t.Context(), n.Node, file, destination, r)
-		if err != nil || result.Method != transfer.MethodWhole || result.SizeBytes != int64(size) {
-			t.Fatalf("%d bytes: %+v, %v", size, result, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case result.Method != transfer.MethodWhole:
+			t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodWhole)
+		case result.SizeBytes != int64(size):
+			t.Fatalf("result.SizeBytes is %v, want %v", result.SizeBytes, int64(size))
 		}
 		if !bytes.Equal(n.Get(destination), want) || n.Get(transfer.Part(destination)) != nil {
 			t.Fatalf("%d bytes: another file arrived, or the part is still there", size)
 		}
-		if r.done != int64(size) || r.total != int64(size) || r.ended != 1 {
-			t.Errorf("%d bytes: progress of %d of %d, ended %d times", size, r.done, r.total, r.ended)
+		switch {
+		case r.done != int64(size):
+			t.Errorf("r.done is %v, want %v", r.done, int64(size))
+		case r.total != int64(size):
+			t.Errorf("r.total is %v, want %v", r.total, int64(size))
+		case r.ended != 1:
+			t.Errorf("r.ended is %v, want 1", r.ended)
 		}
 		if size > 1<<20 && (result.SentBytes > int64(size)*3/4+2<<20 && result.Compressed) {
 			t.Errorf("%d bytes: sent %d, compressed: %v", size, result.SentBytes, result.Compressed)
@@ -108,8 +118,13 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	n, want := start(t), content(1<<20, 1)
 	n.Put(destination, want)
 	result, err := transfer.Send(t.Context(), n.Node, local(t, want), destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodNone || result.SentBytes != 0 {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodNone:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodNone)
+	case result.SentBytes != 0:
+		t.Fatalf("result.SentBytes is %v, want 0", result.SentBytes)
 	}
 }
 

@@ -45,9 +45,13 @@ func TestPublishedIsVerifiedAndCached(t *testing.T) {
 		{containerd(), containerdFiles(), []string{containerd1712, containerd1712 + ".sha256sum"}},
 	} {
 		set, story := expect(t, run(), c.wish, c.want)
-		if set.Version != strings.TrimPrefix(c.wish.Version, "v") || set.From != "https://"+c.asks[0] ||
-			story.text() != "" {
-			t.Errorf("got %s from %s, warned %q", set.Version, set.From, story.text())
+		switch {
+		case set.Version != strings.TrimPrefix(c.wish.Version, "v"):
+			t.Errorf("set.Version is %v, want %v", set.Version, strings.TrimPrefix(c.wish.Version, "v"))
+		case set.From != "https://"+c.asks[0]:
+			t.Errorf("set.From is %v, want %v", set.From, "https://"+c.asks[0])
+		case story.text() != "":
+			t.Errorf(`story.text() is %q, want ""`, story.text())
 		}
 		if asked := sorted(net.requests()); !slices.Equal(asked, c.asks) {
 			t.Errorf("asked for %v, want %v", asked, c.asks)
@@ -81,8 +85,13 @@ func TestWhereComponentsArePublished(t *testing.T) {
 		err := refuse(t, run(), c.wish, "https://"+c.want+" (404 Not Found)", "windows/")
 		var missing *artifact.MissingError
 		var status *source.StatusError
-		if !errors.As(err, &missing) || !errors.As(err, &status) || status.Status != http.StatusNotFound {
-			t.Errorf("%v is another error", err)
+		switch {
+		case !errors.As(err, &missing):
+			t.Errorf("the error is %v, a %T, want a %T", err, err, missing)
+		case !errors.As(err, &status):
+			t.Errorf("the error is %v, a %T, want a %T", err, err, status)
+		case status.Status != http.StatusNotFound:
+			t.Errorf("status.Status is %v, want %v", status.Status, http.StatusNotFound)
 		}
 		if asked := net.requests(); !slices.Equal(asked, []string{c.want}) {
 			t.Errorf("asked for %v, want %s", asked, c.want)
@@ -117,8 +126,13 @@ func TestChecksums(t *testing.T) {
 	err := refuse(t, run(), kubelet(), sum(amd64("kubelet")), other, "https://"+kubelet1363,
 		"https://"+kubelet1363+".sha256")
 	var mismatch *artifact.ChecksumError
-	if !errors.As(err, &mismatch) || mismatch.Got != sum(amd64("kubelet")) || mismatch.Want != other {
-		t.Errorf("%v is another error", err)
+	switch {
+	case !errors.As(err, &mismatch):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, mismatch)
+	case mismatch.Got != sum(amd64("kubelet")):
+		t.Errorf("mismatch.Got is %v, want %v", mismatch.Got, sum(amd64("kubelet")))
+	case mismatch.Want != other:
+		t.Errorf("mismatch.Want is %v, want %v", mismatch.Want, other)
 	}
 	net.put(kubelet1363+".sha256", []byte("<html>404</html>"))
 	refuse(t, run(), kubelet(), "has no SHA-256 of kubelet.exe")
@@ -204,8 +218,13 @@ func TestLocalSources(t *testing.T) {
 		wish := containerd()
 		wish.Version, wish.Source = "", filepath.Join(folder, path)
 		set, story := expect(t, run(), wish, want)
-		if set.From != wish.Source || set.Version != "" || story.text() != "" {
-			t.Errorf("%s: got %q from %s, warned %q", path, set.Version, set.From, story.text())
+		switch {
+		case set.From != wish.Source:
+			t.Errorf("%s: set.From is %v, want %v", path, set.From, wish.Source)
+		case set.Version != "":
+			t.Errorf(`%s: set.Version is %q, want ""`, path, set.Version)
+		case story.text() != "":
+			t.Errorf(`%s: story.text() is %q, want ""`, path, story.text())
 		}
 	}
 	for path, want := range map[string]string{"empty": "has no containerd.exe", "page.exe": "is a web page"} {

@@ -230,9 +230,17 @@ func expect(t *testing.T, store *artifact.Store, wish artifact.Wish, want map[st
 	for _, f := range set.Files {
 		names = append(names, f.Name)
 		got, err := os.ReadFile(f.Path)
-		if err != nil || !bytes.Equal(got, want[f.Name]) || f.SHA256 != sum(got) ||
-			f.Size != int64(len(got)) || f.Machine == "" {
-			t.Errorf("%s: got another file: %+v, %v", f.Name, f, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: got another file: %v", f.Name, err)
+		case !bytes.Equal(got, want[f.Name]):
+			t.Errorf("%s: got another file: got differs from want[f.Name]", f.Name)
+		case f.SHA256 != sum(got):
+			t.Errorf("%s: got another file: f.SHA256 is %v, want %v", f.Name, f.SHA256, sum(got))
+		case f.Size != int64(len(got)):
+			t.Errorf("%s: got another file: f.Size is %v, want %v", f.Name, f.Size, int64(len(got)))
+		case f.Machine == "":
+			t.Errorf("%s: got another file: f.Machine is empty", f.Name)
 		}
 	}
 	if len(names) != len(want) || names[0] != string(wish.Component)+".exe" {

@@ -50,8 +50,13 @@ func TestWhatWasPutIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
-	if err != nil || string(content) != "kubelet" || !s.Has(hash) {
-		t.Fatalf("%q, %v", content, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case string(content) != "kubelet":
+		t.Fatalf("content is %q, want %q", string(content), "kubelet")
+	case !s.Has(hash):
+		t.Fatal("s.Has(hash) is false, want true")
 	}
 	if content, err := s.Read(hash); err != nil || string(content.Bytes) != "kubelet" {
 		t.Fatalf("%q, %v", content.Bytes, err)
@@ -120,8 +125,15 @@ func TestTheLeastUsedGoFirst(t *testing.T) {
 	}
 	later()
 	d := keep(t, s, strings.Repeat("d", 10))
-	if !s.Has(a) || s.Has(b) || !s.Has(c) || !s.Has(d) {
-		t.Fatalf("a %v, b %v, c %v, d %v", s.Has(a), s.Has(b), s.Has(c), s.Has(d))
+	switch {
+	case !s.Has(a):
+		t.Fatal("s.Has(a) is false, want true")
+	case s.Has(b):
+		t.Fatal("s.Has(b) is true, want false")
+	case !s.Has(c):
+		t.Fatal("s.Has(c) is false, want true")
+	case !s.Has(d):
+		t.Fatal("s.Has(d) is false, want true")
 	}
 	if _, err := os.Stat(s.stamp(b)); err == nil {
 		t.Error("the stamp of a removed file is still there")

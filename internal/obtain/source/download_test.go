@@ -112,8 +112,13 @@ func mustObtain(t *testing.T, set *source.Set, url, hash string, content []byte)
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(binary.Path)
-	if err != nil || !bytes.Equal(got, content) || binary.SHA256 != sum(content) {
-		t.Fatalf("got another file (%d bytes, %v)", len(got), err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !bytes.Equal(got, content):
+		t.Fatal("got differs from content")
+	case binary.SHA256 != sum(content):
+		t.Fatalf("binary.SHA256 is %v, want %v", binary.SHA256, sum(content))
 	}
 	return binary
 }
@@ -165,8 +170,13 @@ func cutDownload(t *testing.T, s *server, set *source.Set, at int) {
 	s.set(func(s *server) { s.cut = at })
 	_, err := obtain(t, set, s.url(), "")
 	var truncated *source.TruncatedError
-	if !errors.As(err, &truncated) || truncated.Got != int64(at) || truncated.Want != int64(len(s.content)) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &truncated):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, truncated)
+	case truncated.Got != int64(at):
+		t.Fatalf("truncated.Got is %v, want %v", truncated.Got, int64(at))
+	case truncated.Want != int64(len(s.content)):
+		t.Fatalf("truncated.Want is %v, want %v", truncated.Want, int64(len(s.content)))
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Fatalf("the query is in the error: %v", err)
@@ -181,9 +191,13 @@ func TestACutDownloadIsContinued(t *testing.T) {
 	cutDownload(t, s, run(), 100_000)
 	mustObtain(t, run(), s.url(), "", one)
 	asked := s.asked()
-	if len(asked) != 1 || asked[0].Header.Get("Range") != "bytes=100000-" ||
-		asked[0].Header.Get("If-Range") != `"one"` {
-		t.Fatalf("%d requests, the first with %v", len(asked), asked[0].Header)
+	switch {
+	case len(asked) != 1:
+		t.Fatalf("asked has %d elements, want 1: %v", len(asked), asked)
+	case asked[0].Header.Get("Range") != "bytes=100000-":
+		t.Fatalf(`asked[0].Header.Get("Range") is %q, want %q`, asked[0].Header.Get("Range"), "bytes=100000-")
+	case asked[0].Header.Get("If-Range") != `"one"`:
+		t.Fatalf(`asked[0].Header.Get("If-Range") is %q, want %q`, asked[0].Header.Get("If-Range"), `"one"`)
 	}
 }
 
@@ -284,9 +298,15 @@ func TestStatuses(t *testing.T) {
 		s.first = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }
 		_, err := obtain(t, caches(t)(), s.url(), "")
 		var answered *source.StatusError
-		if !errors.As(err, &answered) || answered.Status != status || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "secret") {
-			t.Errorf("%d: %v", status, err)
+		switch {
+		case !errors.As(err, &answered):
+			t.Errorf("%d: the error is %v, a %T, want a %T", status, err, err, answered)
+		case answered.Status != status:
+			t.Errorf("%d: answered.Status is %v, want %v", status, answered.Status, status)
+		case !strings.Contains(err.Error(), want):
+			t.Errorf("%d: err.Error() lacks %q:\n%s", status, want, err.Error())
+		case strings.Contains(err.Error(), "secret"):
+			t.Errorf("%d: err.Error() contains %q:\n%s", status, "secret", err.Error())
 		}
 	}
 }
@@ -313,8 +333,13 @@ func TestAnErrorPageIsNamedAsOne(t *testing.T) {
 	s := serve(t, []byte("<!doctype html><title>Sign in</title>"))
 	_, err := obtain(t, caches(t)(), s.url(), "")
 	var bad *source.NotExecutableError
-	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "web page") || strings.Contains(err.Error(), "secret") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &bad):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, bad)
+	case !strings.Contains(err.Error(), "web page"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "web page", err.Error())
+	case strings.Contains(err.Error(), "secret"):
+		t.Fatalf("err.Error() contains %q:\n%s", "secret", err.Error())
 	}
 }
 
@@ -322,9 +347,13 @@ func TestNobodyListens(t *testing.T) {
 	s := serve(t, nil)
 	s.Close()
 	_, err := obtain(t, caches(t)(), s.url(), "")
-	if err == nil || !strings.Contains(err.Error(), "check the URL, the network and the proxy") ||
-		strings.Contains(err.Error(), "secret") {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "check the URL, the network and the proxy"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "check the URL, the network and the proxy", err.Error())
+	case strings.Contains(err.Error(), "secret"):
+		t.Fatalf("err.Error() contains %q:\n%s", "secret", err.Error())
 	}
 }
 
@@ -346,8 +375,13 @@ func TestADownloadThatStandsStillEnds(t *testing.T) {
 	set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: source.Limits{Stall: 50 * time.Millisecond}})
 	_, err := obtain(t, set, s.url(), "")
 	var truncated *source.TruncatedError
-	if !errors.As(err, &truncated) || truncated.Got != 2 || !strings.Contains(err.Error(), "no data arrived") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &truncated):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, truncated)
+	case truncated.Got != 2:
+		t.Fatalf("truncated.Got is %v, want 2", truncated.Got)
+	case !strings.Contains(err.Error(), "no data arrived"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "no data arrived", err.Error())
 	}
 }
 

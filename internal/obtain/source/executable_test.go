@@ -101,15 +101,24 @@ func TestZoo(t *testing.T) {
 			path := place(t, "kubelet.exe", c.content)
 			binary, err := source.Obtain(t.Context(), source.Request{URL: path, Executable: true}, ui.Discard{})
 			if c.looks == "" {
-				if err != nil || binary.Machine != "amd64" || binary.Size != int64(len(c.content)) {
-					t.Fatalf("%+v, %v", binary, err)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case binary.Machine != "amd64":
+					t.Fatalf("binary.Machine is %q, want %q", binary.Machine, "amd64")
+				case binary.Size != int64(len(c.content)):
+					t.Fatalf("binary.Size is %v, want %v", binary.Size, int64(len(c.content)))
 				}
 				return
 			}
 			var bad *source.NotExecutableError
-			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.looks) ||
-				!strings.Contains(err.Error(), path) {
-				t.Fatalf("got %v", err)
+			switch {
+			case !errors.As(err, &bad):
+				t.Fatalf("the error is %v, a %T, want a %T", err, err, bad)
+			case !strings.Contains(err.Error(), c.looks):
+				t.Fatalf("err.Error() lacks %q:\n%s", c.looks, err.Error())
+			case !strings.Contains(err.Error(), path):
+				t.Fatalf("err.Error() lacks %q:\n%s", path, err.Error())
 			}
 			// If it need not be an executable, the file is accepted.
 			if _, err := source.Obtain(t.Context(), source.Request{URL: path}, ui.Discard{}); err != nil {

@@ -32,9 +32,13 @@ func TestARedirectDoesNotSayWhereItCameFrom(t *testing.T) {
 		t.Fatalf("asked %d times", len(asked))
 	}
 	for name, values := range asked[0].Header {
-		if text := strings.Join(values, " "); strings.Contains(text, "secret") || strings.Contains(text, from.URL) ||
-			name == "Authorization" {
-			t.Errorf("%s: %s", name, text)
+		switch text := strings.Join(values, " "); {
+		case strings.Contains(text, "secret"):
+			t.Errorf("%s: text contains %q:\n%s", name, "secret", text)
+		case strings.Contains(text, from.URL):
+			t.Errorf("%s: text contains %q:\n%s", name, from.URL, text)
+		case name == "Authorization":
+			t.Errorf("%s: name is %q, want anything but %q", name, name, "Authorization")
 		}
 	}
 }

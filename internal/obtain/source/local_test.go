@@ -32,8 +32,13 @@ func TestLocalForms(t *testing.T) {
 	for _, form := range forms {
 		binary, err := source.Obtain(t.Context(), source.Request{URL: form, SHA256: strings.ToUpper(sum(content)),
 			Executable: true}, ui.Discard{})
-		if err != nil || binary.Path != path || binary.SHA256 != sum(content) {
-			t.Errorf("%s: %+v, %v", form, binary, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", form, err)
+		case binary.Path != path:
+			t.Errorf("%s: binary.Path is %v, want %v", form, binary.Path, path)
+		case binary.SHA256 != sum(content):
+			t.Errorf("%s: binary.SHA256 is %v, want %v", form, binary.SHA256, sum(content))
 		}
 		if !source.IsLocal(form) {
 			t.Errorf("%s is not local", form)
@@ -58,8 +63,13 @@ func TestBadSources(t *testing.T) {
 		filepath.Join(folder, "$NONE"): "set the variable in it",
 	} {
 		_, err := source.Obtain(t.Context(), source.Request{URL: url}, ui.Discard{})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q: got %v, want %q", url, err, want)
+		switch {
+		case err == nil:
+			t.Errorf("%q: no error, want one", url)
+		case !strings.Contains(err.Error(), want):
+			t.Errorf("%q: err.Error() lacks %q:\n%s", url, want, err.Error())
+		case strings.Contains(err.Error(), "secret"):
+			t.Errorf("%q: err.Error() contains %q:\n%s", url, "secret", err.Error())
 		}
 	}
 	_, err := source.Obtain(t.Context(), source.Request{URL: filepath.Join(folder, "none")}, ui.Discard{})
@@ -73,8 +83,13 @@ func TestWrongHash(t *testing.T) {
 	want := strings.Repeat("ab", 32)
 	_, err := source.Obtain(t.Context(), source.Request{URL: path, SHA256: want}, ui.Discard{})
 	var mismatch *source.HashMismatchError
-	if !errors.As(err, &mismatch) || mismatch.Want != want || mismatch.Got != sum(kubelet("one")) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &mismatch):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, mismatch)
+	case mismatch.Want != want:
+		t.Fatalf("mismatch.Want is %v, want %v", mismatch.Want, want)
+	case mismatch.Got != sum(kubelet("one")):
+		t.Fatalf("mismatch.Got is %v, want %v", mismatch.Got, sum(kubelet("one")))
 	}
 }
 

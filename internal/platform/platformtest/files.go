@@ -92,8 +92,17 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("file"), "12345")
 		info, err := f.Platform.Files.Stat(f.Folder + "/file")
 		check(t, err)
-		if info.Size != 5 || info.Folder || info.Link || info.ReadOnly || info.Path != f.path("file") {
-			t.Errorf("file: %+v", info)
+		switch {
+		case info.Size != 5:
+			t.Errorf("file: info.Size is %v, want 5", info.Size)
+		case info.Folder:
+			t.Error("file: info.Folder is true, want false")
+		case info.Link:
+			t.Error("file: info.Link is true, want false")
+		case info.ReadOnly:
+			t.Error("file: info.ReadOnly is true, want false")
+		case info.Path != f.path("file"):
+			t.Errorf("file: info.Path is %v, want %v", info.Path, f.path("file"))
 		}
 		if age := time.Since(info.Modified); age > time.Hour || age < -time.Hour {
 			t.Errorf("modified %v ago", age)
@@ -165,8 +174,13 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		for _, info := range list {
 			names += base(info.Path)
 		}
-		if names != "abcd" || !list[3].Folder || list[0].Size != 1 {
-			t.Errorf("got %+v", list)
+		switch {
+		case names != "abcd":
+			t.Errorf("names is %q, want %q", names, "abcd")
+		case !list[3].Folder:
+			t.Error("list[3].Folder is false, want true")
+		case list[0].Size != 1:
+			t.Errorf("list[0].Size is %v, want 1", list[0].Size)
 		}
 		if list, err := f.Platform.Files.List(f.path("d")); err != nil || len(list) != 0 {
 			t.Errorf("empty folder: %v, %v", list, err)
@@ -245,15 +259,24 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		check(t, f.Platform.Files.Rename(f.path("from"), f.path("to"), false))
 		after, err := f.Platform.Files.Stat(f.path("to"))
 		check(t, err)
-		if before.ID != after.ID || !before.Modified.Equal(after.Modified) || before.Size != after.Size {
-			t.Errorf("before %+v, after %+v", before, after)
+		switch {
+		case before.ID != after.ID:
+			t.Errorf("before.ID is %v, want %v", before.ID, after.ID)
+		case !before.Modified.Equal(after.Modified):
+			t.Errorf("before.Modified is %v, want %v", before.Modified, after.Modified)
+		case before.Size != after.Size:
+			t.Errorf("before.Size is %v, want %v", before.Size, after.Size)
 		}
 		if _, err := f.Platform.Files.Stat(f.path("from")); !errors.Is(err, fault.ErrNotExist) {
 			t.Errorf("the old name: %v", err)
 		}
-		if age := time.Since(after.Created); !after.Created.Equal(before.Created) || age > time.Hour ||
-			age < -time.Hour {
-			t.Errorf("created %v, after the rename %v", before.Created, after.Created)
+		switch age := time.Since(after.Created); {
+		case !after.Created.Equal(before.Created):
+			t.Errorf("after.Created is %v, want %v", after.Created, before.Created)
+		case age > time.Hour:
+			t.Errorf("age is %v, want at most %v", age, time.Hour)
+		case age < -time.Hour:
+			t.Errorf("age is %v, want at least %v", age, -time.Hour)
 		}
 		f.write(t, f.path("from"), "other")
 		other, err := f.Platform.Files.Stat(f.path("from"))
@@ -293,8 +316,13 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 			return
 		}
 		check(t, f.Platform.Files.Rename(f.path("file"), f.path("FILE"), false))
-		if list, err := f.Platform.Files.List(f.Folder); err != nil || len(list) != 1 || base(list[0].Path) != "FILE" {
-			t.Errorf("new spelling: %+v, %v", list, err)
+		switch list, err := f.Platform.Files.List(f.Folder); {
+		case err != nil:
+			t.Errorf("new spelling: %v", err)
+		case len(list) != 1:
+			t.Errorf("new spelling: list has %d elements, want 1: %v", len(list), list)
+		case base(list[0].Path) != "FILE":
+			t.Errorf("new spelling: base(list[0].Path) is %q, want %q", base(list[0].Path), "FILE")
 		}
 	})
 	t.Run("NeverReplacesAFolder", func(t *testing.T) {

@@ -58,8 +58,13 @@ func testSystems(t *testing.T, f Fixture) {
 		`"Statistics":{"Memory":{"MemoryUsagePrivateWorkingSetBytes":4096}}}`)
 	systems, err := f.Platform.Compute.Systems(t.Context())
 	check(t, err)
-	if len(systems) != 1 || systems[0].ID != plantedSystem || systems[0].Failure != "" {
-		t.Fatalf("got %+v", systems)
+	switch {
+	case len(systems) != 1:
+		t.Fatalf("systems has %d elements, want 1: %v", len(systems), systems)
+	case systems[0].ID != plantedSystem:
+		t.Fatalf("systems[0].ID is %v, want %v", systems[0].ID, plantedSystem)
+	case systems[0].Failure != "":
+		t.Fatalf(`systems[0].Failure is %q, want ""`, systems[0].Failure)
 	}
 	var summary struct{ SystemType string }
 	check(t, json.Unmarshal(systems[0].Summary, &summary))

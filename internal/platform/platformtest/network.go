@@ -104,8 +104,13 @@ func testReach(t *testing.T, f Fixture) {
 		got, err := f.Platform.Network.Reach(t.Context(), address, waitLimit)
 		check(t, err)
 		reached := want == platform.Reached
-		if got.Outcome != want || reached != (got.Detail == "") || got.Took < 0 {
-			t.Errorf("%s: %+v, want %s", address, got, want)
+		switch {
+		case got.Outcome != want:
+			t.Errorf("%s: got.Outcome is %v, want %v", address, got.Outcome, want)
+		case reached != (got.Detail == ""):
+			t.Errorf("%s: reached is %v, want %v", address, reached, (got.Detail == ""))
+		case got.Took < 0:
+			t.Errorf("%s: got.Took is %v, want at least 0", address, got.Took)
 		}
 		if reached && got.Address != at.Host {
 			t.Errorf("%s: connected to %s, want %s", address, got.Address, at.Host)

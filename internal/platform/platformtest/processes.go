@@ -95,8 +95,13 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		c := f.command("stderr", "to stderr", "stdin", "exit", "7")
 		c.Stdin = strings.NewReader("to stdout\nbinary: \x00\xff")
 		stdout, stderr, code := f.run(t, c)
-		if stdout != "to stdout\nbinary: \x00\xff" || stderr != "to stderr\n" || code != 7 {
-			t.Errorf("%q, %q, %d", stdout, stderr, code)
+		switch {
+		case stdout != "to stdout\nbinary: \x00\xff":
+			t.Errorf("stdout is %q, want %q", stdout, "to stdout\nbinary: \x00\xff")
+		case stderr != "to stderr\n":
+			t.Errorf("stderr is %q, want %q", stderr, "to stderr\n")
+		case code != 7:
+			t.Errorf("code is %v, want 7", code)
 		}
 	})
 	t.Run("WithoutStdinThereIsNone", func(t *testing.T) {
@@ -218,9 +223,13 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		if found == nil {
 			t.Fatalf("process %d is not listed", child)
 		}
-		if !strings.EqualFold(found.Name, base(f.Program)) || !strings.EqualFold(found.Image, f.Program) ||
-			found.Started.IsZero() {
-			t.Errorf("got %+v", found)
+		switch {
+		case !strings.EqualFold(found.Name, base(f.Program)):
+			t.Errorf("found.Name is %q, want %q", found.Name, base(f.Program))
+		case !strings.EqualFold(found.Image, f.Program):
+			t.Errorf("found.Image is %q, want %q", found.Image, f.Program)
+		case found.Started.IsZero():
+			t.Error("found.Started.IsZero() is true, want false")
 		}
 		if f.Has.ParentPID && found.ParentPID == 0 {
 			t.Error("no parent")
@@ -228,9 +237,13 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		if found.Handles == 0 || found.Threads == 0 {
 			t.Errorf("%d handles, %d threads", found.Handles, found.Threads)
 		}
-		if words := commandline.Split(found.CommandLine); len(words) < 2 || base(words[0]) != base(f.Program) ||
-			words[len(words)-1] != "forever" {
-			t.Errorf("started with %q", found.CommandLine)
+		switch words := commandline.Split(found.CommandLine); {
+		case len(words) < 2:
+			t.Errorf("words has %d elements, want at least 2: %v", len(words), words)
+		case base(words[0]) != base(f.Program):
+			t.Errorf("base(words[0]) is %v, want %v", base(words[0]), base(f.Program))
+		case words[len(words)-1] != "forever":
+			t.Errorf("words[len(words)-1] is %q, want %q", words[len(words)-1], "forever")
 		}
 		handle, err := f.Platform.Processes.Open(child)
 		check(t, err)

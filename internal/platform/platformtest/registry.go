@@ -49,8 +49,13 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 		f := fixture(t)
 		key := key(t, f)
 		check(t, f.Platform.Registry.Set(key, platform.RegistryValue{Type: platform.RegistryString, String: "default"}))
-		if got, err := f.Platform.Registry.Get(key, ""); got.String != "default" || got.Name != "" || err != nil {
-			t.Errorf("%+v, %v", got, err)
+		switch got, err := f.Platform.Registry.Get(key, ""); {
+		case got.String != "default":
+			t.Errorf("got.String is %q, want %q", got.String, "default")
+		case got.Name != "":
+			t.Errorf(`got.Name is %q, want ""`, got.Name)
+		case err != nil:
+			t.Error(err)
 		}
 	})
 	t.Run("NamesHaveNoCase", func(t *testing.T) {
@@ -113,8 +118,13 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 		check(t, r.Delete(key, "B"))
 		check(t, r.DeleteKey(key+`\KEY-B`))
 		values, keys, err = r.List(key)
-		if len(values) != 2 || len(keys) != 2 || err != nil {
-			t.Errorf("values %+v, keys %v, %v", values, keys, err)
+		switch {
+		case len(values) != 2:
+			t.Errorf("values has %d elements, want 2: %v", len(values), values)
+		case len(keys) != 2:
+			t.Errorf("keys has %d elements, want 2: %v", len(keys), keys)
+		case err != nil:
+			t.Error(err)
 		}
 	})
 }

@@ -18,8 +18,13 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 		check(t, err)
 		_, err = f.Platform.Files.Lock(f.path("lock"), []byte("you"))
 		var locked *fault.LockedError
-		if !errors.As(err, &locked) || string(locked.Holder) != "me" || locked.Path != f.path("lock") {
-			t.Fatalf("got %#v", err)
+		switch {
+		case !errors.As(err, &locked):
+			t.Fatalf("the error is %v, a %T, want a %T", err, err, locked)
+		case string(locked.Holder) != "me":
+			t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "me")
+		case locked.Path != f.path("lock"):
+			t.Fatalf("locked.Path is %v, want %v", locked.Path, f.path("lock"))
 		}
 		if err := f.Platform.Files.Remove(f.path("lock")); err == nil {
 			t.Error("the file of a lock that is held was removed: two could hold it")
@@ -85,9 +90,13 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("file"), "x")
 		check(t, f.Platform.Files.SetACL(f.path("file"), "D:P(A;;FA;;;BA)"))
 		check(t, f.Platform.Files.SetACL(f.path("file"), "O:BA"))
-		if got, err := f.Platform.Files.ACL(f.path("file")); err != nil || !strings.Contains(got, "(A;;FA;;;BA)") ||
-			!strings.Contains(got, "O:BA") {
-			t.Errorf("got %s, %v", got, err)
+		switch got, err := f.Platform.Files.ACL(f.path("file")); {
+		case err != nil:
+			t.Error(err)
+		case !strings.Contains(got, "(A;;FA;;;BA)"):
+			t.Errorf("got lacks %q:\n%s", "(A;;FA;;;BA)", got)
+		case !strings.Contains(got, "O:BA"):
+			t.Errorf("got lacks %q:\n%s", "O:BA", got)
 		}
 	})
 	t.Run("IsInherited", func(t *testing.T) {
@@ -99,9 +108,15 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("safe", "below", "file"), "x")
 		got, err := f.Platform.Files.ACL(f.path("safe", "below", "file"))
 		check(t, err)
-		if strings.Contains(got, "D:P") || strings.Count(got, "(A;ID;FA;;;BA)") != 1 ||
-			strings.Count(got, "(A;ID;FA;;;SY)") != 1 {
-			t.Errorf("got %s", got)
+		switch {
+		case strings.Contains(got, "D:P"):
+			t.Errorf("got contains %q:\n%s", "D:P", got)
+		case strings.Count(got, "(A;ID;FA;;;BA)") != 1:
+			t.Errorf("%q occurs %d times in got, want %d:\n%s", "(A;ID;FA;;;BA)", strings.Count(got, "(A;ID;FA;;;BA)"),
+				1, got)
+		case strings.Count(got, "(A;ID;FA;;;SY)") != 1:
+			t.Errorf("%q occurs %d times in got, want %d:\n%s", "(A;ID;FA;;;SY)", strings.Count(got, "(A;ID;FA;;;SY)"),
+				1, got)
 		}
 	})
 	testBornWithAccess(t, fixture)
@@ -168,8 +183,15 @@ func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 			check(t, err)
 			l, err := access.Parse(sddl)
 			check(t, err)
-			if l.Owner != access.System || !l.Protected || !l.Exclusive() || len(l.Entries) != 2 {
-				t.Errorf("%s: %s", name, sddl)
+			switch {
+			case l.Owner != access.System:
+				t.Errorf("%s: l.Owner is %v, want %v", name, l.Owner, access.System)
+			case !l.Protected:
+				t.Errorf("%s: l.Protected is false, want true", name)
+			case !l.Exclusive():
+				t.Errorf("%s: l.Exclusive() is false, want true", name)
+			case len(l.Entries) != 2:
+				t.Errorf("%s: l.Entries has %d elements, want 2: %v", name, len(l.Entries), l.Entries)
 			}
 		}
 		if !files.KeepsACL() {
@@ -189,9 +211,13 @@ func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("file"), "another, which inherits")
 		sddl, err := platform.ACLOf(r)
 		check(t, err)
-		if moved, err := f.Platform.Files.ACL(f.path("moved")); err != nil || sddl != moved ||
-			!strings.Contains(sddl, "O:SY") {
-			t.Errorf("open: %s; by its new name: %s, %v", sddl, moved, err)
+		switch moved, err := f.Platform.Files.ACL(f.path("moved")); {
+		case err != nil:
+			t.Error(err)
+		case sddl != moved:
+			t.Errorf("sddl is %v, want %v", sddl, moved)
+		case !strings.Contains(sddl, "O:SY"):
+			t.Errorf("sddl lacks %q:\n%s", "O:SY", sddl)
 		}
 	})
 	t.Run("ARenameKeepsIt", func(t *testing.T) {
@@ -203,9 +229,13 @@ func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 		before, err := f.Platform.Files.ACL(f.path("one", "file"))
 		check(t, err)
 		check(t, f.Platform.Files.Rename(f.path("one", "file"), f.path("two", "file"), false))
-		if after, err := f.Platform.Files.ACL(f.path("two", "file")); err != nil || after != before ||
-			!strings.Contains(after, "BU") {
-			t.Errorf("it was %s and is %s, %v", before, after, err)
+		switch after, err := f.Platform.Files.ACL(f.path("two", "file")); {
+		case err != nil:
+			t.Error(err)
+		case after != before:
+			t.Errorf("after is %v, want %v", after, before)
+		case !strings.Contains(after, "BU"):
+			t.Errorf("after lacks %q:\n%s", "BU", after)
 		}
 	})
 }
@@ -235,8 +265,13 @@ func testRunningExecutable(t *testing.T, f Fixture) {
 	if f.Has.RunningReplace {
 		refused("replace", f.Platform.Files.Rename(f.path("new"), program, true))
 	}
-	if info, err := f.Platform.Files.Stat(program); err != nil || info.ID != before.ID || info.Size != before.Size {
-		t.Fatalf("refused, but changed: %+v, %v", info, err)
+	switch info, err := f.Platform.Files.Stat(program); {
+	case err != nil:
+		t.Fatalf("refused, but changed: %v", err)
+	case info.ID != before.ID:
+		t.Fatalf("refused, but changed: info.ID is %v, want %v", info.ID, before.ID)
+	case info.Size != before.Size:
+		t.Fatalf("refused, but changed: info.Size is %v, want %v", info.Size, before.Size)
 	}
 
 	moved := f.path("moved.exe")

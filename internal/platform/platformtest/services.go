@@ -75,9 +75,13 @@ func serviceUnknown(t *testing.T, f Fixture) {
 func serviceLifecycle(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Platform.Services
 	name := f.install(t, "", Behaviour{})
-	if status := f.status(t, name); status.State != platform.Stopped || status.PID != 0 ||
-		!strings.EqualFold(status.Name, name) {
-		t.Errorf("before: %+v", status)
+	switch status := f.status(t, name); {
+	case status.State != platform.Stopped:
+		t.Errorf("before: status.State is %v, want %v", status.State, platform.Stopped)
+	case status.PID != 0:
+		t.Errorf("before: status.PID is %v, want 0", status.PID)
+	case !strings.EqualFold(status.Name, name):
+		t.Errorf("before: status.Name is %q, want %q", status.Name, name)
 	}
 	if err := s.Stop(ctx, name); !errors.Is(err, fault.ErrServiceStopped) {
 		t.Errorf("stop of a stopped service: %v", err)
@@ -141,9 +145,15 @@ func serviceConfigure(t *testing.T, f Fixture) {
 	}, Behaviour{})
 	before, err := s.Config(ctx, name)
 	check(t, err)
-	if before.DisplayName != "Shown Name" || before.StartType != platform.StartManual || before.CommandLine == "" ||
-		!slices.EqualFunc(before.Dependencies, []string{other}, strings.EqualFold) {
-		t.Errorf("created: %+v", before)
+	switch {
+	case before.DisplayName != "Shown Name":
+		t.Errorf("created: before.DisplayName is %q, want %q", before.DisplayName, "Shown Name")
+	case before.StartType != platform.StartManual:
+		t.Errorf("created: before.StartType is %v, want %v", before.StartType, platform.StartManual)
+	case before.CommandLine == "":
+		t.Error("created: before.CommandLine is empty")
+	case !slices.EqualFunc(before.Dependencies, []string{other}, strings.EqualFold):
+		t.Errorf("created: the dependencies are %v, want %s", before.Dependencies, other)
 	}
 	if err := s.Create(ctx, platform.ServiceConfig{Name: strings.ToUpper(name),
 		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
@@ -159,9 +169,15 @@ func serviceConfigure(t *testing.T, f Fixture) {
 	}
 	line := before.CommandLine + ` "more args"`
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, CommandLine: line, DisplayName: "Other"}))
-	if after, err := s.Config(ctx, name); err != nil || after.CommandLine != line || after.DisplayName != "Other" ||
-		after.StartType != platform.StartAuto {
-		t.Errorf("got %+v, %v", after, err)
+	switch after, err := s.Config(ctx, name); {
+	case err != nil:
+		t.Error(err)
+	case after.CommandLine != line:
+		t.Errorf("after.CommandLine is %v, want %v", after.CommandLine, line)
+	case after.DisplayName != "Other":
+		t.Errorf("after.DisplayName is %q, want %q", after.DisplayName, "Other")
+	case after.StartType != platform.StartAuto:
+		t.Errorf("after.StartType is %v, want %v", after.StartType, platform.StartAuto)
 	}
 }
 

@@ -41,12 +41,25 @@ func TestCommands(t *testing.T) {
 	} {
 		argv := strings.Split(c.command, " ")
 		stdout, stderr, code, err := run(t, p, argv[0], argv[1:]...)
-		if strings.TrimRight(stdout, " ") != c.stdout || stderr != c.stderr || code != c.code || err != nil {
-			t.Errorf("%s: %q, %q, %d, %v", c.command, stdout, stderr, code, err)
+		switch {
+		case strings.TrimRight(stdout, " ") != c.stdout:
+			t.Errorf(`%s: strings.TrimRight(stdout, " ") is %v, want %v`, c.command,
+				strings.TrimRight(stdout, " "), c.stdout)
+		case stderr != c.stderr:
+			t.Errorf("%s: stderr is %v, want %v", c.command, stderr, c.stderr)
+		case code != c.code:
+			t.Errorf("%s: code is %v, want %v", c.command, code, c.code)
+		case err != nil:
+			t.Errorf("%s: %v", c.command, err)
 		}
 	}
-	if got := m.Commands(); len(got) != 12 || got[0].Path != "hostname" || got[0].By != "test" {
-		t.Errorf("recorded %d: %+v", len(got), got)
+	switch got := m.Commands(); {
+	case len(got) != 12:
+		t.Errorf("got has %d elements, want 12: %v", len(got), got)
+	case got[0].Path != "hostname":
+		t.Errorf("got[0].Path is %q, want %q", got[0].Path, "hostname")
+	case got[0].By != "test":
+		t.Errorf("got[0].By is %q, want %q", got[0].By, "test")
 	}
 }
 
@@ -97,8 +110,13 @@ func TestChocolatey(t *testing.T) {
 		{"--version", 0, "2.3.0"},
 	} {
 		stdout, _, code, err := run(t, p, choco, strings.Split(c.args, " ")...)
-		if code != c.code || err != nil || !strings.Contains(stdout, c.want) {
-			t.Errorf("choco %s: %d, %v, %s", c.args, code, err, stdout)
+		switch {
+		case code != c.code:
+			t.Errorf("code is %v, want %v", code, c.code)
+		case err != nil:
+			t.Error(err)
+		case !strings.Contains(stdout, c.want):
+			t.Errorf("stdout lacks %q:\n%s", c.want, stdout)
 		}
 	}
 	m.SetInternet(false)
@@ -118,13 +136,23 @@ func TestPowerShellIsScripted(t *testing.T) {
 		return simulated.Answer{ExitCode: 4, Stdout: "scripted", Stderr: "so"},
 			ok && strings.Contains(text, "Get-Thing")
 	})
-	if out, errOut, code, err := run(t, p, "powershell", "-EncodedCommand", encode("Get-Thing")); out != "scripted" ||
-		errOut != "so" || code != 4 || err != nil {
-		t.Errorf("%q %q %d %v", out, errOut, code, err)
+	switch out, errOut, code, err := run(t, p, "powershell", "-EncodedCommand", encode("Get-Thing")); {
+	case out != "scripted":
+		t.Errorf("out is %q, want %q", out, "scripted")
+	case errOut != "so":
+		t.Errorf("errOut is %q, want %q", errOut, "so")
+	case code != 4:
+		t.Errorf("code is %v, want 4", code)
+	case err != nil:
+		t.Error(err)
 	}
-	if out, _, code, err := run(t, p, "powershell", "-Command", "$x = 1; Write-Output 'hi'; exit 3"); out != "hi\r\n" ||
-		code != 3 || err != nil {
-		t.Errorf("%q %d %v", out, code, err)
+	switch out, _, code, err := run(t, p, "powershell", "-Command", "$x = 1; Write-Output 'hi'; exit 3"); {
+	case out != "hi\r\n":
+		t.Errorf("out is %q, want %q", out, "hi\r\n")
+	case code != 3:
+		t.Errorf("code is %v, want 3", code)
+	case err != nil:
+		t.Error(err)
 	}
 	if _, errOut, code, _ := run(t, p, "powershell", "-Command", "Get-Other"); code != 1 ||
 		!strings.Contains(errOut, "no PowerShell") {
@@ -158,9 +186,13 @@ func TestTheAgentRunsByItsContent(t *testing.T) {
 	code, err := sshd.Processes.Run(t.Context(), platform.Command{
 		Path: `c:/programdata/swdt/AGENT.EXE`, Stdin: strings.NewReader("one\ntwo\n"), Stdout: &out,
 	})
-	if want := "C:\\ProgramData\\swdt\\agent.exe: one\nC:\\ProgramData\\swdt\\agent.exe: two\n"; out.String() != want ||
-		code != 6 || err != nil {
-		t.Fatalf("%q, %d, %v", out.String(), code, err)
+	switch want := "C:\\ProgramData\\swdt\\agent.exe: one\nC:\\ProgramData\\swdt\\agent.exe: two\n"; {
+	case out.String() != want:
+		t.Fatalf("out.String() is %v, want %v", out.String(), want)
+	case code != 6:
+		t.Fatalf("code is %v, want 6", code)
+	case err != nil:
+		t.Fatal(err)
 	}
 
 	// Killed while it waits for input that never arrives.

@@ -175,9 +175,13 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	try(t, simulated.CrashAtStart, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
-		if s := m.ServiceStates()["kubelet"]; !errors.Is(err, fault.ErrStartFailed) || s.State != platform.Stopped ||
-			s.ExitCode != 1053 {
-			t.Errorf("%v, %+v", err, s)
+		switch s := m.ServiceStates()["kubelet"]; {
+		case !errors.Is(err, fault.ErrStartFailed):
+			t.Errorf("the error is %v, want %v", err, fault.ErrStartFailed)
+		case s.State != platform.Stopped:
+			t.Errorf("s.State is %v, want %v", s.State, platform.Stopped)
+		case s.ExitCode != 1053:
+			t.Errorf("s.ExitCode is %v, want 1053", s.ExitCode)
 		}
 		if log, _ := m.ReadFile(`C:\var\log\kubelet\kubelet.log`); !strings.Contains(string(log), "crash at start") {
 			t.Errorf("log: %s", log)
@@ -264,8 +268,13 @@ func TestSharedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := awaitState(t, p, "UmRdpService", platform.Running), awaitState(t, p, "TermService", platform.Running)
-	if !a.SharedProcess || a.PID != b.PID || a.PID == 0 {
-		t.Errorf("%+v, %+v", a, b)
+	switch {
+	case !a.SharedProcess:
+		t.Error("a.SharedProcess is false, want true")
+	case a.PID != b.PID:
+		t.Errorf("a.PID is %v, want %v", a.PID, b.PID)
+	case a.PID == 0:
+		t.Error("a.PID is 0")
 	}
 	if err := p.Services.Stop(t.Context(), "UmRdpService"); err != nil {
 		t.Fatal(err)

@@ -49,8 +49,13 @@ func TestEveryOperationCanBeBroken(t *testing.T) {
 	var kinds []simulated.Kind
 	for i, op := range operations {
 		kinds = append(kinds, op.Kind)
-		if op.Seq != i+1 || op.Process != "p" || op.Occurrence != 1 {
-			t.Errorf("operation %d: %+v", i, op)
+		switch {
+		case op.Seq != i+1:
+			t.Errorf("op.Seq is %v, want %v", op.Seq, i+1)
+		case op.Process != "p":
+			t.Errorf("op.Process is %q, want %q", op.Process, "p")
+		case op.Occurrence != 1:
+			t.Errorf("op.Occurrence is %v, want 1", op.Occurrence)
 		}
 	}
 	if want := []simulated.Kind{"create", "write", "sync", "rename"}; !slices.Equal(kinds, want) {
@@ -238,8 +243,15 @@ func TestReboot(t *testing.T) {
 		}
 		p = m.Process("p")
 		after, err := p.Machine.Facts(ctx)
-		if err != nil || after.BootID == before.BootID || len(after.PendingReboot) != 0 || after.Uptime > time.Minute {
-			t.Errorf("%+v, %v", after, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case after.BootID == before.BootID:
+			t.Errorf("after.BootID is %v, want anything but %v", after.BootID, before.BootID)
+		case len(after.PendingReboot) != 0:
+			t.Errorf("after.PendingReboot is %v, want it empty", after.PendingReboot)
+		case after.Uptime > time.Minute:
+			t.Errorf("after.Uptime is %v, want at most %v", after.Uptime, time.Minute)
 		}
 		if state, err := p.Features.State(ctx, "Microsoft-Hyper-V"); state != platform.FeatureEnabled || err != nil {
 			t.Errorf("%v, %v", state, err)
@@ -280,8 +292,13 @@ func TestLinksAreSeenAndNotRemovedThrough(t *testing.T) {
 	if err := m.Link(`C:\link`, `C:\real`); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := p.Files.Stat(`C:\link`); !info.Link || !info.Folder || err != nil {
-		t.Errorf("%+v, %v", info, err)
+	switch info, err := p.Files.Stat(`C:\link`); {
+	case !info.Link:
+		t.Error("info.Link is false, want true")
+	case !info.Folder:
+		t.Error("info.Folder is false, want true")
+	case err != nil:
+		t.Error(err)
 	}
 	if _, err := p.Files.Stat(`C:\link\file`); err != nil {
 		t.Errorf("through the link: %v", err)

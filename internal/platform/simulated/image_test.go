@@ -28,8 +28,13 @@ func TestBinaryIsAPortableExecutable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", architecture, err)
 		}
-		if f.Machine != machine || len(f.Sections) != 1 || f.Characteristics&pe.IMAGE_FILE_EXECUTABLE_IMAGE == 0 {
-			t.Errorf("%s: %+v", architecture, f.FileHeader)
+		switch {
+		case f.Machine != machine:
+			t.Errorf("%s: f.Machine is %v, want %v", architecture, f.Machine, machine)
+		case len(f.Sections) != 1:
+			t.Errorf("%s: f.Sections has %d elements, want 1: %v", architecture, len(f.Sections), f.Sections)
+		case f.Characteristics&pe.IMAGE_FILE_EXECUTABLE_IMAGE == 0:
+			t.Errorf("%s: f.Characteristics & pe.IMAGE_FILE_EXECUTABLE_IMAGE is 0", architecture)
 		}
 		if data, err := f.Sections[0].Data(); err != nil || len(data) != len(raw)-0x400 {
 			t.Errorf("%s: section of %d bytes, %v", architecture, len(data), err)
@@ -91,9 +96,13 @@ func TestAGoProgramForWindows(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	m.WriteFile(`C:\anything.exe`, raw)
 	p := m.Process("p")
-	if out, _, code, err := run(t, p, `C:\anything.exe`, "--version"); out != "Kubernetes v1.31.2\n" ||
-		code != 0 || err != nil {
-		t.Errorf("%q, %d, %v", out, code, err)
+	switch out, _, code, err := run(t, p, `C:\anything.exe`, "--version"); {
+	case out != "Kubernetes v1.31.2\n":
+		t.Errorf("out is %q, want %q", out, "Kubernetes v1.31.2\n")
+	case code != 0:
+		t.Errorf("code is %v, want 0", code)
+	case err != nil:
+		t.Error(err)
 	}
 	m.Kill("kubelet")
 	m.WriteFile(simulated.KubeletPath, raw)

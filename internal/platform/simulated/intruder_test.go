@@ -148,7 +148,14 @@ func TestTheIntruderActsBetweenAnyTwoOperations(t *testing.T) {
 	})
 	_, before := admin.Stat(`C:\ProgramData\made`)
 	info, err := admin.Stat(`C:\ProgramData\made`)
-	if !errors.Is(before, fault.ErrNotExist) || err != nil || !info.Link || acts != 2 {
-		t.Errorf("%v; then %+v, %v; he acted %d times", before, info, err, acts)
+	switch {
+	case !errors.Is(before, fault.ErrNotExist):
+		t.Errorf("the error is %v, want %v", before, fault.ErrNotExist)
+	case err != nil:
+		t.Error(err)
+	case !info.Link:
+		t.Error("info.Link is false, want true")
+	case acts != 2:
+		t.Errorf("acts is %v, want 2", acts)
 	}
 }

@@ -32,8 +32,13 @@ func TestContainerdPrintsTheDefaultsOfItsVersion(t *testing.T) {
 		if readErr != nil {
 			t.Fatal(readErr)
 		}
-		if out != string(wanted) || code != 0 || err != nil {
-			t.Errorf("%s: %d bytes, exit %d, %v", version, len(out), code, err)
+		switch {
+		case out != string(wanted):
+			t.Errorf("%s: out is %v, want %v", version, out, string(wanted))
+		case code != 0:
+			t.Errorf("%s: code is %v, want 0", version, code)
+		case err != nil:
+			t.Errorf("%s: %v", version, err)
 		}
 	}
 }
@@ -148,8 +153,13 @@ func TestAServiceUnderKubeLogRunner(t *testing.T) {
 	}
 	awaitState(t, p, "kubelet", platform.Running)
 	runner, child := processes(t, p)
-	if runner.PID == 0 || child.ParentPID != runner.PID || m.ServiceStates()["kubelet"].PID != runner.PID {
-		t.Errorf("runner %+v, kubelet %+v", runner, child)
+	switch {
+	case runner.PID == 0:
+		t.Error("runner.PID is 0")
+	case child.ParentPID != runner.PID:
+		t.Errorf("child.ParentPID is %v, want %v", child.ParentPID, runner.PID)
+	case m.ServiceStates()["kubelet"].PID != runner.PID:
+		t.Errorf(`m.ServiceStates()["kubelet"].PID is %v, want %v`, m.ServiceStates()["kubelet"].PID, runner.PID)
 	}
 	if err := p.Files.Remove(simulated.KubeletPath); !errors.Is(err, fault.ErrPermission) {
 		t.Errorf("remove the kubelet that runs: %v", err)
@@ -199,9 +209,13 @@ func TestVersionsOfWhatJoins(t *testing.T) {
 		{"kubelet", "v1.36.3", "--version", "Kubernetes v1.36.3\n"},
 	} {
 		m.WriteFile(`C:\it.exe`, simulated.Binary(simulated.BinarySpec{Name: test.name, Version: test.version}))
-		if out, _, code, err := run(t, p, `C:\it.exe`, strings.Fields(test.args)...); out != test.wanted ||
-			code != 0 || err != nil {
-			t.Errorf("%s %s: %q, %d, %v", test.name, test.args, out, code, err)
+		switch out, _, code, err := run(t, p, `C:\it.exe`, strings.Fields(test.args)...); {
+		case out != test.wanted:
+			t.Errorf("out is %v, want %v", out, test.wanted)
+		case code != 0:
+			t.Errorf("code is %v, want 0", code)
+		case err != nil:
+			t.Error(err)
 		}
 	}
 }

@@ -28,8 +28,13 @@ func TestExecutablesTellTheirVersion(t *testing.T) {
 		`C:\k\kubelet.exe.swdt-0123`: "Kubernetes v1.30.1\n",
 	} {
 		out, _, code, err := run(t, p, path, "--version")
-		if out != want || code != 0 || err != nil {
-			t.Errorf("%s: %q %d %v", path, out, code, err)
+		switch {
+		case out != want:
+			t.Errorf("%s: out is %v, want %v", path, out, want)
+		case code != 0:
+			t.Errorf("%s: code is %v, want 0", path, code)
+		case err != nil:
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
@@ -40,7 +45,12 @@ func TestOneBufferTakesBothStreams(t *testing.T) {
 	code, err := m.Process("test").Processes.Run(t.Context(), platform.Command{
 		Path: "cmd", Args: []string{"/c", "echo one & echo two 1>&2 & exit 7"}, Stdout: &both, Stderr: &both,
 	})
-	if both.String() != "one \r\ntwo \r\n" && both.String() != "one\r\ntwo\r\n" || code != 7 || err != nil {
-		t.Fatalf("%q %d %v", both.String(), code, err)
+	switch {
+	case both.String() != "one \r\ntwo \r\n" && both.String() != "one\r\ntwo\r\n":
+		t.Fatalf("stdout and stderr together are %q, want the lines one and two", both.String())
+	case code != 7:
+		t.Fatalf("code is %v, want 7", code)
+	case err != nil:
+		t.Fatal(err)
 	}
 }

@@ -25,13 +25,23 @@ func TestANodeRunsItsComponents(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"containerd", "kubelet", "kube-proxy", "sshd"} {
 		status, err := p.Services.Status(ctx, name)
-		if err != nil || status.State != platform.Running || status.PID == 0 {
-			t.Errorf("%s: %+v, %v", name, status, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case status.State != platform.Running:
+			t.Errorf("%s: status.State is %v, want %v", name, status.State, platform.Running)
+		case status.PID == 0:
+			t.Errorf("%s: status.PID is 0", name)
 		}
 	}
 	code, body, err := p.Network.HTTPGet(ctx, "http://127.0.0.1:10248/healthz")
-	if err != nil || code != 200 || string(body) != "ok" {
-		t.Errorf("healthz: %d %q %v", code, body, err)
+	switch {
+	case err != nil:
+		t.Errorf("healthz: %v", err)
+	case code != 200:
+		t.Errorf("healthz: code is %v, want 200", code)
+	case string(body) != "ok":
+		t.Errorf("healthz: body is %q, want %q", string(body), "ok")
 	}
 	log, err := m.ReadFile(`c:/var/log/KUBELET/kubelet.log`)
 	if err != nil || len(log) == 0 {

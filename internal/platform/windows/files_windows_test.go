@@ -49,8 +49,13 @@ func TestFileIdentityAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.Size != 3 || before.Folder || before.ID == (platform.FileID{}) {
-		t.Errorf("%+v", before)
+	switch {
+	case before.Size != 3:
+		t.Errorf("before.Size is %v, want 3", before.Size)
+	case before.Folder:
+		t.Error("before.Folder is true, want false")
+	case before.ID == (platform.FileID{}):
+		t.Errorf("before.ID is %v, want anything but %v", before.ID, (platform.FileID{}))
 	}
 	when := time.Date(2024, 2, 29, 12, 30, 15, 123456700, time.UTC)
 	if err := f.SetModified(path, when); err != nil {
@@ -64,9 +69,15 @@ func TestFileIdentityAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 1 || entries[0].Path != renamed || entries[0].ID != before.ID ||
-		!entries[0].Modified.Equal(when) {
-		t.Errorf("list after the rename: %+v, want the id %v and the time %s", entries, before.ID, when)
+	switch {
+	case len(entries) != 1:
+		t.Errorf("list after the rename: entries has %d elements, want 1: %v", len(entries), entries)
+	case entries[0].Path != renamed:
+		t.Errorf("list after the rename: entries[0].Path is %v, want %v", entries[0].Path, renamed)
+	case entries[0].ID != before.ID:
+		t.Errorf("list after the rename: entries[0].ID is %v, want %v", entries[0].ID, before.ID)
+	case !entries[0].Modified.Equal(when):
+		t.Errorf("list after the rename: entries[0].Modified is %v, want %v", entries[0].Modified, when)
 	}
 }
 

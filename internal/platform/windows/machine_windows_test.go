@@ -27,10 +27,31 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", facts)
-	if facts.Hostname == "" || facts.Product == "" || !strings.Contains(facts.Build, ".") || facts.Architecture == "" ||
-		facts.BootID == "" || facts.Uptime <= 0 || facts.CPUs < 1 || facts.Memory == 0 || facts.MemoryFree == 0 ||
-		facts.SystemDrive != "C:" || facts.DiskFree == 0 || !facts.Elevated {
-		t.Errorf("%+v", facts)
+	switch {
+	case facts.Hostname == "":
+		t.Error("facts.Hostname is empty")
+	case facts.Product == "":
+		t.Error("facts.Product is empty")
+	case !strings.Contains(facts.Build, "."):
+		t.Errorf("facts.Build lacks %q:\n%s", ".", facts.Build)
+	case facts.Architecture == "":
+		t.Error("facts.Architecture is empty")
+	case facts.BootID == "":
+		t.Error("facts.BootID is empty")
+	case facts.Uptime <= 0:
+		t.Errorf("facts.Uptime is %v, want more than 0", facts.Uptime)
+	case facts.CPUs < 1:
+		t.Errorf("facts.CPUs is %v, want at least 1", facts.CPUs)
+	case facts.Memory == 0:
+		t.Error("facts.Memory is 0")
+	case facts.MemoryFree == 0:
+		t.Error("facts.MemoryFree is 0")
+	case facts.SystemDrive != "C:":
+		t.Errorf("facts.SystemDrive is %q, want %q", facts.SystemDrive, "C:")
+	case facts.DiskFree == 0:
+		t.Error("facts.DiskFree is 0")
+	case !facts.Elevated:
+		t.Error("facts.Elevated is false, want true")
 	}
 	again, err := m.Facts(t.Context())
 	if err != nil || again.BootID != facts.BootID {
@@ -83,8 +104,13 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	list, keys, err := r.List(key)
-	if err != nil || len(keys) != 0 || !reflect.DeepEqual(list, values) {
-		t.Errorf("%+v, %v, %v", list, keys, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(keys) != 0:
+		t.Errorf("keys is %v, want it empty", keys)
+	case !reflect.DeepEqual(list, values):
+		t.Errorf("list is %v, want %v", list, values)
 	}
 	if _, err := r.Get(`HKEY\x`, "x"); !errors.Is(err, fault.ErrNotExist) {
 		t.Errorf("a key of no hive: %v", err)

@@ -34,9 +34,19 @@ func TestListNamesThisProcess(t *testing.T) {
 		t.Fatal("this process is not in the list")
 	}
 	me := list[at]
-	if !strings.EqualFold(me.Image, executable(t)) || !strings.EqualFold(me.Name, filepath.Base(executable(t))) ||
-		me.Memory == 0 || me.Started.IsZero() || time.Since(me.Started) < 0 || time.Since(me.Started) > time.Hour {
-		t.Errorf("%+v", me)
+	switch {
+	case !strings.EqualFold(me.Image, executable(t)):
+		t.Errorf("me.Image is %q, want %q", me.Image, executable(t))
+	case !strings.EqualFold(me.Name, filepath.Base(executable(t))):
+		t.Errorf("me.Name is %q, want %q", me.Name, filepath.Base(executable(t)))
+	case me.Memory == 0:
+		t.Error("me.Memory is 0")
+	case me.Started.IsZero():
+		t.Error("me.Started.IsZero() is true, want false")
+	case time.Since(me.Started) < 0:
+		t.Errorf("time.Since(me.Started) is %v, want at least 0", time.Since(me.Started))
+	case time.Since(me.Started) > time.Hour:
+		t.Errorf("time.Since(me.Started) is %v, want at most %v", time.Since(me.Started), time.Hour)
 	}
 }
 
@@ -59,8 +69,15 @@ func TestRunEnvironmentAndFolder(t *testing.T) {
 	out, _ := runProgram(t, platform.Command{Folder: folder, Environment: []string{"SWDT_X=a b"}}, "env", "SWDT_X",
 		"env", "systemroot", "folder")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 3 || lines[0] != "a b" || lines[1] == "" || !strings.EqualFold(lines[2], folder) {
-		t.Errorf("%q", lines)
+	switch {
+	case len(lines) != 3:
+		t.Errorf("lines has %d elements, want 3: %v", len(lines), lines)
+	case lines[0] != "a b":
+		t.Errorf("lines[0] is %q, want %q", lines[0], "a b")
+	case lines[1] == "":
+		t.Error("lines[1] is empty")
+	case !strings.EqualFold(lines[2], folder):
+		t.Errorf("lines[2] is %q, want %q", lines[2], folder)
 	}
 	out, _ = runProgram(t, platform.Command{}, "folder")
 	if home, _ := os.UserHomeDir(); !strings.EqualFold(strings.TrimSpace(out), home) {

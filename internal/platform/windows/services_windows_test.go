@@ -53,9 +53,17 @@ func TestServiceConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v recovery %+v", got, got.Recovery)
-	if got.CommandLine != want.CommandLine || got.StartType != want.StartType || got.DisplayName != want.DisplayName ||
-		!slices.Equal(got.Dependencies, want.Dependencies) || got.Account != "" {
-		t.Errorf("got %+v, want %+v", got, want)
+	switch {
+	case got.CommandLine != want.CommandLine:
+		t.Errorf("got.CommandLine is %v, want %v", got.CommandLine, want.CommandLine)
+	case got.StartType != want.StartType:
+		t.Errorf("got.StartType is %v, want %v", got.StartType, want.StartType)
+	case got.DisplayName != want.DisplayName:
+		t.Errorf("got.DisplayName is %v, want %v", got.DisplayName, want.DisplayName)
+	case !slices.Equal(got.Dependencies, want.Dependencies):
+		t.Errorf("got.Dependencies is %v, want %v", got.Dependencies, want.Dependencies)
+	case got.Account != "":
+		t.Errorf(`got.Account is %q, want ""`, got.Account)
 	}
 	err = s.Configure(ctx, platform.ServiceConfig{Name: "swdt-config", StartType: platform.StartManual,
 		Dependencies: []string{}})
@@ -66,7 +74,12 @@ func TestServiceConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.CommandLine != want.CommandLine || got.StartType != platform.StartManual || len(got.Dependencies) != 0 {
-		t.Errorf("after the change: %+v", got)
+	switch {
+	case got.CommandLine != want.CommandLine:
+		t.Errorf("after the change: got.CommandLine is %v, want %v", got.CommandLine, want.CommandLine)
+	case got.StartType != platform.StartManual:
+		t.Errorf("after the change: got.StartType is %v, want %v", got.StartType, platform.StartManual)
+	case len(got.Dependencies) != 0:
+		t.Errorf("after the change: got.Dependencies is %v, want it empty", got.Dependencies)
 	}
 }

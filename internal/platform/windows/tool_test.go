@@ -91,8 +91,13 @@ func TestFeatureFailures(t *testing.T) {
 		answers: []answer{{output: "[==== 20% ====]\r\nError: 2\r\n\r\nIt broke.\r\n\r\nSee the log.\r\n",
 			code: 2}}}}.Enable(t.Context(), "Foo")
 	var failure *ToolError
-	if !errors.As(err, &failure) || failure.ExitCode != 2 || !strings.HasSuffix(err.Error(), "It broke.") {
-		t.Errorf("broken: %v", err)
+	switch {
+	case !errors.As(err, &failure):
+		t.Errorf("broken: the error is %v, a %T, want a %T", err, err, failure)
+	case failure.ExitCode != 2:
+		t.Errorf("broken: failure.ExitCode is %v, want 2", failure.ExitCode)
+	case !strings.HasSuffix(err.Error(), "It broke."):
+		t.Errorf("broken: err.Error() does not end with %q:\n%s", "It broke.", err.Error())
 	}
 	if _, err := (features{processes: &toolbox{t: t, answers: []answer{{output: "?"}}}}).State(t.Context(),
 		"Foo"); err == nil {

@@ -37,16 +37,25 @@ func TestFailure(t *testing.T) {
 	r := Request{Name: "kubelet", Dir: t.TempDir(), Command: v1alpha1.Command{Shell: "echo one; echo two >&2; exit 3"}}
 	err := Run(t.Context(), r)
 	var failed *FailedError
-	if !errors.As(err, &failed) || failed.ExitCode != 3 || failed.Output != "one\ntwo\n" {
-		t.Fatalf("got %v, %+v", err, failed)
+	switch {
+	case !errors.As(err, &failed):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, failed)
+	case failed.ExitCode != 3:
+		t.Fatalf("failed.ExitCode is %v, want 3", failed.ExitCode)
+	case failed.Output != "one\ntwo\n":
+		t.Fatalf("failed.Output is %q, want %q", failed.Output, "one\ntwo\n")
 	}
 	if want := "build kubelet: `echo one; echo two >&2; exit 3` ended with exit code 3"; err.Error() != want {
 		t.Errorf("says %q", err)
 	}
 	r.Command = v1alpha1.Command{Args: []string{"/does/not/exist"}}
-	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != -1 ||
-		!errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+	switch err := Run(t.Context(), r); {
+	case !errors.As(err, &failed):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, failed)
+	case failed.ExitCode != -1:
+		t.Errorf("failed.ExitCode is %v, want -1", failed.ExitCode)
+	case !errors.Is(err, os.ErrNotExist):
+		t.Errorf("the error is %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -55,9 +64,15 @@ func TestLongOutputKeepsItsEnd(t *testing.T) {
 		Shell: "head -c 2000000 /dev/zero | tr '\\0' x; echo; echo the end; exit 1",
 	}}
 	var failed *FailedError
-	if !errors.As(Run(t.Context(), r), &failed) || !strings.HasSuffix(failed.Output, "\nthe end\n") ||
-		!strings.HasPrefix(failed.Output, "(the first 9514") || len(failed.Output) > maxOutput+100 {
-		t.Fatalf("%d bytes, %.60q", len(failed.Output), failed.Output)
+	switch {
+	case !errors.As(Run(t.Context(), r), &failed):
+		t.Fatalf("the error is %v, a %T, want a %T", Run(t.Context(), r), Run(t.Context(), r), failed)
+	case !strings.HasSuffix(failed.Output, "\nthe end\n"):
+		t.Fatalf("failed.Output does not end with %q:\n%s", "\nthe end\n", failed.Output)
+	case !strings.HasPrefix(failed.Output, "(the first 9514"):
+		t.Fatalf("failed.Output does not begin with %q:\n%s", "(the first 9514", failed.Output)
+	case len(failed.Output) > maxOutput+100:
+		t.Fatalf("failed.Output has %d elements, want at most %d: %v", len(failed.Output), maxOutput+100, failed.Output)
 	}
 }
 

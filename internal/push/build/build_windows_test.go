@@ -33,9 +33,13 @@ func TestShellAndList(t *testing.T) {
 	}
 	r.Command = v1alpha1.Command{Args: []string{"cmd.exe", "/c", "echo no & exit 3"}}
 	var failed *FailedError
-	if err := Run(t.Context(), r); !errors.As(err, &failed) || failed.ExitCode != 3 ||
-		!strings.Contains(failed.Output, "no") {
-		t.Errorf("got %v", err)
+	switch err := Run(t.Context(), r); {
+	case !errors.As(err, &failed):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, failed)
+	case failed.ExitCode != 3:
+		t.Errorf("failed.ExitCode is %v, want 3", failed.ExitCode)
+	case !strings.Contains(failed.Output, "no"):
+		t.Errorf("failed.Output lacks %q:\n%s", "no", failed.Output)
 	}
 }
 

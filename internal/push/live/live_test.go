@@ -66,8 +66,13 @@ func TestNodesShareFilesAndBuilds(t *testing.T) {
 	var paths, targets []string
 	for _, b := range w.plan.Binaries {
 		paths = append(paths, filepath.Base(b.Path))
-		if b.Build == nil || b.Build != w.plan.Binaries[0].Build || b.Build.Name != "kubelet, kube-proxy" {
-			t.Errorf("%s has the build %+v", b.Name, b.Build)
+		switch {
+		case b.Build == nil:
+			t.Error("b.Build is nil")
+		case b.Build != w.plan.Binaries[0].Build:
+			t.Errorf("b.Build is %v, want %v", b.Build, w.plan.Binaries[0].Build)
+		case b.Build.Name != "kubelet, kube-proxy":
+			t.Errorf("b.Build.Name is %q, want %q", b.Build.Name, "kubelet, kube-proxy")
 		}
 	}
 	for _, target := range w.plan.Targets {

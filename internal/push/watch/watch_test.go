@@ -423,9 +423,13 @@ func TestInterruptedInATransaction(t *testing.T) {
 		begun := time.Now()
 		b.cancel(errors.New("interrupted"))
 		err := <-b.ended
-		if err == nil || !strings.Contains(err.Error(), "interrupted") ||
-			!strings.Contains(err.Error(), "the node goes on alone") {
-			t.Errorf("ended with %v", err)
+		switch {
+		case err == nil:
+			t.Error("no error, want one")
+		case !strings.Contains(err.Error(), "interrupted"):
+			t.Errorf("err.Error() lacks %q:\n%s", "interrupted", err.Error())
+		case !strings.Contains(err.Error(), "the node goes on alone"):
+			t.Errorf("err.Error() lacks %q:\n%s", "the node goes on alone", err.Error())
 		}
 		if time.Since(begun) > time.Second {
 			t.Errorf("took %s", time.Since(begun))

@@ -29,9 +29,15 @@ func TestObjectsLiveAndEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(made.Name, "a-") || made.UID == "" || made.ResourceVersion == "" ||
-		made.CreationTimestamp.IsZero() {
-		t.Errorf("made %+v", made.ObjectMeta)
+	switch {
+	case !strings.HasPrefix(made.Name, "a-"):
+		t.Errorf("made.Name does not begin with %q:\n%s", "a-", made.Name)
+	case made.UID == "":
+		t.Error("made.UID is empty")
+	case made.ResourceVersion == "":
+		t.Error("made.ResourceVersion is empty")
+	case made.CreationTimestamp.IsZero():
+		t.Error("made.CreationTimestamp.IsZero() is true, want false")
 	}
 	if _, err := maps.Create(t.Context(), made, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a second one: %v", err)
@@ -97,8 +103,13 @@ func TestPatches(t *testing.T) {
 	}
 	n, err := nodes.Patch(t.Context(), "node-n", types.MergePatchType,
 		[]byte(`{"spec":{"podCIDR":"x"},"status":{"phase":"new"}}`), metav1.PatchOptions{}, "status")
-	if err != nil || n.Status.Phase != "new" || n.Spec.PodCIDR != "" {
-		t.Errorf("a patch of the status: %+v %v", n, err)
+	switch {
+	case err != nil:
+		t.Errorf("a patch of the status: %v", err)
+	case n.Status.Phase != "new":
+		t.Errorf("a patch of the status: n.Status.Phase is %q, want %q", n.Status.Phase, "new")
+	case n.Spec.PodCIDR != "":
+		t.Errorf(`a patch of the status: n.Spec.PodCIDR is %q, want ""`, n.Spec.PodCIDR)
 	}
 	if n, err = nodes.Get(t.Context(), "node-n", metav1.GetOptions{}); err != nil ||
 		!hasTaint(n, "node.kubernetes.io/unschedulable") {
@@ -219,8 +230,13 @@ func TestCustomResourcesAreFoundAndRead(t *testing.T) {
 		}
 	}
 	version, err := f.client.Discovery().ServerVersion()
-	if err != nil || version.GitVersion != apiserver.DefaultVersion || version.Minor != "36" {
-		t.Errorf("version %+v, %v", version, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case version.GitVersion != apiserver.DefaultVersion:
+		t.Errorf("version.GitVersion is %v, want %v", version.GitVersion, apiserver.DefaultVersion)
+	case version.Minor != "36":
+		t.Errorf("version.Minor is %q, want %q", version.Minor, "36")
 	}
 }
 
@@ -341,9 +357,16 @@ func TestAPodLivesOutItsGrace(t *testing.T) {
 	for _, wanted := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
 		event := <-w.ResultChan()
 		pod, ok := event.Object.(*corev1.Pod)
-		if !ok || event.Type != wanted || (wanted == watch.Modified) != (pod.DeletionTimestamp != nil &&
-			event.Type == watch.Modified) {
-			t.Errorf("%s, wanted %s: %+v", event.Type, wanted, event.Object)
+		switch {
+		case !ok:
+			t.Error("ok is false, want true")
+		case event.Type != wanted:
+			t.Errorf("event.Type is %v, want %v", event.Type, wanted)
+		case (wanted == watch.Modified) != (pod.DeletionTimestamp != nil &&
+			event.Type == watch.Modified):
+			t.Errorf("(wanted == watch.Modified) is %v, want %v", (wanted == watch.Modified),
+				(pod.DeletionTimestamp != nil &&
+					event.Type == watch.Modified))
 		}
 	}
 }

@@ -157,13 +157,24 @@ func TestTwoMachinesJoin(t *testing.T) {
 	}
 	n := f.node(t, "win-1")
 	info := n.Status.NodeInfo
-	if info.OSImage != "Windows Server 2022 Datacenter" || info.KubeletVersion != "v1.36.3" ||
-		info.ContainerRuntimeVersion != "containerd://1.7.12" {
-		t.Errorf("it says of itself %+v", info)
+	switch {
+	case info.OSImage != "Windows Server 2022 Datacenter":
+		t.Errorf("info.OSImage is %q, want %q", info.OSImage, "Windows Server 2022 Datacenter")
+	case info.KubeletVersion != "v1.36.3":
+		t.Errorf("info.KubeletVersion is %q, want %q", info.KubeletVersion, "v1.36.3")
+	case info.ContainerRuntimeVersion != "containerd://1.7.12":
+		t.Errorf("info.ContainerRuntimeVersion is %q, want %q", info.ContainerRuntimeVersion, "containerd://1.7.12")
 	}
-	if n.Labels["team"] != "a" || n.Labels["node.kubernetes.io/windows-build"] != "10.0.20348" || !hasTaint(n, "os") ||
-		n.Status.Allocatable.Cpu().IsZero() {
-		t.Errorf("registered %+v %+v", n.ObjectMeta, n.Spec)
+	switch {
+	case n.Labels["team"] != "a":
+		t.Errorf(`n.Labels["team"] is %q, want %q`, n.Labels["team"], "a")
+	case n.Labels["node.kubernetes.io/windows-build"] != "10.0.20348":
+		t.Errorf(`n.Labels["node.kubernetes.io/windows-build"] is %q, want %q`,
+			n.Labels["node.kubernetes.io/windows-build"], "10.0.20348")
+	case !hasTaint(n, "os"):
+		t.Error(`hasTaint(n, "os") is false, want true`)
+	case n.Status.Allocatable.Cpu().IsZero():
+		t.Error("n.Status.Allocatable.Cpu().IsZero() is true, want false")
 	}
 	if address := f.node(t, "other").Status.Addresses[0].Address; address != "10.0.0.7" {
 		t.Errorf("its address is %s", address)

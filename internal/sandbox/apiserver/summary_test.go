@@ -37,9 +37,17 @@ func TestANodesSummary(t *testing.T) {
 		before, after := first.Pods[i].Containers[0].CPU, second.Pods[i].Containers[0].CPU
 		rate := float64(*after.UsageCoreNanoSeconds-*before.UsageCoreNanoSeconds) / float64(
 			after.Time.Sub(before.Time.Time))
-		if first.Pods[i].PodRef.Name != want.name || rate < want.used*0.97 || rate > want.used*1.03 ||
-			float64(*after.UsageNanoCores)/1e9 != want.reported {
-			t.Errorf("%s: %g cores, %d reported", first.Pods[i].PodRef.Name, rate, *after.UsageNanoCores)
+		switch {
+		case first.Pods[i].PodRef.Name != want.name:
+			t.Errorf("%s: first.Pods[i].PodRef.Name is %v, want %v", first.Pods[i].PodRef.Name,
+				first.Pods[i].PodRef.Name, want.name)
+		case rate < want.used*0.97:
+			t.Errorf("%s: rate is %v, want at least %v", first.Pods[i].PodRef.Name, rate, want.used*0.97)
+		case rate > want.used*1.03:
+			t.Errorf("%s: rate is %v, want at most %v", first.Pods[i].PodRef.Name, rate, want.used*1.03)
+		case float64(*after.UsageNanoCores)/1e9 != want.reported:
+			t.Errorf("%s: float64(*after.UsageNanoCores) / 1e9 is %v, want %v", first.Pods[i].PodRef.Name,
+				float64(*after.UsageNanoCores)/1e9, want.reported)
 		}
 	}
 

@@ -44,7 +44,12 @@ func TestPath(t *testing.T) {
 func TestMissingProgramsAreNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Prepare(t.Context(), filepath.Join(t.TempDir(), "prefix"))
-	if err == nil || !strings.Contains(err.Error(), "wineserver") || !strings.Contains(err.Error(), InstallCommand) {
-		t.Errorf("%v", err)
+	switch {
+	case err == nil:
+		t.Error("no error, want one")
+	case !strings.Contains(err.Error(), "wineserver"):
+		t.Errorf("err.Error() lacks %q:\n%s", "wineserver", err.Error())
+	case !strings.Contains(err.Error(), InstallCommand):
+		t.Errorf("err.Error() lacks %q:\n%s", InstallCommand, err.Error())
 	}
 }

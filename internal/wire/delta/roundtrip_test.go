@@ -22,9 +22,13 @@ func roundTrip(t rapid.TB, old, new []byte, o delta.Options) ([]byte, delta.Info
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.PatchSize != int64(patch.Len()) || made.NewSHA256 != sha256.Sum256(new) ||
-		made.OldSHA256 != sha256.Sum256(old) {
-		t.Fatalf("the patch of %d bytes is described by %+v", patch.Len(), made)
+	switch {
+	case made.PatchSize != int64(patch.Len()):
+		t.Fatalf("made.PatchSize is %v, want %v", made.PatchSize, int64(patch.Len()))
+	case made.NewSHA256 != sha256.Sum256(new):
+		t.Fatalf("made.NewSHA256 is %v, want %v", made.NewSHA256, sha256.Sum256(new))
+	case made.OldSHA256 != sha256.Sum256(old):
+		t.Fatalf("made.OldSHA256 is %v, want %v", made.OldSHA256, sha256.Sum256(old))
 	}
 	got, applied, err := apply(old, patch.Bytes())
 	if err != nil {

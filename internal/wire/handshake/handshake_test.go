@@ -43,8 +43,13 @@ func TestDialKeepsWhatWasPrintedInstead(t *testing.T) {
 	const text = "'C:\\ProgramData\\swdt' is not recognized as an internal or external command"
 	err := handshake.Dial(stream{strings.NewReader(text), io.Discard}, hash)
 	var none *handshake.NoAgentError
-	if !errors.As(err, &none) || string(none.Output) != text || !errors.Is(err, io.EOF) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &none):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, none)
+	case string(none.Output) != text:
+		t.Fatalf("none.Output is %v, want %v", string(none.Output), text)
+	case !errors.Is(err, io.EOF):
+		t.Fatalf("the error is %v, want %v", err, io.EOF)
 	}
 }
 

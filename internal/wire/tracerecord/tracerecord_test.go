@@ -71,8 +71,13 @@ func TestTheRecordIsReadBack(t *testing.T) {
 	if diff := cmp.Diff(example(), got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if got, err := load(nil, fault.ErrNotExist); err != nil || len(got.Services) != 0 || got.Services == nil {
-		t.Errorf("none: %+v, %v", got, err)
+	switch got, err := load(nil, fault.ErrNotExist); {
+	case err != nil:
+		t.Errorf("none: %v", err)
+	case len(got.Services) != 0:
+		t.Errorf("none: got.Services is %v, want it empty", got.Services)
+	case got.Services == nil:
+		t.Error("none: got.Services is nil")
 	}
 	if _, err := load([]byte("{"), nil); err == nil {
 		t.Error("a damaged one is read")

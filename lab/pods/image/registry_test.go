@@ -52,9 +52,14 @@ func TestAnImageIsPulled(t *testing.T) {
 	if err := json.Unmarshal(get("/v2/burn/blobs/"+manifest.Config.Digest), &config); err != nil {
 		t.Fatal(err)
 	}
-	if config.OSVersion != osVersion || len(config.Config.Entrypoint) != 3 ||
-		config.RootFS.DiffIDs[0] != manifest.Layers[0].Digest {
-		t.Errorf("config %+v", config)
+	switch {
+	case config.OSVersion != osVersion:
+		t.Errorf("config.OSVersion is %v, want %v", config.OSVersion, osVersion)
+	case len(config.Config.Entrypoint) != 3:
+		t.Errorf("config.Config.Entrypoint has %d elements, want 3: %v", len(config.Config.Entrypoint),
+			config.Config.Entrypoint)
+	case config.RootFS.DiffIDs[0] != manifest.Layers[0].Digest:
+		t.Errorf("config.RootFS.DiffIDs[0] is %v, want %v", config.RootFS.DiffIDs[0], manifest.Layers[0].Digest)
 	}
 	layer := tar.NewReader(bytes.NewReader(get("/v2/burn/blobs/" + manifest.Layers[0].Digest)))
 	for {

@@ -114,8 +114,13 @@ func TestAGuardianFromItsBeginningToItsEnd(t *testing.T) {
 		}
 		l.mustStart(t)
 		config, err := l.Services.Config(t.Context(), service)
-		if err != nil || config.CommandLine != `"`+l.Executable+`" test one` || config.StartType != platform.StartAuto {
-			t.Errorf("%+v, %v", config, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case config.CommandLine != `"`+l.Executable+`" test one`:
+			t.Errorf("config.CommandLine is %v, want %v", config.CommandLine, `"`+l.Executable+`" test one`)
+		case config.StartType != platform.StartAuto:
+			t.Errorf("config.StartType is %v, want %v", config.StartType, platform.StartAuto)
 		}
 		if !l.isAtWork(t) {
 			t.Error("not at work")
@@ -216,8 +221,13 @@ func TestTwoHealersDoNotTakeEachOthersRegistrationAway(t *testing.T) {
 						return simulated.Continue()
 					})
 					first := l.Start(t.Context(), "one", never)
-					if first != nil || second != nil || !l.isAtWork(t) {
-						t.Errorf("one healer: %v; the other: %v; at work: %v", first, second, l.isAtWork(t))
+					switch {
+					case first != nil:
+						t.Errorf("first is %v, want nil", first)
+					case second != nil:
+						t.Errorf("second is %v, want nil", second)
+					case !l.isAtWork(t):
+						t.Error("l.isAtWork(t) is false, want true")
 					}
 					l.OnOperation(nil)
 					l.end <- struct{}{}
@@ -281,9 +291,13 @@ func TestAnOlderGuardian(t *testing.T) {
 		inLab(t, func(t *testing.T, l *lab) {
 			l.mustStart(t)
 			err := l.AwaitRemoved(t.Context())
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "running") ||
-				!l.isAtWork(t) {
-				t.Errorf("got %v", err)
+			switch {
+			case !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
+			case !strings.Contains(err.Error(), "running"):
+				t.Errorf("err.Error() lacks %q:\n%s", "running", err.Error())
+			case !l.isAtWork(t):
+				t.Error("l.isAtWork(t) is false, want true")
 			}
 		})
 	})
@@ -341,8 +355,14 @@ func TestAKilledGuardian(t *testing.T) {
 				}
 				<-time.After(time.Minute) // of the machine's clock
 				after, err := l.Services.Status(t.Context(), service)
-				if err != nil || after.PID == before.PID || (after.State == platform.Running) != (recovery != nil) {
-					t.Errorf("%+v, %v", after, err)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case after.PID == before.PID:
+					t.Errorf("after.PID is %v, want anything but %v", after.PID, before.PID)
+				case (after.State == platform.Running) != (recovery != nil):
+					t.Errorf("(after.State == platform.Running) is %v, want %v", (after.State == platform.Running),
+						(recovery != nil))
 				}
 			})
 		})

@@ -63,8 +63,13 @@ func want(t *testing.T, c *hashcache.Cache, path, content string) {
 	t.Helper()
 	sha, size, err := c.Hash(t.Context(), path)
 	sum := sha256.Sum256([]byte(content))
-	if err != nil || sha != hex.EncodeToString(sum[:]) || size != int64(len(content)) {
-		t.Fatalf("%s: got %s, %d, %v", path, sha, size, err)
+	switch {
+	case err != nil:
+		t.Fatalf("%s: %v", path, err)
+	case sha != hex.EncodeToString(sum[:]):
+		t.Fatalf("%s: sha is %v, want %v", path, sha, hex.EncodeToString(sum[:]))
+	case size != int64(len(content)):
+		t.Fatalf("%s: size is %v, want %v", path, size, int64(len(content)))
 	}
 }
 
@@ -308,7 +313,12 @@ func TestSaveThatFailsLeavesTheOldCache(t *testing.T) {
 	files.opened = map[string]int{}
 	want(t, hashcache.Load(files), `C:\a`, "one")
 	list, err := files.List(layout.Root)
-	if err != nil || files.opened[`C:\a`] != 0 || len(list) != 1 {
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case files.opened[`C:\a`] != 0:
 		t.Fatalf("read %v, left %v, %v", files.opened, list, err)
+	case len(list) != 1:
+		t.Fatalf("list has %d elements, want 1: %v", len(list), list)
 	}
 }

@@ -21,8 +21,13 @@ func TestStartWaitsUntilTheServiceRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: 3 * time.Second})
 		status, err := scm.Start(t.Context(), f.platform(), "KUBELET", nil)
-		if err != nil || status.State != platform.Running || status.PID == 0 {
-			t.Fatalf("got %+v, %v", status, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case status.State != platform.Running:
+			t.Fatalf("status.State is %v, want %v", status.State, platform.Running)
+		case status.PID == 0:
+			t.Fatal("status.PID is 0")
 		}
 	})
 }
@@ -57,8 +62,13 @@ func TestStartReportsHowTheServiceEnded(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: time.Second, failing: true})
 		_, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
 		var state *scm.StateError
-		if !errors.Is(err, fault.ErrStartFailed) || !errors.As(err, &state) || state.Last.ExitCode != 1066 {
-			t.Fatalf("got %v", err)
+		switch {
+		case !errors.Is(err, fault.ErrStartFailed):
+			t.Fatalf("the error is %v, want %v", err, fault.ErrStartFailed)
+		case !errors.As(err, &state):
+			t.Fatalf("the error is %v, a %T, want a %T", err, err, state)
+		case state.Last.ExitCode != 1066:
+			t.Fatalf("state.Last.ExitCode is %v, want 1066", state.Last.ExitCode)
 		}
 		if !strings.Contains(err.Error(), "last seen stopped, exit code 1066") {
 			t.Fatalf("the error does not tell: %v", err)
@@ -197,8 +207,13 @@ func TestStopKillsAStubbornServiceOnRequest(t *testing.T) {
 				process := s.process
 				stopped, err := scm.Stop(t.Context(), f.platform(), s.name,
 					scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
-				if err != nil || !slices.Equal(stopped, []string{s.name}) || s.state != platform.Stopped {
-					t.Fatalf("got %v, %v, state %s", stopped, err, s.state)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case !slices.Equal(stopped, []string{s.name}):
+					t.Fatalf("stopped is %v, want %v", stopped, []string{s.name})
+				case s.state != platform.Stopped:
+					t.Fatalf("s.state is %v, want %v", s.state, platform.Stopped)
 				}
 				if err := process.Wait(t.Context()); err != nil {
 					t.Fatal(err)

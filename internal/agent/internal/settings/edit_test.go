@@ -53,12 +53,22 @@ func TestSetHostsOnAMachine(t *testing.T) {
 		t.Errorf("who may read it: %s, %v", got, err)
 	}
 	m.ForgetOperations()
-	if changed, err := settings.SetHosts(p.Files, entry); err != nil || changed || len(m.Operations()) != 0 {
-		t.Errorf("the second time: %v, %v, %v", changed, err, m.Operations())
+	switch changed, err := settings.SetHosts(p.Files, entry); {
+	case err != nil:
+		t.Errorf("the second time: %v", err)
+	case changed:
+		t.Error("the second time: changed is true, want false")
+	case len(m.Operations()) != 0:
+		t.Errorf("the second time: m.Operations() is %v, want it empty", m.Operations())
 	}
 	entry[0].Address = ""
-	if changed, err := settings.SetHosts(p.Files, entry); err != nil || !changed || hostsFile(t, p.Files) != before {
-		t.Errorf("removed: %v, %v, %q", changed, err, hostsFile(t, p.Files))
+	switch changed, err := settings.SetHosts(p.Files, entry); {
+	case err != nil:
+		t.Errorf("removed: %v", err)
+	case !changed:
+		t.Error("removed: changed is false, want true")
+	case hostsFile(t, p.Files) != before:
+		t.Errorf("removed: hostsFile(t, p.Files) is %v, want %v", hostsFile(t, p.Files), before)
 	}
 }
 
@@ -71,9 +81,13 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 	if entries, err := settings.Hosts(p.Files); err != nil || len(entries) != 0 {
 		t.Errorf("got %v, %v", entries, err)
 	}
-	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); err != nil || changed ||
-		len(m.Operations()) != 0 {
-		t.Errorf("removed from nothing: %v, %v, %v", changed, err, m.Operations())
+	switch changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); {
+	case err != nil:
+		t.Errorf("removed from nothing: %v", err)
+	case changed:
+		t.Error("removed from nothing: changed is true, want false")
+	case len(m.Operations()) != 0:
+		t.Errorf("removed from nothing: m.Operations() is %v, want it empty", m.Operations())
 	}
 	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); err != nil ||
 		!changed {
@@ -194,8 +208,15 @@ func TestPathOnAMachine(t *testing.T) {
 	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
 	set(settings.EnvironmentChange{AddPath: []string{`c:\K\`}}, false)
 	after, err := p.Registry.Get(settings.EnvironmentKey, "PATH")
-	if err != nil || after.String != before.String+`;C:\k` || after.Type != before.Type || after.Name != before.Name {
-		t.Errorf("got %+v after %+v, %v", after, before, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case after.String != before.String+`;C:\k`:
+		t.Errorf("after.String is %v, want %v", after.String, before.String+`;C:\k`)
+	case after.Type != before.Type:
+		t.Errorf("after.Type is %v, want %v", after.Type, before.Type)
+	case after.Name != before.Name:
+		t.Errorf("after.Name is %v, want %v", after.Name, before.Name)
 	}
 	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, true)
 	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != before.String {
@@ -206,9 +227,13 @@ func TestPathOnAMachine(t *testing.T) {
 	}
 	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, false)
 	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
-	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != `C:\k` ||
-		after.Type != platform.RegistryExpandString {
-		t.Errorf("got %+v, %v", after, err)
+	switch after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); {
+	case err != nil:
+		t.Error(err)
+	case after.String != `C:\k`:
+		t.Errorf("after.String is %q, want %q", after.String, `C:\k`)
+	case after.Type != platform.RegistryExpandString:
+		t.Errorf("after.Type is %v, want %v", after.Type, platform.RegistryExpandString)
 	}
 }
 
@@ -248,7 +273,12 @@ func TestSetEnvironmentThatFailsHalfWay(t *testing.T) {
 	change := settings.EnvironmentChange{Variables: []settings.Variable{{Name: "A", Value: "1"},
 		{Name: "B", Value: "2"}}}
 	changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change)
-	if !changed || !errors.Is(err, fault.ErrPermission) || !broadcasts(m) {
-		t.Errorf("got %v, %v, %v", changed, err, m.Operations())
+	switch {
+	case !changed:
+		t.Error("changed is false, want true")
+	case !errors.Is(err, fault.ErrPermission):
+		t.Errorf("the error is %v, want %v", err, fault.ErrPermission)
+	case !broadcasts(m):
+		t.Error("broadcasts(m) is false, want true")
 	}
 }
