@@ -56,7 +56,7 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 			if told.Action != "replaced" {
 				return result, fmt.Errorf("the push of %s was %s", s.name, told.Action)
 			}
-			say("%-11s down %.3fs", s.name, told.Seconds.Down)
+			logf("%-11s down %.3fs", s.name, told.Seconds.Down)
 			result.Sizes[j].Seconds = append(result.Sizes[j].Seconds, told.Seconds.Down)
 		}
 	}

@@ -87,11 +87,11 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 		if err != nil {
 			return result, err
 		}
-		say("%-34s %8.3fs %12d bytes %4d MB %9d lines", read.Way, read.Seconds, read.Wire, read.Memory>>20, read.Lines)
+		logf("%-34s %8.3fs %12d bytes %4d MB %9d lines", read.Way, read.Seconds, read.Wire, read.Memory>>20, read.Lines)
 		result.Ways = append(result.Ways, read)
 	}
 	result.Follow, err = node.follow(ctx, file)
-	say("followed: %d bytes written in %.2fs, shown after %.2fs", result.Follow.Bytes, result.Follow.WrittenSeconds,
+	logf("followed: %d bytes written in %.2fs, shown after %.2fs", result.Follow.Bytes, result.Follow.WrittenSeconds,
 		result.Follow.ShownSeconds)
 	return result, err
 }

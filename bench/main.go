@@ -173,7 +173,7 @@ type bench struct {
 	work string // a folder for this run, removed at its end
 }
 
-// say prints progress on stderr.
-func say(format string, args ...any) {
+// logf prints progress on stderr.
+func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

@@ -16,7 +16,7 @@ import (
 // way is one way to send the new kubelet to the far end.
 type way struct {
 	name string
-	// prepare restores the far end's state of before; it is not measured.
+	// prepare restores the state that the far end had before the push; its time is not measured.
 	prepare func(ctx context.Context) error
 	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
 }
@@ -53,7 +53,7 @@ func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 		if len(b.links) > 0 && !slices.Contains(b.links, link.Name) {
 			continue
 		}
-		result, err := p.over(ctx, link, itself)
+		result, err := p.pushOver(ctx, link, itself)
 		if err != nil {
 			return results, err
 		}
@@ -78,7 +78,7 @@ type pusher struct {
 	pair    Pair
 	node    *wineNode
 	far     string // the folder of the far ends that are not the Windows node
-	oldFile string // a node file that pushes the old binary, over no proxy
+	oldFile string // a node file that pushes the old binary, without a proxy
 }
 
 const component, destination = "bench-kubelet", `C:\k\kubelet.exe`
@@ -98,7 +98,7 @@ func (p *pusher) begin(ctx context.Context) error {
 	return err
 }
 
-func (p *pusher) over(ctx context.Context, link Link, itself *sshd) (LinkResult, error) {
+func (p *pusher) pushOver(ctx context.Context, link Link, itself *sshd) (LinkResult, error) {
 	result := LinkResult{Link: link}
 	ends := &farEnds{}
 	var err error
@@ -138,7 +138,7 @@ func (p *pusher) measure(ctx context.Context, link Link, ends *farEnds) ([]Push,
 	var cells []Push
 	for i, w := range ways {
 		cell := medianPush(rounds[i])
-		say("%-15s %-28s %s", link.Name, w.name, cell)
+		logf("%-15s %-28s %s", link.Name, w.name, cell)
 		cells = append(cells, cell)
 	}
 	return cells, nil

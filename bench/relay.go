@@ -88,7 +88,7 @@ func (b *bench) relayInProcess(ctx context.Context) (map[string][]float64, error
 			name := strings.TrimPrefix(fields[0], "Benchmark")
 			name = name[:strings.LastIndexByte(name, '-')] + " " + fields[len(fields)-1]
 			found[name] = append(found[name], number)
-			say("%s: %g", name, number)
+			logf("%s: %g", name, number)
 		}
 	}
 	return found, nil
@@ -113,7 +113,7 @@ func (r *wineRuntime) calls(ctx context.Context, through *criProxy) ([]RelayCall
 				return nil, err
 			}
 			c.OnNode, c.Proxy = append(c.OnNode, onNode[0]/1e6), append(c.Proxy, proxied.Seconds())
-			say("%-50s %7.0f µs on the node, %7.0f µs through the proxy", c.Method, onNode[0], proxied.Seconds()*1e6)
+			logf("%-50s %7.0f µs on the node, %7.0f µs through the proxy", c.Method, onNode[0], proxied.Seconds()*1e6)
 		}
 	}
 	return calls, nil

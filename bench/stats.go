@@ -100,7 +100,7 @@ func (b *bench) stats(ctx context.Context) (Stats, error) {
 	}
 	all.Wait()
 	for _, w := range result.Watches {
-		say("%-10s %-5s %6.2f s of processors, %3d MB resident, %3d MB own, %d answers; far: %+v", w.Node, w.Output,
+		logf("%-10s %-5s %6.2f s of processors, %3d MB resident, %3d MB own, %d answers; far: %+v", w.Node, w.Output,
 			w.CPU, w.Resident/1e6, w.Own/1e6, w.Answers, w.Far)
 	}
 	return result, errors.Join(failures...)
@@ -115,7 +115,7 @@ func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched,
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if _, err := words(b.swdt, "sandbox", "down", "--state-dir", state).run(ctx); err != nil {
-			say("%v", err)
+			logf("%v", err)
 		}
 	}
 	up, err := words(b.swdt, "sandbox", "up", "--state-dir", state, "--pods", fmt.Sprint(statsPods),
@@ -235,8 +235,8 @@ func (w *Watch) count(recording string, ticks int) error {
 	return nil
 }
 
-// account counts the cost of processes from now on: of processes that run already only
-// the rest, of later ones all.
+// account counts the cost of processes from now on. It leaves out the cost that a process
+// had before the account was made.
 type account struct {
 	find   func() map[string][]int
 	before map[int]float64

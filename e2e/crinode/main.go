@@ -71,16 +71,14 @@ func serve(args []string) error {
 		return err
 	}
 	fmt.Println("serving")
-	return crisim.NewServer(crisim.Options{Version: "v1.7.12", Workload: crisim.Example(time.Now(), pods)}).Serve(
-		runtime)
+	return crisim.NewServer(crisim.Options{Version: "v1.7.12", Workload: crisim.Example(time.Now(), pods)}).Serve(runtime)
 }
 
 // agents prints PID, threads and handles of every swdt-agent.exe.
 func agents([]string) error {
 	buffer := make([]byte, 1<<20)
 	var length uint32
-	err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&buffer[0]),
-		uint32(len(buffer)), &length)
+	err := windows.NtQuerySystemInformation(windows.SystemProcessInformation, unsafe.Pointer(&buffer[0]), uint32(len(buffer)), &length)
 	if err != nil {
 		return fmt.Errorf("list processes: %w", err)
 	}

@@ -60,10 +60,10 @@ type tailer struct {
 	file   io.ReadSeekCloser // nil: it does not exist
 	id     platform.FileID
 	offset int64
-	early  bool // the present lines are from before since
+	early  bool // the lines read now are older than since
 
 	head    head  // of the bytes that were read
-	skipped int64 // of a copy: the bytes that were sent from its original
+	skipped int64 // if the file is a copy: the bytes that were sent from its original
 
 	known  bool  // reports whether the encoding is known
 	wide   *wide // nil: it is not UTF-16

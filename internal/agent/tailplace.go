@@ -39,7 +39,7 @@ func (t *tailer) place(behind int) *agentv1.TailPlace {
 func (t *tailer) resume(from *agentv1.TailPlace) (event agentv1.TailEvent, err error) {
 	wanted := platform.FileID{Volume: from.GetVolume(), Index: from.GetIndex()}
 	if err := t.openSame(wanted); errors.Is(err, fault.ErrNotExist) {
-		return agentv1.TailEvent_TAIL_EVENT_LOST, t.anew()
+		return agentv1.TailEvent_TAIL_EVENT_LOST, t.reopen()
 	} else if err != nil {
 		return agentv1.TailEvent_TAIL_EVENT_NONE, err
 	}
@@ -54,8 +54,8 @@ func (t *tailer) resume(from *agentv1.TailPlace) (event agentv1.TailEvent, err e
 	return agentv1.TailEvent_TAIL_EVENT_NONE, t.seek(from.GetOffset())
 }
 
-// anew begins with the file that has the log's name now.
-func (t *tailer) anew() error {
+// reopen begins with the file that has the log's name now.
+func (t *tailer) reopen() error {
 	if err := t.open(); err != nil {
 		return err
 	}

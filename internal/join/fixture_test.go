@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
@@ -77,7 +77,7 @@ func newLab(t *testing.T) *lab {
 }
 
 // newNodeOf returns another machine for a cluster.
-func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, images ...crisim.Image) *lab {
+func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, images ...criserver.Image) *lab {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := control.WriteKubeconfig(kubeconfig); err != nil {

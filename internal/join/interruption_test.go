@@ -51,7 +51,7 @@ func TestAJoinThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 		if !struck.Load() {
 			t.Fatalf("the join never came to this point: %v\n%s", err, table(results))
 		}
-		l.ComeBack()
+		l.Restore()
 		results, err = l.join()
 		if err != nil {
 			t.Fatalf("the next join: %v\n%s", err, table(results))
@@ -86,7 +86,7 @@ func TestAnExchangeThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 		if !struck.Load() {
 			t.Fatalf("the join never came to this point: %v\n%s", err, table(results))
 		}
-		l.ComeBack()
+		l.Restore()
 		if l.pid("containerd") == 0 {
 			t.Error("containerd does not run")
 		}
@@ -124,7 +124,7 @@ func TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 		if !struck.Load() {
 			t.Fatalf("the reset never came to this point: %v\n%s", err, table(results))
 		}
-		l.ComeBack()
+		l.Restore()
 		if results, err := l.resetWith(resetAll(l)); err != nil {
 			t.Fatalf("the next reset: %v\n%s", err, table(results))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/platform"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -184,7 +184,7 @@ func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(control.Close)
-	images := []crisim.Image{{ID: "aa", Tag: "example.com/one:1"}, {ID: "bb", Tag: "example.com/two:1"}}
+	images := []criserver.Image{{ID: "aa", Tag: "example.com/one:1"}, {ID: "bb", Tag: "example.com/two:1"}}
 	l := newNodeOf(t, control, "win1", images...)
 	l.mustJoin()
 	l.put(`C:\ProgramData\containerd\root\layer`, "of an image")

@@ -62,7 +62,7 @@ func untracedFile(ctx context.Context, n *node.Node, path string, is []byte) (pl
 	if err != nil {
 		return nil, false, false, err
 	}
-	kept, traced := r.Kept(path, is)
+	kept, traced := r.Untraced(path, is)
 	switch {
 	case !traced:
 		return is, false, false, nil

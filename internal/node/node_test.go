@@ -61,7 +61,7 @@ func TestCutConnection(t *testing.T) {
 		_, err := c.Machine.Lock(context.Background(), &agentv1.LockRequest{})
 		waiting <- err
 	}()
-	f.ssh.Cut()
+	f.ssh.BreakConnections()
 
 	_, streamErr := stream.Recv()
 	_, later := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
@@ -252,7 +252,7 @@ func TestAwaitReboot(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	c := f.connect()
 	old := bootID(t, c)
-	f.ssh.Cut()
+	f.ssh.BreakConnections()
 	f.setBootID("boot-2")
 	if err := c.AwaitReboot(t.Context(), old); err != nil {
 		t.Fatal(err)

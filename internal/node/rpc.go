@@ -95,7 +95,7 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 	switch code := status.Code(err); {
 	case code == codes.Unavailable,
 		code == codes.Canceled && ctx.Err() == nil: // cancelled by Close or Reconnect
-		return c.lost(l, err)
+		return c.lostError(l, err)
 	}
 	err = rpcerror.FromStatus(err)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // only this side can cancel, whatever the node claims
@@ -107,9 +107,9 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 // errHungUp replaces io.EOF, which a reader of a stream would take for its regular end.
 var errHungUp = errors.New("the other side has closed it")
 
-// lost returns a *LostError. It waits up to a second for the agent's end, so that the error
+// lostError returns a *LostError. It waits up to a second for the agent's end, so that the error
 // has the agent's last output.
-func (c *caller) lost(l *link, err error) error {
+func (c *caller) lostError(l *link, err error) error {
 	limit := time.NewTimer(time.Second)
 	defer limit.Stop()
 	select {

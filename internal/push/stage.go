@@ -108,7 +108,7 @@ func (w *work) noteStanding(err error) {
 			stands = c.state.GetSha256()
 		}
 		if stands != "" {
-			w.options.Depot.Stands(c.spec.Name, stands)
+			w.options.Depot.RecordInstalled(c.spec.Name, stands)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 			"keepalive@openssh.com": func(gssh.Context, *gssh.Server, *ssh.Request) (bool, []byte) { return true, nil },
 		},
 		PublicKeyHandler: func(ctx gssh.Context, key gssh.PublicKey) bool {
-			return s.letsIn(ctx.User()) && s.authorizes(key)
+			return s.isAllowed(ctx.User()) && s.authorizes(key)
 		},
 	}
 	if !s.noSFTP {
@@ -121,7 +121,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	}
 	if s.password != "" {
 		front.PasswordHandler = func(ctx gssh.Context, password string) bool {
-			return s.letsIn(ctx.User()) && subtle.ConstantTimeCompare([]byte(password), []byte(s.password)) == 1
+			return s.isAllowed(ctx.User()) && subtle.ConstantTimeCompare([]byte(password), []byte(s.password)) == 1
 		}
 	}
 	front.AddHostKey(s.hostKey)
@@ -145,7 +145,7 @@ func (s *server) connect(ctx gssh.Context, conn net.Conn) net.Conn {
 	return conn
 }
 
-func (s *server) letsIn(user string) bool { return strings.EqualFold(user, Administrator) }
+func (s *server) isAllowed(user string) bool { return strings.EqualFold(user, Administrator) }
 
 func (s *server) authorizes(key ssh.PublicKey) bool {
 	for _, authorized := range s.authorizedKeys {

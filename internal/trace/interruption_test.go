@@ -45,7 +45,7 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 		if !struck.Load() {
 			t.Fatalf("it never came to this point: %v\n%s", err, table(results))
 		}
-		l.ComeBack()
+		l.Restore()
 		l.mustOn(options())
 		results, err = l.on(options())
 		nothing(t, results, err)
@@ -66,7 +66,7 @@ func TestOffUndoesAnInterruptedOn(t *testing.T) {
 		before := l.state()
 		l.Strike(strike)
 		_, _ = l.on(options("containerd"))
-		l.ComeBack()
+		l.Restore()
 		l.mustOff(options())
 		l.isAsBefore(before)
 	})
@@ -95,7 +95,7 @@ func TestAnOffThatIsInterruptedAnywhere(t *testing.T) {
 				l.mustOn(options())
 				l.Strike(strike)
 				_ = command(l)
-				l.ComeBack()
+				l.Restore()
 				l.mustOff(options())
 				l.isAsBefore(before)
 				results, err := l.off(options())

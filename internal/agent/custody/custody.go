@@ -72,7 +72,7 @@ const rootTries = 10
 // "" if it moved none. It does not change a root that is swdt's.
 func Secure(all platform.Files) (movedTo string, err error) {
 	for range rootTries {
-		err := judge(all, layout.Root)
+		err := checkOwner(all, layout.Root)
 		var foreign *ForeignError
 		switch {
 		case err == nil:
@@ -101,7 +101,7 @@ func makeRoot(all platform.Files) error {
 	if err := all.NewFolder(layout.Root, access.SafeFolder); err != nil {
 		return fmt.Errorf("make %s, for administrators only: %w", layout.Root, err)
 	}
-	return judge(all, layout.Root)
+	return checkOwner(all, layout.Root)
 }
 
 // moveAside renames a root that is not swdt's, and returns its new path. If another swdt has
@@ -125,9 +125,9 @@ func moveAside(all platform.Files, foreign *ForeignError) (aside string, err err
 	return "", nil
 }
 
-// judge returns nil if the file or folder at path is swdt's, or a *ForeignError. It does not check the folders above
+// checkOwner returns nil if the file or folder at path is swdt's, or a *ForeignError. It does not check the folders above
 // it.
-func judge(all platform.Files, path string) error {
+func checkOwner(all platform.Files, path string) error {
 	return judgeAs(all, path, strings.EqualFold(path, layout.Root))
 }
 

@@ -25,7 +25,7 @@ func (f files) parents(path string) error {
 
 func (f files) judgeEach(chain []string) error {
 	for _, path := range chain {
-		if err := judge(f.all, path); err != nil {
+		if err := checkOwner(f.all, path); err != nil {
 			return err
 		}
 	}
@@ -72,23 +72,23 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 		return nil, err
 	}
 	if inside {
-		if made, err := f.unlessThere(path); made != nil || err != nil && !errors.Is(err, fault.ErrExist) {
+		if made, err := f.createNew(path); made != nil || err != nil && !errors.Is(err, fault.ErrExist) {
 			return made, err
 		}
 	}
 	return f.all.Create(path, mode)
 }
 
-// unlessThere creates a restricted file. If the file exists, it judges it, and returns ErrExist if the file is
+// createNew creates a restricted file. If the file exists, it judges it, and returns ErrExist if the file is
 // swdt's.
-func (f files) unlessThere(path string) (platform.WriteFile, error) {
-	err := judge(f.all, path)
+func (f files) createNew(path string) (platform.WriteFile, error) {
+	err := checkOwner(f.all, path)
 	if errors.Is(err, fault.ErrNotExist) {
 		made, err := f.all.NewFile(path, access.SafeFile)
 		if !errors.Is(err, fault.ErrExist) {
 			return made, err
 		}
-		if err := judge(f.all, path); err != nil { // another swdt created it first
+		if err := checkOwner(f.all, path); err != nil { // another swdt created it first
 			return nil, err
 		}
 		return nil, fault.ErrExist
@@ -130,10 +130,10 @@ func (f files) MakeFolder(path string) error {
 		return err
 	}
 	for _, folder := range chain[1:] {
-		err := judge(f.all, folder)
+		err := checkOwner(f.all, folder)
 		if errors.Is(err, fault.ErrNotExist) {
 			if err = f.all.NewFolder(folder, access.SafeFolder); errors.Is(err, fault.ErrExist) {
-				err = judge(f.all, folder)
+				err = checkOwner(f.all, folder)
 			}
 		}
 		if err != nil {
@@ -191,7 +191,7 @@ func (f files) Lock(path string, holder []byte) (platform.Unlocker, error) {
 		return nil, err
 	}
 	if inside {
-		made, err := f.unlessThere(path)
+		made, err := f.createNew(path)
 		if made != nil {
 			err = errors.Join(err, made.Close())
 		}

@@ -112,7 +112,7 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	} else if refused != nil {
 		return *refused
 	}
-	if g.abandoned() {
+	if g.sessionReleased() {
 		return captureplan.Outcome{Result: captureplan.Captured, Reason: "it was released before it began"}
 	}
 	if err := g.begin(ctx); err != nil {
@@ -123,7 +123,7 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
 	}
 	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // a live capture has reported it
-		reason += "; before that, " + ErrTaken.Error()
+		reason += "; before that, " + ErrEndedByOther.Error()
 	}
 	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}
 }
@@ -197,7 +197,7 @@ func (g *guardian) wait(ctx context.Context) (string, error) {
 		if g.Plan.For > 0 && time.Since(g.Began) >= g.Plan.For {
 			return "its time was over", nil
 		}
-		if g.abandoned() {
+		if g.sessionReleased() {
 			return "it was released", nil
 		}
 		if g.live != nil {
@@ -216,9 +216,9 @@ func (g *guardian) wait(ctx context.Context) (string, error) {
 	}
 }
 
-// abandoned reports whether the session has released the capture; the guardian then holds the lock until the clean-up
+// sessionReleased reports whether the session has released the capture; the guardian then holds the lock until the clean-up
 // is done.
-func (g *guardian) abandoned() bool {
+func (g *guardian) sessionReleased() bool {
 	if g.held == nil {
 		// The error means that another process has the lock, or that the disk fails: then the capture ends at its own
 		// time.

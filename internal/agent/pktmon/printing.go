@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 )
 
-// errFull ends a live capture that has reached its limit of output.
-var errFull = errors.New("it has reached its limit of output")
+// errOutputLimit ends a live capture that has reached its limit of output.
+var errOutputLimit = errors.New("it has reached its limit of output")
 
 // printing is a pktmon that prints packets into the capture's text file.
 type printing struct {
@@ -52,7 +52,7 @@ func (p *printing) stop() {
 func (p *printing) result() (string, error) {
 	switch {
 	case p.full:
-		return errFull.Error(), nil
+		return errOutputLimit.Error(), nil
 	case p.err != nil:
 		return "", p.err
 	}

@@ -14,8 +14,8 @@ import (
 // log has room.
 const maxWaiting = 2
 
-// ErrTaken reports that another program has ended swdt's capture.
-var ErrTaken = errors.New("another program ended the capture with pktmon")
+// ErrEndedByOther reports that another program has ended swdt's capture.
+var ErrEndedByOther = errors.New("another program ended the capture with pktmon")
 
 // turn closes the current round if it is old enough and fewer than maxWaiting rounds wait, and
 // begins the next. pktmon releases packets only after it stops, so turn stops it as briefly as
@@ -29,7 +29,7 @@ func (g *guardian) turn(ctx context.Context) error {
 		return err
 	}
 	if !ours {
-		return ErrTaken
+		return ErrEndedByOther
 	}
 	until := time.Now()
 	if _, err := g.monitor.run(ctx, "stop"); err != nil {

@@ -124,7 +124,7 @@ func TestSomebodyTakesThePacketMonitorBetweenRounds(t *testing.T) {
 			n.pktmon(t, "start", "--capture", "--file-name", `C:\Windows\Temp\theirs.etl`)
 			return false
 		})
-		if outcome.Result != captureplan.Failed || outcome.Reason != pktmon.ErrTaken.Error() {
+		if outcome.Result != captureplan.Failed || outcome.Reason != pktmon.ErrEndedByOther.Error() {
 			t.Errorf("%+v", outcome)
 		}
 		if !n.captures(t) {

@@ -54,7 +54,7 @@ func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error)
 	if err := files.MakeFolder(layout.Captures); err != nil {
 		return nil, fmt.Errorf("create the captures' folder: %w", err)
 	}
-	hold, err := takeHold(ctx, m, plan.Holder)
+	hold, err := acquireHold(ctx, m, plan.Holder)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error)
 	return hold, nil
 }
 
-// takeHold acquires the lock if no capture is unfinished. It waits while a guardian is ending a
+// acquireHold acquires the lock if no capture is unfinished. It waits while a guardian is ending a
 // capture.
-func takeHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
+func acquireHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	for {
@@ -98,7 +98,7 @@ func takeHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
 		if err := errors.Join(err, hold.Release()); err != nil {
 			return nil, err
 		}
-		if err := wake(ctx, m, j.Plan.ID); err != nil {
+		if err := ensureGuardian(ctx, m, j.Plan.ID); err != nil {
 			return nil, fmt.Errorf("clean up after the interrupted capture %s: %w", j.Plan.ID, err)
 		}
 		if err := awaitDone(ctx, m); err != nil {
@@ -149,9 +149,9 @@ func busy(err error) error {
 func Follow(ctx context.Context, m Machine, id string, report func(captureplan.Event) error) error {
 	wakes, closed := 0, 0
 	for last := (captureplan.State)(""); ; {
-		// AtWork is called before the journal is read, so that the records that a guardian wrote
+		// Running is called before the journal is read, so that the records that a guardian wrote
 		// before its end are read.
-		alive, err := guardianOf(m).AtWork(ctx)
+		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return err
 		}
@@ -198,12 +198,12 @@ func Heal(ctx context.Context, m Machine) error {
 	if err := lock.Unlock(); err != nil {
 		return err
 	}
-	return wake(ctx, m, j.Plan.ID)
+	return ensureGuardian(ctx, m, j.Plan.ID)
 }
 
-// wake starts the guardian if none is working.
-func wake(ctx context.Context, m Machine, id string) error {
-	alive, err := guardianOf(m).AtWork(ctx)
+// ensureGuardian starts the guardian if none is working.
+func ensureGuardian(ctx context.Context, m Machine, id string) error {
+	alive, err := guardianOf(m).Running(ctx)
 	if err != nil || alive {
 		return err
 	}

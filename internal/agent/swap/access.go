@@ -72,10 +72,10 @@ func changers(sddl string, err error) []string {
 	return access.OrdinaryChangers(sddl)
 }
 
-// dress gives the new binary the access list of the old one, or the safe list layout.BinarySDDL if
+// setAccess gives the new binary the access list of the old one, or the safe list layout.BinarySDDL if
 // ordinary accounts could change the old one. If the list cannot be set, the file stays restricted,
 // and a service can run it nevertheless.
-func (t *transaction) dress(c Component) {
+func (t *transaction) setAccess(c Component) {
 	files := t.Platform.Files
 	if !files.KeepsACL() {
 		return

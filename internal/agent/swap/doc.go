@@ -21,8 +21,9 @@
 //	kubelet.exe.swdt-<hash>    the new one, staged while the old one runs
 //	kubelet.exe.swdt-undo      the old one, from its rename until the commit
 //	kubelet.exe.swdt-old       the previous one, kept for a rollback by hand
-//	kubelet.exe.swdt-stale-<id>  one of them that a program still ran when its
-//	                             name was needed
+//	kubelet.exe.swdt-stale-<id>  a file that had one of these names, and was
+//	                             renamed because a program still ran it when
+//	                             the name was needed
 //
 // A running executable can be renamed on Windows but not replaced, so swapping
 // is two renames. A power cut between them leaves no file at the destination;

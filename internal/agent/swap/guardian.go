@@ -46,7 +46,7 @@ func startGuardian(ctx context.Context, m Machine, id string) error {
 
 // Guarded reports whether a guardian is working.
 func Guarded(ctx context.Context, p *platform.Platform) (bool, error) {
-	return guardianOf(Machine{Platform: p}).AtWork(ctx)
+	return guardianOf(Machine{Platform: p}).Running(ctx)
 }
 
 // pause waits for one interval of polling.
@@ -90,9 +90,9 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
 	seen, wakes := 0, 0
 	for {
-		// AtWork is called before the journal is read, so that the records that a guardian wrote
+		// Running is called before the journal is read, so that the records that a guardian wrote
 		// before its end are read.
-		alive, err := guardianOf(m).AtWork(ctx)
+		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return Outcome{}, err
 		}

@@ -36,7 +36,7 @@ func stopOrder(ctx context.Context, p *platform.Platform, components []Component
 // ordering is a depth-first walk from services to their dependents.
 type ordering struct {
 	platform   *platform.Platform
-	dependents map[string][]string // those that the plan names, by lower-case name
+	dependents map[string][]string // the dependents that the plan names, by lower-case name
 	visited    map[string]bool
 	running    []string
 }

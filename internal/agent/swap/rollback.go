@@ -22,7 +22,7 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 
 	// Repeat all steps after a failure: at a boot, the SCM may be starting one of the services from its new binary at
 	// this very moment.
-	err := retry(ctx, func() error { return t.goBack(ctx) })
+	err := retry(ctx, func() error { return t.restoreAll(ctx) })
 	if _, only := errors.AsType[*stillRunsError](err); err != nil && (!only || ctx.Err() != nil) {
 		return err
 	}
@@ -36,7 +36,7 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 	return t.finish(ctx, t.rolledBackOutcome(ctx, why, down))
 }
 
-func (t *transaction) goBack(ctx context.Context) error {
+func (t *transaction) restoreAll(ctx context.Context) error {
 	if err := t.stopAgain(ctx); err != nil {
 		return err
 	}

@@ -247,13 +247,13 @@ func (t *transaction) swapFiles(ctx context.Context) error {
 
 func (t *transaction) swap(ctx context.Context, c Component) error {
 	if c.swaps() {
-		t.dress(c)
+		t.setAccess(c)
 		if !c.creates() {
-			if err := t.take(ctx, c, c.Destination, c.undo()); err != nil {
+			if err := t.renameToFree(ctx, c, c.Destination, c.undo()); err != nil {
 				return fmt.Errorf("set the old binary aside: %w", err)
 			}
 		}
-		if err := t.take(ctx, c, c.Staged, c.Destination); err != nil {
+		if err := t.renameToFree(ctx, c, c.Staged, c.Destination); err != nil {
 			return fmt.Errorf("put the new binary in place: %w", err)
 		}
 	}
@@ -265,9 +265,9 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 	return nil
 }
 
-// take renames a file to a name that is free, as Begin and the previous step have ensured: if a file has the name
-// nevertheless, another account put it there, and take sets it aside.
-func (t *transaction) take(ctx context.Context, c Component, from, to string) error {
+// renameToFree renames a file to a name that is free, as Begin and the previous step have ensured: if a file has the name
+// nevertheless, another account put it there, and renameToFree sets it aside.
+func (t *transaction) renameToFree(ctx context.Context, c Component, from, to string) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
 		err := t.rename(ctx, from, to)

@@ -10,8 +10,8 @@ import (
 )
 
 // Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have access, nothing is
-// inherited. The owner is SYSTEM: no ordinary user can set that, and no version of swdt before these lists did, so it
-// also marks files that were restricted from their creation on.
+// inherited. The owner is SYSTEM: no ordinary user can set that, and no version of swdt before these lists set it, so
+// it also marks files that were restricted from their creation on.
 const (
 	SafeFolder = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	SafeFile   = "O:SYD:P(A;;FA;;;SY)(A;;FA;;;BA)"

@@ -64,7 +64,7 @@ func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
 	info := Info{ConfigVersion: version, Warnings: warnings(config, user, version)}
 	delete(user, "version") // the rest of the file does not have that version
 	for _, wish := range places(w) {
-		if err := wish.fulfil(config); err != nil {
+		if err := wish.set(config); err != nil {
 			return nil, Info{}, err
 		}
 	}

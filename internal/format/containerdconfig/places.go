@@ -66,8 +66,8 @@ func places(w Wishes) []wish {
 	return wanted
 }
 
-// fulfil sets the value at the first of its keys that exists.
-func (w wish) fulfil(config map[string]any) error {
+// set sets the value at the first of its keys that exists.
+func (w wish) set(config map[string]any) error {
 	for _, place := range w.places {
 		table, key, ok := place.find(config)
 		if !ok {

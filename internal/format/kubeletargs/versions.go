@@ -81,10 +81,10 @@ func Refused(version string, flags []string) (all []Refusal) {
 // Kubernetes' own that nodes may not set.
 func checkLabel(key string) error {
 	namespace, _, prefixed := strings.Cut(key, "/")
-	if !prefixed || !within(namespace, "kubernetes.io") && !within(namespace, "k8s.io") {
+	if !prefixed || !isWithin(namespace, "kubernetes.io") && !isWithin(namespace, "k8s.io") {
 		return nil
 	}
-	if within(namespace, "kubelet.kubernetes.io") || within(namespace, "node.kubernetes.io") {
+	if isWithin(namespace, "kubelet.kubernetes.io") || isWithin(namespace, "node.kubernetes.io") {
 		return nil
 	}
 	switch key {
@@ -101,7 +101,7 @@ func checkLabel(key string) error {
 	}
 }
 
-// within reports whether a namespace is a domain or below it.
-func within(namespace, domain string) bool {
+// isWithin reports whether a namespace is a domain or below it.
+func isWithin(namespace, domain string) bool {
 	return namespace == domain || strings.HasSuffix(namespace, "."+domain)
 }

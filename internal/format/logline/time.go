@@ -61,8 +61,8 @@ func (s *scanner) number(least, most int) (value int) {
 	return value
 }
 
-// one reads one byte, which must be one of the bytes in of.
-func (s *scanner) one(of string) {
+// expect reads one byte, which must be one of the bytes in of.
+func (s *scanner) expect(of string) {
 	if !s.has(of) {
 		s.bad = true
 	}
@@ -85,9 +85,9 @@ func (s *scanner) has(of string) bool {
 // comma or be missing.
 func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) {
 	hour = s.number(hourDigits, 2)
-	s.one(":")
+	s.expect(":")
 	minute = s.number(2, 2)
-	s.one(":")
+	s.expect(":")
 	second = s.number(2, 2)
 	if s.at+1 < len(s.text) && digit(s.text[s.at+1]) && s.has(".,") {
 		begin := s.at
@@ -113,9 +113,9 @@ func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, 
 // klog reads I1120 14:29:59.123456, which has neither year nor zone: it uses
 // the year that brings the time nearest to now.
 func (s *scanner) klog(now time.Time) (time.Time, bool) {
-	s.one("IWEF")
+	s.expect("IWEF")
 	month, day := s.number(2, 2), s.number(2, 2)
-	s.one(" ")
+	s.expect(" ")
 	hour, minute, second, nanoseconds := s.clock(2)
 	t, ok := s.date(now.Year(), month, day, hour, minute, second, nanoseconds, now.Location())
 	const halfYear = 183 * 24 * time.Hour
@@ -134,11 +134,11 @@ func (s *scanner) klog(now time.Time) (time.Time, bool) {
 // or fewer digits, an offset, or none, which means local time.
 func (s *scanner) iso(now time.Time) (time.Time, bool) {
 	year := s.number(4, 4)
-	s.one("-")
+	s.expect("-")
 	month := s.number(2, 2)
-	s.one("-")
+	s.expect("-")
 	day := s.number(2, 2)
-	s.one("T ")
+	s.expect("T ")
 	hour, minute, second, nanoseconds := s.clock(2)
 	return s.date(year, month, day, hour, minute, second, nanoseconds, s.zone(now.Location()))
 }
@@ -171,12 +171,12 @@ func (s *scanner) zone(local *time.Location) *time.Location {
 // PowerShell.
 func (s *scanner) american(now time.Time) (time.Time, bool) {
 	month := s.number(1, 2)
-	s.one("/")
+	s.expect("/")
 	day := s.number(1, 2)
-	s.one("/")
+	s.expect("/")
 	year := s.number(4, 4)
 	_ = s.has(",")
-	s.one(" ")
+	s.expect(" ")
 	hour, minute, second, nanoseconds := s.clock(1)
 	if s.has(" ") {
 		switch {

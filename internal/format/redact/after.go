@@ -45,8 +45,8 @@ func (s *scan) follows(begin, separated int, k kind) {
 	s.after = after{form: afterName, indent: s.lineIndent(begin), kind: k, quoted: quoted}
 }
 
-// takeBinary redacts the bytes of a value in a .reg file, which may continue in the next lines.
-func (s *scan) takeBinary(begin, start int) int {
+// redactBinary redacts the bytes of a value in a .reg file, which may continue in the next lines.
+func (s *scan) redactBinary(begin, start int) int {
 	colon := bytes.IndexByte(s.text[start:min(len(s.text), start+10)], ':')
 	if colon < 0 {
 		return 0
@@ -66,8 +66,8 @@ func (s *scan) takeBinary(begin, start int) int {
 	return end
 }
 
-// takeLong redacts a value that may have several lines: TOML's, or a here-string of PowerShell.
-func (s *scan) takeLong(begin, start int) (next int, ok bool) {
+// redactMultiline redacts a value that may have several lines: TOML's, or a here-string of PowerShell.
+func (s *scan) redactMultiline(begin, start int) (next int, ok bool) {
 	for _, quote := range []struct{ opens, closes string }{{"'''", "'''"}, {`"""`, `"""`}, {"@'", "'@"}, {`@"`, `"@`}} {
 		if !bytes.HasPrefix(s.text[start:], []byte(quote.opens)) {
 			continue
@@ -87,8 +87,8 @@ func (s *scan) takeLong(begin, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// takeElement redacts the text of an XML element.
-func (s *scan) takeElement(begin, start int, k kind) int {
+// redactElement redacts the text of an XML element.
+func (s *scan) redactElement(begin, start int, k kind) int {
 	until := terminator{by: isAngle, deeper: -1}
 	const cdata = "<![CDATA["
 	if bytes.HasPrefix(s.text[start:], []byte(cdata)) {
@@ -175,7 +175,7 @@ func (s *Stream) valueAfter(state after, body []byte, indent int) (start, end in
 		return indent, end
 	case afterJWT:
 		end := len(bytes.TrimRight(body, " \t"))
-		if rest := body[indent:end]; len(rest) >= leastBeside && isJWTRest(rest) {
+		if rest := body[indent:end]; len(rest) >= leastNeighbour && isJWTRest(rest) {
 			s.after = state
 			return indent, end
 		}

@@ -3,8 +3,8 @@ package redact
 import "bytes"
 
 const (
-	// leastBeside is the minimum length of a word beside "token" or "key" that is redacted.
-	leastBeside = 16
+	// leastNeighbour is the minimum length of a word beside "token" or "key" that is redacted.
+	leastNeighbour = 16
 	// leastPassword is the minimum length of a word beside "password" that is redacted.
 	leastPassword = 6
 	// between is the maximum number of words between the redacted word and the word that suggests
@@ -12,9 +12,9 @@ const (
 	between = 4
 )
 
-// beside redacts a word that looks random beside a word that suggests a secret:
+// redactNeighbour redacts a word that looks random beside a word that suggests a secret:
 // "using password S3cr3tPass99".
-func (s *scan) beside(at, end int) int {
+func (s *scan) redactNeighbour(at, end int) int {
 	if end-at < 3 || end-at > 12 || end+1 >= len(s.text) || s.text[end] != ' ' {
 		return 0
 	}
@@ -70,7 +70,7 @@ func suspicion(word []byte) int {
 	case "password", "passwd", "passphrase", "pwd":
 		return leastPassword
 	case "token", "secret", "key", "apikey", "credential", "credentials":
-		return leastBeside
+		return leastNeighbour
 	}
 	return 0
 }
@@ -85,7 +85,7 @@ func connects(word []byte) bool {
 // looksSecret reports whether a word may have been generated, and is not one of
 // the identifiers that are frequent in logs.
 func looksSecret(word []byte, least int) bool {
-	if len(word) < least || isPath(word) || bytes.ContainsAny(word, "/\\=(){}[]") || covered(word) {
+	if len(word) < least || isPath(word) || bytes.ContainsAny(word, "/\\=(){}[]") || alreadyRedacted(word) {
 		return false
 	}
 	if !random(word, least) {

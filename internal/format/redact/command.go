@@ -18,7 +18,7 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 		s.add(span{from: begin, start: begin + 2, end: s.gluedEnd(begin + 2)})
 		return s.gluedEnd(begin + 2)
 	case option && len(name) > 2 && name[1] == 'u' && s.text[b.at] == ':' && s.runs(begin, "curl", ""):
-		return s.takeOne(begin, b.at+1, b.at+1, password)
+		return s.redactText(begin, b.at+1, b.at+1, password)
 	case isOneOf(name, "--from-literal"):
 		return s.fromLiteral(begin, b)
 	case isOneOf(name, "-u", "--user", "--creds"), len(name) < 8 && name[len(name)-1] == 'u' &&
@@ -48,7 +48,7 @@ func (s *scan) shortOption(begin, end int, name []byte, b behind) int {
 	if start == len(s.text) || s.text[start] == '-' {
 		return 0
 	}
-	return s.takeOne(begin, start, start, password)
+	return s.redactText(begin, start, start, password)
 }
 
 // isPassword reports whether a short option is a password for the program before it.
@@ -121,7 +121,7 @@ func (s *scan) fromLiteral(begin int, b behind) int {
 	if start == len(s.text) {
 		return 0
 	}
-	return s.takeOne(begin, start, start, password)
+	return s.redactText(begin, start, start, password)
 }
 
 // userFlag redacts the password of curl's -u user:password.

@@ -20,7 +20,7 @@ func (s *scan) reference(begin int, name []byte, b behind) int {
 	lines, k := 0, kindOf(string(s.text[start:end]))
 	if k != plain {
 		lines = 3
-		if s.takeLastValue(k) {
+		if s.redactLastValue(k) {
 			lines = 0
 		}
 	}
@@ -57,8 +57,8 @@ func (s *scan) referred(begin int, name []byte, b behind) (start int, ok bool) {
 	return 0, false
 }
 
-// takeLastValue redacts the value that preceded its name, and reports whether there was one.
-func (s *scan) takeLastValue(k kind) (taken bool) {
+// redactLastValue redacts the value that preceded its name, and reports whether there was one.
+func (s *scan) redactLastValue(k kind) (taken bool) {
 	value := s.lastValue
 	s.lastValue = place{}
 	if value.end == 0 {
@@ -79,7 +79,7 @@ func (s *scan) takeLastValue(k kind) (taken bool) {
 	later := append([]span(nil), s.spans[before:]...)
 	s.spans = s.spans[:before]
 	marks, after, block := len(s.names), s.after, s.block
-	end := s.take(value.begin, start, k)
+	end := s.redactValue(value.begin, start, k)
 	s.names, s.after, s.block = s.names[:marks], after, block
 	for _, sp := range later {
 		if sp.start >= end {

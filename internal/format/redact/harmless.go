@@ -10,7 +10,7 @@ func harmless(value []byte, k kind) bool {
 	if len(value) > maxName*4 {
 		return false
 	}
-	if covered(value) || refers(value) {
+	if alreadyRedacted(value) || refers(value) {
 		return true
 	}
 	if len(value) <= len("undefined") && isNoValue(value) {
@@ -86,8 +86,8 @@ func isIdentifier(value []byte) bool {
 	return false
 }
 
-// covered reports whether a value was redacted before.
-func covered(value []byte) bool {
+// alreadyRedacted reports whether a value was redacted before.
+func alreadyRedacted(value []byte) bool {
 	first := value[0]
 	if first != '*' && first != 'x' && first != 'X' && first != '.' {
 		return bytes.HasPrefix(value, []byte(Mark)) && len(value) <= len(Mark)+1

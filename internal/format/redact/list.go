@@ -2,8 +2,8 @@ package redact
 
 import "bytes"
 
-// takeList redacts the values of a list, if there is one: JSON's, TOML's, YAML's, or Go's print of one.
-func (s *scan) takeList(begin, spaced, start int, k kind) (next int, ok bool) {
+// redactList redacts the values of a list, if there is one: JSON's, TOML's, YAML's, or Go's print of one.
+func (s *scan) redactList(begin, spaced, start int, k kind) (next int, ok bool) {
 	inner := start + 1
 	if bytes.HasPrefix(s.text[start:], []byte("[]string{")) {
 		inner = start + len("[]string{")

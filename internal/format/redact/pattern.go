@@ -41,12 +41,12 @@ func (p pattern) open() bool { return len(p) > 1 && p[len(p)-1] == "" }
 
 // at returns how much of the text's beginning the pattern matches, or 0. It
 // matches as much as possible, as far as its stars reach. If it does not match,
-// barren is how many places need not be tried, this one included.
-func (p pattern) at(text []byte) (length, barren int) {
+// skip is how many places need not be tried, this one included.
+func (p pattern) at(text []byte) (length, skip int) {
 	if !fits(p[0], text) {
 		return 0, 1
 	}
-	length, barren = len(p[0]), 1
+	length, skip = len(p[0]), 1
 	for i, part := range p[1:] {
 		last := i == len(p)-2
 		if last && part == "" {
@@ -59,13 +59,13 @@ func (p pattern) at(text []byte) (length, barren int) {
 			}
 		}
 		if i == 0 && p[0] == "" { // a star comes first and matches from the beginning
-			barren = max(1, within)
+			skip = max(1, within)
 			if at >= 0 {
-				barren = at + 1
+				skip = at + 1
 			}
 		}
 		if at < 0 {
-			return 0, barren
+			return 0, skip
 		}
 		length += at + len(part)
 	}

@@ -13,7 +13,7 @@
 //   - token.go: secrets detected by their own form
 //   - url.go: passwords and tokens in URLs
 //   - value.go: secrets detected by the name in front of them
-//   - take.go: where the values of value.go begin and end
+//   - extent.go: where the values of value.go begin and end
 //   - field.go: secrets whose name is the value of a field called name
 //   - list.go: several values in brackets
 //   - name.go: the names of secrets

@@ -61,14 +61,14 @@ type scan struct {
 
 	lastValue place // a field called value, before its name
 
-	barren [MaxPatterns]int // where each pattern is tried next
+	nextTry [MaxPatterns]int // where each pattern is tried next
 }
 
 // all scans the text. If the text begins inside a value or a list, inside or list describes that.
 func (s *scan) all(inside terminator, list after) {
 	at := 0
 	if inside.by != nil || inside.quote != 0 || inside.text != "" {
-		at = s.goOn(inside)
+		at = s.finishValue(inside)
 	}
 	if list.form == afterList {
 		s.listQuote = list.quote
@@ -86,9 +86,9 @@ func (s *scan) all(inside terminator, list after) {
 	}
 }
 
-// goOn redacts the rest of a value that began before this text, and returns its
+// finishValue redacts the rest of a value that began before this text, and returns its
 // end.
-func (s *scan) goOn(inside terminator) int {
+func (s *scan) finishValue(inside terminator) int {
 	start := 0
 	if s.begins {
 		start = indentation(s.text)
@@ -127,12 +127,12 @@ func (s *scan) step(at int) int {
 // none matches.
 func (s *scan) pattern(at int) (end int) {
 	for i, p := range s.r.patterns {
-		if at < s.barren[i] {
+		if at < s.nextTry[i] {
 			continue
 		}
-		n, barren := p.at(s.text[at:])
+		n, skip := p.at(s.text[at:])
 		if n == 0 {
-			s.barren[i] = at + barren
+			s.nextTry[i] = at + skip
 			continue
 		}
 		end = at + n
@@ -186,7 +186,7 @@ func (s *scan) word(at int) int {
 	if next := s.value(at, end); next > 0 {
 		return next
 	}
-	if next := s.beside(at, end); next > 0 {
+	if next := s.redactNeighbour(at, end); next > 0 {
 		return next
 	}
 	if len(s.r.patterns) > 0 {

@@ -212,7 +212,7 @@ func (s *Stream) piece(text []byte, ends bool) int {
 		done = s.offset(viewed, len(text))
 	}
 	s.write(text[:done], c.spans, viewed)
-	s.carry(c, viewed, len(body), ends)
+	s.keepState(c, viewed, len(body), ends)
 	if viewed > 0 {
 		s.before = view[viewed-1]
 	}
@@ -220,8 +220,8 @@ func (s *Stream) piece(text []byte, ends bool) int {
 	return done
 }
 
-// carry keeps the part of the scan's state that the rest of the line, or the next lines, depend on.
-func (s *Stream) carry(c *scan, viewed, length int, ends bool) {
+// keepState keeps the part of the scan's state that the rest of the line, or the next lines, depend on.
+func (s *Stream) keepState(c *scan, viewed, length int, ends bool) {
 	s.inside = terminator{}
 	for _, sp := range c.spans {
 		if sp.open && (!ends && sp.end == viewed || ends && sp.end == length) {

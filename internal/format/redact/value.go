@@ -35,7 +35,7 @@ func (s *scan) value(at, end int) int {
 	if !ok {
 		return 0
 	}
-	return s.take(begin, start, k)
+	return s.redactValue(begin, start, k)
 }
 
 // nameKind returns the kind of a name at its place in the text.
@@ -289,11 +289,11 @@ func (s *scan) quote(at int) (quote byte, slashes int) {
 // empty if the name begins no quoted text.
 func (s *scan) around(begin, separated int) (until terminator) {
 	name := bytes.TrimRight(s.text[begin:max(begin, separated-1)], " \t=:")
-	if n := len(name); n > 0 && isQuote(name[n-1]) || !s.leads(begin) && s.text[separated-1] != '=' {
+	if n := len(name); n > 0 && isQuote(name[n-1]) || !s.beginsLine(begin) && s.text[separated-1] != '=' {
 		return until
 	}
 	at := begin
-	for s.leads(begin) && at > 0 && (s.text[at-1] == ' ' || s.text[at-1] == '-') {
+	for s.beginsLine(begin) && at > 0 && (s.text[at-1] == ' ' || s.text[at-1] == '-') {
 		at--
 	}
 	if at == 0 || !isQuote(s.text[at-1]) {
@@ -410,9 +410,9 @@ func (s *scan) closesName(begin int, quote byte) bool {
 	return at < len(s.text) && s.text[at] == quote
 }
 
-// leads reports whether a name begins its line: its value then continues to the
+// beginsLine reports whether a name begins its line: its value then continues to the
 // end of the line.
-func (s *scan) leads(begin int) bool {
+func (s *scan) beginsLine(begin int) bool {
 	if !s.begins {
 		return false
 	}

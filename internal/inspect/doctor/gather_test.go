@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/redact"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/platform"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -79,7 +79,7 @@ func changes(o simulated.Operation) bool {
 // Rules find the faults of a machine.
 func TestPlantedFaults(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{
-		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []criserver.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
 	})
 	n.Machine.ExcludePorts(10200, 10299, false)
 	n.Machine.SetDynamicPorts(20000, 20000)
@@ -261,7 +261,7 @@ func TestARuleThatBlocksAFew(t *testing.T) {
 // Redaction covers texts that the runtime returned.
 func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{
-		Hostname: "WIN-1", Preset: simulated.Node, Images: []crisim.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
+		Hostname: "WIN-1", Preset: simulated.Node, Images: []criserver.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
 	})
 	for pattern, kept := range map[string]bool{"corp.example": false, "another": true} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), redact.Metadata, "1", redact.MetadataPatterns, pattern)

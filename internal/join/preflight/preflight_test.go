@@ -236,8 +236,8 @@ func (p *pair) spoilCluster(t *testing.T) {
 	p.node.Machine.SetReach(p.cluster.Address(), platform.TimedOut)
 	p.input.Spec.Version = "1.37.0"
 	p.input.Spec.Join.DiscoveryTokenCACertHash = "sha256:" + strings.Repeat("0", 64)
-	if !p.cluster.Uproot("configmaps", "kube-system", "kubelet-config") || !p.cluster.Uproot("configmaps", "tigera-operator", "kubernetes-services-endpoint") ||
-		!p.cluster.Uproot("daemonsets.apps", "kube-system", "kube-proxy-windows") {
+	if !p.cluster.RemoveOwned("configmaps", "kube-system", "kubelet-config") || !p.cluster.RemoveOwned("configmaps", "tigera-operator", "kubernetes-services-endpoint") ||
+		!p.cluster.RemoveOwned("daemonsets.apps", "kube-system", "kube-proxy-windows") {
 		t.Fatal("the cluster lacks what is taken away")
 	}
 	p.plant(t, `

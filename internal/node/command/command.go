@@ -39,7 +39,7 @@ const mostInMemory = 64 << 20
 func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunCommand, s Streams) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the program if Run returns first
-	s.Stdout, s.Stderr = Bounded(s.Stdout), Bounded(s.Stderr)
+	s.Stdout, s.Stderr = LimitMemory(s.Stdout), LimitMemory(s.Stderr)
 	stream, err := processes.Run(ctx)
 	if err != nil {
 		return 0, err
@@ -76,9 +76,9 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 	return code, err
 }
 
-// Bounded returns a writer that fails after 64 MiB if w keeps everything in memory, and
+// LimitMemory returns a writer that fails after 64 MiB if w keeps everything in memory, and
 // w itself otherwise.
-func Bounded(w io.Writer) io.Writer {
+func LimitMemory(w io.Writer) io.Writer {
 	switch w.(type) {
 	case *bytes.Buffer, *strings.Builder:
 		return &bounded{w: w, left: mostInMemory}

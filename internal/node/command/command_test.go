@@ -112,7 +112,7 @@ func TestAFullStdoutEndsTheProgram(t *testing.T) {
 			}
 		}
 	}), &agentv1.RunCommand{Path: "yes"}, command.Streams{Stdout: full{}})
-	if !errors.Is(err, errFull) {
+	if !errors.Is(err, errDiskFull) {
 		t.Errorf("got %v", err)
 	}
 	select {
@@ -122,11 +122,11 @@ func TestAFullStdoutEndsTheProgram(t *testing.T) {
 	}
 }
 
-var errFull = errors.New("disk full")
+var errDiskFull = errors.New("disk full")
 
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (full) Write([]byte) (int, error) { return 0, errDiskFull }
 
 func TestABrokenStdinIsAnError(t *testing.T) {
 	_, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"},
@@ -187,7 +187,7 @@ func TestFailedErrorIsShortAndKeepsAll(t *testing.T) {
 // The node decides how much a program prints; the part that is kept in memory is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, w := range []io.Writer{&bytes.Buffer{}, &strings.Builder{}} {
-		bounded := command.Bounded(w)
+		bounded := command.LimitMemory(w)
 		block := make([]byte, 1<<20)
 		var err error
 		for range 65 {
@@ -199,7 +199,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%T took more than 64 MiB", w)
 		}
 	}
-	if w := command.Bounded(io.Discard); w != io.Discard {
+	if w := command.LimitMemory(io.Discard); w != io.Discard {
 		t.Error("a writer that keeps nothing was bounded")
 	}
 }

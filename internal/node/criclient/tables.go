@@ -19,8 +19,8 @@ func shortID(id string) string {
 	return id[:min(13, len(id))]
 }
 
-// idOn returns an ID as a page shows it: whole on a wide page, else shortened.
-func idOn(w io.Writer, id string) string {
+// displayID returns an ID as a page shows it: whole on a wide page, else shortened.
+func displayID(w io.Writer, id string) string {
 	if ui.IsWide(w) {
 		return id
 	}
@@ -62,7 +62,7 @@ func podTable(w io.Writer, reply *runtimev1.ListPodSandboxResponse, now time.Tim
 	for _, pod := range reply.GetItems() {
 		state := strings.ToLower(strings.TrimPrefix(pod.GetState().String(), "SANDBOX_"))
 		rows = append(rows, []string{
-			idOn(w, pod.GetId()), pod.GetMetadata().GetNamespace(), pod.GetMetadata().GetName(), state,
+			displayID(w, pod.GetId()), pod.GetMetadata().GetNamespace(), pod.GetMetadata().GetName(), state,
 			age(pod.GetCreatedAt(), now), pod.GetRuntimeHandler(),
 		})
 		more = append(more, []string{fmt.Sprint(pod.GetMetadata().GetAttempt()), pod.GetMetadata().GetUid()})
@@ -77,7 +77,7 @@ func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images
 	for _, c := range reply.GetContainers() {
 		state := strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CONTAINER_"))
 		rows = append(rows, []string{
-			idOn(w, c.GetId()), c.GetMetadata().GetName(), podOf(c.GetLabels()), state, age(c.GetCreatedAt(), now),
+			displayID(w, c.GetId()), c.GetMetadata().GetName(), podOf(c.GetLabels()), state, age(c.GetCreatedAt(), now),
 			ImageOf(c, images),
 		})
 		more = append(more, []string{fmt.Sprint(c.GetMetadata().GetAttempt()), c.GetPodSandboxId(), c.GetImageRef()})
@@ -100,7 +100,7 @@ func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error 
 	var rows [][]string
 	for _, s := range reply.GetStats() {
 		rows = append(rows, []string{
-			idOn(w, s.GetAttributes().GetId()), s.GetAttributes().GetMetadata().GetName(),
+			displayID(w, s.GetAttributes().GetId()), s.GetAttributes().GetMetadata().GetName(),
 			podOf(s.GetAttributes().GetLabels()),
 			cores(s.GetCpu().GetUsageNanoCores()), seconds(s.GetCpu().GetUsageCoreNanoSeconds()),
 			size(s.GetMemory().GetWorkingSetBytes()), size(s.GetWritableLayer().GetUsedBytes()),
@@ -135,7 +135,7 @@ func imageTable(w io.Writer, images []imageRow, host string) error {
 	var rows [][]string
 	for _, i := range images {
 		rows = append(rows, []string{
-			imageName(i.image), idOn(w, i.image.GetId()), ui.Size(int64(i.image.GetSize())),
+			imageName(i.image), displayID(w, i.image.GetId()), ui.Size(int64(i.image.GetSize())),
 			cmp.Or(i.platform.OSVersion, string(Unknown)), string(i.verdict),
 		})
 	}

@@ -114,15 +114,15 @@ func bindPrivately(path string) (net.Listener, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	born := filepath.Join(folder, "s")
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
+	temporary := filepath.Join(folder, "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
 	listener.SetUnlinkOnClose(false) // it would use the temporary name
-	err = os.Chmod(born, 0o600)
+	err = os.Chmod(temporary, 0o600)
 	if err == nil {
-		err = replaceSocket(born, path)
+		err = replaceSocket(temporary, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())

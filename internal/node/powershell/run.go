@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Clients, script string, s command.Streams) (int,
 		args = FileArgs(path)
 	}
 	if s.Stderr != nil {
-		plain := NewDecoder(command.Bounded(s.Stderr))
+		plain := NewDecoder(command.LimitMemory(s.Stderr))
 		defer plain.Close()
 		s.Stderr = plain
 	}

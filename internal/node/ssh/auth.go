@@ -61,9 +61,9 @@ func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	return nil, nil // continue with the next method
 }
 
-// notTaken lists the credentials of the node file that were not tried because the machine
+// refusedMethods lists the credentials of the node file that were not tried because the machine
 // does not accept their method.
-func (l *login) notTaken() []string {
+func (l *login) refusedMethods() []string {
 	takes := func(methods ...string) bool {
 		return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(l.accepts, m) })
 	}
@@ -123,8 +123,8 @@ func (l *login) addFile(ctx context.Context, set *signerSet, path string, held [
 		return
 	case k.signer != nil:
 		set.add(k.signer, path)
-	case holding(held, k.public) != nil:
-		set.add(holding(held, k.public), path)
+	case signerOf(held, k.public) != nil:
+		set.add(signerOf(held, k.public), path)
 	case k.public == nil || l.options.Prompt == nil:
 		l.skipped = append(l.skipped, fmt.Sprintf("%s (%s)", path, KeyNeedsPassphrase))
 	default:
@@ -184,7 +184,7 @@ func agentSocket(h hop, o Options) string {
 	return defaultAgent
 }
 
-func holding(signers []ssh.Signer, public ssh.PublicKey) ssh.Signer {
+func signerOf(signers []ssh.Signer, public ssh.PublicKey) ssh.Signer {
 	if public == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ type signerSet struct {
 }
 
 func (s *signerSet) add(signer ssh.Signer, name string) {
-	if holding(s.signers, signer.PublicKey()) == nil {
+	if signerOf(s.signers, signer.PublicKey()) == nil {
 		s.signers = append(s.signers, signer)
 		s.names = append(s.names, name)
 	}

@@ -48,16 +48,16 @@ func dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 				return nil, fmt.Errorf("connect to %s: %w", h.address(), err)
 			}
-			return nil, blame(err, h, own)
+			return nil, withJumpHost(err, h, own)
 		}
 		chain = append(chain, client)
 	}
 	return newClient(chain, hops[len(hops)-1].address(), d.hostKey), nil
 }
 
-// blame wraps err in a JumpError that names the jump host h, unless h is the target (own)
+// withJumpHost wraps err in a JumpError that names the jump host h, unless h is the target (own)
 // or err already names a jump host.
-func blame(err error, h hop, own bool) error {
+func withJumpHost(err error, h hop, own bool) error {
 	var jump *JumpError
 	if own || errors.As(err, &jump) {
 		return err
@@ -140,7 +140,7 @@ func (d *dialer) fromAgent(ctx context.Context, k *keyFile, last hop) ssh.Signer
 		return nil // the caller then asks for the passphrase
 	}
 	d.closers = append(d.closers, end)
-	return holding(keys, k.public)
+	return signerOf(keys, k.public)
 }
 
 // connect makes the connection to one hop, through the last client of chain.
@@ -267,14 +267,14 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 		return nil, untrusted
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
-	case ctx.Err() != nil || dog.barked():
+	case ctx.Err() != nil || dog.expired():
 		return nil, &TimeoutError{Address: h.address(), During: "SSH handshake", After: time.Since(begun),
 			Err: context.DeadlineExceeded}
 	case l.failure != nil:
 		return nil, l.failure
 	case len(l.accepts) > 0:
 		return nil, &AuthError{
-			User: h.user, Address: h.address(), Tried: l.tried, Skipped: append(l.skipped, l.notTaken()...),
+			User: h.user, Address: h.address(), Tried: l.tried, Skipped: append(l.skipped, l.refusedMethods()...),
 			Accepts: withoutNone(l.accepts), Err: err,
 		}
 	default:
@@ -333,7 +333,7 @@ func (w *watchdog) resume() {
 
 func (w *watchdog) stop() { w.timer.Stop() }
 
-func (w *watchdog) barked() bool {
+func (w *watchdog) expired() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.did

@@ -446,7 +446,7 @@ func TestJumpHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		inner.Cut()
+		inner.BreakConnections()
 		<-c.Done()
 	})
 }

@@ -51,12 +51,12 @@ func TestWatchdog(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.resume()
 		time.Sleep(time.Hour)
-		if w.barked() {
+		if w.expired() {
 			t.Fatal("it barked while paused")
 		}
 		w.resume()
 		time.Sleep(time.Hour)
-		if want := 2*time.Hour + 19*time.Second; !w.barked() || barked != want {
+		if want := 2*time.Hour + 19*time.Second; !w.expired() || barked != want {
 			t.Errorf("barked after %s, not %s", barked, want)
 		}
 

@@ -140,17 +140,17 @@ func TestUnreachable(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) {
 		o := o
 		o.Timeout = 50 * time.Millisecond
-		e := fails[*ssh.TimeoutError](t, ssh.Target{Host: sshtest.Stall(t)}, o, "SSH handshake", "firewall")
+		e := fails[*ssh.TimeoutError](t, ssh.Target{Host: sshtest.ServeSilence(t)}, o, "SSH handshake", "firewall")
 		if !errors.Is(e, context.DeadlineExceeded) {
 			t.Errorf("got %v", e.Err)
 		}
 	})
 	t.Run("not SSH", func(t *testing.T) {
-		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.Babble(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, o,
+		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.ServeText(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, o,
 			"SSH server")
 	})
 	t.Run("hangs up", func(t *testing.T) {
-		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.Babble(t, "")}, o)
+		fails[*ssh.HandshakeError](t, ssh.Target{Host: sshtest.ServeText(t, "")}, o)
 	})
 	t.Run("no such name", func(t *testing.T) {
 		fails[*ssh.NameError](t, ssh.Target{Host: "no..node"}, ssh.Options{HomeDir: t.TempDir()}, "no..node")
@@ -162,7 +162,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestCancelIsNotAFailureOfTheNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	address := sshtest.Stall(t)
+	address := sshtest.ServeSilence(t)
 	o := options(t)
 	failed := make(chan error, 1)
 	go func() {
@@ -178,7 +178,7 @@ func TestCancelIsNotAFailureOfTheNode(t *testing.T) {
 func TestDeadlineOfTheWholeIsATimeout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := ssh.Dial(ctx, ssh.Target{Host: sshtest.Stall(t)}, options(t))
+	_, err := ssh.Dial(ctx, ssh.Target{Host: sshtest.ServeSilence(t)}, options(t))
 	var timeout *ssh.TimeoutError
 	if !errors.As(err, &timeout) {
 		t.Fatalf("got %v", err)

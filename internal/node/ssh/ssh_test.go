@@ -163,7 +163,7 @@ func TestCutConnectionEndsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Cut()
+	s.BreakConnections()
 	if code, err := p.ExitCode(t.Context()); code != -1 || err == nil {
 		t.Errorf("got exit code %d, %v", code, err)
 	}

@@ -14,7 +14,7 @@ func TestThePatchThatWasMadeAhead(t *testing.T) {
 	old := content(3<<20, 1)
 	want := rebuilt(old)
 	d, _ := depot(t, old)
-	d.Stands("kubelet", hashOf(old))
+	d.RecordInstalled("kubelet", hashOf(old))
 	n, file := pushed(t, nodetest.Link{}, d, old, want)
 	file.Label = "kubelet"
 	d.Ahead(t.Context(), file)
@@ -40,7 +40,7 @@ func TestThePatchThatWasMadeAhead(t *testing.T) {
 func TestWhatStandsIsRemembered(t *testing.T) {
 	old := content(3<<20, 1)
 	d, store := depot(t, old)
-	d.Stands("kubelet", hashOf(old))
+	d.RecordInstalled("kubelet", hashOf(old))
 	next := transfer.NewDepot(store)
 	file := local(t, rebuilt(old))
 	file.Label = "kubelet"
@@ -69,7 +69,7 @@ func TestAWrongGuessIsGivenUp(t *testing.T) {
 	if err := store.Put(t.Context(), local(t, other).Path, hashOf(other)); err != nil {
 		t.Fatal(err)
 	}
-	d.Stands("kubelet", hashOf(other))
+	d.RecordInstalled("kubelet", hashOf(other))
 	n, file := pushed(t, slow(), d, old, want)
 	file.Label = "kubelet"
 	ahead := make(chan struct{})

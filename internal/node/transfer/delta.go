@@ -104,7 +104,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	early, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	begin, fast := d.fast(early)
-	link, known := d.known()
+	link, known := d.recentReading()
 	if !known {
 		if p, ok := d.depot.begun(ctx, d.key(delta.Fast), d.file); ok && len(p.bytes) <= straightAway {
 			d.reporter.Debug("%s: a patch of %s exists already", d.file.Label, ui.Size(int64(len(p.bytes))))
@@ -115,7 +115,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 		headStart.Stop()
 	}
 	way, estimate := d.likely(link)
-	d.depot.costs.fade(way)
+	d.depot.costs.decay(way)
 	d.reporter.Debug("%s: the link takes %s/s, %s there and back: %s", d.file.Label,
 		ui.Size(int64(link.BytesPerSecond)), ui.Seconds(link.RoundTrip), way)
 	if way.whole {
@@ -137,7 +137,7 @@ func (d *difference) choose(ctx context.Context) (patch, error) {
 	if first.err != nil {
 		return patch{}, first.err
 	}
-	return d.worth(first.patch, link)
+	return d.unlessSlower(first.patch, link)
 }
 
 // made is the result of making a patch.
@@ -170,12 +170,12 @@ func (d *difference) small(ctx context.Context, link node.Reading) (patch, error
 	if err != nil {
 		return patch{}, err
 	}
-	return d.worth(made, link)
+	return d.unlessSlower(made, link)
 }
 
-// worth returns errUseless if sending the patch would take longer than sending the whole
+// unlessSlower returns errUseless if sending the patch would take longer than sending the whole
 // file.
-func (d *difference) worth(p patch, link node.Reading) (patch, error) {
+func (d *difference) unlessSlower(p patch, link node.Reading) (patch, error) {
 	size := int64(len(p.bytes))
 	estimate := d.depot.estimate(d.file)
 	if estimate.patch(size, d.file.Size, link) > estimate.whole(d.file.Size, link).seconds {
@@ -225,7 +225,7 @@ func (d *difference) apply(ctx context.Context, p patch, part, destination strin
 	if reply.GetSha256() != d.file.SHA256 {
 		return sent, failed(fmt.Errorf("the node made a different file from it (SHA-256 %.12s)", reply.GetSha256()))
 	}
-	d.depot.costs.sawApply(d.file.Size, sent, d.node.Speed.Latest(), reply.GetApplying().AsDuration())
+	d.depot.costs.recordApply(d.file.Size, sent, d.node.Speed.Latest(), reply.GetApplying().AsDuration())
 	d.depot.remember()
 	d.reporter.Debug("%s: a %s patch of %s, applied and verified in %s", d.file.Label,
 		p.info.Variant, ui.Size(sent), ui.Seconds(reply.GetApplying().AsDuration()))

@@ -63,10 +63,10 @@ func NewDepot(store *blobs.Store) *Depot {
 	return d
 }
 
-// Stands records that a push has left a build of a program, given by its SHA-256, on a node. The
+// RecordInstalled records that a push has left a build of a program, given by its SHA-256, on a node. The
 // next build will probably be compared with it.
-func (d *Depot) Stands(program, sha string) {
-	if d.costs.stands(program, sha) {
+func (d *Depot) RecordInstalled(program, sha string) {
+	if d.costs.recordInstalled(program, sha) {
 		d.remember()
 	}
 }
@@ -76,7 +76,7 @@ func (d *Depot) Stands(program, sha string) {
 // If the node has another build, only your machine's time is lost: a Send with another base cancels
 // Ahead.
 func (d *Depot) Ahead(ctx context.Context, file File) {
-	base := d.costs.standing(file.Label)
+	base := d.costs.installed(file.Label)
 	if base == "" || base == file.SHA256 || !file.worthComparing() || !d.store.Has(base) {
 		return
 	}
@@ -94,9 +94,9 @@ type guess struct {
 	giveUp context.CancelFunc
 }
 
-// settle cancels the patch that Ahead has begun for a file, unless its base is this one. An
+// cancelAhead cancels the patch that Ahead has begun for a file, unless its base is this one. An
 // empty base cancels it in any case.
-func (d *Depot) settle(file, base string) {
+func (d *Depot) cancelAhead(file, base string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if guess, ok := d.ahead[file]; ok && guess.base != base {
@@ -153,7 +153,7 @@ func (d *Depot) Keep(ctx context.Context, file File) error {
 	}()
 	err := d.store.Put(ctx, file.Path, file.SHA256)
 	if err == nil && file.changed() {
-		d.store.Reject(file.SHA256) // a build changed it while it was copied
+		d.store.RemoveDamaged(file.SHA256) // a build changed it while it was copied
 	}
 	return err
 }
@@ -203,7 +203,7 @@ func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, erro
 	case <-m.done:
 	case <-ctx.Done():
 	}
-	d.leave(key, m)
+	d.release(key, m)
 	select {
 	case <-m.done:
 		return m.patch, m.err
@@ -270,9 +270,9 @@ func (d *Depot) join(ctx context.Context, key patchKey, file File) *making {
 	return m
 }
 
-// leave cancels a patch that no call wants, and forgets a failure, so that the next call
+// release cancels a patch that no call wants, and forgets a failure, so that the next call
 // tries again.
-func (d *Depot) leave(key patchKey, m *making) {
+func (d *Depot) release(key patchKey, m *making) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m.waiting--
@@ -319,9 +319,9 @@ func (k patchKey) hashes() (old, new [sha256.Size]byte, err error) {
 	return old, new, nil
 }
 
-// doubt verifies the hash of a base after a patch from it has failed. The store removes a
+// verifyBase verifies the hash of a base after a patch from it has failed. The store removes a
 // damaged base: the next push would fail because of it too.
-func (d *Depot) doubt(ctx context.Context, base string) {
+func (d *Depot) verifyBase(ctx context.Context, base string) {
 	_, _ = d.store.Path(ctx, base)
 }
 
@@ -362,7 +362,7 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	}
 	took := time.Since(begun)
 	defer d.remember()
-	d.costs.sawDiff(key.variant, file.Label, info.OldSize, info.NewSize, int64(out.Len()), took)
+	d.costs.recordDiff(key.variant, file.Label, info.OldSize, info.NewSize, int64(out.Len()), took)
 	return patch{bytes: out.Bytes(), took: took, info: info}, nil
 }
 

@@ -171,7 +171,7 @@ type download struct {
 // run downloads the file's bytes into a part, verifies it, and renames it to the file's
 // name. If a part remains, the next copy continues it.
 func (d *download) run(ctx context.Context) (err error) {
-	if err := d.claim(); err != nil {
+	if err := d.openPart(); err != nil {
 		return err
 	}
 	defer func() {
@@ -197,9 +197,9 @@ func (d *download) run(ctx context.Context) (err error) {
 	return os.Rename(d.part.Name(), d.local)
 }
 
-// claim opens the part for this copy alone. While another copy of the same file uses
+// openPart opens the part for this copy alone. While another copy of the same file uses
 // it, this one gets a part of its own.
-func (d *download) claim() (err error) {
+func (d *download) openPart() (err error) {
 	path := Part(layout.Staged(d.local, d.hash.GetSha256()))
 	d.part, err = localfile.Claim(path)
 	if errors.Is(err, localfile.ErrClaimed) {

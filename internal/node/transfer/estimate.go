@@ -80,16 +80,16 @@ func (c *costs) of(name string) estimate {
 	return estimate{c.rates, c.files[name].or(c.parts)}
 }
 
-// standing returns the build of a program that the last push left on a node.
-func (c *costs) standing(name string) string {
+// installed returns the build of a program that the last push left on a node.
+func (c *costs) installed(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.files[name].stands
 }
 
-// stands records the build of a program that a push has left on a node. It reports whether
+// recordInstalled records the build of a program that a push has left on a node. It reports whether
 // that build differs from the last recorded one.
-func (c *costs) stands(name, sha string) bool {
+func (c *costs) recordInstalled(name, sha string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	file := c.touch(name)
@@ -124,9 +124,9 @@ func (p parts) of(v delta.Variant) float64 {
 	return fast
 }
 
-// sawDiff records the cost of making a patch. In repeated pushes of one program, each patch
+// recordDiff records the cost of making a patch. In repeated pushes of one program, each patch
 // costs about the same as the last one.
-func (c *costs) sawDiff(v delta.Variant, name string, oldSize, newSize, patchSize int64, took time.Duration) {
+func (c *costs) recordDiff(v delta.Variant, name string, oldSize, newSize, patchSize int64, took time.Duration) {
 	rate := float64(oldSize+newSize) / max(took.Seconds(), 1e-6)
 	part := min(float64(patchSize)/float64(max(newSize, 1)), largestPart)
 	c.mu.Lock()
@@ -134,13 +134,13 @@ func (c *costs) sawDiff(v delta.Variant, name string, oldSize, newSize, patchSiz
 	file := c.touch(name)
 	switch v {
 	case delta.Fast:
-		learn(&c.rates.Fast, rate)
-		learn(&c.parts.Fast, part)
-		learn(&file.Fast, part)
+		merge(&c.rates.Fast, rate)
+		merge(&c.parts.Fast, part)
+		merge(&file.Fast, part)
 	case delta.Small:
-		learn(&c.rates.Small, rate)
-		learn(&c.parts.Small, part)
-		learn(&file.Small, part)
+		merge(&c.rates.Small, rate)
+		merge(&c.parts.Small, part)
+		merge(&file.Small, part)
 	}
 	c.files[name] = file
 }
@@ -159,19 +159,19 @@ func (c *costs) touch(name string) program {
 	return c.files[name]
 }
 
-// learn merges a measurement into a known value; the latest measurement has the most
+// merge merges a measurement into a known value; the latest measurement has the most
 // weight.
-func learn(known *float64, seen float64) {
+func merge(known *float64, seen float64) {
 	if *known == 0 {
 		*known = seen
 	}
 	*known = (*known + 3*seen) / 4
 }
 
-// sawWhole records how long sending all bytes took. If the time was hardly longer than the
+// recordWhole records how long sending all bytes took. If the time was hardly longer than the
 // link alone needs, it only shows that the processors and disks are no slower than the
 // link.
-func (c *costs) sawWhole(plain, sent int64, compressed bool, link node.Reading, took time.Duration) {
+func (c *costs) recordWhole(plain, sent int64, compressed bool, link node.Reading, took time.Duration) {
 	if plain < informative || took <= 0 {
 		return
 	}
@@ -181,22 +181,22 @@ func (c *costs) sawWhole(plain, sent int64, compressed bool, link node.Reading, 
 	known, assumed := &c.rates.Plain, assumedPlain
 	if compressed {
 		known, assumed = &c.rates.Compress, assumedCompress
-		learn(&c.rates.Ratio, float64(sent)/float64(plain))
+		merge(&c.rates.Ratio, float64(sent)/float64(plain))
 	}
-	slower := took.Seconds() > bound*(over(float64(sent), link)+2*link.RoundTrip.Seconds())
+	slower := took.Seconds() > bound*(secondsOn(float64(sent), link)+2*link.RoundTrip.Seconds())
 	if slower || rate > cmp.Or(*known, assumed) {
-		learn(known, rate)
+		merge(known, rate)
 	}
 }
 
-// sawApply records how fast a node applied a patch, if the link hardly delayed it.
-func (c *costs) sawApply(newSize, patchSize int64, link node.Reading, took time.Duration) {
-	if newSize < informative || took <= 0 || over(float64(patchSize), link) > took.Seconds()/4 {
+// recordApply records how fast a node applied a patch, if the link hardly delayed it.
+func (c *costs) recordApply(newSize, patchSize int64, link node.Reading, took time.Duration) {
+	if newSize < informative || took <= 0 || secondsOn(float64(patchSize), link) > took.Seconds()/4 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	learn(&c.rates.Apply, float64(newSize)/took.Seconds())
+	merge(&c.rates.Apply, float64(newSize)/took.Seconds())
 }
 
 // way is one of the ways to send a file, with the expected time.
@@ -249,7 +249,7 @@ func (e estimate) worthSmall(p pair, fastPatch int64, link node.Reading) bool {
 		return false
 	}
 	gain := min(e.parts.of(delta.Small)/e.parts.of(delta.Fast), 1)
-	saved := over(float64(fastPatch)*(1-gain), link)
+	saved := secondsOn(float64(fastPatch)*(1-gain), link)
 	return saved > 1.2*e.diff(delta.Small, p)
 }
 
@@ -262,9 +262,9 @@ func (e estimate) diff(v delta.Variant, p pair) float64 {
 // link is unknown, it chooses to compress.
 func (e estimate) whole(size int64, link node.Reading) way {
 	n, trips := float64(size), 2*link.RoundTrip.Seconds()
-	plain := way{whole: true, seconds: trips + max(over(n, link), n/cmp.Or(e.rates.Plain, assumedPlain))}
+	plain := way{whole: true, seconds: trips + max(secondsOn(n, link), n/cmp.Or(e.rates.Plain, assumedPlain))}
 	compressed := way{whole: true, compressed: true, seconds: trips +
-		max(over(n*cmp.Or(e.rates.Ratio, assumedRatio), link), n/cmp.Or(e.rates.Compress, assumedCompress))}
+		max(secondsOn(n*cmp.Or(e.rates.Ratio, assumedRatio), link), n/cmp.Or(e.rates.Compress, assumedCompress))}
 	if compressed.seconds < nearly*plain.seconds || link.BytesPerSecond == 0 {
 		return compressed
 	}
@@ -273,21 +273,21 @@ func (e estimate) whole(size int64, link node.Reading) way {
 
 // patch returns the seconds that sending and applying an existing patch takes.
 func (e estimate) patch(patchSize, newSize int64, link node.Reading) float64 {
-	return link.RoundTrip.Seconds() + over(float64(patchSize), link) + float64(newSize)/cmp.Or(e.rates.Apply,
+	return link.RoundTrip.Seconds() + secondsOn(float64(patchSize), link) + float64(newSize)/cmp.Or(e.rates.Apply,
 		assumedApply)
 }
 
-func over(bytes float64, link node.Reading) float64 {
+func secondsOn(bytes float64, link node.Reading) float64 {
 	if link.BytesPerSecond == 0 {
 		return 0
 	}
 	return bytes / link.BytesPerSecond
 }
 
-// fade moves slow measurements of the ways that were not taken towards the assumptions.
+// decay moves slow measurements of the ways that were not taken towards the assumptions.
 // Otherwise a way that was slow once, on a busy machine, would never be taken and measured
 // again.
-func (c *costs) fade(taken way) {
+func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	toward := func(rate *float64, assumed float64) {

@@ -33,11 +33,11 @@ var (
 // them.
 func kubelet() *costs {
 	c := &costs{}
-	c.sawDiff(delta.Fast, "kubelet", kubeletSize, kubeletSize, 145_000, 310*time.Millisecond)
-	c.sawDiff(delta.Small, "kubelet", kubeletSize, kubeletSize, 39_000, 400*time.Millisecond)
-	c.sawApply(kubeletSize, 145_000, fastLink, 250*time.Millisecond)
-	c.sawWhole(kubeletSize, 25_000_000, true, fastLink, 450*time.Millisecond)
-	c.sawWhole(kubeletSize, kubeletSize, false, fastLink, 350*time.Millisecond)
+	c.recordDiff(delta.Fast, "kubelet", kubeletSize, kubeletSize, 145_000, 310*time.Millisecond)
+	c.recordDiff(delta.Small, "kubelet", kubeletSize, kubeletSize, 39_000, 400*time.Millisecond)
+	c.recordApply(kubeletSize, 145_000, fastLink, 250*time.Millisecond)
+	c.recordWhole(kubeletSize, 25_000_000, true, fastLink, 450*time.Millisecond)
+	c.recordWhole(kubeletSize, kubeletSize, false, fastLink, 350*time.Millisecond)
 	return c
 }
 
@@ -75,12 +75,12 @@ func (w world) takes(p pair, way way) float64 {
 	size, link := float64(p.new), w.link
 	switch {
 	case way.compressed:
-		return 2*link.RoundTrip.Seconds() + max(over(size*w.rates.Ratio, link), size/w.rates.Compress)
+		return 2*link.RoundTrip.Seconds() + max(secondsOn(size*w.rates.Ratio, link), size/w.rates.Compress)
 	case way.whole:
-		return 2*link.RoundTrip.Seconds() + max(over(size, link), size/w.rates.Plain)
+		return 2*link.RoundTrip.Seconds() + max(secondsOn(size, link), size/w.rates.Plain)
 	}
 	return float64(p.old+p.new)/w.rates.diff(way.variant) +
-		link.RoundTrip.Seconds() + over(w.parts.of(way.variant)*size, link) + size/w.rates.Apply
+		link.RoundTrip.Seconds() + secondsOn(w.parts.of(way.variant)*size, link) + size/w.rates.Apply
 }
 
 // push reports the measurements of a push that used the way to c, and returns its duration in
@@ -89,14 +89,14 @@ func (w world) push(c *costs, p pair, way way) float64 {
 	took, size := w.takes(p, way), float64(p.new)
 	switch {
 	case way.compressed:
-		c.sawWhole(p.new, int64(size*w.rates.Ratio), true, w.link, seconds(took))
+		c.recordWhole(p.new, int64(size*w.rates.Ratio), true, w.link, seconds(took))
 	case way.whole:
-		c.sawWhole(p.new, p.new, false, w.link, seconds(took))
+		c.recordWhole(p.new, p.new, false, w.link, seconds(took))
 	default:
 		patch := int64(w.parts.of(way.variant) * size)
 		diff := float64(p.old+p.new) / w.rates.diff(way.variant)
-		c.sawDiff(way.variant, "kubelet", p.old, p.new, patch, seconds(diff))
-		c.sawApply(p.new, patch, w.link, seconds(size/w.rates.Apply))
+		c.recordDiff(way.variant, "kubelet", p.old, p.new, patch, seconds(diff))
+		c.recordApply(p.new, patch, w.link, seconds(size/w.rates.Apply))
 	}
 	return took
 }
@@ -135,7 +135,7 @@ func TestTheWayTakenIsNearlyTheBest(t *testing.T) {
 				c, best := &costs{}, w.best(kubelets)
 				push := func() float64 {
 					way := c.of("kubelet").choose(kubelets, w.link, none)
-					c.fade(way)
+					c.decay(way)
 					return w.push(c, kubelets, way)
 				}
 				if first := push(); first > 2*best+unnoticed {
@@ -185,7 +185,7 @@ func TestALargePatchOnASlowLinkIsMadeSmaller(t *testing.T) {
 func TestWhatIsSeenCounts(t *testing.T) {
 	c := &costs{}
 	before := c.of("a").rates.diff(delta.Fast)
-	c.sawDiff(delta.Fast, "a", 1000, 1000, 100, time.Second)
+	c.recordDiff(delta.Fast, "a", 1000, 1000, 100, time.Second)
 	seen := c.of("a")
 	if after := seen.rates.diff(delta.Fast); after >= before || seen.parts.of(delta.Fast) != largestPart {
 		t.Errorf("%v, then %v", before, after)
@@ -199,8 +199,8 @@ func TestWhatIsSeenCounts(t *testing.T) {
 // The patch sizes of a program predict its next patch better than those of another program.
 func TestProgramsDiffer(t *testing.T) {
 	c := &costs{}
-	c.sawDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
-	c.sawDiff(delta.Fast, "containerd", 1e6, 1e6, 20_000, time.Second)
+	c.recordDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
+	c.recordDiff(delta.Fast, "containerd", 1e6, 1e6, 20_000, time.Second)
 	if c.of("kubelet").parts.of(delta.Fast) != 0.001 || c.of("containerd").parts.of(delta.Fast) != 0.02 {
 		t.Errorf("%v", c.files)
 	}
@@ -208,8 +208,8 @@ func TestProgramsDiffer(t *testing.T) {
 		t.Errorf("one nobody saw yet: %v", other)
 	}
 	for i := range 3 * filesKnown {
-		c.sawDiff(delta.Fast, fmt.Sprint(i), 1e6, 1e6, 5000, time.Second)
-		c.sawDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
+		c.recordDiff(delta.Fast, fmt.Sprint(i), 1e6, 1e6, 5000, time.Second)
+		c.recordDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
 	}
 	switch {
 	case len(c.files) != filesKnown:
@@ -226,9 +226,9 @@ func TestASlowLinkIsNoSlowNode(t *testing.T) {
 	c := kubelet()
 	before := c.rates
 	slow := reading(1, 0)
-	c.sawWhole(kubeletSize, kubeletSize, false, slow, seconds(84))
-	c.sawWhole(kubeletSize, 25e6, true, slow, seconds(26))
-	c.sawApply(kubeletSize, 145_000, slow, 400*time.Millisecond)
+	c.recordWhole(kubeletSize, kubeletSize, false, slow, seconds(84))
+	c.recordWhole(kubeletSize, 25e6, true, slow, seconds(26))
+	c.recordApply(kubeletSize, 145_000, slow, 400*time.Millisecond)
 	switch {
 	case c.rates.Plain != before.Plain:
 		t.Errorf("c.rates.Plain is %v, want %v", c.rates.Plain, before.Plain)
@@ -241,7 +241,7 @@ func TestASlowLinkIsNoSlowNode(t *testing.T) {
 
 func TestABusyHostIsForgotten(t *testing.T) {
 	c, link := &costs{}, reading(20, time.Millisecond)
-	c.sawDiff(delta.Fast, "kubelet", kubeletSize, kubeletSize, 230_000, 20*time.Second)
+	c.recordDiff(delta.Fast, "kubelet", kubeletSize, kubeletSize, 230_000, 20*time.Second)
 	if w := c.of("kubelet").choose(kubelets, link, none); !w.whole {
 		t.Fatalf("%s on a host that takes 20 s to compare", w)
 	}
@@ -250,7 +250,7 @@ func TestABusyHostIsForgotten(t *testing.T) {
 		if !w.whole {
 			return
 		}
-		c.fade(w)
+		c.decay(w)
 	}
 	t.Error("whole files for ever")
 }

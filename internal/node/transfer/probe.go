@@ -35,7 +35,7 @@ const (
 // which is short if few bytes are to be sent. It calls quick when the link turns out not to
 // be slow, before it sends longer probes.
 func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
-	if reading, ok := s.known(); ok {
+	if reading, ok := s.recentReading(); ok {
 		return reading
 	}
 	p := &probe{sending: s, most: bytes / probePart, quick: quick}
@@ -46,8 +46,8 @@ func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Read
 	return reading
 }
 
-// known returns a recent reading of the link.
-func (s *sending) known() (node.Reading, bool) {
+// recentReading returns a recent reading of the link.
+func (s *sending) recentReading() (node.Reading, bool) {
 	known := s.node.Speed.Latest()
 	return known, known.BytesPerSecond > 0 && time.Since(known.At) < readingAge
 }

@@ -138,18 +138,18 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	wasted := int64(0)
 	base, ok := s.base()
 	if s.depot != nil {
-		s.depot.settle(s.file.SHA256, base.SHA256)
+		s.depot.cancelAhead(s.file.SHA256, base.SHA256)
 	}
 	if ok {
 		result, err := (&difference{sending: s, base: base}).send(ctx, part, destination)
-		if err == nil || lost(err) || ctx.Err() != nil {
+		if err == nil || connectionLost(err) || ctx.Err() != nil {
 			return result, err
 		}
 		// Sending all bytes is the remedy for every problem of the patch or its base; a
 		// problem of the disk will show again.
 		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
 		if !errors.Is(err, errWhole) {
-			defer s.depot.doubt(ctx, base.SHA256)
+			defer s.depot.verifyBase(ctx, base.SHA256)
 		}
 		wasted = result.SentBytes
 	}

@@ -68,7 +68,7 @@ type upload struct {
 }
 
 func (u *upload) run(ctx context.Context) error {
-	have, err := u.have(ctx)
+	have, err := u.alreadySent(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (u *upload) run(ctx context.Context) error {
 	if have > 0 {
 		u.reporter.Debug("%s: continuing after %s that an earlier try sent", u.sending.file.Label, ui.Size(have))
 		err := u.from(ctx, have)
-		if err == nil || lost(err) || ctx.Err() != nil {
+		if err == nil || connectionLost(err) || ctx.Err() != nil {
 			return err
 		}
 		// The part belonged to another file: upload everything from the start.
@@ -87,8 +87,8 @@ func (u *upload) run(ctx context.Context) error {
 	return u.from(ctx, 0)
 }
 
-// have returns how many bytes of the file an earlier try has sent.
-func (u *upload) have(ctx context.Context) (int64, error) {
+// alreadySent returns how many bytes of the file an earlier try has sent.
+func (u *upload) alreadySent(ctx context.Context) (int64, error) {
 	if u.sending.file.Absent {
 		return -1, nil
 	}
@@ -120,13 +120,13 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	if err := u.write(ctx, offset, way.compressed); err != nil {
 		return err
 	}
-	u.learn(link, rest, u.sent-before, way.compressed, time.Since(begun))
+	u.recordCosts(link, rest, u.sent-before, way.compressed, time.Since(begun))
 	return nil
 }
 
-// learn records the costs of the send for the next one.
-func (u *upload) learn(link node.Reading, plain, sent int64, compressed bool, took time.Duration) {
-	u.costs().sawWhole(plain, sent, compressed, link, took)
+// recordCosts records the costs of the send for the next one.
+func (u *upload) recordCosts(link node.Reading, plain, sent int64, compressed bool, took time.Duration) {
+	u.costs().recordWhole(plain, sent, compressed, link, took)
 	if u.depot != nil {
 		u.depot.remember()
 	}
@@ -255,8 +255,8 @@ func (m *messages) flush() error {
 	return err
 }
 
-// lost reports whether the connection has broken, so that only a new one helps.
-func lost(err error) bool {
+// connectionLost reports whether the connection has broken, so that only a new one helps.
+func connectionLost(err error) bool {
 	var gone *node.LostError
 	return errors.As(err, &gone)
 }

@@ -22,7 +22,7 @@ const checksumLimit = 1 << 20
 // checksum returns the hash of the file at a place, from the published file of checksums
 // beside it.
 func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
-	beside := at.beside(ending)
+	beside := at.withSuffix(ending)
 	file, err := s.file(ctx, beside, source.Request{MaxSize: checksumLimit}, r)
 	if err != nil {
 		return "", err

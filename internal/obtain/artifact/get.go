@@ -65,7 +65,7 @@ func (s *Store) find(ctx context.Context, w Wish, where published, r ui.Reporter
 	slices.SortStableFunc(candidates, func(a, b place) int {
 		return cmp.Compare(s.rank(w, a, where.checksum), s.rank(w, b, where.checksum))
 	})
-	missing := &MissingError{What: w.what(), Mirror: w.Mirror != "", Field: w.field()}
+	missing := &MissingError{What: w.description(), Mirror: w.Mirror != "", Field: w.field()}
 	for _, candidate := range candidates {
 		found, err := s.verified(ctx, w, candidate, where.checksum, r)
 		var none *notThere
@@ -79,7 +79,7 @@ func (s *Store) find(ctx context.Context, w Wish, where published, r ui.Reporter
 
 // rank returns 0 for a place whose file is in the cache with a known checksum, else 1.
 func (s *Store) rank(w Wish, at place, ending string) int {
-	if _, ok := s.remembered(w, at.beside(ending)); ok {
+	if _, ok := s.remembered(w, at.withSuffix(ending)); ok {
 		return 0
 	}
 	return 1
@@ -122,7 +122,7 @@ func (s *Store) besideLocal(ctx context.Context, at place, ending string, r ui.R
 
 // besideRemote gets a published file from a server, which must also have its checksum.
 func (s *Store) besideRemote(ctx context.Context, w Wish, at place, ending string, r ui.Reporter) (got, error) {
-	if want, ok := s.remembered(w, at.beside(ending)); ok {
+	if want, ok := s.remembered(w, at.withSuffix(ending)); ok {
 		return s.published(ctx, at, ending, want, r) // from the cache
 	}
 	want, err := s.checksum(ctx, at, ending, r)
@@ -131,7 +131,7 @@ func (s *Store) besideRemote(ctx context.Context, w Wish, at place, ending strin
 	}
 	found, err := s.published(ctx, at, ending, want, r)
 	if err == nil {
-		s.remember(w, at.beside(ending), want)
+		s.remember(w, at.withSuffix(ending), want)
 	}
 	return found, err
 }
@@ -141,7 +141,7 @@ func (s *Store) published(ctx context.Context, at place, ending, want string, r 
 	found, err := s.obtain(ctx, at, want, r)
 	var mismatch *source.HashMismatchError
 	if errors.As(err, &mismatch) {
-		return got{}, &ChecksumError{File: at.String(), Got: mismatch.Got, Published: at.beside(ending).String(),
+		return got{}, &ChecksumError{File: at.String(), Got: mismatch.Got, Published: at.withSuffix(ending).String(),
 			Want: want}
 	}
 	return found, err
@@ -174,15 +174,15 @@ func (s *Store) file(ctx context.Context, at place, request source.Request, r ui
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && at.local():
 		return source.Binary{}, &notThere{at: at}
-	case errors.As(err, &status) && gone(status.Status):
+	case errors.As(err, &status) && isMissing(status.Status):
 		return source.Binary{}, &notThere{at: at, err: status}
 	}
 	return binary, err
 }
 
-// gone reports whether a status means that the file does not exist. Object stores that do
+// isMissing reports whether a status means that the file does not exist. Object stores that do
 // not list their content answer 403.
-func gone(status int) bool {
+func isMissing(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || status == http.StatusForbidden
 }
 

@@ -22,9 +22,9 @@ func (p place) local() bool { return source.IsLocal(string(p)) }
 // can change the content.
 func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
 
-// beside returns the place of the file whose name has this suffix in addition. A URL's
+// withSuffix returns the place of the file whose name has this suffix in addition. A URL's
 // query stays at its end.
-func (p place) beside(ending string) place {
+func (p place) withSuffix(ending string) place {
 	if p.local() {
 		return p + place(ending)
 	}

@@ -43,8 +43,8 @@ func (w Wish) field() string {
 	return w.Field
 }
 
-// what names the wanted component for people.
-func (w Wish) what() string {
+// description names the wanted component for people.
+func (w Wish) description() string {
 	what := string(w.Component)
 	if w.Version != "" {
 		what += " " + w.Version

@@ -73,7 +73,7 @@ func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 		return nil, err
 	}
 	defer release()
-	if content, ok := known(ctx, store, index); ok {
+	if content, ok := cachedPrograms(ctx, store, index); ok {
 		return content, nil
 	}
 	r.Step("unpacking %s", g.from)
@@ -90,8 +90,8 @@ func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 	return content, nil
 }
 
-// known returns an archive's programs by name, if all of them are in the cache.
-func known(ctx context.Context, store *blobs.Store, index string) (map[string]string, bool) {
+// cachedPrograms returns an archive's programs by name, if all of them are in the cache.
+func cachedPrograms(ctx context.Context, store *blobs.Store, index string) (map[string]string, bool) {
 	text, err := os.ReadFile(index)
 	if err != nil {
 		return nil, false

@@ -102,7 +102,7 @@ func (s *Store) Path(ctx context.Context, hash string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", ErrNotHeld, err)
 	case got != hash:
-		s.Reject(hash)
+		s.RemoveDamaged(hash)
 		return "", ErrNotHeld
 	}
 	s.touch(hash)
@@ -123,7 +123,7 @@ func (c Content) Close() {
 }
 
 // Read returns the content of the file with this hash, unverified. The caller must detect a
-// wrong content by itself, and then call Reject. If there is no such file, the error is
+// wrong content by itself, and then call RemoveDamaged. If there is no such file, the error is
 // ErrNotHeld. If the system supports that, the content is mapped from the file: the store
 // only renames and removes whole files. No process may truncate the file meanwhile.
 func (s *Store) Read(hash string) (Content, error) {
@@ -150,8 +150,8 @@ func readFile(path string) (Content, error) {
 	return Content{Bytes: bytes}, err
 }
 
-// Reject removes a file whose content does not have the hash in its name.
-func (s *Store) Reject(hash string) {
+// RemoveDamaged removes a file whose content does not have the hash in its name.
+func (s *Store) RemoveDamaged(hash string) {
 	if !valid(hash) {
 		return
 	}

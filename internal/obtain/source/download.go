@@ -194,7 +194,7 @@ func (d *download) status(response *http.Response) error {
 
 // failed returns the error for a request that got no answer.
 func (d *download) failed(ctx context.Context, err error) error {
-	if limit := gaveUp(ctx); limit != nil {
+	if limit := limitError(ctx); limit != nil {
 		err = limit
 	} else if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -255,8 +255,8 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 		return fmt.Errorf("write the download to the cache: %w", local.err)
 	case d.limits.Size > 0 && have+n > d.limits.Size:
 		return d.tooLarge(0)
-	case err != nil && gaveUp(ctx) != nil:
-		return &TruncatedError{URL: shown(d.url), Got: have + n, Want: total, Err: gaveUp(ctx)}
+	case err != nil && limitError(ctx) != nil:
+		return &TruncatedError{URL: shown(d.url), Got: have + n, Want: total, Err: limitError(ctx)}
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:

@@ -28,7 +28,7 @@ func machineOf(r io.ReaderAt, size int64, executable bool, name string) (string,
 		if !executable {
 			return "", nil
 		}
-		looks, remedy := guess(head, r)
+		looks, remedy := likelyKind(head, r)
 		return "", &NotExecutableError{Name: name, Looks: looks, Remedy: remedy}
 	}
 	image, err := pe.NewFile(r)
@@ -104,9 +104,9 @@ func goarch(machine uint16) string {
 	return fmt.Sprintf("machine type 0x%x", machine)
 }
 
-// guess returns the likely kind of a file that should be an executable but is not, and the
+// likelyKind returns the likely kind of a file that should be an executable but is not, and the
 // remedy.
-func guess(head []byte, r io.ReaderAt) (looks, remedy string) {
+func likelyKind(head []byte, r io.ReaderAt) (looks, remedy string) {
 	lower := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"))
 	switch {
 	case len(head) == 0:

@@ -130,7 +130,7 @@ func (s *Set) examine(ctx context.Context, path string, request Request, name st
 		return Binary{}, err
 	}
 	key := fileKey{path, before.Size(), before.ModTime(), request.Executable}
-	binary, known := s.known(key)
+	binary, known := s.cached(key)
 	if !known {
 		if binary, err = read(ctx, path, before, request.Executable, name); err != nil {
 			return Binary{}, err
@@ -143,7 +143,7 @@ func (s *Set) examine(ctx context.Context, path string, request Request, name st
 	return binary, nil
 }
 
-func (s *Set) known(key fileKey) (Binary, bool) {
+func (s *Set) cached(key fileKey) (Binary, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	binary, ok := s.hashes[key]

@@ -15,8 +15,8 @@ var (
 	errTooLong = errors.New("it took too long in all")
 )
 
-// gaveUp returns the limit that ended a download, as an error; nil if no limit did.
-func gaveUp(ctx context.Context) error {
+// limitError returns the limit that ended a download, as an error; nil if no limit did.
+func limitError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	for limit, variable := range map[error]string{errStalled: StallVariable, errTooSlow: RateVariable,
 		errTooLong: TotalVariable} {

@@ -196,7 +196,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		if !errors.Is(r.err, context.Canceled) {
 			t.Errorf("the command: %d, %v", r.code, r.err)
 		}
-		gone(t, handle)
+		expectEnded(t, handle)
 	})
 	t.Run("WhatACommandLeavesRunningEndsWithIt", func(t *testing.T) {
 		f := fixture(t)
@@ -253,7 +253,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 			t.Errorf("wait for a process that lives: %v", err)
 		}
 		check(t, handle.Kill())
-		gone(t, handle)
+		expectEnded(t, handle)
 		check(t, handle.Kill()) // it has ended already
 		check(t, handle.Close())
 		r.wait(t) // its parent waited for it
@@ -274,7 +274,7 @@ func pid(t *testing.T, line string) uint32 {
 	return uint32(n)
 }
 
-func gone(t *testing.T, handle platform.ProcessHandle) {
+func expectEnded(t *testing.T, handle platform.ProcessHandle) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()

@@ -119,7 +119,7 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 				1, got)
 		}
 	})
-	testBornWithAccess(t, fixture)
+	testCreatedWithAccess(t, fixture)
 	t.Run("Nonsense", func(t *testing.T) {
 		f := fixture(t)
 		need(t, f.Has.ACL, "access lists")
@@ -132,9 +132,9 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 	})
 }
 
-// testBornWithAccess: a file that is created with an access list never has
+// testCreatedWithAccess: a file that is created with an access list never has
 // another one.
-func testBornWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
+func testCreatedWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NewNeverTakesOver", func(t *testing.T) {
 		f := fixture(t)
 		files := f.Platform.Files

@@ -113,7 +113,7 @@ func serviceLifecycle(t *testing.T, f Fixture) {
 	if status := f.await(t, name, platform.Stopped); status.PID != 0 || status.ExitCode != 0 {
 		t.Errorf("after: %+v", status)
 	}
-	gone(t, handle)
+	expectEnded(t, handle)
 	check(t, s.Start(ctx, name))
 	f.await(t, name, platform.Running)
 }
@@ -245,7 +245,7 @@ func serviceHangOnStop(t *testing.T, f Fixture) {
 	}
 	check(t, f.Platform.Services.Stop(t.Context(), name)) // it is stopping already
 	check(t, handle.Kill())
-	gone(t, handle)
+	expectEnded(t, handle)
 	if status := f.await(t, name, platform.Stopped); status.PID != 0 {
 		t.Errorf("killed: %+v", status)
 	}

@@ -103,9 +103,9 @@ func (f *file) allowTaking(a *account) error {
 	return f.allow(a, access.Delete)
 }
 
-// born sets the owner and access list of a new file that is already in its folder: those of sddl,
+// create sets the owner and access list of a new file that is already in its folder: those of sddl,
 // or else the ones that it inherits from the folder.
-func (f *file) born(by *account, sddl string) error {
+func (f *file) create(by *account, sddl string) error {
 	f.security = access.List{Owner: by.sid, HasList: true}
 	if sddl == "" {
 		f.security.Entries = f.inherited()

@@ -1,7 +1,7 @@
 package simulated
 
 import (
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // serveCRI serves the Container Runtime Interface on containerd's pipe.
@@ -15,7 +15,7 @@ func (c component) serveCRI() (func(), error) {
 		return nil, err
 	}
 	m := c.p.p.m
-	options := crisim.Options{
+	options := criserver.Options{
 		Version: c.version, Unhealthy: c.fault == Unhealthy,
 		NetworkReady: func() bool { return m.networkReady(settings.confDir) },
 	}
@@ -24,7 +24,7 @@ func (c component) serveCRI() (func(), error) {
 	}
 	options.Workload.Images = append(options.Workload.Images, m.options.Images...)
 	options.Ended, options.Removed = m.systemEnded, &m.removed
-	server := crisim.NewServer(options)
+	server := criserver.NewServer(options)
 	m.spawn(func() { _ = server.Serve(listener) })
 	m.spawn(func() {
 		<-c.p.Context().Done()

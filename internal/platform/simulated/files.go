@@ -49,7 +49,7 @@ type file struct {
 func newDisk(capacity int64) *disk {
 	d := &disk{capacity: capacity}
 	d.root = d.newFile("", true)
-	if err := d.root.born(system(), driveAccess); err != nil {
+	if err := d.root.create(system(), driveAccess); err != nil {
 		panic("simulated: " + err.Error())
 	}
 	return d
@@ -131,7 +131,7 @@ func (d *disk) create(by *account, folder *file, name string, isFolder bool, sdd
 	}
 	f := d.newFile(name, isFolder)
 	f.parent = folder
-	if err := f.born(by, sddl); err != nil {
+	if err := f.create(by, sddl); err != nil {
 		return nil, err
 	}
 	d.add(folder, f, name)
@@ -202,7 +202,7 @@ func (d *disk) remove(by *account, path string) error {
 		return fmt.Errorf("the folder is not empty: %w", fault.ErrExist)
 	case f.running > 0:
 		return fmt.Errorf("it is running: %w", fault.ErrPermission)
-	case f.lock != nil || f.kept():
+	case f.lock != nil || f.exclusive():
 		return fault.ErrInUse
 	}
 	if err := d.writable(); err != nil {
@@ -269,7 +269,7 @@ func (f *file) movable(into *file) error {
 			return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
 		}
 	}
-	if f.lock != nil || f.kept() {
+	if f.lock != nil || f.exclusive() {
 		return fault.ErrInUse
 	}
 	if f.folder && f.busy() {
@@ -391,9 +391,9 @@ func (d *disk) each(visit func(*file)) {
 	down(d.root)
 }
 
-// losePower drops the bytes that were written and not synced; settle keeps them, as an orderly
+// dropUnsynced drops the bytes that were written and not synced; settle keeps them, as an orderly
 // shutdown does.
-func (d *disk) losePower() {
+func (d *disk) dropUnsynced() {
 	d.each(func(f *file) {
 		if f.synced < f.content.size {
 			d.truncate(f, f.synced)
@@ -401,7 +401,7 @@ func (d *disk) losePower() {
 	})
 }
 
-func (d *disk) settle() {
+func (d *disk) syncAll() {
 	d.each(func(f *file) { f.synced = f.content.size })
 }
 

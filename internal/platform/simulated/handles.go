@@ -83,7 +83,7 @@ func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
 		if f.folder {
 			return fmt.Errorf("open %s: %w", path, fault.ErrIsDirectory)
 		}
-		if f.kept() {
+		if f.exclusive() {
 			return fmt.Errorf("open %s: %w", path, fault.ErrInUse)
 		}
 		if err := f.allow(v.p.account, access.ReadData); err != nil {
@@ -160,7 +160,7 @@ func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode
 		return nil, fault.ErrPermission
 	case f.running > 0:
 		return nil, fmt.Errorf("it is running: %w", fault.ErrInUse)
-	case f.writers() > 0 || f.kept():
+	case f.writers() > 0 || f.exclusive():
 		return nil, fault.ErrInUse
 	}
 	if err := d.writable(); err != nil {

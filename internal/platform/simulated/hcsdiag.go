@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // hcsdiagMain imitates Windows' tool for compute systems: list, read ID FILE, exec ID
@@ -59,16 +59,16 @@ func hcsdiagList(p *Process) int {
 
 // containerIn returns the pod and container of a compute system; a pod sandbox
 // has no container.
-func (m *Machine) containerIn(id string) (pod crisim.Pod, c crisim.Container, ok bool) {
+func (m *Machine) containerIn(id string) (pod criserver.Pod, c criserver.Container, ok bool) {
 	m.mu.Lock()
 	_, err := m.disk.find(HCSFolder+`\`+id+".json", true)
 	m.mu.Unlock()
 	if err != nil {
 		return pod, c, false
 	}
-	for _, pod := range crisim.Example(time.Time{}, m.options.Pods).Pods {
+	for _, pod := range criserver.Example(time.Time{}, m.options.Pods).Pods {
 		if pod.ID == id {
-			return pod, crisim.Container{}, true
+			return pod, criserver.Container{}, true
 		}
 		for _, c := range pod.Containers {
 			if c.ID == id {

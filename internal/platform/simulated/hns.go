@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -108,7 +108,7 @@ const podGateway = "192.168.15.129"
 // installPodNetwork creates the HNS network of the pods that the machine's runtime lists, and their
 // compute systems.
 func (m *Machine) installPodNetwork() {
-	id, pods := guid("network Calico"), crisim.Example(time.Time{}, m.options.Pods).Pods
+	id, pods := guid("network Calico"), criserver.Example(time.Time{}, m.options.Pods).Pods
 	network := podNetwork(pods)
 	m.putObject(HNSFolder+`\networks`, id, map[string]any{
 		"ID": id, "Name": "Calico", "Type": "L2Bridge", "Flags": 0,
@@ -126,7 +126,7 @@ func (m *Machine) installPodNetwork() {
 
 // podNetwork returns the prefix of one block of Calico's addresses, or of all of them if one block
 // is too small for the pods.
-func podNetwork(pods []crisim.Pod) netip.Prefix {
+func podNetwork(pods []criserver.Pod) netip.Prefix {
 	block := netip.MustParsePrefix("192.168.15.128/26")
 	if block.Contains(netip.MustParseAddr(pods[len(pods)-1].IP)) {
 		return block
@@ -134,7 +134,7 @@ func podNetwork(pods []crisim.Pod) netip.Prefix {
 	return netip.MustParsePrefix("192.168.0.0/16")
 }
 
-func (m *Machine) installSandbox(network string, bits, i int, pod crisim.Pod) {
+func (m *Machine) installSandbox(network string, bits, i int, pod criserver.Pod) {
 	m.putSystem(pod.ID, 12<<20, "CExecSvc.exe", "wininit.exe")
 	for _, c := range pod.Containers {
 		m.putSystem(c.ID, c.Memory, "CExecSvc.exe", c.Name+".exe")

@@ -45,7 +45,7 @@ func (p *Process) Hold(path string, rights access.Rights, exclusive bool) (*Hold
 	if err := f.allow(p.p.account, rights); err != nil {
 		return nil, err
 	}
-	if f.kept() || exclusive && (len(f.handles) > 0 || len(f.holds) > 0) {
+	if f.exclusive() || exclusive && (len(f.handles) > 0 || len(f.holds) > 0) {
 		return nil, fmt.Errorf("%s: %w", path, fault.ErrInUse)
 	}
 	h := &Hold{p: p.p, file: f, rights: rights, exclusive: exclusive}
@@ -57,8 +57,8 @@ func (p *Process) Hold(path string, rights access.Rights, exclusive bool) (*Hold
 	return h, nil
 }
 
-// kept reports whether an exclusive handle denies the file to every other process.
-func (f *file) kept() bool {
+// exclusive reports whether an exclusive handle denies the file to every other process.
+func (f *file) exclusive() bool {
 	for h := range f.holds {
 		if h.exclusive {
 			return true
@@ -93,7 +93,7 @@ func (h *Hold) Add(name, content string) error {
 		}
 		f := d.newFile(name, false)
 		f.parent = h.file
-		if err := f.born(h.p.account, ""); err != nil {
+		if err := f.create(h.p.account, ""); err != nil {
 			return err
 		}
 		d.add(h.file, f, name)

@@ -83,7 +83,7 @@ func (s *service) stopped(exit, specific uint32) {
 // startService starts a service and those it depends on. ctx is the context of the current boot.
 // chain has the services whose dependencies are being started, to detect cycles.
 func (m *Machine) startService(ctx context.Context, name string, args, chain []string) error {
-	s, err := m.claim(ctx, name, args, chain)
+	s, err := m.beginStart(ctx, name, args, chain)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (m *Machine) startService(ctx context.Context, name string, args, chain []s
 	return m.startProcess(ctx, s)
 }
 
-// claim sets the state of a service to start pending, or returns the reason why it cannot start.
-func (m *Machine) claim(ctx context.Context, name string, args, chain []string) (*service, error) {
+// beginStart sets the state of a service to start pending, or returns the reason why it cannot start.
+func (m *Machine) beginStart(ctx context.Context, name string, args, chain []string) (*service, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.service(name)
@@ -354,7 +354,7 @@ func (s *service) recover() {
 	s.m.spawn(func() {
 		defer cancel()
 		if wait.For(ctx, delay) == nil {
-			// A manual start meanwhile has cancelled ctx, or wins the claim.
+			// A manual start meanwhile has cancelled ctx, or begins the start first.
 			_ = s.m.startService(boot, name, args, nil)
 		}
 	})

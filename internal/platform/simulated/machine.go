@@ -132,9 +132,9 @@ func (m *Machine) restart(current *boot, cut bool) {
 	}
 	m.powerOff()
 	if cut {
-		m.disk.losePower()
+		m.disk.dropUnsynced()
 	} else {
-		m.disk.settle()
+		m.disk.syncAll()
 	}
 	m.mu.Unlock()
 	if m.options.OnRestart != nil && !cut {

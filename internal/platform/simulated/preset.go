@@ -50,7 +50,7 @@ func (m *Machine) install() {
 	if m.options.Preset == Member {
 		m.installMember()
 	}
-	m.disk.settle()
+	m.disk.syncAll()
 }
 
 func (m *Machine) installFiles() {

@@ -186,7 +186,7 @@ func (m *Machine) executable(path string) (*file, error) {
 		return nil, err
 	case f.folder:
 		return nil, fmt.Errorf("%s is a folder: %w", path, fault.ErrPermission)
-	case f.writers() > 0 || f.kept():
+	case f.writers() > 0 || f.exclusive():
 		return nil, fmt.Errorf("%s is open for writing: %w", path, fault.ErrInUse)
 	}
 	return f, nil

@@ -28,7 +28,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // Preset is the contents of a fresh machine.
@@ -69,7 +69,7 @@ type Options struct {
 	// use memory.
 	Disk int64
 	// Images are pulled into containerd, in addition to the preset's.
-	Images []crisim.Image
+	Images []criserver.Image
 	// Pods that a node's containerd runs; default 1.
 	Pods int
 	// Internet lets Chocolatey's installer and packages be downloaded.
@@ -159,7 +159,7 @@ type Machine struct {
 	// ended has the IDs of the compute systems that were terminated.
 	ended map[string]bool
 	// removed records the pods and images that containerd was asked to remove.
-	removed crisim.Removed
+	removed criserver.Removed
 
 	hook       func(Operation) Verdict
 	intruder   func(Operation)
@@ -179,7 +179,7 @@ type boot struct {
 	svchost *process
 	// pods are the runtime's pods, which outlive the runtime's process. Nil: the runtime has not
 	// run since this boot.
-	pods *crisim.Workload
+	pods *criserver.Workload
 }
 
 // New returns a machine that has booted: its automatic services have started,

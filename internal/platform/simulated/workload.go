@@ -1,6 +1,6 @@
 package simulated
 
-import crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+import "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 
 // shimPath is the program that containerd starts for each pod.
 const shimPath = `C:\Program Files\containerd\bin\containerd-shim-runhcs-v1.exe`
@@ -8,14 +8,14 @@ const shimPath = `C:\Program Files\containerd\bin\containerd-shim-runhcs-v1.exe`
 // workload returns the runtime's pods, each with its processes as on Windows. It
 // creates them when the runtime is first started after a boot; they stay when the
 // runtime is restarted.
-func (m *Machine) workload(runtime *process) crisim.Workload {
+func (m *Machine) workload(runtime *process) criserver.Workload {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.boot == nil {
-		return crisim.Workload{}
+		return criserver.Workload{}
 	}
 	if m.boot.pods == nil {
-		pods := crisim.Example(now(), m.options.Pods)
+		pods := criserver.Example(now(), m.options.Pods)
 		for i := range pods.Pods {
 			m.startPod(&pods.Pods[i], runtime)
 		}
@@ -26,7 +26,7 @@ func (m *Machine) workload(runtime *process) crisim.Workload {
 
 // startPod gives a pod its processes. A container with process isolation has
 // its own session, and Windows, not the shim, starts its first processes.
-func (m *Machine) startPod(pod *crisim.Pod, runtime *process) {
+func (m *Machine) startPod(pod *criserver.Pod, runtime *process) {
 	m.addProcess(ProcessSpec{
 		Image: shimPath, ParentPID: runtime.pid,
 		CommandLine: `"` + shimPath + `" -namespace k8s.io -address ` + ContainerdPipe + ` -id ` + pod.ID + ` serve`,

@@ -28,8 +28,8 @@ func wineHoldManager() {
 	_, _ = windows.OpenSCManager(nil, nil, windows.SC_MANAGER_CONNECT) // the next call reports the error
 }
 
-// bury returns status, or the status that Windows would report if the service's process has ended.
-func bury(status platform.ServiceStatus) platform.ServiceStatus {
+// withEndedProcess returns status, or the status that Windows would report if the service's process has ended.
+func withEndedProcess(status platform.ServiceStatus) platform.ServiceStatus {
 	if status.State == platform.Stopped || status.PID == 0 || runs(status.PID) {
 		return status
 	}

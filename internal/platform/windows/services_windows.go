@@ -36,7 +36,7 @@ func (s services) List(ctx context.Context) ([]platform.ServiceStatus, error) {
 	}
 	if s.wine {
 		for i := range entries {
-			entries[i] = bury(entries[i])
+			entries[i] = withEndedProcess(entries[i])
 		}
 	}
 	sort.Slice(entries, func(i, j int) bool { // slices.SortFunc would add 12 KB to the agent for each type
@@ -53,7 +53,7 @@ func (s services) Status(_ context.Context, name string) (platform.ServiceStatus
 	defer open.close()
 	status, err := open.status()
 	if s.wine && err == nil {
-		status = bury(status)
+		status = withEndedProcess(status)
 	}
 	return status, err
 }

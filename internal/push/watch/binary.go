@@ -82,11 +82,11 @@ func (b *binary) look() {
 		b.evaluate()
 		return
 	}
-	b.settle(Quiet)
+	b.awaitQuiet(Quiet)
 }
 
-// settle starts, or restarts, the wait for the file to stop changing.
-func (b *binary) settle(quiet time.Duration) {
+// awaitQuiet starts, or restarts, the wait for the file to stop changing.
+func (b *binary) awaitQuiet(quiet time.Duration) {
 	if !b.pending {
 		b.pending, b.since = true, time.Now()
 		if b.seen != nil {
@@ -110,21 +110,21 @@ func (b *binary) rest() {
 	}
 	b.still = true
 	b.examine()
-	b.judge()
+	b.takeIfWhole()
 }
 
 // forget drops the state of the file: what is known about it, the wait for it, and the work ahead
 // of its push.
 func (b *binary) forget() {
-	b.conclude()
+	b.endWait()
 	if b.abandon != nil {
 		b.abandon()
 	}
 	b.abandon = nil
 }
 
-// conclude ends the wait for the file.
-func (b *binary) conclude() {
+// endWait ends the wait for the file.
+func (b *binary) endWait() {
 	stop(b.quiet)
 	stop(b.soon)
 	stop(b.complaint)
@@ -153,7 +153,7 @@ func (b *binary) examine() {
 			if b.exam == this && err == nil {
 				b.prepare()
 			}
-			b.judge()
+			b.takeIfWhole()
 		})
 	})
 }
@@ -170,12 +170,12 @@ func (b *binary) prepare() {
 	})
 }
 
-// judge takes the file if it has stopped changing and is whole.
-func (b *binary) judge() {
+// takeIfWhole takes the file if it has stopped changing and is whole.
+func (b *binary) takeIfWhole() {
 	if !b.pending || !b.still || b.exam == nil || !b.exam.done || b.exam.err != nil {
 		return
 	}
-	b.conclude()
+	b.endWait()
 	b.taken, b.pending = b.seen, false
 	b.version++
 	for _, t := range b.targets {
@@ -240,7 +240,7 @@ func (b *binary) built() {
 		b.report(Event{Kind: Unchanged, Names: []string{b.spec.Name}})
 		return
 	}
-	b.settle(0)
+	b.awaitQuiet(0)
 }
 
 // unsettled reports whether a push should wait for the file, which is about to change.

@@ -297,7 +297,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %t, want %t", path, got, want)
 		}
 		for i := range segments {
-			if want && !tree.leadsInto(segments[:i]) {
+			if want && !tree.canMatchBelow(segments[:i]) {
 				t.Errorf("%s: %v is not gone into", path, segments[:i])
 			}
 		}
@@ -305,7 +305,7 @@ func TestPatterns(t *testing.T) {
 	for folder, want := range map[string]bool{"pkg": true, "vendor": false, "pkg/.git": false, ".config": true,
 		".config/deep": false} {
 		segments, _ := tree.segments(filepath.Join("/src", folder))
-		if got := tree.leadsInto(segments); got != want {
+		if got := tree.canMatchBelow(segments); got != want {
 			t.Errorf("goes into %s: %t, want %t", folder, got, want)
 		}
 	}

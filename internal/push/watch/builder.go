@@ -51,8 +51,8 @@ func (b *builder) begin() {
 	b.scan()
 }
 
-// stir is called when a source may have changed. More changes may follow.
-func (b *builder) stir() {
+// sourceChanged is called when a source may have changed. More changes may follow.
+func (b *builder) sourceChanged() {
 	stop(b.quiet)
 	b.quiet = b.after(Quiet, b.scan)
 }
@@ -102,7 +102,7 @@ func (b *builder) scan() {
 
 // see records the present state of the sources.
 func (b *builder) see(now snapshot) {
-	changed := b.tree.take(now)
+	changed := b.tree.update(now)
 	for _, folder := range now.folders {
 		known := b.notified[folder]
 		if !b.watchFolder(folder) {
@@ -185,7 +185,7 @@ func (b *builder) build(ctx context.Context) (time.Duration, error) {
 // end handles the result of a build. Changes of the sources up to this snapshot are not in
 // the build.
 func (b *builder) end(took time.Duration, err error, now snapshot) {
-	b.change(b.tree.take(now))
+	b.change(b.tree.update(now))
 	b.running = nil
 	if b.wanted {
 		b.report(Event{Kind: BuildStopped, Names: []string{b.spec.Name}, Took: took})

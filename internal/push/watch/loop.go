@@ -81,7 +81,7 @@ func (l *loop) run(ctx context.Context) error {
 		case path, ok := <-l.events():
 			l.notice(path, ok)
 		case command, ok := <-l.Commands:
-			l.obey(command, ok)
+			l.handle(command, ok)
 		case <-files.C:
 			l.lookAtFiles()
 			files.Reset(l.fileInterval())
@@ -160,7 +160,7 @@ func (l *loop) notice(path string, ok bool) {
 	}
 	for _, b := range l.builders {
 		if path == "" || b.tree.concerns(path) {
-			b.stir()
+			b.sourceChanged()
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (l *loop) lookAtTrees() {
 	}
 }
 
-func (l *loop) obey(command Command, ok bool) {
+func (l *loop) handle(command Command, ok bool) {
 	if !ok {
 		l.Commands = nil
 		return

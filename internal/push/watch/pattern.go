@@ -20,7 +20,7 @@ func (p pattern) matches(segments []string) bool {
 	}
 	if p[0] == "**" {
 		for skip := range len(segments) + 1 {
-			if skip > 0 && hidden(segments[skip-1]) {
+			if skip > 0 && needsFullName(segments[skip-1]) {
 				return false
 			}
 			if p[1:].matches(segments[skip:]) {
@@ -32,8 +32,8 @@ func (p pattern) matches(segments []string) bool {
 	return len(segments) > 0 && matchName(p[0], segments[0]) && p[1:].matches(segments[1:])
 }
 
-// leadsInto reports whether something in this folder, or below it, can match.
-func (p pattern) leadsInto(folder []string) bool {
+// canMatchBelow reports whether something in this folder, or below it, can match.
+func (p pattern) canMatchBelow(folder []string) bool {
 	switch {
 	case len(folder) == 0:
 		return len(p) > 0
@@ -41,28 +41,28 @@ func (p pattern) leadsInto(folder []string) bool {
 		return false
 	case p[0] == "**":
 		for skip := range folder {
-			if p[1:].leadsInto(folder[skip:]) {
+			if p[1:].canMatchBelow(folder[skip:]) {
 				return true
 			}
-			if hidden(folder[skip]) {
+			if needsFullName(folder[skip]) {
 				return false
 			}
 		}
 		return true
 	}
-	return matchName(p[0], folder[0]) && p[1:].leadsInto(folder[1:])
+	return matchName(p[0], folder[0]) && p[1:].canMatchBelow(folder[1:])
 }
 
 func matchName(pattern, name string) bool {
-	if hidden(name) && pattern != name {
+	if needsFullName(name) && pattern != name {
 		return false
 	}
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil // an invalid pattern was refused with the node file
 }
 
-// hidden reports whether only a pattern that spells the name in full can match it. Such
+// needsFullName reports whether only a pattern that spells the name in full can match it. Such
 // names are those of files that tools keep beside the sources, and of third-party sources.
-func hidden(name string) bool {
+func needsFullName(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules"
 }

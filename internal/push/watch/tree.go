@@ -72,7 +72,7 @@ func (t *tree) concerns(path string) bool {
 	if t.matches(segments) {
 		return true
 	}
-	if !t.leadsInto(segments) {
+	if !t.canMatchBelow(segments) {
 		return false
 	}
 	info, err := os.Lstat(path)
@@ -96,8 +96,8 @@ func (t *tree) matches(segments []string) bool {
 		!slices.Contains(t.outputs, strings.Join(segments, "/"))
 }
 
-func (t *tree) leadsInto(folder []string) bool {
-	return slices.ContainsFunc(t.wanted, func(p pattern) bool { return p.leadsInto(folder) })
+func (t *tree) canMatchBelow(folder []string) bool {
+	return slices.ContainsFunc(t.wanted, func(p pattern) bool { return p.canMatchBelow(folder) })
 }
 
 // look makes a snapshot; before is an earlier one. It omits files that it cannot read,
@@ -112,7 +112,7 @@ func (t *tree) look(ctx context.Context, before snapshot) snapshot {
 		switch {
 		case err != nil:
 			return nil
-		case entry.IsDir() && !t.leadsInto(segments):
+		case entry.IsDir() && !t.canMatchBelow(segments):
 			return filepath.SkipDir
 		case entry.IsDir():
 			now.folders = append(now.folders, path)
@@ -157,9 +157,9 @@ func sumOf(path string) string {
 	return string(hash.Sum(nil))
 }
 
-// take makes now the last snapshot. It returns the paths that changed since the previous
+// update makes now the last snapshot. It returns the paths that changed since the previous
 // one, sorted.
-func (t *tree) take(now snapshot) []string {
+func (t *tree) update(now snapshot) []string {
 	before := t.last
 	if now.begun.Before(before.begun) {
 		return nil // two looks ran at a time, and this one is the older

@@ -190,7 +190,7 @@ func TestInformer(t *testing.T) {
 	}
 	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: two}")
 	await(t, "both nodes", func() bool { return len(informer.GetStore().ListKeys()) == 2 })
-	f.Uproot("nodes", "", "one")
+	f.RemoveOwned("nodes", "", "one")
 	await(t, "one node", func() bool { return len(informer.GetStore().ListKeys()) == 1 })
 }
 

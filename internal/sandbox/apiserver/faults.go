@@ -65,8 +65,8 @@ func (c *Cluster) SetClock(ahead time.Duration) {
 // maxRequests bounds the record.
 const maxRequests = 10_000
 
-// judge records a request and asks the hook.
-func (c *Cluster) judge(r Request) Verdict {
+// verdict records a request and asks the hook.
+func (c *Cluster) verdict(r Request) Verdict {
 	c.mu.Lock()
 	if len(c.requests) >= maxRequests {
 		c.requests = slices.Clone(c.requests[maxRequests/2:])

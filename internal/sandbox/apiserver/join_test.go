@@ -271,10 +271,10 @@ func TestJoinsThatFail(t *testing.T) {
 		if code != 1 || !strings.Contains(errOut, `a Node with name "win-1" and status "Ready" already exists`) {
 			t.Errorf("ended with %d: %s", code, errOut)
 		}
-		f.Uproot("nodes", "", "win-1")
+		f.RemoveOwned("nodes", "", "win-1")
 	})
 	t.Run("without a pod network", func(t *testing.T) {
-		f.Uproot("daemonsets.apps", "kube-system", "pod-network-windows")
+		f.RemoveOwned("daemonsets.apps", "kube-system", "pod-network-windows")
 		code, out, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), f.CACertHash()))
 		if code != 0 {
 			t.Fatalf("ended with %d: %s%s", code, out, errOut)

@@ -93,7 +93,7 @@ func (c *Cluster) watchNodes(ctx context.Context) {
 		for _, o := range nodes {
 			if state := ready(o); state != "Unknown" && state != "" &&
 				c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
-				c.lost(text(o, "metadata", "name"))
+				c.markUnknown(text(o, "metadata", "name"))
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (c *Cluster) lastSign(o object) time.Time {
 	})
 }
 
-func (c *Cluster) lost(name string) {
+func (c *Cluster) markUnknown(name string) {
 	c.options.Log.Info("a node has not renewed its lease", "node", name)
 	now := timestamp(c.now())
 	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name},

@@ -150,9 +150,9 @@ func (c *Cluster) Object(resource, namespace, name string) (map[string]any, bool
 	return copyOf(o), true
 }
 
-// Uproot removes an object as the garbage collector would after its owner's deletion: without
+// RemoveOwned removes an object as the garbage collector would after its owner's deletion: without
 // grace period or other checks. It reports whether there was one.
-func (c *Cluster) Uproot(resource, namespace, name string) bool {
+func (c *Cluster) RemoveOwned(resource, namespace, name string) bool {
 	for _, r := range c.table() {
 		if r.qualified() == resource {
 			_, err := c.store.update(r, key{resource, namespace, name}, func(object) (object, error) {

@@ -32,7 +32,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	request, resource, err := c.parse(r)
 	request.User, request.groups = who.name, who.groups
-	if c.struck(w, r, request) {
+	if c.injectFault(w, r, request) {
 		return
 	}
 	c.options.Log.Debug("request", "verb", request.Verb, "path", request.Path, "user", request.User)
@@ -50,10 +50,10 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// struck applies the verdict of the hook (see OnRequest) to a request, and reports whether
+// injectFault applies the verdict of the hook (see OnRequest) to a request, and reports whether
 // the request needs no further answer.
-func (c *Cluster) struck(w http.ResponseWriter, r *http.Request, request Request) bool {
-	verdict := c.judge(request)
+func (c *Cluster) injectFault(w http.ResponseWriter, r *http.Request, request Request) bool {
+	verdict := c.verdict(request)
 	if verdict.Delay > 0 {
 		timer := time.NewTimer(verdict.Delay)
 		defer timer.Stop()

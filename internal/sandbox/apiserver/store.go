@@ -106,7 +106,7 @@ func (s *store) create(r Resource, k key, o object) (object, error) {
 	o["apiVersion"], o["kind"] = r.apiVersion(), r.Kind
 	event := s.put(watch.Added, k, o)
 	s.mu.Unlock()
-	s.tell(event)
+	s.notify(event)
 	return o, nil
 }
 
@@ -136,7 +136,7 @@ func (s *store) update(r Resource, k key, f func(object) (object, error)) (objec
 		events = append(events, s.put(watch.Modified, k, o))
 	}
 	s.mu.Unlock()
-	s.tell(events...)
+	s.notify(events...)
 	return o, nil
 }
 
@@ -190,7 +190,7 @@ func (s *store) put(kind watch.EventType, k key, o object) change {
 	return event
 }
 
-func (s *store) tell(events ...change) {
+func (s *store) notify(events ...change) {
 	for _, event := range events {
 		for _, hook := range s.hooks {
 			hook(event)

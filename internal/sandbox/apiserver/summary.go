@@ -64,7 +64,7 @@ func podStats(pod object, now time.Time) statsv1alpha1.PodStats {
 }
 
 func containerStats(pod, container object, started, now time.Time) statsv1alpha1.ContainerStats {
-	burns := burnt(pod, container)
+	burns := cores(pod, container)
 	used := time.Duration(burns * float64(now.Sub(started))).Truncate(tick)
 	counter, cores, memory := uint64(used), uint64(burns*1e9), uint64(usualMemory)
 	stats := statsv1alpha1.ContainerStats{
@@ -84,8 +84,8 @@ func containerStats(pod, container object, started, now time.Time) statsv1alpha1
 	return stats
 }
 
-// burnt returns how many cores a container uses.
-func burnt(pod, container object) float64 {
+// cores returns how many cores a container uses.
+func cores(pod, container object) float64 {
 	if burns, err := strconv.ParseFloat(text(pod, "metadata", "labels", burnsLabel), 64); err == nil {
 		return burns
 	}

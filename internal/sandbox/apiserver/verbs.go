@@ -54,8 +54,8 @@ func (c *call) do() (status int, result any, err error) {
 
 func (c *call) key() key { return key{c.resource.qualified(), c.Namespace, c.Name} }
 
-// known returns an error for a subresource that does not exist.
-func (c *call) known() error {
+// checkSubresource returns an error for a subresource that does not exist.
+func (c *call) checkSubresource() error {
 	if c.Subresource == "" || c.Subresource == "status" && c.resource.Status {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c *call) known() error {
 }
 
 func (c *call) get() (object, error) {
-	if err := c.known(); err != nil {
+	if err := c.checkSubresource(); err != nil {
 		return nil, err
 	}
 	o, ok := c.c.store.get(c.key())
@@ -124,7 +124,7 @@ func (c *call) create() (any, error) {
 }
 
 func (c *call) update() (object, error) {
-	if err := c.known(); err != nil {
+	if err := c.checkSubresource(); err != nil {
 		return nil, err
 	}
 	o, err := c.decodeBody()
@@ -135,7 +135,7 @@ func (c *call) update() (object, error) {
 }
 
 func (c *call) patch() (object, error) {
-	if err := c.known(); err != nil {
+	if err := c.checkSubresource(); err != nil {
 		return nil, err
 	}
 	if _, exists := c.c.store.get(c.key()); !exists && c.contentType == string(types.ApplyYAMLPatchType) {

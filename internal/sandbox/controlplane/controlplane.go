@@ -145,14 +145,14 @@ func (c *ControlPlane) run(components ...component) error {
 		c.processes = append(c.processes, p)
 		context.AfterFunc(p.ended, func() {
 			if c.running.Err() == nil {
-				c.die(p.death())
+				c.fail(p.exitError())
 			}
 		})
 	}
 	return nil
 }
 
-func (c *ControlPlane) die(err error) {
+func (c *ControlPlane) fail(err error) {
 	c.dieOnce.Do(func() {
 		c.deathErr = err
 		close(c.died)

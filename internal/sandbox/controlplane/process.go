@@ -50,8 +50,8 @@ func startProcess(running context.Context, name, path string, args []string, log
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// death returns an error with the exit state and the last lines of a process that ended by itself.
-func (p *process) death() error {
+// exitError returns an error with the exit state and the last lines of a process that ended by itself.
+func (p *process) exitError() error {
 	return fmt.Errorf("%s ended (%s); its last words, from %s:\n%s", p.name, p.cmd.ProcessState,
 		p.log, lastLines(p.log))
 }

@@ -202,8 +202,8 @@ func (p *Prefix) shutDown(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until the prefix's server has ended and written the registry.
-func (p *Prefix) settle(ctx context.Context) error {
+// awaitServerEnd waits until the prefix's server has ended and written the registry.
+func (p *Prefix) awaitServerEnd(ctx context.Context) error {
 	if err := p.server(ctx, "-w").Run(); err != nil {
 		return fmt.Errorf("wait for wineserver: %w", errors.Join(ctx.Err(), err))
 	}

@@ -220,7 +220,7 @@ func TestPrefixEndsWhenItIsNotKept(t *testing.T) {
 	stop()
 	ctx, cancel := context.WithTimeout(t.Context(), shutdownLimit)
 	defer cancel()
-	if err := p.settle(ctx); err != nil {
+	if err := p.awaitServerEnd(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -107,7 +107,7 @@ func (p *Prefix) build(ctx context.Context) error {
 	if err := p.importRegistry(ctx); err != nil {
 		return err
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.awaitServerEnd(ctx); err != nil {
 		return err
 	}
 	if err := p.slim(ctx, system32); err != nil {

@@ -56,9 +56,9 @@ func Open(t *testing.T, file string, width, height int) *Page {
 	if err := chromedp.Listen(ctx, p.note); err != nil {
 		t.Fatal(err)
 	}
-	tell(p, network.Enable, network.EnableParams{})
-	tell(p, log.Enable, cdp.Empty{})
-	tell(p, runtime.Enable, cdp.Empty{})
+	send(p, network.Enable, network.EnableParams{})
+	send(p, log.Enable, cdp.Empty{})
+	send(p, runtime.Enable, cdp.Empty{})
 	Do(p, chromedp.Navigate(p.address))
 	return p
 }
@@ -79,7 +79,7 @@ func (p *Page) note(event any) {
 	}
 }
 
-func tell[P, R any](p *Page, command cdp.Command[P, R], params P) {
+func send[P, R any](p *Page, command cdp.Command[P, R], params P) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, command, params); err != nil {
 		p.t.Fatal(err)
@@ -109,7 +109,7 @@ func (p *Page) LooksRight() {
 	p.t.Helper()
 	picture := Do(p, chromedp.FullScreenshot(100))
 	dark := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}
-	tell(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: dark})
+	send(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: dark})
 	if back := Eval[string](p, `getComputedStyle(document.body).backgroundColor`); back != "rgb(21, 25, 29)" {
 		p.t.Errorf("its background in the dark is %s", back)
 	}

@@ -15,8 +15,8 @@ type Link struct {
 	CutAfter int64
 }
 
-// over returns conn with delayed writes.
-func (l Link) over(conn net.Conn) net.Conn {
+// shape returns conn with delayed writes.
+func (l Link) shape(conn net.Conn) net.Conn {
 	if l == (Link{}) {
 		return conn
 	}

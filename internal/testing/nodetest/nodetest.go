@@ -111,7 +111,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	client, server := net.Pipe()
 	n.mutex.Lock()
 	n.sessions++
-	client = n.link.over(client)
+	client = n.link.shape(client)
 	n.conn = client
 	session := n.Machine.Process(fmt.Sprintf("session %d", n.sessions))
 	n.mutex.Unlock()

@@ -15,7 +15,7 @@ import (
 
 // Strikes interrupt a run on a node at each of the changes that it makes to the machine. Points
 // records the changes of an undisturbed run, Each runs a test per change, Node.Strike interrupts
-// the run at one of them, and Node.ComeBack connects again afterwards.
+// the run at one of them, and Node.Restore connects again afterwards.
 type Strikes struct {
 	// Asker returns the name of the process that requests an operation, the same in
 	// every run; "" for a process that must not be interrupted.
@@ -42,24 +42,24 @@ func (p Point) String() string {
 // Strike is one interruption at one point.
 type Strike struct {
 	Point
-	blow
+	disturbance
 	strikes Strikes
 }
 
-type blow struct {
+type disturbance struct {
 	name  string
 	phase simulated.Phase
 	cut   bool // the connection breaks, as it does when the agent dies
 	deals func(op simulated.Operation) simulated.Verdict
 }
 
-func (s Strikes) blows() []blow {
+func (s Strikes) disturbances() []disturbance {
 	killed := func(op simulated.Operation) simulated.Verdict {
 		return simulated.Verdict{KillCaller: true, Kill: append([]string{op.Process}, s.Dying...)}
 	}
 	power := func(simulated.Operation) simulated.Verdict { return simulated.PowerCut() }
 	fails := func(simulated.Operation) simulated.Verdict { return simulated.Fail(fault.ErrPermission) }
-	return []blow{
+	return []disturbance{
 		{"killed before", simulated.Before, true, killed},
 		{"killed after", simulated.After, true, killed},
 		{"the power is cut after", simulated.After, true, power},
@@ -100,7 +100,7 @@ func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *test
 	case testing.Short():
 		oneIn = 41
 	}
-	all := s.blows()
+	all := s.disturbances()
 	for i, p := range points {
 		for j, b := range all {
 			if (i*len(all)+j)%oneIn != 0 {
@@ -108,7 +108,7 @@ func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *test
 			}
 			t.Run(p.String()+"/"+b.name, func(t *testing.T) {
 				t.Parallel()
-				test(t, Strike{Point: p, blow: b, strikes: s})
+				test(t, Strike{Point: p, disturbance: b, strikes: s})
 			})
 		}
 	}
@@ -132,8 +132,8 @@ func (n *Node) Strike(s Strike) *atomic.Bool {
 	return &struck
 }
 
-// ComeBack ends all strikes and connects again, as the next swdt does.
-func (n *Node) ComeBack() {
+// Restore ends all strikes and connects again, as the next swdt does.
+func (n *Node) Restore() {
 	n.t.Helper()
 	n.Machine.OnOperation(nil)
 	if err := n.Reconnect(n.t.Context()); err != nil {

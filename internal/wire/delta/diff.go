@@ -83,13 +83,13 @@ func (d *differ) run(ctx context.Context) error {
 	if err := d.match(ctx); err != nil {
 		return err
 	}
-	if covered(d.blocks) < len(d.new)/8 {
+	if totalBytes(d.blocks) < len(d.new)/8 {
 		d.variant = Whole
 		return nil
 	}
 	d.tidy() // the index and the masks are not needed any more
 	d.control()
-	if err := d.lacks(ctx); err != nil {
+	if err := d.encodeCorrections(ctx); err != nil {
 		return err
 	}
 	d.tidy() // nor is the map of blocks
@@ -226,7 +226,7 @@ func (d *differ) writeLiterals(ctx context.Context, w io.Writer) error {
 	if d.variant == Whole {
 		d.blocks = nil
 	}
-	size := len(d.new) - covered(d.blocks)
+	size := len(d.new) - totalBytes(d.blocks)
 	e, err := newEncoder(w, level(size), d.workers, size)
 	if err != nil {
 		return err

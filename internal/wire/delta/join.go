@@ -24,8 +24,8 @@ func join(segments [][]block) []block {
 	return joined
 }
 
-// covered counts the bytes that blocks make.
-func covered(blocks []block) (n int) {
+// totalBytes counts the bytes that blocks make.
+func totalBytes(blocks []block) (n int) {
 	for _, b := range blocks {
 		n += b.n
 	}

@@ -50,7 +50,7 @@ func (m *matcher) segment(ctx context.Context, from, to int) []block {
 				continue
 			}
 		}
-		if w.mayLook(at) {
+		if w.mayLookUp(at) {
 			if hit, displacement, ok := w.better(at); ok {
 				w.change(hit, displacement)
 				at, missed = hit+anchor, 0
@@ -67,7 +67,7 @@ func (m *matcher) segment(ctx context.Context, from, to int) []block {
 		// The longer nothing matches, the larger the step. When something matches again, the search
 		// for a border goes backwards and finds the skipped bytes.
 		step := indexStep + missed>>8
-		if !w.mayLook(at) {
+		if !w.mayLookUp(at) {
 			step = max(step, 2*window)
 		}
 		missed += step
@@ -140,9 +140,9 @@ func (w *walk) equal(at int) int {
 	return at
 }
 
-// mayLook reports whether the walk may look into the index again. This limits the time for files
+// mayLookUp reports whether the walk may look into the index again. This limits the time for files
 // with little in common; versions of one program need a quarter of the limit.
-func (w *walk) mayLook(at int) bool {
+func (w *walk) mayLookUp(at int) bool {
 	return w.looks < minimumLooks+(at-w.from)/bytesPerLook
 }
 

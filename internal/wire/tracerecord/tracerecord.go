@@ -114,10 +114,10 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	return is, false
 }
 
-// Kept returns the path of a copy of a configuration file as it is without the trace. content is
+// Untraced returns the path of a copy of a configuration file as it is without the trace. content is
 // the file's present content; traced reports whether the trace has changed it. If traced is true
 // and kept is empty, the file did not exist before the trace.
-func (r Record) Kept(path string, content []byte) (kept string, traced bool) {
+func (r Record) Untraced(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
 		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
 			s.Config.After != Sum(content, true) {

@@ -44,11 +44,11 @@ func TestWhatIsThereWithoutTheTrace(t *testing.T) {
 		}
 	}
 	for content, want := range map[string]bool{"a": false, "b": true, "c": true, "d": false} {
-		if kept, traced := r.Kept(`c:/C/config.toml`, []byte(content)); traced != want || traced && kept != `C:\kept` {
+		if kept, traced := r.Untraced(`c:/C/config.toml`, []byte(content)); traced != want || traced && kept != `C:\kept` {
 			t.Errorf("%s: %s, %v", content, kept, traced)
 		}
 	}
-	if _, traced := r.Kept(`C:\other`, []byte("c")); traced {
+	if _, traced := r.Untraced(`C:\other`, []byte("c")); traced {
 		t.Error("another file")
 	}
 }

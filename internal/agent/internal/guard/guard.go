@@ -78,7 +78,7 @@ func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (ret
 	if err == nil || errors.Is(err, fault.ErrServiceRunning) {
 		return false, nil
 	}
-	if atWork, look := g.AtWork(ctx); look == nil && atWork || hasRun() {
+	if atWork, look := g.Running(ctx); look == nil && atWork || hasRun() {
 		return false, nil
 	}
 	err = fmt.Errorf("start the service that guards %s: %w", g.Guards, err)
@@ -103,8 +103,8 @@ func (g Guardian) register(ctx context.Context, id string) error {
 	})
 }
 
-// AtWork reports whether a guardian is registered and has not ended.
-func (g Guardian) AtWork(ctx context.Context) (bool, error) {
+// Running reports whether a guardian is registered and has not ended.
+func (g Guardian) Running(ctx context.Context) (bool, error) {
 	status, err := g.Services.Status(ctx, g.Service)
 	if errors.Is(err, fault.ErrNoService) {
 		return false, nil

@@ -87,9 +87,9 @@ func (l *lab) isRegistered(t *testing.T) bool {
 	return err == nil
 }
 
-func (l *lab) isAtWork(t *testing.T) bool {
+func (l *lab) isRunning(t *testing.T) bool {
 	t.Helper()
-	atWork, err := l.AtWork(t.Context())
+	atWork, err := l.Running(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (l *lab) fails(kind simulated.Kind, phase simulated.Phase, times int) {
 
 func TestAGuardianFromItsBeginningToItsEnd(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab) {
-		if l.isAtWork(t) {
+		if l.isRunning(t) {
 			t.Error("at work before it was started")
 		}
 		l.mustStart(t)
@@ -122,7 +122,7 @@ func TestAGuardianFromItsBeginningToItsEnd(t *testing.T) {
 		case config.StartType != platform.StartAuto:
 			t.Errorf("config.StartType is %v, want %v", config.StartType, platform.StartAuto)
 		}
-		if !l.isAtWork(t) {
+		if !l.isRunning(t) {
 			t.Error("not at work")
 		}
 		l.end <- struct{}{}
@@ -226,8 +226,8 @@ func TestTwoHealersDoNotTakeEachOthersRegistrationAway(t *testing.T) {
 						t.Errorf("first is %v, want nil", first)
 					case second != nil:
 						t.Errorf("second is %v, want nil", second)
-					case !l.isAtWork(t):
-						t.Error("l.isAtWork(t) is false, want true")
+					case !l.isRunning(t):
+						t.Error("l.isRunning(t) is false, want true")
 					}
 					l.OnOperation(nil)
 					l.end <- struct{}{}
@@ -264,11 +264,11 @@ func TestAnOlderGuardian(t *testing.T) {
 			l.mustStart(t)
 			l.end <- struct{}{}
 			synctest.Wait()
-			if l.isAtWork(t) || !l.isRegistered(t) {
+			if l.isRunning(t) || !l.isRegistered(t) {
 				t.Fatal("it should have ended and be registered")
 			}
 			l.mustStart(t)
-			if !l.isAtWork(t) {
+			if !l.isRunning(t) {
 				t.Error("the next is not at work")
 			}
 		})
@@ -278,11 +278,11 @@ func TestAnOlderGuardian(t *testing.T) {
 			l.mustStart(t)
 			started := make(chan error)
 			go func() { started <- l.Start(t.Context(), "two", never) }()
-			if err := l.RemoveEnded(t.Context()); err != nil || !l.isAtWork(t) {
+			if err := l.RemoveEnded(t.Context()); err != nil || !l.isRunning(t) {
 				t.Errorf("one at work was removed: %v", err)
 			}
 			l.end <- struct{}{}
-			if err := <-started; err != nil || !l.isAtWork(t) {
+			if err := <-started; err != nil || !l.isRunning(t) {
 				t.Errorf("the next is not at work: %v", err)
 			}
 		})
@@ -296,8 +296,8 @@ func TestAnOlderGuardian(t *testing.T) {
 				t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
 			case !strings.Contains(err.Error(), "running"):
 				t.Errorf("err.Error() lacks %q:\n%s", "running", err.Error())
-			case !l.isAtWork(t):
-				t.Error("l.isAtWork(t) is false, want true")
+			case !l.isRunning(t):
+				t.Error("l.isRunning(t) is false, want true")
 			}
 		})
 	})

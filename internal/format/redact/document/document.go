@@ -63,7 +63,7 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 		return clean, false
 	}
 	repaired, after, ok := f.read(clean)
-	if !ok || !alike(before, after) {
+	if !ok || !sameStructure(before, after) {
 		before, _ = f.parse(text) // formats may keep their last parse
 		return redactValues(r, f, text, before, clean)
 	}
@@ -97,13 +97,13 @@ func redactValues(r *redact.Redactor, f format, text []byte, root *value,
 	return otherwise, false
 }
 
-// alike reports whether two documents have the same names and lists.
-func alike(a, b *value) bool {
+// sameStructure reports whether two documents have the same names and lists.
+func sameStructure(a, b *value) bool {
 	if len(a.children) != len(b.children) || a.name != b.name || a.object != b.object || a.list != b.list {
 		return false
 	}
 	for i := range a.children {
-		if !alike(a.children[i], b.children[i]) {
+		if !sameStructure(a.children[i], b.children[i]) {
 			return false
 		}
 	}
@@ -157,21 +157,21 @@ func mark(root *value, name string) bool {
 		switch {
 		case !v.scalar || v.text == redact.Mark:
 		case redact.Secret(name, v.text):
-			v.take()
+			v.redact()
 		default:
-			v.within()
+			v.redactNested()
 		}
 		found = found || v.secret
 	})
 	each(root, func(object *value) {
-		for _, name := range wholly(object) {
+		for _, name := range secretFields(object) {
 			child := object.child(name)
 			if child == nil {
 				continue
 			}
 			each(child, func(v *value) {
 				if v.scalar && v.text != "" && v.text != redact.Mark {
-					v.take()
+					v.redact()
 					found = true
 				}
 			})
@@ -180,10 +180,10 @@ func mark(root *value, name string) bool {
 	return found
 }
 
-func (v *value) take() { v.secret, v.clean = true, redact.Mark }
+func (v *value) redact() { v.secret, v.clean = true, redact.Mark }
 
-// within parses a text that is itself a JSON document: an annotation with the applied object.
-func (v *value) within() {
+// redactNested parses a text that is itself a JSON document: an annotation with the applied object.
+func (v *value) redactNested() {
 	if v.encode == nil || len(v.text) < 2 || v.text[0] != '{' {
 		return
 	}
@@ -231,9 +231,9 @@ func each(v *value, visit func(*value)) {
 	}
 }
 
-// wholly returns the fields of an object that are secret as a whole: the data of a Secret, the private numbers of a
+// secretFields returns the fields of an object that are secret as a whole: the data of a Secret, the private numbers of a
 // JSON Web Key.
-func wholly(object *value) []string {
+func secretFields(object *value) []string {
 	switch {
 	case !object.object:
 		return nil

@@ -154,7 +154,7 @@ func TestADocumentStaysOne(t *testing.T) {
 					if err := format.read(clean, &after); err != nil {
 						t.Fatalf("%s\nbecame\n%s\n%v", text, clean, err)
 					}
-					if !alike(before, after) {
+					if !sameStructure(before, after) {
 						t.Fatalf("%s\nbecame\n%s", text, clean)
 					}
 				}
@@ -163,8 +163,8 @@ func TestADocumentStaysOne(t *testing.T) {
 	}
 }
 
-// alike reports whether two documents differ only in redacted values.
-func alike(before, after any) bool {
+// sameStructure reports whether two documents differ only in redacted values.
+func sameStructure(before, after any) bool {
 	switch before := before.(type) {
 	case map[string]any:
 		after, ok := after.(map[string]any)
@@ -172,7 +172,7 @@ func alike(before, after any) bool {
 			return false
 		}
 		for name, value := range before {
-			if !alike(value, after[name]) {
+			if !sameStructure(value, after[name]) {
 				return false
 			}
 		}
@@ -183,7 +183,7 @@ func alike(before, after any) bool {
 			return false
 		}
 		for i := range before {
-			if !alike(before[i], after[i]) {
+			if !sameStructure(before[i], after[i]) {
 				return false
 			}
 		}
@@ -205,7 +205,7 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		clean, _ := document.Redact(r, text)
 		groups, parsed := document.RedactLarge(r, text, 40)
-		if json.Valid(text) && (!json.Valid(clean) || parsed && !alike(decoded(t, text), decoded(t, groups))) {
+		if json.Valid(text) && (!json.Valid(clean) || parsed && !sameStructure(decoded(t, text), decoded(t, groups))) {
 			t.Fatalf("%s\nbecame\n%s\nand in groups\n%s", text, clean, groups)
 		}
 		if again, _ := document.Redact(r, clean); len(again) > 2*len(clean)+1000 {
@@ -246,7 +246,7 @@ func TestLargeDocuments(t *testing.T) {
 		"large value at its edge": `{"a":[` + list + `],"b":{` + fields + `}}`,
 	} {
 		clean, parsed := document.Redact(r, []byte(text))
-		if !parsed || !alike(decoded(t, []byte(text)), decoded(t, clean)) {
+		if !parsed || !sameStructure(decoded(t, []byte(text)), decoded(t, clean)) {
 			t.Errorf("%s: parsed %t, %.200q", name, parsed, clean)
 		}
 		for _, planted := range []string{"hunter2", "eHl6"} {

@@ -21,7 +21,7 @@ func parseXML(text []byte) (*value, bool) {
 		if errors.Is(err, io.EOF) {
 			return p.open[0], len(p.open) == 1 && len(p.open[0].children) > 0
 		}
-		if err != nil || !p.take(token, start) {
+		if err != nil || !p.handle(token, start) {
 			return nil, false
 		}
 	}
@@ -33,7 +33,7 @@ type xmlParser struct {
 	open    []*value // the open elements, the document first
 }
 
-func (p *xmlParser) take(token xml.Token, start int) bool {
+func (p *xmlParser) handle(token xml.Token, start int) bool {
 	end := int(p.decoder.InputOffset())
 	parent := p.open[len(p.open)-1]
 	switch token := token.(type) {

@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/sample"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // processList is a node's answer, whose time a test advances.
@@ -41,14 +41,14 @@ func process(pid uint32, started time.Time, cpu time.Duration) *agentv1.Process 
 }
 
 // aPod returns a pod with one container, created at this time, with this process.
-func aPod(created time.Time, pid uint32) crisim.Workload {
-	return crisim.Workload{Pods: []crisim.Pod{{
+func aPod(created time.Time, pid uint32) criserver.Workload {
+	return criserver.Workload{Pods: []criserver.Pod{{
 		ID: "pod", Name: "burner", Namespace: "default", Created: created,
-		Containers: []crisim.Container{{ID: "container", Name: "burn", PID: pid}},
+		Containers: []criserver.Container{{ID: "container", Name: "burn", PID: pid}},
 	}}}
 }
 
-func runtimeOf(t *testing.T, workload crisim.Workload) *criclient.Client {
+func runtimeOf(t *testing.T, workload criserver.Workload) *criclient.Client {
 	return serveWorkload(t, "v1.7.12", workload)
 }
 
@@ -111,7 +111,7 @@ func TestNodeWithoutProcessesIsAnError(t *testing.T) {
 	if samples, _, err := sample.NewNode(runtimeOf(t, aPod(time.Now(), 0)).Runtime, &processList{}, 4).Ask(t.Context()); err == nil {
 		t.Errorf("got %v without a process, want an error", samples)
 	}
-	if samples, _, err := sample.NewNode(runtimeOf(t, crisim.Workload{}).Runtime, &processList{}, 4).Ask(t.Context()); err != nil || len(samples) > 0 {
+	if samples, _, err := sample.NewNode(runtimeOf(t, criserver.Workload{}).Runtime, &processList{}, 4).Ask(t.Context()); err != nil || len(samples) > 0 {
 		t.Errorf("no container: %v, %v", samples, err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats/poll"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/sample"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // serve returns a client of a simulated containerd with this number of pods. Each pod uses
@@ -32,19 +32,19 @@ import (
 func serve(t testing.TB, version string, pods int) *criclient.Client {
 	t.Helper()
 	began := time.Now().Add(-time.Hour)
-	var workload crisim.Workload
+	var workload criserver.Workload
 	for i := range pods {
-		workload.Pods = append(workload.Pods, crisim.Pod{
+		workload.Pods = append(workload.Pods, criserver.Pod{
 			ID: fmt.Sprintf("pod%d", i), Name: fmt.Sprintf("burner-%d", i), Namespace: "default", Created: began,
-			Containers: []crisim.Container{{ID: fmt.Sprintf("container%d", i), Name: "burn", Cores: 0.2, Memory: 21 << 20, Maximum: 1250}},
+			Containers: []criserver.Container{{ID: fmt.Sprintf("container%d", i), Name: "burn", Cores: 0.2, Memory: 21 << 20, Maximum: 1250}},
 		})
 	}
 	return serveWorkload(t, version, workload)
 }
 
-func serveWorkload(t testing.TB, version string, workload crisim.Workload) *criclient.Client {
+func serveWorkload(t testing.TB, version string, workload criserver.Workload) *criclient.Client {
 	t.Helper()
-	server := crisim.NewServer(crisim.Options{Version: version, Workload: workload})
+	server := criserver.NewServer(criserver.Options{Version: version, Workload: workload})
 	listener := bufconn.Listen(1 << 20)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()

@@ -74,7 +74,7 @@ func Start(t testing.TB, o Options) *Server {
 	}()
 	t.Cleanup(func() {
 		listener.Close()
-		s.Cut()
+		s.BreakConnections()
 		srv.Close()
 		<-served
 	})
@@ -178,8 +178,8 @@ func (s *Server) track(conn net.Conn, wrap func(net.Conn) net.Conn) net.Conn {
 	return conn
 }
 
-// Cut breaks all connections.
-func (s *Server) Cut() {
+// BreakConnections breaks all connections.
+func (s *Server) BreakConnections() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.conns {
@@ -272,13 +272,13 @@ func (k Key) PEM(t testing.TB, passphrase string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// Stall accepts connections and never sends a byte, until the test ends.
-func Stall(t testing.TB) (address string) {
+// ServeSilence accepts connections and never sends a byte, until the test ends.
+func ServeSilence(t testing.TB) (address string) {
 	return listen(t, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 }
 
-// Babble answers every connection with text that is not SSH.
-func Babble(t testing.TB, text string) (address string) {
+// ServeText answers every connection with text that is not SSH.
+func ServeText(t testing.TB, text string) (address string) {
 	return listen(t, func(conn net.Conn) { io.Copy(conn, bytes.NewReader([]byte(text))) })
 }
 

@@ -134,8 +134,8 @@ func (c Container) attributes(pod Pod) *runtimev1.ContainerAttributes {
 	}
 }
 
-// burnt returns the processor time used so far, in nanoseconds.
-func (c Container) burnt(pod Pod, now time.Time) *runtimev1.UInt64Value {
+// cpuTime returns the processor time used so far, in nanoseconds.
+func (c Container) cpuTime(pod Pod, now time.Time) *runtimev1.UInt64Value {
 	return &runtimev1.UInt64Value{Value: ticks(uint64(c.Cores * float64(now.Sub(pod.Created))))}
 }
 
@@ -147,7 +147,7 @@ func (c Container) stats(pod Pod, now time.Time) *runtimev1.ContainerStats {
 	return &runtimev1.ContainerStats{
 		Attributes: c.attributes(pod),
 		Cpu: &runtimev1.CpuUsage{
-			Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(pod, now), UsageNanoCores: c.nanoCores(),
+			Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.cpuTime(pod, now), UsageNanoCores: c.nanoCores(),
 		},
 		Memory: &runtimev1.MemoryUsage{Timestamp: now.UnixNano(),
 			WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},
@@ -165,12 +165,12 @@ func (p Pod) stats(now time.Time) *runtimev1.PodSandboxStats {
 		Memory: &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(), WorkingSetBytes: &runtimev1.UInt64Value{}},
 	}
 	for _, c := range p.Containers {
-		stats.Cpu.UsageCoreNanoSeconds.Value += c.burnt(p, now).Value
+		stats.Cpu.UsageCoreNanoSeconds.Value += c.cpuTime(p, now).Value
 		stats.Cpu.UsageNanoCores.Value += c.nanoCores().Value
 		stats.Memory.WorkingSetBytes.Value += c.Memory
 		stats.Containers = append(stats.Containers, &runtimev1.WindowsContainerStats{
 			Attributes: c.attributes(p),
-			Cpu: &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.burnt(p, now),
+			Cpu: &runtimev1.WindowsCpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: c.cpuTime(p, now),
 				UsageNanoCores: c.nanoCores()},
 			Memory: &runtimev1.WindowsMemoryUsage{Timestamp: now.UnixNano(),
 				WorkingSetBytes: &runtimev1.UInt64Value{Value: c.Memory}},

@@ -37,7 +37,7 @@ func (p *program) list(args []string) error {
 				text += fmt.Sprintf(" %2d %-17s %s\n", c.id, c.mac, c.name)
 			}
 		}
-		return p.say("%s", text)
+		return p.print("%s", text)
 	}
 	type property struct{ Name, Value string }
 	type listed struct {
@@ -66,5 +66,5 @@ func (p *program) list(args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.say("%s\n", text)
+	return p.print("%s\n", text)
 }

@@ -92,7 +92,7 @@ func (p *program) etl2pcap(args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.write(out, string(data)), p.say("Processing...\n\nPackets total: %d\n", len(chosen)))
+	return errors.Join(p.write(out, string(data)), p.print("Processing...\n\nPackets total: %d\n", len(chosen)))
 }
 
 func (p *program) etl2txt(args []string) error {
@@ -109,7 +109,7 @@ func (p *program) etl2txt(args []string) error {
 	for _, one := range log {
 		text.WriteString(one.text(p.zone()))
 	}
-	return errors.Join(p.write(out, strings.ReplaceAll(text.String(), "\n", "\r\n")), p.say("Processing...\n"))
+	return errors.Join(p.write(out, strings.ReplaceAll(text.String(), "\n", "\r\n")), p.print("Processing...\n"))
 }
 
 func conversion(args []string, known map[string]string) (file, out string, flags map[string][]string, err error) {

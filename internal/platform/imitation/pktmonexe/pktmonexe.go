@@ -51,10 +51,10 @@ func Main(ctx context.Context, windows *platform.Platform, args []string, out io
 	facts, err := windows.Machine.Facts(ctx)
 	if err == nil {
 		p.boot = facts.BootID
-		err = p.enter(ctx)
+		err = p.lock(ctx)
 	}
 	if err == nil {
-		defer p.leave()
+		defer p.unlock()
 		err = p.note(args)
 	}
 	if err == nil {
@@ -116,23 +116,23 @@ func (p *program) run(ctx context.Context, args []string) error {
 	return nil // reset, unload: their results are not used
 }
 
-func (p *program) say(format string, args ...any) error {
+func (p *program) print(format string, args ...any) error {
 	_, err := io.WriteString(p.out, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\r\n"))
 	return err
 }
 
 func (p *program) help(command string) error {
 	if command == "start" && p.build >= server2022 {
-		return p.say("pktmon start [--capture ...]\n\n    -m, --log-mode\n        circular      New events overwrite " +
+		return p.print("pktmon start [--capture ...]\n\n    -m, --log-mode\n        circular      New events overwrite " +
 			"the oldest ones.\n        multi-file\n        real-time     Display events and packets on screen at real " +
 			"time.\n        memory\n")
 	}
 	if command != "help" {
-		return p.say("pktmon %s\n", command)
+		return p.print("pktmon %s\n", command)
 	}
-	err := p.say("pktmon <command> [OPTIONS | help]\n    Advanced packet capture and event collection.\n\nCommands\n")
+	err := p.print("pktmon <command> [OPTIONS | help]\n    Advanced packet capture and event collection.\n\nCommands\n")
 	for _, name := range p.commands() {
-		err = p.say("    %-12s...\n", name)
+		err = p.print("    %-12s...\n", name)
 	}
 	return err
 }
@@ -199,14 +199,14 @@ func (p *program) start(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if err := p.keep(s); err != nil {
+	if err := p.save(s); err != nil {
 		return err
 	}
 	if s.Mode == "real-time" {
-		p.leave()
+		p.unlock()
 		return p.realTime(ctx, s)
 	}
-	return p.say("Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       %s\n    Log file:       "+
+	return p.print("Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       %s\n    Log file:       "+
 		"    %s\n\nCollected Data:\n    Packet counters, packet capture\n", s.Mode, s.Log)
 }
 
@@ -221,7 +221,7 @@ func value(given []string, otherwise string) string {
 func (p *program) realTime(ctx context.Context, s state) error {
 	for i := 0; ; i++ {
 		for _, packet := range s.packets(time.Now().UTC()) {
-			if err := p.say("%s", packet.text(p.zone())); err != nil {
+			if err := p.print("%s", packet.text(p.zone())); err != nil {
 				return err
 			}
 		}
@@ -246,10 +246,10 @@ func (p *program) stop() error {
 	}
 	log := s.Log
 	s.Running, s.Log = false, ""
-	if err := p.keep(s); err != nil {
+	if err := p.save(s); err != nil {
 		return err
 	}
-	return p.say("Flushing logs...\nMerging metadata...\nLog file: %s (No events lost)\n", log)
+	return p.print("Flushing logs...\nMerging metadata...\nLog file: %s (No events lost)\n", log)
 }
 
 func (p *program) status() error {
@@ -258,7 +258,7 @@ func (p *program) status() error {
 		return err
 	}
 	if !s.Running {
-		return p.say("Packet Monitor is not running.\n")
+		return p.print("Packet Monitor is not running.\n")
 	}
 	text := "Collected Data:\n    Packet counters, packet capture\n\nCapture Type:\n    " + s.Type +
 		"\n\nMonitored Components:\n    All\n\n"
@@ -266,7 +266,7 @@ func (p *program) status() error {
 		text += "Logger Parameters:\n    Logger name:        PktMon\n    Logging mode:       " + s.Mode +
 			"\n    Log file:           " + s.Log + "\n"
 	}
-	return p.say("%s", text)
+	return p.print("%s", text)
 }
 
 func (p *program) counters(args []string) error {
@@ -283,11 +283,11 @@ func (p *program) counters(args []string) error {
 		}
 	}
 	if slices.Contains(args, "--json") {
-		return p.say(`[{"Group":"Ethernet","Components":[{"Name":"vmswitch.sys","Id":12,"Counters":[{"Name":"Upper",`+
+		return p.print(`[{"Group":"Ethernet","Components":[{"Name":"vmswitch.sys","Id":12,"Counters":[{"Name":"Upper",`+
 			`"Type":"Flow","Inbound":{"Packets":%d},"Outbound":{"Packets":0}},{"Name":"Drop","Type":"Drop",`+
 			`"Inbound":{"Packets":%d},"Outbound":{"Packets":0}}]}]}]`+"\n", flows, drops)
 	}
-	return p.say("Id Name         Counter  Direction  Packets\n-- ----         -------  ---------  -------\n"+
+	return p.print("Id Name         Counter  Direction  Packets\n-- ----         -------  ---------  -------\n"+
 		"12 vmswitch.sys Upper    Rx         %7d\n                Drop     Rx         %7d\n", flows, drops)
 }
 

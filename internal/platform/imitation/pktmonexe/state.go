@@ -42,7 +42,7 @@ func (p *program) state() (state, error) {
 	return s, nil
 }
 
-func (p *program) keep(s state) error {
+func (p *program) save(s state) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -53,8 +53,8 @@ func (p *program) keep(s state) error {
 	return p.platform.Files.Rename(stateFile+".new", stateFile, true)
 }
 
-// enter waits until no other process changes the state, and locks it; leave unlocks it.
-func (p *program) enter(ctx context.Context) (err error) {
+// lock waits until no other process changes the state, and locks it; unlock releases it.
+func (p *program) lock(ctx context.Context) (err error) {
 	for {
 		p.turn, err = p.platform.Files.Lock(stateFile+".lock", nil)
 		var taken *fault.LockedError
@@ -67,7 +67,7 @@ func (p *program) enter(ctx context.Context) (err error) {
 	}
 }
 
-func (p *program) leave() {
+func (p *program) unlock() {
 	if p.turn != nil {
 		_ = p.turn.Unlock() // it also ends with the process
 		p.turn = nil
@@ -122,10 +122,10 @@ func (p *program) filter(args []string) error {
 	}
 	switch args[0] {
 	case "list":
-		return p.say("%s", s.list())
+		return p.print("%s", s.list())
 	case "remove":
 		s.Filters = nil
-		return errors.Join(p.keep(s), p.say("Removed all filters.\n"))
+		return errors.Join(p.save(s), p.print("Removed all filters.\n"))
 	case "add":
 	default:
 		return fmt.Errorf("filter: %q", args)
@@ -138,7 +138,7 @@ func (p *program) filter(args []string) error {
 		return refuse("Error: only %d filters are possible.", maxFilters)
 	}
 	s.Filters = append(s.Filters, f)
-	return errors.Join(p.keep(s), p.say("Filter added.\n"))
+	return errors.Join(p.save(s), p.print("Filter added.\n"))
 }
 
 func newFilter(args []string) (filter, error) {

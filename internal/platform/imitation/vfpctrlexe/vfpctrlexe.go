@@ -64,10 +64,10 @@ func (p *program) port(port port, what string) error {
 	case "/get-port-counter":
 		return p.counters(port)
 	case "/get-port-state":
-		return p.say("ITEM LIST\n===========\n\n  Enabled : TRUE\n  Blocked : FALSE\n\nCommand get-port-state " +
+		return p.print("ITEM LIST\n===========\n\n  Enabled : TRUE\n  Blocked : FALSE\n\nCommand get-port-state " +
 			"succeeded!\n")
 	case "/list-rule", "/get-flow-stats":
-		return p.say("ITEM LIST\n===========\n\nCommand " + what[1:] + " succeeded!\n")
+		return p.print("ITEM LIST\n===========\n\nCommand " + what[1:] + " succeeded!\n")
 	}
 	return fmt.Errorf("unknown command %s", what)
 }
@@ -127,7 +127,7 @@ func (p *program) list(ports []port) error {
 			port.Name, port.ID, newPort(port.SwitchName, "").Name, port.SwitchName, port.VmsPortID,
 			dashed(port.MacAddress))
 	}
-	return p.say(text + "\nCommand list-vmswitch-port succeeded!\n")
+	return p.print(text + "\nCommand list-vmswitch-port succeeded!\n")
 }
 
 // counter is a counter of a port, with its names in JSON and in text.
@@ -165,7 +165,7 @@ func (p *program) counters(port port) error {
 	if p.json {
 		return p.document(map[string]any{"InformationArray": list})
 	}
-	return p.say(text + "\nCommand get-port-counter succeeded!\n")
+	return p.print(text + "\nCommand get-port-counter succeeded!\n")
 }
 
 func dashed(mac string) string {
@@ -181,10 +181,10 @@ func (p *program) document(v any) error {
 	if err != nil {
 		return err
 	}
-	return p.say(string(text) + "\n")
+	return p.print(string(text) + "\n")
 }
 
-func (p *program) say(text string) error {
+func (p *program) print(text string) error {
 	_, err := io.WriteString(p.out, strings.ReplaceAll(text, "\n", "\r\n"))
 	return err
 }

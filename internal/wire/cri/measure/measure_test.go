@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	crisim "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
 
 func TestMedianOfCalls(t *testing.T) {
-	server := crisim.NewServer(crisim.Options{Version: "v1.7.12"})
+	server := criserver.NewServer(criserver.Options{Version: "v1.7.12"})
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

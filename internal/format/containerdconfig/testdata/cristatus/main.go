@@ -33,9 +33,7 @@ func run(pipe string) error {
 		return err
 	}
 	defer first.Close()
-	status, err := cri.Status(ctx, func(ctx context.Context) (net.Conn, error) {
-		return winio.DialPipeContext(ctx, pipe)
-	}, true)
+	status, err := cri.Status(ctx, func(ctx context.Context) (net.Conn, error) { return winio.DialPipeContext(ctx, pipe) }, true)
 	if err != nil {
 		return err
 	}

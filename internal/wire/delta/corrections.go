@@ -5,15 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// lacking holds the corrections that a run of blocks needs after its bytes were copied from the old
+// corrections holds the corrections that a run of blocks needs after its bytes were copied from the old
 // file.
-type lacking struct {
+type corrections struct {
 	bytes           sparse
 	words, operands sparse
 }
 
-// lacks computes and encodes the corrections of all blocks.
-func (d *differ) lacks(ctx context.Context) error {
+// encodeCorrections computes and encodes the corrections of all blocks.
+func (d *differ) encodeCorrections(ctx context.Context) error {
 	var moved *blockMap
 	if d.variant == Small {
 		moved = newBlockMap(d.oldImage, d.newImage)
@@ -24,9 +24,9 @@ func (d *differ) lacks(ctx context.Context) error {
 	}
 	d.streams[streamImages] = d.newImage.append(d.oldImage.append(nil))
 	parts := split(d.blocks, int64(len(d.new)))
-	found := make([]lacking, len(parts))
-	d.each(len(parts), func(i int) { found[i] = d.lacking(ctx, parts[i], moved) })
-	var all lacking
+	found := make([]corrections, len(parts))
+	d.each(len(parts), func(i int) { found[i] = d.lapCorrections(ctx, parts[i], moved) })
+	var all corrections
 	for _, part := range found {
 		all.bytes.join(part.bytes)
 		all.words.join(part.words)
@@ -50,8 +50,8 @@ func split(blocks []block, newSize int64) (parts [][]block) {
 	return parts
 }
 
-// lacking computes the corrections of one lap.
-func (d *differ) lacking(ctx context.Context, blocks []block, moved *blockMap) (l lacking) {
+// corrections computes the corrections of one lap.
+func (d *differ) lapCorrections(ctx context.Context, blocks []block, moved *blockMap) (l corrections) {
 	p := newPredictor(d.oldImage, d.newImage, moved)
 	part := make([]byte, chunk)
 	var want []byte

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// take redacts the value that begins behind the separator, and returns where to continue; 0 if there
+// redactValue redacts the value that begins behind the separator, and returns where to continue; 0 if there
 // is no value in this line.
-func (s *scan) take(begin, start int, k kind) int {
+func (s *scan) redactValue(begin, start int, k kind) int {
 	element := start > 0 && s.text[start-1] == '>' && s.opensElement(begin)
 	spaced := start
 	for start < len(s.text) && (s.text[start] == ' ' || s.text[start] == '\t') && start-spaced < nearby {
@@ -15,7 +15,7 @@ func (s *scan) take(begin, start int, k kind) int {
 	}
 	start = s.pastTag(begin, spaced, start)
 	if element {
-		return s.takeElement(begin, start, k)
+		return s.redactElement(begin, start, k)
 	}
 	if start == len(s.text) {
 		s.follows(begin, spaced, k)
@@ -25,7 +25,7 @@ func (s *scan) take(begin, start int, k kind) int {
 	case c == '{', c == '(' && s.text[begin] == '-':
 		return 0 // more names or a command instead of a value
 	case c == '[':
-		if next, ok := s.takeList(begin, spaced, start, k); ok {
+		if next, ok := s.redactList(begin, spaced, start, k); ok {
 			return next
 		}
 	case (c == '|' || c == '>') && s.restIsBlock(start):
@@ -36,19 +36,19 @@ func (s *scan) take(begin, start int, k kind) int {
 		return len(s.text)
 	case c == 'h' && bytes.HasPrefix(s.text[start:], []byte("hex")), c == 'd' &&
 		bytes.HasPrefix(s.text[start:], []byte("dword:")):
-		if next := s.takeBinary(begin, start); next > 0 {
+		if next := s.redactBinary(begin, start); next > 0 {
 			return next
 		}
 	}
-	if next, ok := s.takeLong(begin, start); ok {
+	if next, ok := s.redactMultiline(begin, start); ok {
 		return next
 	}
-	return s.takeOne(begin, spaced, start, k)
+	return s.redactText(begin, spaced, start, k)
 }
 
 // pastTag returns the start of a YAML value, after its tag or anchor.
 func (s *scan) pastTag(begin, spaced, start int) int {
-	if start == spaced || start == len(s.text) || !s.leads(begin) {
+	if start == spaced || start == len(s.text) || !s.beginsLine(begin) {
 		return start
 	}
 	rest := s.text[start:]
@@ -59,8 +59,8 @@ func (s *scan) pastTag(begin, spaced, start int) int {
 	return start
 }
 
-// takeOne redacts a value that is a single text in one line.
-func (s *scan) takeOne(begin, spaced, start int, k kind) int {
+// redactText redacts a value that is a single text in one line.
+func (s *scan) redactText(begin, spaced, start int, k kind) int {
 	value, until := start, terminator{by: endsPlain}
 	if k == header && s.isTOML(begin, spaced, start) && isNumber(bytes.TrimSpace(s.text[start:])) {
 		k = password // of no header
@@ -78,9 +78,9 @@ func (s *scan) takeOne(begin, spaced, start int, k kind) int {
 	case s.entity(start) > 0:
 		value, until = start+s.entity(start), terminator{by: endsEscaped}
 	case s.isLiteral(spaced, start):
-		return s.takeLiteral(begin, spaced, start, k)
+		return s.redactLiteral(begin, spaced, start, k)
 	case s.tableLiteral(begin, spaced, start) > 0:
-		return s.takeTableLiteral(begin, spaced, start, k)
+		return s.redactTableLiteral(begin, spaced, start, k)
 	case k == header:
 		until = terminator{by: endsHeader}
 		if s.opensLine(begin) {
@@ -89,7 +89,7 @@ func (s *scan) takeOne(begin, spaced, start int, k kind) int {
 		return s.header(begin, start, until)
 	case around.quote != 0:
 		until = around
-	case s.leads(begin):
+	case s.beginsLine(begin):
 		until = terminator{by: isLineEnd}
 	}
 	end, closed := s.valueEnd(value, until)
@@ -272,7 +272,7 @@ func (s *scan) trimmed(begin, spaced, value, end int, until terminator) int {
 	if open := s.bracketBefore(begin); open != 0 && until.quote == 0 {
 		text = withoutBracket(text, open)
 	}
-	if until.quote == 0 && len(text) > 1 && !s.leads(begin) {
+	if until.quote == 0 && len(text) > 1 && !s.beginsLine(begin) {
 		text = bytes.TrimSuffix(text, []byte(","))
 	}
 	return value + len(bytes.TrimRight(text, " \t\r"))
@@ -359,8 +359,8 @@ func (s *scan) isLiteral(separated, at int) bool {
 	return end > at && (end == len(s.text) && s.ends || end < len(s.text) && endsLiteral(s.text[end]))
 }
 
-// takeLiteral redacts a number, or any other text except true, false and null.
-func (s *scan) takeLiteral(begin, separated, start int, k kind) int {
+// redactLiteral redacts a number, or any other text except true, false and null.
+func (s *scan) redactLiteral(begin, separated, start int, k kind) int {
 	end, _ := s.valueEnd(start, terminator{by: endsLiteral})
 	if harmless(s.text[start:end], k) {
 		return 0
@@ -373,7 +373,7 @@ func (s *scan) takeLiteral(begin, separated, start int, k kind) int {
 	return end
 }
 
-func (s *scan) takeTableLiteral(begin, spaced, start int, k kind) int {
+func (s *scan) redactTableLiteral(begin, spaced, start int, k kind) int {
 	end := s.tableLiteral(begin, spaced, start)
 	if !harmless(s.text[start:end], k) {
 		s.add(span{from: begin, start: start, end: end, quote: []byte{'"'}})
@@ -385,7 +385,7 @@ func endsLiteral(c byte) bool { return c == ',' || c == '}' || c == ']' }
 
 // prose reports whether a sentence mentions a token: "invalid token: signature is …".
 func (s *scan) prose(begin, start, end int) bool {
-	if s.leads(begin) || end+1 >= len(s.text) || s.text[end] != ' ' || !isLetter(s.text[end+1]) {
+	if s.beginsLine(begin) || end+1 >= len(s.text) || s.text[end] != ' ' || !isLetter(s.text[end+1]) {
 		return false
 	}
 	for i, c := range s.text[start:end] {
