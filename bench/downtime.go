@@ -32,8 +32,7 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	for i, version := range []string{"v1.0.0", "v1.0.1"} {
 		var provisioners []string
 		for _, s := range services {
-			provisioners = append(provisioners,
-				provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
+			provisioners = append(provisioners, provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
 		}
 		if files[i], err = node.nodeFile(version, node.server.address, provisioners...); err != nil {
 			return Downtime{}, err
@@ -56,7 +55,7 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 			if told.Action != "replaced" {
 				return result, fmt.Errorf("the push of %s was %s", s.name, told.Action)
 			}
-			logf("%-11s down %.3fs", s.name, told.Seconds.Down)
+			say("%-11s down %.3fs", s.name, told.Seconds.Down)
 			result.Sizes[j].Seconds = append(result.Sizes[j].Seconds, told.Seconds.Down)
 		}
 	}

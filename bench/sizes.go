@@ -26,7 +26,7 @@ func (b *bench) sizes(ctx context.Context) (Sizes, error) {
 			return s, err
 		}
 		if result.OneCore, err = b.oneCore(ctx, p); err != nil {
-			logf("%-19s applying on one core: %v", p.Name, err)
+			say("%-19s applying on one core: %v", p.Name, err)
 		}
 		s.Pairs = append(s.Pairs, result)
 	}
@@ -48,7 +48,7 @@ func (b *bench) patches(ctx context.Context, p Pair) []Patch {
 	var cells []Patch
 	for i, t := range tools {
 		cell := medianPatch(rounds[i])
-		logf("%-19s %-22s %s", p.Name, t.name, cell)
+		say("%-19s %-22s %s", p.Name, t.name, cell)
 		cells = append(cells, cell)
 	}
 	return cells
