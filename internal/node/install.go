@@ -174,18 +174,18 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 			"Its records of earlier joins and traces are not used, since others could have changed them",
 			i.node.Name, layout.Root, result.MovedAside)
 	}
-	said := errors.New(result.Message)
+	reported := errors.New(result.Message)
 	switch result.Failure {
 	case "":
 		return nil
 	case handshake.NotAllowed:
-		return &NotAdministratorError{Attempt: attempt, Err: said}
+		return &NotAdministratorError{Attempt: attempt, Err: reported}
 	case handshake.DiskFull:
-		return &DiskFullError{Path: i.path, Size: i.node.opts.Agent.Size, Err: said}
+		return &DiskFullError{Path: i.path, Size: i.node.opts.Agent.Size, Err: reported}
 	case handshake.Foreign:
-		return &ForeignFolderError{Err: said}
+		return &ForeignFolderError{Err: reported}
 	default:
-		return &InstallError{Attempt: attempt, Err: said}
+		return &InstallError{Attempt: attempt, Err: reported}
 	}
 }
 

@@ -130,7 +130,7 @@ func TestDamagedAgentIsReplaced(t *testing.T) {
 
 // Any user of a node can create the agent's folder before swdt does and put a program there, even
 // one with the right bytes whose access rights let that user replace it later.
-func TestWhatSomebodyPutThereIsNotRunAtTheFirstContact(t *testing.T) {
+func TestPlantedAgentIsNotRunAtTheFirstContact(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	right := strings.Repeat(agentContent, 5000)
 	for name, planted := range map[string]string{"another program": "MZ another agent, which runs",

@@ -10,7 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-func TestWhereThereIsNoService(t *testing.T) {
+func TestPushOfAComponentWithoutAService(t *testing.T) {
 	b := newBench(t, v1alpha1.Provisioner{Name: "tool", SourceURL: "tool.exe", Destination: `C:\new\folder\tool.exe`,
 		Args: []string{"x"}})
 	b.source("tool.exe", program("tool", "1"))

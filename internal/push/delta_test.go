@@ -80,7 +80,7 @@ func TestTheNextBuildIsSentAsADifference(t *testing.T) {
 	}
 }
 
-func TestWhatStandsThereAlreadyIsKeptAsABase(t *testing.T) {
+func TestPresentBinaryIsKeptAsABase(t *testing.T) {
 	b := slowBench(t)
 	b.source("kubelet.exe", b.build(0))
 	if _, err := b.push(t.Context(), Options{Depot: b.depot(), DryRun: true}); err != nil {

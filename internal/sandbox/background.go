@@ -64,7 +64,7 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 		return err
 	}
 	if err := json.NewEncoder(ready).Encode(info); err != nil {
-		log.Warn("nobody waits for the sandbox", "err", err)
+		log.Warn("no process waits for the sandbox", "err", err)
 	}
 	ready.Close()
 	log.Info("the sandbox listens", "address", info.Hostname, "driver", info.Driver)

@@ -152,7 +152,7 @@ func TestPktmonRefuses(t *testing.T) {
 	}
 }
 
-func TestSomebodyElseCaptures(t *testing.T) {
+func TestAnotherProgramsCaptureIsRespected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pktmon(t, "filter", "add", "theirs", "-p", "80")
@@ -179,7 +179,7 @@ func TestSomebodyElseCaptures(t *testing.T) {
 }
 
 // If another program ended the capture, its packets are incomplete.
-func TestSomebodyElseEndsACapture(t *testing.T) {
+func TestAnotherProgramEndsACapture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, p := n.session()
@@ -215,7 +215,7 @@ func TestSomebodyElseEndsACapture(t *testing.T) {
 }
 
 // Filters that another program adds during the capture are not removed; and pktmon cannot remove only swdt's.
-func TestSomebodyAddsAFilter(t *testing.T) {
+func TestAnotherProgramAddsAFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, p := n.session()

@@ -116,7 +116,7 @@ func TestRoundsWaitUntilTheyAreFetched(t *testing.T) {
 
 // If another program ends swdt's capture and begins its own, swdt's fails and
 // the other one continues.
-func TestSomebodyTakesThePacketMonitorBetweenRounds(t *testing.T) {
+func TestAnotherProgramTakesThePacketMonitorBetweenRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		outcome, _ := rounds(t, n, inRounds("a"), func(captureplan.Rounds) bool {

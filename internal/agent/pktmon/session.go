@@ -137,8 +137,8 @@ func busy(err error) error {
 	if !errors.As(err, &locked) {
 		return fmt.Errorf("lock the packet monitor: %w", err)
 	}
-	if who := strings.TrimSpace(string(locked.Holder)); who != "" {
-		return fmt.Errorf("%w: %s", ErrBusy, who)
+	if holder := strings.TrimSpace(string(locked.Holder)); holder != "" {
+		return fmt.Errorf("%w: %s", ErrBusy, holder)
 	}
 	return ErrBusy
 }

@@ -29,7 +29,7 @@ func serviceCalls(n *node) (calls []string) {
 	return calls
 }
 
-func TestWhatWasStoppedStaysStopped(t *testing.T) {
+func TestStoppedServicesStayStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		setup := n.Process("setup")
@@ -68,7 +68,7 @@ func TestAServiceThatHangsOnStopIsEnded(t *testing.T) {
 	})
 }
 
-func TestWhatTheSCMRestartsMeanwhileIsStartedAnew(t *testing.T) {
+func TestServicesThatTheSCMRestartsAreStartedAgain(t *testing.T) {
 	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 5 * time.Millisecond {
 		t.Run(delay.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTheCommandLineChangesWithTheBinaryAndBack(t *testing.T) {
 // After the last stop, the SCM's recovery or another program starts the
 // kubelet, and with it the containerd that it depends on: both from their old
 // binaries.
-func TestWhatIsStartedBeforeTheSwapIsStartedAnew(t *testing.T) {
+func TestServicesStartedBeforeTheSwapAreStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		kubelet, containerd := n.stageKubelet(t, "v1.30.0", ""), n.stageContainerd(t, "1.6.28", "")

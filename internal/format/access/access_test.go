@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestWhatMayGrantSomethingIsNotSkipped(t *testing.T) {
+func TestParseRefusesUnknownEntries(t *testing.T) {
 	for _, sddl := range []string{
 		"", "nonsense", "O:BAD:P(A;;FA;;;BA", "O:BAD:P(XA;;FX;;;BU;(@User.x==1))", "O:BAD:P(A;OIXX;FA;;;BU)",
 		"O:BAD:P(A;;QQ;;;BU)", "O:BAD:(A;;FA;;;BA)x",

@@ -159,7 +159,7 @@ func TestTheLaterWins(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBe(t *testing.T) {
+func TestCommandLineRefusesInvalidWishes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*kubeletargs.Wish)

@@ -57,7 +57,7 @@ func packets(t *testing.T, data []byte) (all []string) {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReaderReturnsWrittenPackets(t *testing.T) {
 	got := packets(t, capture(t, "node-1/default/web", 0, 1, 2))
 	want := []string{
 		`00.123456789 node-1/default/web node-1/default/web at 0/1500 ""`,
@@ -130,7 +130,7 @@ func TestOthersCaptures(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutIsSaid(t *testing.T) {
+func TestReaderReportsACutFile(t *testing.T) {
 	whole := capture(t, "a", 0, 1)
 	between := map[int]bool{} // two blocks
 	for at := 0; at < len(whole); between[at] = true {

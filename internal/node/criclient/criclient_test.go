@@ -36,7 +36,7 @@ func TestARuntimeThatIsNotThere(t *testing.T) {
 
 // Every dial to the runtime carries the metadata of the caller's context, although grpc dials with
 // a context of its own.
-func TestWhatIsAskedOfTheNodeIsAskedWithEachDial(t *testing.T) {
+func TestEveryDialCarriesTheCallersMetadata(t *testing.T) {
 	var dialled metadata.MD
 	ctx := metadata.AppendToOutgoingContext(t.Context(), redact.Metadata, "1")
 	c, err := criclient.New(ctx, func(ctx context.Context) (net.Conn, error) {

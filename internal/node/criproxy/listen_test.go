@@ -101,7 +101,7 @@ func TestAFileIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestWhereItDoesNotListen(t *testing.T) {
+func TestListenRefusesOtherAddresses(t *testing.T) {
 	for _, address := range []string{
 		"", "cri.sock", "unix://cri.sock", "unix:///" + strings.Repeat("x", 200), "tcp://0.0.0.0:0",
 		"tcp://:0", "tcp://[::]:0",

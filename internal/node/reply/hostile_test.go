@@ -110,7 +110,7 @@ func consumers() map[string]consumer {
 // inputs; this test covers the code that uses the decoded replies.
 const seeds = 4
 
-func TestNothingThatReadsANodeIsHarmedByIt(t *testing.T) {
+func TestReadersSurviveAHostileNode(t *testing.T) {
 	for name, consume := range consumers() {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(seeds) {

@@ -104,7 +104,7 @@ func newMessage(t testing.TB, name protoreflect.FullName) proto.Message {
 
 const someHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidRepliesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		message proto.Message
 		field   string // empty: it is accepted
@@ -261,7 +261,7 @@ func (r *replay) RecvMsg(to any) error {
 	return codec{encoding.GetCodecV2("proto")}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, to)
 }
 
-func TestNothingComesAfterTheEnd(t *testing.T) {
+func TestMessagesAfterTheEndAreRefused(t *testing.T) {
 	open := func(messages ...proto.Message) grpc.ClientStream {
 		s, err := stream(t.Context(), nil, nil, "/swdt.agent.v1.Processes/Run",
 			func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,

@@ -94,8 +94,8 @@ func (c *Client) keepAlive() {
 var errDead = errors.New("the machine no longer answers")
 
 // watch calls ask at intervals of every. It returns an error if a call of ask takes longer
-// than overdue, and nil when the connection has ended for another reason.
-func watch(done <-chan struct{}, every, overdue time.Duration, ask func() error) error {
+// than maxSilence, and nil when the connection has ended for another reason.
+func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -106,7 +106,7 @@ func watch(done <-chan struct{}, every, overdue time.Duration, ask func() error)
 		}
 		answer := make(chan error, 1)
 		go func() { answer <- ask() }()
-		limit := time.NewTimer(overdue)
+		limit := time.NewTimer(maxSilence)
 		select {
 		case <-done:
 			limit.Stop()
@@ -117,7 +117,7 @@ func watch(done <-chan struct{}, every, overdue time.Duration, ask func() error)
 				return nil // the connection has ended, with its own cause
 			}
 		case <-limit.C:
-			return fmt.Errorf("%w (silent for %s)", errDead, overdue)
+			return fmt.Errorf("%w (silent for %s)", errDead, maxSilence)
 		}
 	}
 }

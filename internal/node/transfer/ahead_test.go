@@ -37,7 +37,7 @@ func TestThePatchThatWasMadeAhead(t *testing.T) {
 }
 
 // The depot records the build that the last push left in the store's folder, for the next process.
-func TestWhatStandsIsRemembered(t *testing.T) {
+func TestDepotRemembersTheInstalledBuild(t *testing.T) {
 	old := content(3<<20, 1)
 	d, store := depot(t, old)
 	d.RecordInstalled("kubelet", hashOf(old))

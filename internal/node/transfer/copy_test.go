@@ -216,7 +216,7 @@ func TestTwoCopiesOfOneFileAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhereACopyLands(t *testing.T) {
+func TestDownloadChoosesTheLocalPath(t *testing.T) {
 	n := start(t)
 	n.Put(`C:\k\sub\f.txt`, []byte("hello"))
 	for name, c := range map[string]struct {

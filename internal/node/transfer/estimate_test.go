@@ -182,7 +182,7 @@ func TestALargePatchOnASlowLinkIsMadeSmaller(t *testing.T) {
 	}
 }
 
-func TestWhatIsSeenCounts(t *testing.T) {
+func TestMeasurementsChangeTheEstimate(t *testing.T) {
 	c := &costs{}
 	before := c.of("a").rates.diff(delta.Fast)
 	c.recordDiff(delta.Fast, "a", 1000, 1000, 100, time.Second)

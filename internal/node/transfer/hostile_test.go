@@ -183,7 +183,7 @@ func TestMoreBytesThanAnnouncedAreNotTaken(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitOnTheDiskIsNotBegun(t *testing.T) {
+func TestDownloadThatDoesNotFitIsNotBegun(t *testing.T) {
 	n := start(t)
 	n.Put(`C:\k\f.txt`, []byte("hello"))
 	n.Tamper(changed(func(m *agentv1.HashReply) { m.Size = 1 << 55 }))

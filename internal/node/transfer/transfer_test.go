@@ -114,7 +114,7 @@ func TestSendSizes(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereIsNotSentAgain(t *testing.T) {
+func TestPresentFileIsNotSentAgain(t *testing.T) {
 	n, want := start(t), content(1<<20, 1)
 	n.Put(destination, want)
 	result, err := transfer.Send(t.Context(), n.Node, local(t, want), destination, ui.Discard{})

@@ -64,7 +64,7 @@ func TestPublishedIsVerifiedAndCached(t *testing.T) {
 	}
 }
 
-func TestWhereComponentsArePublished(t *testing.T) {
+func TestPublishedURLsOfComponents(t *testing.T) {
 	net := connect(t)
 	run := runs(t, net)
 	for _, c := range []struct {

@@ -98,7 +98,7 @@ func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r
 		found, err = s.besideRemote(ctx, w, at, ending, r)
 	}
 	if err == nil && at.plain() {
-		r.Warn("%s came over plain http, where anybody on the way can change it, and a checksum beside it as well: "+
+		r.Warn("%s came over plain http, where every host on the way can change it, and a checksum beside it as well: "+
 			"use https, or a folder as the mirror", at)
 	}
 	return found, err

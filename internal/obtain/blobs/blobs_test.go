@@ -42,7 +42,7 @@ func open(t *testing.T, limit int64) *Store {
 	return s
 }
 
-func TestWhatWasPutIsThere(t *testing.T) {
+func TestStoreHasAFileThatWasPut(t *testing.T) {
 	s := open(t, 0)
 	hash := keep(t, s, "kubelet")
 	path, err := s.Path(t.Context(), hash)
@@ -63,7 +63,7 @@ func TestWhatWasPutIsThere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotHeld(t *testing.T) {
+func TestMissingFileIsNotHeld(t *testing.T) {
 	s := open(t, 0)
 	for _, hash := range []string{"", "abc", hashOf(nil), "../" + hashOf(nil), strings.ToUpper(hashOf(nil))} {
 		if _, err := s.Path(t.Context(), hash); !errors.Is(err, ErrNotHeld) {
@@ -140,7 +140,7 @@ func TestTheLeastUsedGoFirst(t *testing.T) {
 	}
 }
 
-func TestWhatWasJustUsedStaysWhateverTheLimit(t *testing.T) {
+func TestRecentlyUsedFileStaysWhateverTheLimit(t *testing.T) {
 	s := open(t, 5)
 	a, b := keep(t, s, "first of the files"), keep(t, s, "second of the files")
 	if !s.Has(a) || !s.Has(b) {

@@ -60,7 +60,7 @@ func TestWorkIsDoneAgain(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsCanBeCancelled(t *testing.T) {
+func TestAWaitingCallerCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m once.Map[string, int]
 		release, ended := make(chan struct{}), make(chan struct{})

@@ -43,7 +43,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	// The previous address may contain a token, which the next server must not see.
 	next.Header.Del("Referer")
 	if via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return fmt.Errorf("the server redirects from https to %s://%s, which anybody on the way can change",
+		return fmt.Errorf("the server redirects from https to %s://%s, which every host on the way can change",
 			next.URL.Scheme, next.URL.Host)
 	}
 	return nil

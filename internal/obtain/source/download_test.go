@@ -343,7 +343,7 @@ func TestAnErrorPageIsNamedAsOne(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestDownloadFromAClosedPortFails(t *testing.T) {
 	s := serve(t, nil)
 	s.Close()
 	_, err := obtain(t, caches(t)(), s.url(), "")

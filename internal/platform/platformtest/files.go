@@ -361,7 +361,7 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 	})
 }
 
-// testSharing: which access others have to a file that is open.
+// testSharing checks which access other processes have to a file that is open.
 func testSharing(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("OneWriter", func(t *testing.T) {
 		f := fixture(t)

@@ -132,7 +132,7 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 	})
 }
 
-// testCreatedWithAccess: a file that is created with an access list never has
+// testCreatedWithAccess checks that a file that is created with an access list never has
 // another one.
 func testCreatedWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NewNeverTakesOver", func(t *testing.T) {

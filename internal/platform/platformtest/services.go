@@ -118,7 +118,7 @@ func serviceLifecycle(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Running)
 }
 
-// serviceSlowStart: Start sends the request and does not wait until the service
+// serviceSlowStart checks that Start sends the request and does not wait until the service
 // runs.
 func serviceSlowStart(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{SlowStart: 2 * time.Second})
@@ -223,7 +223,7 @@ func serviceMissingExecutable(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Stopped)
 }
 
-// serviceCrash: a process that ends without reporting it is 1067.
+// serviceCrash checks that a process that ends without reporting it has exit code 1067.
 func serviceCrash(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{ExitAfter: 50 * time.Millisecond})
 	check(t, f.Platform.Services.Start(t.Context(), name))

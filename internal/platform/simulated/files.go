@@ -391,7 +391,7 @@ func (d *disk) each(visit func(*file)) {
 	down(d.root)
 }
 
-// dropUnsynced drops the bytes that were written and not synced; settle keeps them, as an orderly
+// dropUnsynced drops the bytes that were written and not synced; syncAll keeps them, as an orderly
 // shutdown does.
 func (d *disk) dropUnsynced() {
 	d.each(func(f *file) {

@@ -47,7 +47,7 @@ func TestBinaryIsAPortableExecutable(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoProgramDoesNotRun(t *testing.T) {
+func TestAFileThatIsNoProgramDoesNotRun(t *testing.T) {
 	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
 	whole := simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1", Size: 5000})
 	for name, data := range map[string][]byte{

@@ -31,7 +31,7 @@ func wanted(t *testing.T, what string, err error, allowed bool) {
 }
 
 // The default access lists of Windows Server, as far as they affect an ordinary user.
-func TestWhereAnOrdinaryUserMayWrite(t *testing.T) {
+func TestOrdinaryUserMayWriteOnlyInSomeFolders(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	files := m.SpawnAs("user.exe", simulated.User).Platform.Files
 	for _, test := range []struct {

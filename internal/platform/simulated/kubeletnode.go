@@ -46,7 +46,7 @@ type kubeletNode struct {
 
 	registered bool
 	renewed    time.Time
-	told       string // the state of the last written status
+	lastStatus string // the state of the last written status
 	toldAt     time.Time
 }
 
@@ -252,7 +252,7 @@ func (k *kubeletNode) renew(ctx context.Context, now time.Time) error {
 func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	runtime, why := k.runtime(ctx)
 	state := runtime.RuntimeVersion + why
-	if state == k.told && now.Sub(k.toldAt) < 5*kubeletRenewal {
+	if state == k.lastStatus && now.Sub(k.toldAt) < 5*kubeletRenewal {
 		return nil
 	}
 	ready := map[string]any{"type": "Ready", "status": "True", "reason": "KubeletReady",
@@ -269,7 +269,7 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	for _, condition := range conditions {
 		fields := condition.(map[string]any)
 		fields["lastHeartbeatTime"] = now.UTC().Format(time.RFC3339)
-		if state != k.told {
+		if state != k.lastStatus {
 			fields["lastTransitionTime"] = fields["lastHeartbeatTime"]
 		}
 	}
@@ -303,7 +303,7 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 		map[string]any{"status": status}, nil); err != nil {
 		return fmt.Errorf("write the node's status: %w", err)
 	}
-	k.told, k.toldAt = state, now
+	k.lastStatus, k.toldAt = state, now
 	return nil
 }
 

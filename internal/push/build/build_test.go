@@ -125,7 +125,7 @@ func gone(t *testing.T, pid int) {
 }
 
 // A server that a build leaves running does not delay the end of the build, and keeps running.
-func TestWhatIsLeftRunning(t *testing.T) {
+func TestABuildsServerIsLeftRunning(t *testing.T) {
 	dir := t.TempDir()
 	r := Request{Name: "k", Dir: dir, Command: v1alpha1.Command{Shell: "sleep 60 & echo $! > pid"}}
 	if err := Run(t.Context(), r); err != nil {

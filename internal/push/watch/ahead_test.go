@@ -43,7 +43,7 @@ func (a *ahead) expect(t *testing.T, want string) {
 	a.done = nil
 }
 
-func TestWhatAPushNeedsIsMadeWhileTheFileSettles(t *testing.T) {
+func TestPatchIsMadeWhileTheFileSettles(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.write("kubelet", "one.")
 		n := b.target("n", b.binary("kubelet", nil))
@@ -62,7 +62,7 @@ func TestWhatAPushNeedsIsMadeWhileTheFileSettles(t *testing.T) {
 	})
 }
 
-func TestWhatIsMadeOfAFileThatChangesIsGivenUp(t *testing.T) {
+func TestPatchOfAChangingFileIsGivenUp(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.write("kubelet", "one.")
 		n := b.target("n", b.binary("kubelet", nil))

@@ -61,7 +61,7 @@ func (f *fixture) asNode(t *testing.T, name string) *kubernetes.Clientset {
 	return client
 }
 
-func TestWhatANodeMay(t *testing.T) {
+func TestNodePermissions(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	f.mint(t)
 	node := f.asNode(t, "win-1")
@@ -96,7 +96,7 @@ func TestWhatANodeMay(t *testing.T) {
 	}
 }
 
-func TestWhoMayIsAnswered(t *testing.T) {
+func TestAccessReviewsAreAnswered(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	f.mint(t)
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -371,7 +371,7 @@ func TestAPodLivesOutItsGrace(t *testing.T) {
 	}
 }
 
-func TestWhatAnObjectOwnsGoesWithIt(t *testing.T) {
+func TestOwnedObjectsAreDeletedWithTheirOwner(t *testing.T) {
 	f := start(t, apiserver.Options{})
 	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n}")
 	n, err := f.client.CoreV1().Nodes().Get(t.Context(), "node-n", metav1.GetOptions{})

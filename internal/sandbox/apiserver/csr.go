@@ -37,7 +37,7 @@ func (c *Cluster) signRequest(event change) {
 
 func (c *Cluster) nodeCertificate(o object) ([]byte, error) {
 	if signer := text(o, "spec", "signerName"); signer != clientSigner {
-		return nil, fmt.Errorf("signer %q is nobody here", signer)
+		return nil, fmt.Errorf("there is no signer %q", signer)
 	}
 	data, err := base64.StdEncoding.DecodeString(text(o, "spec", "request"))
 	if err != nil {

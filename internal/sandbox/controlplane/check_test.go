@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestMissingProgramsAreNamed(t *testing.T) {
 	binaries := t.TempDir()
 	for _, name := range programs() {
 		if name == scheduler || name == kubeadm {

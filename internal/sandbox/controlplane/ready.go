@@ -79,7 +79,7 @@ func (c *ControlPlane) awaitControllers(ctx context.Context, client kubernetes.I
 		if err := c.await(ctx, name+" to hold its lease", func(ctx context.Context) error {
 			lease, err := client.CoordinationV1().Leases(meta.NamespaceSystem).Get(ctx, name, meta.GetOptions{})
 			if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
-				return errors.New("nobody holds it")
+				return errors.New("no process holds it")
 			}
 			return err
 		}); err != nil {

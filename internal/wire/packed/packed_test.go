@@ -76,7 +76,7 @@ func (w *wire) receive(t interface{ Fatal(...any) }, into proto.Message) error {
 	return stream.RecvMsg(into)
 }
 
-func TestWhatIsSentArrives(t *testing.T) {
+func TestSentMessagesArrive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SliceOfN(rapid.Byte(), 0, 200)
 		many := rapid.SliceOfN(piece, 1, 4).Draw(t, "pieces")
@@ -153,7 +153,7 @@ func TestOtherMessagesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoBlockIsAnError(t *testing.T) {
+func TestInvalidBlocksAreErrors(t *testing.T) {
 	for name, block := range map[string][]byte{
 		"nonsense":                 []byte("no block at all"),
 		"cut short":                {100, 0, 'a'},

@@ -29,7 +29,7 @@ func example() tracerecord.Record {
 }
 
 // The state without the trace is known even while one trace replaces another.
-func TestWhatIsThereWithoutTheTrace(t *testing.T) {
+func TestUntracedContentIsKnown(t *testing.T) {
 	r := example()
 	for _, c := range []struct {
 		service, is, plain string

@@ -76,7 +76,7 @@ func TestAnImageIsPulled(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestMissingImagesAreNotFound(t *testing.T) {
 	server := httptest.NewServer(newRegistry())
 	defer server.Close()
 	for _, path := range []string{"/v2/burn/manifests/1", "/v2/burn/blobs/sha256:0", "/"} {

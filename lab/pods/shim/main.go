@@ -114,9 +114,9 @@ func start(o options, stdout io.Writer) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	said, err := bufio.NewReader(ready).ReadString('\n')
-	if err != nil || strings.TrimSpace(said) != o.address() {
-		return fmt.Errorf("the serving process said %q: %w", said, errors.Join(err, cmd.Wait()))
+	greeting, err := bufio.NewReader(ready).ReadString('\n')
+	if err != nil || strings.TrimSpace(greeting) != o.address() {
+		return fmt.Errorf("the serving process sent %q: %w", greeting, errors.Join(err, cmd.Wait()))
 	}
 	if err := os.WriteFile(filepath.Join(bundle, "address"), []byte(o.address()), 0o600); err != nil {
 		return err

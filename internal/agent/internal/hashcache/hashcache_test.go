@@ -143,7 +143,7 @@ func TestAFileThatChangesWhileItIsReadIsNotRemembered(t *testing.T) {
 
 // A file that was read back while it was written need not be read again; if it
 // has changed since, it must be.
-func TestWhatACallerReadBack(t *testing.T) {
+func TestLearnedHashIsUsedUntilTheFileChanges(t *testing.T) {
 	_, files := machine(t)
 	c := hashcache.Load(files)
 	hour := time.Now().Add(-time.Hour)
