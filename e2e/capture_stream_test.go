@@ -106,9 +106,12 @@ func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 func (n *monitored) streamUntilCtrlC(t *testing.T) {
 	s := n.stream(t)
 	text := strings.Join(s.next(t, 9), "") // three a round
-	if strings.Count(text, "dropped: INET: transport endpoint was not found") != 3 ||
-		!strings.Contains(text, "node/Container NIC 0a0fa7\t192.168.15.167") {
-		t.Errorf("%s", text)
+	switch {
+	case strings.Count(text, "dropped: INET: transport endpoint was not found") != 3:
+		t.Errorf("%q occurs %d times in text, want %d:\n%s", "dropped: INET: transport endpoint was not found",
+			strings.Count(text, "dropped: INET: transport endpoint was not found"), 3, text)
+	case !strings.Contains(text, "node/Container NIC 0a0fa7\t192.168.15.167"):
+		t.Errorf("text lacks %q:\n%s", "node/Container NIC 0a0fa7\t192.168.15.167", text)
 	}
 	if s.cmd.ProcessState != nil {
 		t.Error("the capture had ended when packets came")
@@ -185,8 +188,11 @@ func TestVFP(t *testing.T) {
 	ports := report.Nodes[0].Answer
 	owned := map[string]bool{}
 	for _, p := range ports {
-		if len(p.Counters) != 2 || p.Counters[0].Counts["TotalPackets"] == 0 {
-			t.Errorf("%+v", p)
+		switch {
+		case len(p.Counters) != 2:
+			t.Errorf("p.Counters has %d elements, want 2: %v", len(p.Counters), p.Counters)
+		case p.Counters[0].Counts["TotalPackets"] == 0:
+			t.Error(`p.Counters[0].Counts["TotalPackets"] is 0`)
 		}
 		owned[p.Endpoint] = true
 	}
@@ -196,14 +202,17 @@ func TestVFP(t *testing.T) {
 		}
 	}
 	one := ok(t, "capture", "vfp", "-c", n.config, "--port", strings.ToLower(ports[0].Port)).stdout
-	if strings.Count(one, ports[0].Port) != 3 || !strings.Contains(one, "TcpConnectionsVerified") {
-		t.Errorf("%s", one)
+	switch {
+	case strings.Count(one, ports[0].Port) != 3:
+		t.Errorf("%q occurs %d times in one, want %d:\n%s", ports[0].Port, strings.Count(one, ports[0].Port), 3, one)
+	case !strings.Contains(one, "TcpConnectionsVerified"):
+		t.Errorf("one lacks %q:\n%s", "TcpConnectionsVerified", one)
 	}
 	// An older vfpctrl prints text.
 	if err := os.WriteFile(n.path(`C:\windows\temp\vfpctrl-plain.txt`), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if text := ok(t, "capture", "vfp", "-c", n.config).stdout; !strings.Contains(text, "Dropped ACL packets: 2") {
-		t.Errorf("%s", text)
+		t.Errorf("text lacks %q:\n%s", "Dropped ACL packets: 2", text)
 	}
 }

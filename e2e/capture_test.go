@@ -154,7 +154,7 @@ func TestCapture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.pcapng")
 	r := ok(t, "capture", "-c", n.config, "--ip", "192.168.15.167", "--for", "1s", "-w", file)
 	if !strings.Contains(r.stdout, "its time was over") {
-		t.Errorf("%s", r.stdout)
+		t.Errorf("r.stdout lacks %q:\n%s", "its time was over", r.stdout)
 	}
 	n.awaitClean(t)
 	want := []string{

@@ -52,7 +52,7 @@ func TestDiag(t *testing.T) {
 			t.Errorf("%s is %s, and nothing says why", c.Name, c.Result)
 		}
 		if c.Result == "late" {
-			t.Errorf("%s: %s", c.Name, c.Error)
+			t.Errorf("%s: c.Result is %q, want anything but %q", c.Name, c.Result, "late")
 		}
 	}
 	for name, want := range map[string]string{

@@ -115,7 +115,7 @@ func hnsGraph(t *testing.T, config string, state hns.State) {
 		t.Fatal(err)
 	}
 	if got := ok(t, "hns", "graph", "-c", config, "-o", "dot").stdout; got != want.String() {
-		t.Errorf("got %s", got)
+		t.Errorf("got is %v, want %v", got, want.String())
 	}
 }
 

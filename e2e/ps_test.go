@@ -103,8 +103,11 @@ func (n podNode) ps(t *testing.T, want int) owners.Table {
 		t.Fatalf("exit code %d, want %d: %s", r.code, want, r)
 	}
 	var list struct{ Nodes []owners.Table }
-	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list.Nodes) != 1 {
-		t.Fatalf("%v: %s", err, r)
+	switch err := json.Unmarshal([]byte(r.stdout), &list); {
+	case err != nil:
+		t.Fatal(err)
+	case len(list.Nodes) != 1:
+		t.Fatalf("list.Nodes has %d elements, want 1: %v", len(list.Nodes), list.Nodes)
 	}
 	return list.Nodes[0]
 }

@@ -205,7 +205,7 @@ func TestRenameAndFolders(t *testing.T) {
 	put(t, m, `C:\a\two`, []byte("2"))
 	_, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`})
 	if !is(err, fault.ErrExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrExist)
 	}
 	if _, err := c.files.Rename(ctx, &agentv1.RenameRequest{From: `C:\a\one`, To: `C:\a\two`,
 		Replace: true}); err != nil {
@@ -248,12 +248,13 @@ func TestRemove(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: `C:\a`}); !is(err, fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 	for _, volume := range []string{`C:`, `c:\`, `C:/`, `C:\.`, `C:\a\..\`, `C:\..`} {
 		if _, err := c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: volume, Recursive: true}); status.Code(
 			err) != codes.InvalidArgument {
-			t.Errorf("%s: %v", volume, err)
+			t.Errorf("%s: status.Code(err) is %v, want %v", volume, status.Code(
+				err), codes.InvalidArgument)
 		}
 	}
 }

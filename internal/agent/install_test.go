@@ -112,8 +112,11 @@ func TestInstallLeavesAnAgentAloneThatIsThere(t *testing.T) {
 	i := newInstaller(t)
 	i.install(t)
 	i.ForgetOperations()
-	if result := i.install(t); result.Failure != "" || !result.Kept {
-		t.Fatalf("got %+v", result)
+	switch result := i.install(t); {
+	case result.Failure != "":
+		t.Fatalf(`result.Failure is %q, want ""`, result.Failure)
+	case !result.Kept:
+		t.Fatal("result.Kept is false, want true")
 	}
 	if changes := i.Operations(); len(changes) != 0 {
 		t.Errorf("changed %v", changes)
@@ -124,8 +127,11 @@ func TestInstallReplacesADamagedAgent(t *testing.T) {
 	i := newInstaller(t)
 	i.install(t)
 	i.WriteFile(i.path(), []byte("half of it"))
-	if result := i.install(t); result.Failure != "" || result.Kept {
-		t.Fatalf("got %+v", result)
+	switch result := i.install(t); {
+	case result.Failure != "":
+		t.Fatalf(`result.Failure is %q, want ""`, result.Failure)
+	case result.Kept:
+		t.Fatal("result.Kept is true, want false")
 	}
 	i.isSafe(t)
 }
@@ -139,14 +145,14 @@ func TestInstallSaysWhyNot(t *testing.T) {
 			Executable: `C:\Windows\Temp\agent.exe`, Hash: i.hash}
 		agent.Main(t.Context(), m, []string{handshake.InstallArgument}, strings.NewReader(""), &stdout, io.Discard)
 		if result, _ := handshake.FindInstalled(stdout.String()); result.Failure != handshake.NotAllowed {
-			t.Errorf("got %+v", result)
+			t.Errorf("result.Failure is %v, want %v", result.Failure, handshake.NotAllowed)
 		}
 	})
 	t.Run("a full disk", func(t *testing.T) {
 		i := newInstaller(t)
 		i.SetFreeBytes(10)
 		if result := i.install(t); result.Failure != handshake.DiskFull {
-			t.Errorf("got %+v", result)
+			t.Errorf("result.Failure is %v, want %v", result.Failure, handshake.DiskFull)
 		}
 	})
 	t.Run("a root that cannot be moved", func(t *testing.T) {
@@ -158,9 +164,11 @@ func TestInstallSaysWhyNot(t *testing.T) {
 		if _, err := user.Hold(layout.Root, access.ReadData, true); err != nil {
 			t.Fatal(err)
 		}
-		if result := i.install(t); result.Failure != handshake.Foreign ||
-			!strings.Contains(result.Message, "end the processes") {
-			t.Errorf("got %+v", result)
+		switch result := i.install(t); {
+		case result.Failure != handshake.Foreign:
+			t.Errorf("result.Failure is %v, want %v", result.Failure, handshake.Foreign)
+		case !strings.Contains(result.Message, "end the processes"):
+			t.Errorf("result.Message lacks %q:\n%s", "end the processes", result.Message)
 		}
 	})
 }

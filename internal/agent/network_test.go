@@ -29,20 +29,26 @@ func TestReach(t *testing.T) {
 		}
 		return reply
 	}
-	if got := reach("cp.example:6443", 0); got.GetOutcome() != string(platform.Reached) ||
-		got.GetConnected() != "10.0.0.1:6443" {
-		t.Errorf("got %v", got)
+	switch got := reach("cp.example:6443", 0); {
+	case got.GetOutcome() != string(platform.Reached):
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.Reached))
+	case got.GetConnected() != "10.0.0.1:6443":
+		t.Errorf("got.GetConnected() is %q, want %q", got.GetConnected(), "10.0.0.1:6443")
 	}
-	if got := reach("cp.example:443", time.Minute); got.GetOutcome() != string(platform.TimedOut) ||
-		got.GetTook().AsDuration() != time.Minute {
-		t.Errorf("got %v", got)
+	switch got := reach("cp.example:443", time.Minute); {
+	case got.GetOutcome() != string(platform.TimedOut):
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.TimedOut))
+	case got.GetTook().AsDuration() != time.Minute:
+		t.Errorf("got.GetTook().AsDuration() is %v, want %v", got.GetTook().AsDuration(), time.Minute)
 	}
 	if got := reach("cp.example:443", 0); got.GetTook().AsDuration() != 5*time.Second {
 		t.Errorf("without a timeout: got %v", got)
 	}
-	if got := reach("other.example:443", 0); got.GetOutcome() != string(platform.NameNotFound) ||
-		got.GetDetail() == "" {
-		t.Errorf("got %v", got)
+	switch got := reach("other.example:443", 0); {
+	case got.GetOutcome() != string(platform.NameNotFound):
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.NameNotFound))
+	case got.GetDetail() == "":
+		t.Error("got.GetDetail() is empty")
 	}
 	if reply, err := c.network.Reach(t.Context(), &agentv1.ReachRequest{Address: "cp.example"}); err == nil {
 		t.Errorf("no port: got %v", reply)
@@ -54,8 +60,11 @@ func TestResolve(t *testing.T) {
 	m.SetName("cp.example", "10.0.0.1", "10.0.0.2")
 	c := connect(t, m.Process("agent"))
 	got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "CP.example"})
-	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.1", "10.0.0.2"}) {
-		t.Errorf("got %v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !slices.Equal(got.GetAddresses(), []string{"10.0.0.1", "10.0.0.2"}):
+		t.Errorf("got.GetAddresses() is %v, want %v", got.GetAddresses(), []string{"10.0.0.1", "10.0.0.2"})
 	}
 	entries := []*agentv1.HostsEntry{{Name: "cp.example", Address: "10.0.0.9"}}
 	if _, err := c.settings.SetHosts(t.Context(), &agentv1.SetHostsRequest{Entries: entries}); err != nil {
@@ -65,9 +74,9 @@ func TestResolve(t *testing.T) {
 	if err != nil || !slices.Equal(got.GetAddresses(), []string{"10.0.0.9"}) {
 		t.Errorf("the hosts file comes first: got %v, %v", got, err)
 	}
-	if got, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err,
+	if _, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err,
 		fault.ErrNotExist) {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }
 
@@ -79,8 +88,11 @@ func TestListenersAreNamed(t *testing.T) {
 	}
 	c := connect(t, m.Process("agent"))
 	got, err := c.network.Listeners(t.Context(), &agentv1.ListenersRequest{})
-	if err != nil || len(got.GetListeners()) != 1 {
-		t.Fatalf("got %v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case len(got.GetListeners()) != 1:
+		t.Fatalf("got.GetListeners() has %d elements, want 1: %v", len(got.GetListeners()), got.GetListeners())
 	}
 	switch l := got.GetListeners()[0]; {
 	case l.GetAddress() != "0.0.0.0:10250":

@@ -169,7 +169,7 @@ func TestPatchRefusesAndLeavesNothing(t *testing.T) {
 				ok = ok || status.Code(err) == code
 			}
 			if !ok {
-				t.Errorf("%s: %v", status.Code(err), err)
+				t.Errorf("%s: ok is false, want true", status.Code(err))
 			}
 			if _, found := get(t, m, target); found {
 				t.Error("a file took the name")
@@ -229,7 +229,7 @@ func TestPatchOnAFullDisk(t *testing.T) {
 	_, err := c.patch(t.Context(), header(old, new), difference(t, old, new), 64<<10)
 	m.OnOperation(nil)
 	if !errors.Is(rpcerror.FromStatus(err), fault.ErrDiskFull) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", rpcerror.FromStatus(err), fault.ErrDiskFull)
 	}
 }
 
@@ -245,8 +245,11 @@ func TestPatchKeepsTheTimeAndMakesTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := m.Process("look").Files.Stat(h.RenameTo)
-	if err != nil || !info.Modified.Equal(h.Modified.AsTime()) {
-		t.Errorf("%v, %v", info.Modified, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !info.Modified.Equal(h.Modified.AsTime()):
+		t.Error("info.Modified.Equal(h.Modified.AsTime()) is false, want true")
 	}
 }
 
@@ -271,6 +274,6 @@ func TestProbeAnswersEachMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Recv(); err != io.EOF {
-		t.Errorf("got %v", err)
+		t.Errorf("err is %v, want %v", err, io.EOF)
 	}
 }

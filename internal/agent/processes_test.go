@@ -207,10 +207,13 @@ func TestListAndKill(t *testing.T) {
 	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, code, err := collect(call); err != nil || code == 0 {
-		t.Fatalf("got %d, %v", code, err)
+	switch _, _, code, err := collect(call); {
+	case err != nil:
+		t.Fatal(err)
+	case code == 0:
+		t.Fatal("code is 0")
 	}
 	if _, err := c.processes.Kill(t.Context(), &agentv1.KillProcessRequest{Pid: pid}); !is(err, fault.ErrNotExist) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }

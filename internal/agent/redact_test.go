@@ -140,8 +140,11 @@ func TestAnswersLeaveTheNodeRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	value, err := n.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "DbPassword"})
-	if err != nil || value.GetType() != "REG_SZ" {
-		t.Fatal(value, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case value.GetType() != "REG_SZ":
+		t.Fatalf("value.GetType() is %q, want %q", value.GetType(), "REG_SZ")
 	}
 	clean(t, "a value of the registry", value.GetString_())
 
@@ -165,8 +168,11 @@ func TestARedactedPipe(t *testing.T) {
 	}
 	defer client.Close()
 	answer, err := criclient.Version(t.Context(), client)
-	if err != nil || !strings.Contains(string(answer.JSON), "containerd") {
-		t.Fatalf("%s, %v", answer.JSON, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !strings.Contains(string(answer.JSON), "containerd"):
+		t.Fatalf("answer.JSON lacks %q:\n%s", "containerd", string(answer.JSON))
 	}
 	if _, err := criclient.Pods(t.Context(), client); err != nil {
 		t.Error(err)
@@ -187,6 +193,7 @@ func TestABadPatternIsRefused(t *testing.T) {
 	n := nodetest.Start(t, "win", simulated.Options{})
 	if _, err := n.Node.Machine.Facts(redacted(t.Context(), "*"), &agentv1.FactsRequest{}); status.Code(
 		err) != codes.InvalidArgument {
-		t.Errorf("%v", err)
+		t.Errorf("status.Code(err) is %v, want %v", status.Code(
+			err), codes.InvalidArgument)
 	}
 }

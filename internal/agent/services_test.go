@@ -30,15 +30,21 @@ func TestServiceLife(t *testing.T) {
 			Reset_: durationpb.New(time.Hour)},
 	}
 	created, err := c.services.Create(ctx, config)
-	if err != nil || created.GetStatus().GetState() != string(platform.Stopped) {
-		t.Fatalf("got %v, %v", created, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case created.GetStatus().GetState() != string(platform.Stopped):
+		t.Fatalf("created.GetStatus().GetState() is %v, want %v", created.GetStatus().GetState(),
+			string(platform.Stopped))
 	}
 	if _, err := c.services.Create(ctx, config); !is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	if got := created.GetConfig().GetRecovery(); !proto.Equal(got, config.GetRecovery()) ||
-		created.GetConfig().GetDisplayName() != "Spare" {
-		t.Errorf("got %v", created.GetConfig())
+	switch got := created.GetConfig().GetRecovery(); {
+	case !proto.Equal(got, config.GetRecovery()):
+		t.Errorf("got is %v, want %v", got, config.GetRecovery())
+	case created.GetConfig().GetDisplayName() != "Spare":
+		t.Errorf("created.GetConfig().GetDisplayName() is %q, want %q", created.GetConfig().GetDisplayName(), "Spare")
 	}
 	changed, err := c.services.Configure(ctx, &agentv1.ServiceConfig{Name: "spare", DisplayName: "Other"})
 	switch {
@@ -62,9 +68,11 @@ func TestServiceLife(t *testing.T) {
 	case started.GetStatus().GetStarted() == nil:
 		t.Fatal("started.GetStatus().GetStarted() is nil")
 	}
-	if kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); err != nil ||
-		!slices.Contains(kubelet.GetDependents(), "spare") {
-		t.Errorf("got %v, %v", kubelet, err)
+	switch kubelet, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "kubelet"}); {
+	case err != nil:
+		t.Error(err)
+	case !slices.Contains(kubelet.GetDependents(), "spare"):
+		t.Errorf("kubelet.GetDependents() lacks %v: %v", "spare", kubelet.GetDependents())
 	}
 	stopped, err := c.services.Stop(ctx, &agentv1.StopServiceRequest{Name: "kubelet"})
 	switch names := stopped.GetStopped(); {
@@ -81,7 +89,7 @@ func TestServiceLife(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.services.Get(ctx, &agentv1.GetServiceRequest{Name: "spare"}); !is(err, fault.ErrNoService) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNoService)
 	}
 	list, err := c.services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil || !slices.ContainsFunc(list.GetServices(), func(s *agentv1.ServiceStatus) bool {
@@ -102,7 +110,7 @@ func TestStartTellsWhyAServiceFailed(t *testing.T) {
 	}
 	if _, err := c.services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "broken"}); !is(err,
 		fault.ErrStartFailed) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrStartFailed)
 	}
 }
 
@@ -128,21 +136,24 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	list, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key})
-	if err != nil || len(list.GetValues()) != 7 {
-		t.Errorf("got %v, %v", list, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(list.GetValues()) != 7:
+		t.Errorf("list.GetValues() has %d elements, want 7: %v", len(list.GetValues()), list.GetValues())
 	}
 	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: key, Name: "S"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: "s"}); !is(err, fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 	if _, err := c.registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: `HKLM\SOFTWARE\swdt-test`,
 		WholeKey: true}); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.registry.List(ctx, &agentv1.RegistryListRequest{Key: key}); !is(err, fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }
 
@@ -186,11 +197,11 @@ func TestSettings(t *testing.T) {
 	}
 	if _, err := c.settings.SetHosts(ctx,
 		&agentv1.SetHostsRequest{Entries: []*agentv1.HostsEntry{{Name: "a b"}}}); !isInvalid(err) {
-		t.Errorf("got %v", err)
+		t.Error("isInvalid(err) is false, want true")
 	}
 	if _, err := c.settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: []string{"a;b"}}); !isInvalid(
 		err) {
-		t.Errorf("got %v", err)
+		t.Error("isInvalid(err) is false, want true")
 	}
 }
 
@@ -198,12 +209,18 @@ func TestFeatures(t *testing.T) {
 	c := connect(t, newMachine(t, simulated.Options{Preset: simulated.Minimal}).Process("agent"))
 	ctx := t.Context()
 	set, err := c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "Containers", Enabled: true})
-	if err != nil || !set.GetRebootRequired() {
-		t.Errorf("got %v, %v", set, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !set.GetRebootRequired():
+		t.Error("set.GetRebootRequired() is false, want true")
 	}
 	set, err = c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "TelnetClient", Enabled: true})
-	if err != nil || set.GetRebootRequired() {
-		t.Errorf("got %v, %v", set, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case set.GetRebootRequired():
+		t.Error("set.GetRebootRequired() is true, want false")
 	}
 	if _, err := c.features.Set(ctx, &agentv1.SetFeatureRequest{Name: "TelnetClient"}); err != nil {
 		t.Error(err)
@@ -213,8 +230,11 @@ func TestFeatures(t *testing.T) {
 		{Name: "containers", State: string(platform.FeatureEnablePending)},
 		{Name: "TelnetClient", State: string(platform.FeatureDisabled)},
 	}}
-	if err != nil || !proto.Equal(got, want) {
-		t.Errorf("got %v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !proto.Equal(got, want):
+		t.Errorf("got is %v, want %v", got, want)
 	}
 }
 
@@ -249,7 +269,7 @@ func TestFirewall(t *testing.T) {
 	}
 	if _, err := c.firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: "kubelet"}); !is(err,
 		fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }
 
@@ -311,7 +331,7 @@ func TestASessionWithoutTheRightToMakeTheRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Lock(t.Context(), &agentv1.LockRequest{}); !is(err, fault.ErrPermission) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrPermission)
 	}
 	c.close(t)
 }

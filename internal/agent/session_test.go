@@ -186,8 +186,11 @@ func TestTheLockIsTheSessions(t *testing.T) {
 	}
 	_, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"})
 	var locked *fault.LockedError
-	if !errors.As(rpcerror.FromStatus(err), &locked) || string(locked.Holder) != ask.GetHolder() {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(rpcerror.FromStatus(err), &locked):
+		t.Fatalf("the error is %v, a %T, want a %T", rpcerror.FromStatus(err), rpcerror.FromStatus(err), locked)
+	case string(locked.Holder) != ask.GetHolder():
+		t.Fatalf("locked.Holder is %v, want %v", string(locked.Holder), ask.GetHolder())
 	}
 	if _, err := first.Unlock(t.Context(), &agentv1.UnlockRequest{}); err != nil {
 		t.Fatal(err)
@@ -239,16 +242,21 @@ func TestAPanicIsOneCallsErrorAndLogged(t *testing.T) {
 	h := *newMachine(t, simulated.Options{}).Process("agent")
 	h.Machine, h.Files = panicking{h.Machine}, panickingFiles{h.Files}
 	c := connect(t, &h)
-	if _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); err == nil ||
-		!strings.Contains(err.Error(), "no facts today") {
-		t.Fatalf("got %v", err)
+	switch _, err := c.Facts(t.Context(), &agentv1.FactsRequest{}); {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "no facts today"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "no facts today", err.Error())
 	}
 	read, err := c.files.Read(t.Context(), &agentv1.ReadRequest{Path: `C:\panic`})
 	if err == nil {
 		_, err = read.Recv()
 	}
-	if err == nil || !strings.Contains(err.Error(), "no file today") {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "no file today"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "no file today", err.Error())
 	}
 	if _, err := c.services.List(t.Context(), &agentv1.ListServicesRequest{}); err != nil {
 		t.Fatalf("the session is dead: %v", err)
@@ -278,7 +286,10 @@ func TestRebootEndsTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := connect(t, m.Process("agent")).Facts(t.Context(), &agentv1.FactsRequest{})
-	if err != nil || after.GetBootId() == before.GetBootId() {
-		t.Fatalf("got %v after %v, %v", after, before, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case after.GetBootId() == before.GetBootId():
+		t.Fatalf("after.GetBootId() is %v, want anything but %v", after.GetBootId(), before.GetBootId())
 	}
 }

@@ -95,7 +95,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 			}
 			cancel()
 			if err := <-served; !errors.Is(err, context.Canceled) {
-				t.Fatalf("got %v", err)
+				t.Fatalf("the error is %v, want %v", err, context.Canceled)
 			}
 		})
 	}

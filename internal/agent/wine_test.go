@@ -181,8 +181,11 @@ func (a installed) testFiles(t *testing.T) {
 		t.Fatalf("read %d bytes, %v", len(got), err)
 	}
 	hash, err := p.files.Hash(t.Context(), &agentv1.HashRequest{Path: header.GetPath()})
-	if err != nil || hash.GetSha256() != sha(content) {
-		t.Fatalf("got %v, %v", hash, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case hash.GetSha256() != sha(content):
+		t.Fatalf("hash.GetSha256() is %v, want %v", hash.GetSha256(), sha(content))
 	}
 	if _, err := p.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\k`, Recursive: true}); err != nil {
 		t.Fatal(err)
@@ -212,8 +215,11 @@ func (a installed) testLock(t *testing.T) {
 	}
 	_, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"})
 	var locked *fault.LockedError
-	if !errors.As(rpcerror.FromStatus(err), &locked) || string(locked.Holder) != "ann" {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(rpcerror.FromStatus(err), &locked):
+		t.Fatalf("the error is %v, a %T, want a %T", rpcerror.FromStatus(err), rpcerror.FromStatus(err), locked)
+	case string(locked.Holder) != "ann":
+		t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "ann")
 	}
 	if err := first.kill(); err != nil { // without an orderly end
 		t.Fatal(err)
@@ -241,7 +247,7 @@ func (a installed) testRun(t *testing.T) {
 	}
 	if _, _, _, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: `C:\none.exe`})); !is(err,
 		fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }
 
@@ -275,7 +281,7 @@ func (a installed) testNetwork(t *testing.T) {
 	}
 	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err,
 		fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 }
 

@@ -58,10 +58,10 @@ func TestReadOutsideOfTheFile(t *testing.T) {
 	put(t, m, target, random(10))
 	c := connect(t, m.Process("agent"))
 	if _, err := c.read(t.Context(), target, 11); status.Code(err) != codes.OutOfRange {
-		t.Errorf("got %v", err)
+		t.Errorf("status.Code(err) is %v, want %v", status.Code(err), codes.OutOfRange)
 	}
 	if _, err := c.read(t.Context(), target, -1); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("got %v", err)
+		t.Errorf("status.Code(err) is %v, want %v", status.Code(err), codes.InvalidArgument)
 	}
 }
 
@@ -74,8 +74,11 @@ func TestWriteKeepsTheTimeOfChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := c.files.Stat(t.Context(), &agentv1.StatRequest{Path: target})
-	if err != nil || !info.GetModified().AsTime().Equal(when) {
-		t.Fatalf("got %v, %v", info, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !info.GetModified().AsTime().Equal(when):
+		t.Fatal("info.GetModified().AsTime().Equal(when) is false, want true")
 	}
 }
 
@@ -112,7 +115,7 @@ func TestWriteLeavesNothingOfAWrongFile(t *testing.T) {
 			test.header.Path, test.header.MakeFolder = target, true
 			_, err := c.write(t.Context(), test.header, test.body, 100<<10)
 			if status.Code(err) != test.code {
-				t.Errorf("got %v", err)
+				t.Errorf("status.Code(err) is %v, want %v", status.Code(err), test.code)
 			}
 			if _, found := get(t, m, target); found {
 				t.Error("something stayed")

@@ -67,21 +67,27 @@ func TestCausesOnTheNode(t *testing.T) {
 		f.write(slashed(layout.Agent(f.agent.Hash)), strings.Repeat(agentContent, 5000))
 		e := refuses[*node.AgentBlockedError](t, f, "blocked by group policy", "AppLocker",
 			`-ExclusionPath C:\ProgramData\swdt\agent`)
-		if e.Vanished || e.ExitCode != 5 {
-			t.Errorf("got %+v", e)
+		switch {
+		case e.Vanished:
+			t.Error("e.Vanished is true, want false")
+		case e.ExitCode != 5:
+			t.Errorf("e.ExitCode is %v, want 5", e.ExitCode)
 		}
 	})
 	t.Run("blocked after the upload", func(t *testing.T) {
 		e := refuses[*node.AgentBlockedError](t, newFakeNode(t, faults{blocked: true}), "does not start")
-		if e.Vanished || e.ExitCode != 5 {
-			t.Errorf("got %+v", e)
+		switch {
+		case e.Vanished:
+			t.Error("e.Vanished is true, want false")
+		case e.ExitCode != 5:
+			t.Errorf("e.ExitCode is %v, want 5", e.ExitCode)
 		}
 	})
 	for _, after := range []string{"Put"} {
 		t.Run("quarantined after "+after, func(t *testing.T) {
 			f := newFakeNode(t, faults{disk: diskFaults{quarantine: after}})
 			if e := refuses[*node.AgentBlockedError](t, f, "vanished", "Add-MpPreference"); !e.Vanished {
-				t.Errorf("got %+v", e)
+				t.Error("e.Vanished is false, want true")
 			}
 		})
 	}
@@ -104,7 +110,7 @@ func TestCausesOnTheNode(t *testing.T) {
 		e := refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{noAdmin: true}),
 			"access is denied", "administrator")
 		if !strings.Contains(e.Error(), layout.Root) {
-			t.Errorf("got %+v", e)
+			t.Errorf("e.Error() lacks %q:\n%s", layout.Root, e.Error())
 		}
 		refuses[*node.NotAdministratorError](t, newFakeNode(t, faults{disk: diskFaults{denied: true}}),
 			"put the agent on the node")
@@ -169,8 +175,11 @@ func TestCausesOnTheWay(t *testing.T) {
 		cancel()
 		err := <-failed
 		var unreachable *node.UnreachableError
-		if !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
-			t.Fatalf("got %v", err)
+		switch {
+		case !errors.Is(err, context.Canceled):
+			t.Fatalf("the error is %v, want %v", err, context.Canceled)
+		case errors.As(err, &unreachable):
+			t.Fatal("errors.As(err, &unreachable) is true, want false")
 		}
 	})
 }

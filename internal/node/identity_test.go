@@ -30,10 +30,10 @@ func TestTheNameOfTheNodeObject(t *testing.T) {
 	// Without a connection to the machine.
 	file := v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: "Win-File"}}
 	if got := node.LikelyObjectName(file); got != "win-file" {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %q, want %q", got, "win-file")
 	}
 	file.Spec.Kubernetes.Join.NodeName = "wanted"
 	if got := node.LikelyObjectName(file); got != "wanted" {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %q, want %q", got, "wanted")
 	}
 }

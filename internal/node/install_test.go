@@ -17,7 +17,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	c := f.connect()
 	if got := bootID(t, c); got != "boot-1" {
-		t.Fatalf("got %q", got)
+		t.Fatalf("got is %q, want %q", got, "boot-1")
 	}
 	want := []string{"install", "agent"} // the agent that was there before must not run
 	if got := f.ran(); !slices.Equal(got, want) {

@@ -29,20 +29,25 @@ func bootID(t *testing.T, n *node.Node) string {
 func TestErrorsAreThoseOfTheHost(t *testing.T) {
 	c := newFakeNode(t, faults{}).connect()
 	_, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{})
-	if !errors.Is(err, fault.ErrPermission) || err.Error() != "reboot: "+fault.ErrPermission.Error() {
-		t.Errorf("got %v", err)
+	switch {
+	case !errors.Is(err, fault.ErrPermission):
+		t.Errorf("the error is %v, want %v", err, fault.ErrPermission)
+	case err.Error() != "reboot: "+fault.ErrPermission.Error():
+		t.Errorf("err.Error() is %v, want %v", err.Error(), "reboot: "+fault.ErrPermission.Error())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}
 	var lost *node.LostError
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); !errors.Is(err, context.Canceled) ||
-		errors.As(err, &lost) {
-		t.Errorf("got %v", err)
+	switch _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); {
+	case !errors.Is(err, context.Canceled):
+		t.Errorf("the error is %v, want %v", err, context.Canceled)
+	case errors.As(err, &lost):
+		t.Error("errors.As(err, &lost) is true, want false")
 	}
 }
 
@@ -106,7 +111,7 @@ func TestAStreamIsLostWhenTheConnectionIsReplaced(t *testing.T) {
 	}
 	var lost *node.LostError
 	if err := <-waiting; !errors.As(err, &lost) {
-		t.Errorf("got %T %v", err, err)
+		t.Errorf("the error is %v, a %T, want a %T", err, err, lost)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	if stream, err = c.Files.Read(ctx, &agentv1.ReadRequest{}); err != nil {
@@ -150,8 +155,11 @@ func TestCloseEndsTheAgentAndCalls(t *testing.T) {
 	}
 	_, err := c.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
 	var lost *node.LostError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "closed") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &lost):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, lost)
+	case !strings.Contains(err.Error(), "closed"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "closed", err.Error())
 	}
 }
 
@@ -163,7 +171,7 @@ func TestReconnectThatFailsCanBeTriedAgain(t *testing.T) {
 	defer cancel()
 	var unreachable *node.UnreachableError
 	if err := c.Reconnect(ctx); !errors.As(err, &unreachable) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, unreachable)
 	}
 	f.setMute(false)
 	if err := c.Reconnect(t.Context()); err != nil {
@@ -177,14 +185,17 @@ func TestLargeMessagesAndStreams(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	if _, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{Reason: long}); !errors.Is(err,
 		fault.ErrPermission) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrPermission)
 	}
 	stream, err := c.Files.Write(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.CloseAndRecv(); err == nil || err == io.EOF {
-		t.Fatalf("got %v", err)
+	switch _, err := stream.CloseAndRecv(); {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case err == io.EOF:
+		t.Fatalf("err is %v, want anything but %v", err, io.EOF)
 	}
 }
 
@@ -223,7 +234,7 @@ func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
 	}
 	var lost *node.LostError
 	if _, err := old.Stat(t.Context(), &agentv1.StatRequest{}); !errors.As(err, &lost) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, a %T, want a %T", err, err, lost)
 	}
 	if _, err := c.Bulk(t.Context()); err != nil {
 		t.Error(err)
@@ -232,7 +243,7 @@ func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Bulk(t.Context()); !errors.As(err, &lost) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, a %T, want a %T", err, err, lost)
 	}
 }
 
@@ -243,7 +254,7 @@ func TestWithoutASecondAgentBulkDataGoesWithTheRest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := c.Bulk(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}
 	bootID(t, c) // the connection still works
 }
@@ -258,7 +269,7 @@ func TestAwaitReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := bootID(t, c); got != "boot-2" {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %q, want %q", got, "boot-2")
 	}
 }
 

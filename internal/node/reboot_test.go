@@ -38,8 +38,11 @@ func TestAwaitBoot(t *testing.T) {
 
 	t.Run("goes down and comes back", func(t *testing.T) {
 		took, err := run(t, answers("old", "old", refused, refused, rejected, "new"))
-		if err != nil || took != 10*time.Second {
-			t.Errorf("got %v after %s", err, took)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case took != 10*time.Second:
+			t.Errorf("took is %v, want %v", took, 10*time.Second)
 		}
 	})
 	t.Run("never goes down", func(t *testing.T) {
@@ -55,8 +58,11 @@ func TestAwaitBoot(t *testing.T) {
 	})
 	t.Run("never comes back", func(t *testing.T) {
 		_, err := run(t, answers("old", refused))
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, refused) {
-			t.Errorf("got %v", err)
+		switch {
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
+		case !errors.Is(err, refused):
+			t.Errorf("the error is %v, want %v", err, refused)
 		}
 	})
 	t.Run("an attempt that hangs is given up", func(t *testing.T) {
@@ -69,21 +75,30 @@ func TestAwaitBoot(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		})
-		if err != nil || took > time.Minute {
-			t.Errorf("got %v after %s", err, took)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case took > time.Minute:
+			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
 	t.Run("does not lock the account", func(t *testing.T) {
 		took, err := run(t, answers(rejected))
-		if !errors.Is(err, rejected) || took > time.Minute {
-			t.Errorf("got %v after %s", err, took)
+		switch {
+		case !errors.Is(err, rejected):
+			t.Errorf("the error is %v, want %v", err, rejected)
+		case took > time.Minute:
+			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
 	t.Run("another machine answers", func(t *testing.T) {
 		changed := &ssh.HostKeyChangedError{Address: "node:22"}
 		took, err := run(t, answers(refused, changed))
-		if !errors.Is(err, changed) || took > time.Minute {
-			t.Errorf("got %v after %s", err, took)
+		switch {
+		case !errors.Is(err, changed):
+			t.Errorf("the error is %v, want %v", err, changed)
+		case took > time.Minute:
+			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
 }

@@ -51,9 +51,11 @@ func TestSameNameElsewhere(t *testing.T) {
 }
 
 func TestNoArgsRemovesThem(t *testing.T) {
-	if got, err := withArgs(`C:\k\kubelet.exe --old`, `C:\k\kubelet.exe`, []string{}); err != nil ||
-		got != `C:\k\kubelet.exe` {
-		t.Errorf("%s, %v", got, err)
+	switch got, err := withArgs(`C:\k\kubelet.exe --old`, `C:\k\kubelet.exe`, []string{}); {
+	case err != nil:
+		t.Error(err)
+	case got != `C:\k\kubelet.exe`:
+		t.Errorf("got is %q, want %q", got, `C:\k\kubelet.exe`)
 	}
 }
 

@@ -134,8 +134,11 @@ func TestACompanionThatCannotTakeItsPlace(t *testing.T) {
 		}}
 	result, err := b.push(t.Context(), options)
 	var back *RolledBackError
-	if !errors.As(err, &back) || !strings.Contains(err.Error(), "config.toml: it is in use") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &back):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, back)
+	case !strings.Contains(err.Error(), "config.toml: it is in use"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "config.toml: it is in use", err.Error())
 	}
 	switch {
 	case result.Result != RolledBack:

@@ -59,9 +59,11 @@ func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := result.Components[1]; !strings.Contains(r.Message, hint) ||
-			!slices.Contains(b.story.warnings, "kublet: "+hint) {
-			t.Errorf("%s: %+v", when, r)
+		switch r := result.Components[1]; {
+		case !strings.Contains(r.Message, hint):
+			t.Errorf("%s: r.Message lacks %q:\n%s", when, hint, r.Message)
+		case !slices.Contains(b.story.warnings, "kublet: "+hint):
+			t.Errorf("%s: b.story.warnings lacks %v: %v", when, "kublet: "+hint, b.story.warnings)
 		}
 	}
 	s, err := b.status()
@@ -77,11 +79,17 @@ func TestAnOlderProcessIsRestarted(t *testing.T) {
 	}
 	b.swap.answer = func(s *agentv1.ComponentState) { s.Outdated = s.GetName() == "kubelet" }
 	result, err := b.push(t.Context(), Options{})
-	if err != nil || result.Result != Changed {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
 	}
-	if r := result.Components[1]; r.Action != ActionRestarted || !strings.Contains(r.Message, "older than the file") {
-		t.Errorf("%+v", r)
+	switch r := result.Components[1]; {
+	case r.Action != ActionRestarted:
+		t.Errorf("r.Action is %v, want %v", r.Action, ActionRestarted)
+	case !strings.Contains(r.Message, "older than the file"):
+		t.Errorf("r.Message lacks %q:\n%s", "older than the file", r.Message)
 	}
 	no := false
 	b.source("kubelet.exe", program("kubelet", "v1.31.0"))
@@ -127,8 +135,11 @@ func TestOnly(t *testing.T) {
 	}
 	b.whole(t, nil, true)
 	_, err = b.push(t.Context(), Options{Only: []string{"kublet"}})
-	if !is[*UnknownComponentError](err) || !strings.Contains(err.Error(), "it has containerd, kubelet") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !is[*UnknownComponentError](err):
+		t.Fatal("is[*UnknownComponentError](err) is false, want true")
+	case !strings.Contains(err.Error(), "it has containerd, kubelet"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "it has containerd, kubelet", err.Error())
 	}
 }
 
@@ -268,7 +279,7 @@ func TestStrictRefusesAnUnexpectedVersionBeforeTheStop(t *testing.T) {
 	}
 	b.doc.Node.Spec.Kubernetes.Provisioners[1].Version = "1.30.0"
 	if _, err := b.push(t.Context(), Options{Strict: true}); !is[*VersionError](err) {
-		t.Fatalf("got %v", err)
+		t.Fatal("is[*VersionError](err) is false, want true")
 	}
 }
 
@@ -282,7 +293,7 @@ func TestSameVersion(t *testing.T) {
 		{"1.29.0", "", false},
 	} {
 		if got := sameVersion(c.wanted, c.got); got != c.want {
-			t.Errorf("%s, %s: %v", c.wanted, c.got, got)
+			t.Errorf("got is %v, want %v", got, c.want)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestTheNextBuildIsSentAsADifference(t *testing.T) {
 	}
 	// Another run of swdt finds the base too.
 	if third := b.mustPush(b.depot(), 3); third.Method != transfer.MethodDelta {
-		t.Errorf("%+v", third)
+		t.Errorf("third.Method is %v, want %v", third.Method, transfer.MethodDelta)
 	}
 }
 
@@ -86,11 +86,14 @@ func TestPresentBinaryIsKeptAsABase(t *testing.T) {
 	if _, err := b.push(t.Context(), Options{Depot: b.depot(), DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
-	if result, err := b.push(t.Context(), Options{Depot: b.depot()}); err != nil || result.Result != Unchanged {
-		t.Fatalf("%+v, %v", result, err)
+	switch result, err := b.push(t.Context(), Options{Depot: b.depot()}); {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Unchanged:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Unchanged)
 	}
 	if first := b.mustPush(b.depot(), 1); first.Method != transfer.MethodDelta {
-		t.Errorf("%+v", first)
+		t.Errorf("first.Method is %v, want %v", first.Method, transfer.MethodDelta)
 	}
 }
 
@@ -101,7 +104,7 @@ func TestTheKeptPreviousBinaryIsABase(t *testing.T) {
 	b.node.Put(layout.Previous(kubeletPath), b.build(1))
 	b.node.Put(kubeletPath, b.swap.program("kubelet", "somebody else's"))
 	if result := b.mustPush(depot, 2); result.Method != transfer.MethodDelta {
-		t.Errorf("%+v", result)
+		t.Errorf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
 	}
 }
 

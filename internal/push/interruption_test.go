@@ -111,8 +111,11 @@ func TestInterruptedDuringTheTransaction(t *testing.T) {
 	case !strings.Contains(err.Error(), "finishes the transaction by itself"):
 		t.Fatalf("err.Error() lacks %q:\n%s", "finishes the transaction by itself", err.Error())
 	}
-	if result.Result != Failed || !strings.Contains(result.Components[0].Message, "still at work") {
-		t.Errorf("%+v", result.Components[0])
+	switch {
+	case result.Result != Failed:
+		t.Errorf("result.Result is %v, want %v", result.Result, Failed)
+	case !strings.Contains(result.Components[0].Message, "still at work"):
+		t.Errorf("result.Components[0].Message lacks %q:\n%s", "still at work", result.Components[0].Message)
 	}
 	if len(b.swap.acknowledged) != 0 {
 		t.Error("an outcome nobody was told was acknowledged")
@@ -145,8 +148,11 @@ func TestTheConnectionIsLostForGoodDuringTheTransaction(t *testing.T) {
 		gone := &node.LostError{Node: "w1"}
 		w := &work{reporter: ui.Discard{}, reconnect: func(context.Context) error { return gone }}
 		_, err := (&following{work: w, begun: true}).rejoin(t.Context(), gone)
-		if !is[*InterruptedError](err) || !errors.Is(err, gone) {
-			t.Errorf("got %v", err)
+		switch {
+		case !is[*InterruptedError](err):
+			t.Error("is[*InterruptedError](err) is false, want true")
+		case !errors.Is(err, gone):
+			t.Errorf("the error is %v, want %v", err, gone)
 		}
 	})
 }
@@ -156,8 +162,11 @@ func TestInterruptedWhileSending(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.story.sent = func(int64) { cancel() }
 	_, err := b.push(ctx, Options{})
-	if !errors.Is(err, context.Canceled) || is[*InterruptedError](err) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.Is(err, context.Canceled):
+		t.Fatalf("the error is %v, want %v", err, context.Canceled)
+	case is[*InterruptedError](err):
+		t.Fatal("is[*InterruptedError](err) is true, want false")
 	}
 	b.whole(t, err, false)
 }

@@ -171,8 +171,11 @@ func TestAPlantedPreviousBinaryIsNotRolledBackTo(t *testing.T) {
 	user.act()
 	w := b.realWork(Options{})
 	_, err := w.finish(w.rollback(t.Context(), []string{"kubelet"}))
-	if err == nil || errors.As(err, new(*RolledBackError)) {
-		t.Errorf("got %v", err)
+	switch {
+	case err == nil:
+		t.Error("no error, want one")
+	case errors.As(err, new(*RolledBackError)):
+		t.Error("errors.As(err, new(*RolledBackError)) is true, want false")
 	}
 	user.safe(t, b, old, "after the rollback")
 	b.running("kubelet")

@@ -29,7 +29,7 @@ func TestStatusOfWhatIsJoined(t *testing.T) {
 	b.doc.Node.Spec.Kubernetes.Version = "1.30.0"
 	components := b.components()
 	if len(components) != 3 {
-		t.Fatalf("got %+v", components)
+		t.Fatalf("components has %d elements, want 3: %v", len(components), components)
 	}
 	containerd, kubelet := components[0], components[1]
 	switch {
@@ -67,10 +67,13 @@ func TestStatusFindsTheServicesProgram(t *testing.T) {
 	}
 	components := b.components()
 	if len(components) != 3 {
-		t.Fatalf("got %+v", components)
+		t.Fatalf("components has %d elements, want 3: %v", len(components), components)
 	}
-	if kubelet := components[1]; kubelet.Destination != elsewhere || !strings.Contains(kubelet.Version, "1.31.0") {
-		t.Errorf("got %+v", kubelet)
+	switch kubelet := components[1]; {
+	case kubelet.Destination != elsewhere:
+		t.Errorf("kubelet.Destination is %v, want %v", kubelet.Destination, elsewhere)
+	case !strings.Contains(kubelet.Version, "1.31.0"):
+		t.Errorf("kubelet.Version lacks %q:\n%s", "1.31.0", kubelet.Version)
 	}
 }
 
@@ -130,6 +133,6 @@ func TestStatusOfABareMachine(t *testing.T) {
 	b.node = nodetest.Start(t, "w1", simulated.Options{Preset: simulated.Minimal})
 	b.doc.Node.Spec.Kubernetes.Provisioners = nil
 	if components := b.components(); len(components) != 0 {
-		t.Errorf("got %+v", components)
+		t.Errorf("components is %v, want it empty", components)
 	}
 }

@@ -191,8 +191,11 @@ func TestOnTheAgentStrictAsksTheStagedBinary(t *testing.T) {
 	_, err := b.realPush(Options{Strict: true})
 	b.node.Machine.OnOperation(nil)
 	var version *VersionError
-	if !errors.As(err, &version) || !strings.Contains(version.Got, "1.30.1") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &version):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, version)
+	case !strings.Contains(version.Got, "1.30.1"):
+		t.Fatalf("version.Got lacks %q:\n%s", "1.30.1", version.Got)
 	}
 	if left := b.leftovers(); len(left) != 0 {
 		t.Errorf("left %v", left)
@@ -225,8 +228,11 @@ func TestOnTheAgentAnEmptyJournalIsCleared(t *testing.T) {
 	b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
 	b.node.Put(layout.Journals+`\20261120-143250-d6e76e21.jsonl`, nil)
 	result, err := b.realPush(Options{})
-	if err != nil || result.Result != Changed {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Result != Changed:
+		t.Fatalf("result.Result is %v, want %v", result.Result, Changed)
 	}
 	switch {
 	case len(result.Recovered) != 1:
@@ -234,6 +240,7 @@ func TestOnTheAgentAnEmptyJournalIsCleared(t *testing.T) {
 	case result.Recovered[0].Result != string(RolledBack):
 		t.Errorf("result.Recovered[0].Result is %v, want %v", result.Recovered[0].Result, string(RolledBack))
 	case b.node.Machine.Snapshot(layout.Journals)[layout.Journals+`\20261120-143250-d6e76e21.jsonl`] != "":
-		t.Errorf("the journal of the recovered transaction is still there: %v", b.node.Machine.Snapshot(layout.Journals))
+		t.Errorf("the journal of the recovered transaction is still there: %v",
+			b.node.Machine.Snapshot(layout.Journals))
 	}
 }

@@ -217,8 +217,11 @@ func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
 			case c.check != nil && !c.check(err):
 				t.Fatalf("the error is %v, which the case does not accept", err)
 			}
-			if result.Result != Failed || result.Error != err.Error() {
-				t.Errorf("result %+v", result)
+			switch {
+			case result.Result != Failed:
+				t.Errorf("result.Result is %v, want %v", result.Result, Failed)
+			case result.Error != err.Error():
+				t.Errorf("result.Error is %v, want %v", result.Error, err.Error())
 			}
 			if calls := b.node.Calls(); len(calls) != 0 {
 				t.Errorf("the node was asked for %v", calls)
@@ -244,8 +247,11 @@ func TestTheHolderOfTheLockIsNamed(t *testing.T) {
 	}
 	_, err = b.push(t.Context(), Options{})
 	var locked *fault.LockedError
-	if !errors.As(err, &locked) || !strings.Contains(err.Error(), "ann on laptop") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &locked):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, locked)
+	case !strings.Contains(err.Error(), "ann on laptop"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "ann on laptop", err.Error())
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
@@ -264,11 +270,17 @@ func TestAFullDiskWhileStaging(t *testing.T) {
 	})
 	result, err := b.push(t.Context(), Options{})
 	b.node.Machine.OnOperation(nil)
-	if !errors.Is(err, fault.ErrDiskFull) || !strings.Contains(err.Error(), "free some space") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.Is(err, fault.ErrDiskFull):
+		t.Fatalf("the error is %v, want %v", err, fault.ErrDiskFull)
+	case !strings.Contains(err.Error(), "free some space"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "free some space", err.Error())
 	}
-	if result.Components[1].Action != ActionFailed || result.Components[0].Action != ActionUnchanged {
-		t.Errorf("%+v %+v", result.Components[0], result.Components[1])
+	switch {
+	case result.Components[1].Action != ActionFailed:
+		t.Errorf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionFailed)
+	case result.Components[0].Action != ActionUnchanged:
+		t.Errorf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionUnchanged)
 	}
 	b.whole(t, err, false)
 }
@@ -307,9 +319,11 @@ func TestRolledBack(t *testing.T) {
 	case result.Result != RolledBack:
 		t.Fatalf("result.Result is %v, want %v", result.Result, RolledBack)
 	}
-	if text := err.Error(); !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back") ||
-		!strings.Contains(text, "panic: bad flag") {
-		t.Errorf("got %s", text)
+	switch text := err.Error(); {
+	case !strings.Contains(text, "kubelet: it was not healthy after 60s; the node is back"):
+		t.Errorf("text lacks %q:\n%s", "kubelet: it was not healthy after 60s; the node is back", text)
+	case !strings.Contains(text, "panic: bad flag"):
+		t.Errorf("text lacks %q:\n%s", "panic: bad flag", text)
 	}
 	switch {
 	case result.Components[0].Action != ActionRolledBack:
@@ -346,8 +360,11 @@ func TestARefusedPlanLeavesNothing(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.refuse = errors.New("the file at the destination has changed")
 	_, err := b.push(t.Context(), Options{})
-	if err == nil || is[*InterruptedError](err) {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case is[*InterruptedError](err):
+		t.Fatal("is[*InterruptedError](err) is true, want false")
 	}
 	b.whole(t, err, false)
 }

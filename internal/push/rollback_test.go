@@ -109,7 +109,7 @@ func TestRollbackNeedsAPreviousBinary(t *testing.T) {
 		t.Fatal("rolled nothing back without an error")
 	}
 	if _, err := b.rollback("none"); !is[*UnknownComponentError](err) {
-		t.Fatalf("got %v", err)
+		t.Fatal("is[*UnknownComponentError](err) is false, want true")
 	}
 	b.whole(t, nil, false)
 }
@@ -219,8 +219,11 @@ func TestDrift(t *testing.T) {
 		b := twoPrograms(t)
 		c.prepare(b)
 		s, err := b.status()
-		if err != nil || s.Components[1].Drift != c.want {
-			t.Errorf("%s: %+v, %v", name, s.Components[1], err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case s.Components[1].Drift != c.want:
+			t.Errorf("%s: s.Components[1].Drift is %v, want %v", name, s.Components[1].Drift, c.want)
 		}
 	}
 }

@@ -58,9 +58,11 @@ func TestTextOfNothingToDo(t *testing.T) {
 	n := NodeResult{Name: "w1", Result: Unchanged, Components: []*ComponentResult{
 		{Name: "containerd", Action: ActionUnchanged}, {Name: "kubelet", Action: ActionUnchanged},
 	}}
-	if err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); err != nil ||
-		out.String() != "nothing to do: containerd, kubelet up to date\n" {
-		t.Errorf("got %q, %v", out.String(), err)
+	switch err := NewReport([]fleet.Result[NodeResult]{result("w1", n, nil)}).WriteText(&out); {
+	case err != nil:
+		t.Error(err)
+	case out.String() != "nothing to do: containerd, kubelet up to date\n":
+		t.Errorf("out.String() is %q, want %q", out.String(), "nothing to do: containerd, kubelet up to date\n")
 	}
 }
 

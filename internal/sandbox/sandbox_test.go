@@ -84,8 +84,11 @@ func connectWith(t *testing.T, info sandbox.Info, agent agentbin.Agent) error {
 func TestUpUseDown(t *testing.T) {
 	o := options(t)
 	info := up(t, o)
-	if info.Name != sandbox.DefaultName || info.Driver != sandbox.DefaultDriver {
-		t.Errorf("got %+v", info)
+	switch {
+	case info.Name != sandbox.DefaultName:
+		t.Errorf("info.Name is %v, want %v", info.Name, sandbox.DefaultName)
+	case info.Driver != sandbox.DefaultDriver:
+		t.Errorf("info.Driver is %v, want %v", info.Driver, sandbox.DefaultDriver)
 	}
 	if err := connect(t, info); err != nil {
 		t.Errorf("use the sandbox: %v", err)
@@ -123,8 +126,11 @@ func TestASandboxOfAnotherBuildSaysSo(t *testing.T) {
 		Hash: hex.EncodeToString(sum[:]), Size: int64(len(executable)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(executable)), nil },
 	})
-	if err == nil || !strings.Contains(err.Error(), "another build of swdt: end it with swdt sandbox down") {
-		t.Errorf("got %v", err)
+	switch {
+	case err == nil:
+		t.Error("no error, want one")
+	case !strings.Contains(err.Error(), "another build of swdt: end it with swdt sandbox down"):
+		t.Errorf("err.Error() lacks %q:\n%s", "another build of swdt: end it with swdt sandbox down", err.Error())
 	}
 }
 

@@ -64,7 +64,7 @@ func TestASimulatedClusterComesAndGoesWithItsSandbox(t *testing.T) {
 func TestASandboxWithoutAClusterGetsNone(t *testing.T) {
 	o := options(t)
 	if info := up(t, o); info.Kubeconfig != "" {
-		t.Errorf("got %+v", info)
+		t.Errorf(`info.Kubeconfig is %q, want ""`, info.Kubeconfig)
 	}
 	o.Cluster = true
 	if _, err := sandbox.Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "without a cluster") {

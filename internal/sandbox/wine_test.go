@@ -218,8 +218,11 @@ func TestWithoutWineItSaysWhatToInstall(t *testing.T) {
 	o := sandbox.Options{StateDir: t.TempDir(), Driver: "wine"}
 	_, err := sandbox.Up(t.Context(), o)
 	var missing *wine.MissingError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), wine.InstallCommand) {
-		t.Errorf("got %v", err)
+	switch {
+	case !errors.As(err, &missing):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, missing)
+	case !strings.Contains(err.Error(), wine.InstallCommand):
+		t.Errorf("err.Error() lacks %q:\n%s", wine.InstallCommand, err.Error())
 	}
 	if _, err := os.Stat(filepath.Join(o.StateDir, sandbox.DefaultName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("state is left: %v", err)

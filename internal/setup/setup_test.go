@@ -180,8 +180,11 @@ func TestUnknownFeatureChangesNothing(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
 	operations := lab.changes(func() {
 		_, err := lab.setup(v1alpha1.Setup{Path: []string{`C:\new`}, Features: []string{"Conteiners"}}, plan.Options{})
-		if !errors.Is(err, fault.ErrNotExist) || !strings.Contains(err.Error(), "Conteiners") {
-			t.Errorf("got %v", err)
+		switch {
+		case !errors.Is(err, fault.ErrNotExist):
+			t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
+		case !strings.Contains(err.Error(), "Conteiners"):
+			t.Errorf("err.Error() lacks %q:\n%s", "Conteiners", err.Error())
 		}
 	})
 	if len(operations) > 0 {
@@ -193,8 +196,11 @@ func TestChocolateyWithoutInternet(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
 	results, err := lab.setup(v1alpha1.Setup{ChocoPackages: []string{"vim"}, Path: []string{`C:\new`}}, plan.Options{})
 	var failed *command.FailedError
-	if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "could not be resolved") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &failed):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, failed)
+	case !strings.Contains(failed.Stderr, "could not be resolved"):
+		t.Fatalf("failed.Stderr lacks %q:\n%s", "could not be resolved", failed.Stderr)
 	}
 	for _, want := range []string{"https://community.chocolatey.org/install.ps1", "internet", "proxy",
 		"chocoPackages"} {
@@ -204,7 +210,7 @@ func TestChocolateyWithoutInternet(t *testing.T) {
 	}
 	want := map[string]plan.State{"PATH": plan.Changed, "Chocolatey": plan.Failed, "package vim": plan.Skipped}
 	if diff := cmp.Diff(want, states(results)); diff != "" {
-		t.Error(diff)
+		t.Errorf(`diff is %q, want ""`, diff)
 	}
 }
 
@@ -287,8 +293,11 @@ func TestFirewallRuleIsMadeEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		results, err := lab.setup(v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{rule}}, plan.Options{})
-		if err != nil || results[0].State != plan.Changed {
-			t.Errorf("%s: %v, %v", name, results, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case results[0].State != plan.Changed:
+			t.Errorf("%s: results[0].State is %v, want %v", name, results[0].State, plan.Changed)
 		}
 	}
 	// The same rule as Windows spells it.
@@ -324,8 +333,11 @@ func TestOlderChocolatey(t *testing.T) {
 	})
 	results, err := lab.setup(v1alpha1.Setup{ChocoPackages: []string{"vim", "vim@9", "grep"}}, plan.Options{})
 	var reboot *plan.RebootRequiredError
-	if !errors.As(err, &reboot) || !slices.Equal(reboot.Steps, []string{"package grep"}) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &reboot):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, reboot)
+	case !slices.Equal(reboot.Steps, []string{"package grep"}):
+		t.Fatalf("reboot.Steps is %v, want %v", reboot.Steps, []string{"package grep"})
 	}
 	switch {
 	case results[1].State != plan.OK:

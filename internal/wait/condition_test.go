@@ -72,10 +72,10 @@ func TestConditionReportsWhatIsPending(t *testing.T) {
 			pending = append(pending, state.Error())
 		}}
 		if err := c.Wait(t.Context()); !errors.Is(err, errCtrlC) {
-			t.Error(err)
+			t.Errorf("the error is %v, want %v", err, errCtrlC)
 		}
 		if diff := cmp.Diff([]string{"it is starting", "it is broken"}, pending); diff != "" {
-			t.Error(diff)
+			t.Errorf(`diff is %q, want ""`, diff)
 		}
 	})
 }
@@ -140,10 +140,10 @@ func TestConditionWhoseTimeIsOver(t *testing.T) {
 				err := wait.Condition{Name: "it to run", Interval: 700 * time.Millisecond, Limit: c.limit,
 					Look: look}.Wait(ctx)
 				if late := (*wait.Error)(nil); !errors.As(err, &late) {
-					t.Fatalf("%T: %v", err, err)
+					t.Fatalf("the error is %v, a %T, want a %T", err, err, late)
 				}
 				if diff := cmp.Diff(c.text, err.Error()); diff != "" {
-					t.Error(diff)
+					t.Errorf(`diff is %q, want ""`, diff)
 				}
 				for _, is := range c.is {
 					if !errors.Is(err, is) {

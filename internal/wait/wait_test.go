@@ -13,8 +13,11 @@ import (
 func TestFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if err := wait.For(t.Context(), time.Minute); err != nil || time.Since(begun) != time.Minute {
-			t.Errorf("%v after %s", err, time.Since(begun))
+		switch err := wait.For(t.Context(), time.Minute); {
+		case err != nil:
+			t.Error(err)
+		case time.Since(begun) != time.Minute:
+			t.Errorf("time.Since(begun) is %v, want %v", time.Since(begun), time.Minute)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -52,8 +52,11 @@ func TestACaptureEndsWhenItIsLetGo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNode(t)
 				outcome, states := capture(t, n, plan)
-				if outcome.Result != captureplan.Captured || outcome.Reason != "it was released" {
-					t.Errorf("%+v", outcome)
+				switch {
+				case outcome.Result != captureplan.Captured:
+					t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Captured)
+				case outcome.Reason != "it was released":
+					t.Errorf("outcome.Reason is %q, want %q", outcome.Reason, "it was released")
 				}
 				if states[len(states)-1] != captureplan.Done || !slices.Contains(states, captureplan.Capturing) {
 					t.Errorf("states %v", states)
@@ -84,7 +87,7 @@ func TestACaptureFollowsAnotherAtOnce(t *testing.T) {
 		})
 		for _, id := range []string{"a", "b"} {
 			if outcome, _ := capture(t, n, plan(id)); outcome.Result != captureplan.Captured {
-				t.Errorf("%s: %+v", id, outcome)
+				t.Errorf("%s: outcome.Result is %v, want %v", id, outcome.Result, captureplan.Captured)
 			}
 		}
 		n.checkClean(t, "after both")
@@ -116,8 +119,11 @@ func TestALiveCaptureEndsWhereItHasPrintedEnough(t *testing.T) {
 		p := live("a")
 		p.MaxText, p.For = 2000, time.Hour
 		outcome, _ := capture(t, n, p)
-		if outcome.Result != captureplan.Captured || !strings.Contains(outcome.Reason, "limit of output") {
-			t.Errorf("%+v", outcome)
+		switch {
+		case outcome.Result != captureplan.Captured:
+			t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Captured)
+		case !strings.Contains(outcome.Reason, "limit of output"):
+			t.Errorf("outcome.Reason lacks %q:\n%s", "limit of output", outcome.Reason)
 		}
 		if text := n.read(t, captureplan.TextFile("a")); len(text) != 2000 {
 			t.Errorf("%d bytes", len(text))

@@ -124,8 +124,11 @@ func TestAnotherProgramTakesThePacketMonitorBetweenRounds(t *testing.T) {
 			n.pktmon(t, "start", "--capture", "--file-name", `C:\Windows\Temp\theirs.etl`)
 			return false
 		})
-		if outcome.Result != captureplan.Failed || outcome.Reason != pktmon.ErrEndedByOther.Error() {
-			t.Errorf("%+v", outcome)
+		switch {
+		case outcome.Result != captureplan.Failed:
+			t.Errorf("outcome.Result is %v, want %v", outcome.Result, captureplan.Failed)
+		case outcome.Reason != pktmon.ErrEndedByOther.Error():
+			t.Errorf("outcome.Reason is %v, want %v", outcome.Reason, pktmon.ErrEndedByOther.Error())
 		}
 		if !n.captures(t) {
 			t.Error("theirs was ended")

@@ -80,8 +80,11 @@ func TestBinariesAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		outcome, err := swap.Follow(t.Context(), m, id, func(swap.Event) {})
-		if err != nil || outcome.Result != swap.Committed {
-			t.Fatalf("%+v, %v", outcome, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case outcome.Result != swap.Committed:
+			t.Fatalf("outcome.Result is %v, want %v", outcome.Result, swap.Committed)
 		}
 		for _, path := range []string{c.Staged, c.Destination} {
 			if got := r.count(path); got != 1 {

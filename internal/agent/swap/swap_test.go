@@ -142,8 +142,11 @@ func TestOneTransactionAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = swap.Begin(t.Context(), m, swap.Plan{Holder: "second", Components: []swap.Component{containerd}})
-		if !errors.Is(err, swap.ErrBusy) || !strings.Contains(err.Error(), "first") {
-			t.Errorf("got %v", err)
+		switch {
+		case !errors.Is(err, swap.ErrBusy):
+			t.Errorf("the error is %v, want %v", err, swap.ErrBusy)
+		case !strings.Contains(err.Error(), "first"):
+			t.Errorf("err.Error() lacks %q:\n%s", "first", err.Error())
 		}
 		if err := swap.Acknowledge(t.Context(), m.Platform, id); !errors.Is(err, swap.ErrBusy) {
 			t.Errorf("acknowledged an unfinished transaction: %v", err)

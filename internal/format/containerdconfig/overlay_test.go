@@ -43,8 +43,12 @@ func TestOverlayChangesNothingElse(t *testing.T) {
 
 func TestOverlayOfWhatIsNotThere(t *testing.T) {
 	after, err := containerdconfig.Overlay(nil, debug(), "")
-	if err != nil || containerdconfig.Text(after, "plugins", "otlp", "endpoint") != "http://x" {
-		t.Errorf("%s, %v", after, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case containerdconfig.Text(after, "plugins", "otlp", "endpoint") != "http://x":
+		t.Errorf(`containerdconfig.Text(after, "plugins", "otlp", "endpoint") is %q, want %q`,
+			containerdconfig.Text(after, "plugins", "otlp", "endpoint"), "http://x")
 	}
 }
 

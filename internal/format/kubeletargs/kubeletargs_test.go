@@ -241,15 +241,20 @@ func TestParseKubeadmFlags(t *testing.T) {
 		{"", map[string]string{}},
 	} {
 		got, err := kubeletargs.ParseKubeadmFlags([]byte(c.content))
-		if err != nil || !maps.Equal(got, c.want) {
-			t.Errorf("%q: %v, %v", c.content, got, err)
+		switch {
+		case err != nil:
+			t.Errorf("%q: %v", c.content, err)
+		case !maps.Equal(got, c.want):
+			t.Errorf("%q: got is %v, want %v", c.content, got, c.want)
 		}
 	}
 	for _, content := range []string{`KUBELET_KUBEADM_ARGS="a=b"`, `KUBELET_KUBEADM_ARGS="--a='b"`,
 		`KUBELET_KUBEADM_ARGS="--"`} {
-		if got, err := kubeletargs.ParseKubeadmFlags([]byte(content)); err == nil ||
-			!strings.Contains(err.Error(), "kubeadm-flags.env") {
-			t.Errorf("%q: %v, %v", content, got, err)
+		switch _, err := kubeletargs.ParseKubeadmFlags([]byte(content)); {
+		case err == nil:
+			t.Errorf("%q: no error, want one", content)
+		case !strings.Contains(err.Error(), "kubeadm-flags.env"):
+			t.Errorf("%q: err.Error() lacks %q:\n%s", content, "kubeadm-flags.env", err.Error())
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestOthersCaptures(t *testing.T) {
 	data := othersCapture()
 	want := []string{`00.123456000  hi/60 ""`, `00.000000000  you/3 ""`}
 	if got := packets(t, data); !slices.Equal(got, append(want, want...)) {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %v, want %v", got, append(want, want...))
 	}
 }
 
@@ -164,8 +164,11 @@ func TestAMergerThatFails(t *testing.T) {
 	}
 	m := pcapng.NewMerger(w)
 	var format *pcapng.FormatError
-	if err := m.Add(source("nonsense", []byte("nonsense"))); !errors.As(err, &format) || done["nonsense"] != 1 {
-		t.Errorf("%v, %v", err, done)
+	switch err := m.Add(source("nonsense", []byte("nonsense"))); {
+	case !errors.As(err, &format):
+		t.Errorf("the error is %v, a %T, want a %T", err, err, format)
+	case done["nonsense"] != 1:
+		t.Errorf(`done["nonsense"] is %v, want 1`, done["nonsense"])
 	}
 	cut := capture(t, "cut", 0, 1)
 	if err := errors.Join(m.Add(source("cut", cut[:len(cut)-1])),
@@ -182,8 +185,11 @@ func TestAMergerThatFails(t *testing.T) {
 	case done["left"] != 0:
 		t.Errorf(`done["left"] is %v, want 0`, done["left"])
 	}
-	if err := errors.Join(m.Close(), m.Close()); err != nil || done["left"] != 1 {
-		t.Errorf("%v, %v", err, done)
+	switch err := errors.Join(m.Close(), m.Close()); {
+	case err != nil:
+		t.Error(err)
+	case done["left"] != 1:
+		t.Errorf(`done["left"] is %v, want 1`, done["left"])
 	}
 	if count, err := m.WriteAll(); count != 0 || err != nil {
 		t.Errorf("after its end: %d packets, %v", count, err)

@@ -120,7 +120,7 @@ func TestMidway(t *testing.T) {
 	s.Midway()
 	got := string(s.Next([]byte("nter2\nuser: x\n"))) + string(s.End())
 	if got != "user: x\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got is %q, want %q", got, "user: x\n")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestPorts(t *testing.T) {
 	}
 	for _, nonsense := range []string{"", "unknown command", "{", "[]", `{"Ports": 5}`, "Port friendly name : x"} {
 		if ports := vfp.ParsePorts(nonsense); len(ports) != 0 {
-			t.Errorf("%q: %+v", nonsense, ports)
+			t.Errorf("%q: ports is %v, want it empty", nonsense, ports)
 		}
 	}
 }
@@ -91,12 +91,12 @@ func TestCounters(t *testing.T) {
 			t.Errorf("%s: reasons[1].Count is %v, want 1", name, reasons[1].Count)
 		}
 		if reasons := all[0].Reasons(); len(reasons) != 0 {
-			t.Errorf("%s: %+v", name, reasons)
+			t.Errorf("%s: reasons is %v, want it empty", name, reasons)
 		}
 	}
 	for _, nonsense := range []string{"", "unknown command", "{", "[]", `{"InformationArray": 5}`, "SYN packets : 5"} {
 		if all := vfp.ParseCounters(nonsense); len(all) != 0 {
-			t.Errorf("%q: %+v", nonsense, all)
+			t.Errorf("%q: all is %v, want it empty", nonsense, all)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestStreamBoundsItsWait(t *testing.T) {
 		}
 	}
 	if got := written(t, &out); !slices.Equal(got, []int{1, 10, 20}) {
-		t.Errorf("%v", got)
+		t.Errorf("got is %v, want %v", got, []int{1, 10, 20})
 	}
 }
 
@@ -154,6 +154,6 @@ func TestAStreamOfNonsense(t *testing.T) {
 	}
 	var wrong *pcapng.FormatError
 	if err := s.Add(Part{Names: Names{Node: "a"}, Export: Export{Packets: path}}, at(1)); !errors.As(err, &wrong) {
-		t.Errorf("%v", err)
+		t.Errorf("the error is %v, a %T, want a %T", err, err, wrong)
 	}
 }

@@ -70,7 +70,7 @@ func TestDamagedAgentIsNoticed(t *testing.T) {
 
 func TestWithoutAnAgentTheErrorSaysHowToGetOne(t *testing.T) {
 	if _, err := fromFS(fstest.MapFS{}); !errors.Is(err, ErrNotEmbedded) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, ErrNotEmbedded)
 	}
 	packed, err := Pack([]byte("MZ agent"))
 	if err != nil {

@@ -113,7 +113,7 @@ func TestAFullStdoutEndsTheProgram(t *testing.T) {
 		}
 	}), &agentv1.RunCommand{Path: "yes"}, command.Streams{Stdout: full{}})
 	if !errors.Is(err, errDiskFull) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, errDiskFull)
 	}
 	select {
 	case <-ended:
@@ -132,7 +132,7 @@ func TestABrokenStdinIsAnError(t *testing.T) {
 	_, err := command.Run(t.Context(), client(t, cat), &agentv1.RunCommand{Path: "cat"},
 		command.Streams{Stdin: broken{}})
 	if !errors.Is(err, errBroken) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, errBroken)
 	}
 }
 

@@ -54,8 +54,11 @@ func TestParseBuild(t *testing.T) {
 		"10.0.20348":      {10, 0, 20348, 0},
 		"20348.2700":      {10, 0, 20348, 2700},
 	} {
-		if got, err := criclient.ParseBuild(text); err != nil || got != want {
-			t.Errorf("%s: %v, %v", text, got, err)
+		switch got, err := criclient.ParseBuild(text); {
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		case got != want:
+			t.Errorf("%s: got is %v, want %v", text, got, want)
 		}
 	}
 	for _, text := range []string{"", "20348", "ltsc2022", "10.0.x", "10.0.-1", "10.0.1.2.3", "a.b", "10..1"} {

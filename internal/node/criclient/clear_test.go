@@ -82,8 +82,11 @@ func (k *keeping) serve(t *testing.T) *criclient.Client {
 func TestClear(t *testing.T) {
 	runtime := &keeping{}
 	done, err := runtime.serve(t).Clear(t.Context())
-	if want := (criclient.Cleared{Pods: 2, Images: 2}); err != nil || done != want {
-		t.Errorf("%+v, %v", done, err)
+	switch want := (criclient.Cleared{Pods: 2, Images: 2}); {
+	case err != nil:
+		t.Error(err)
+	case done != want:
+		t.Errorf("done is %v, want %v", done, want)
 	}
 	want := []string{"stop p1", "remove p1", "stop p2", "remove p2", "remove i1", "remove i2"}
 	if !slices.Equal(runtime.did, want) {

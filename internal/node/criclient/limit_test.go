@@ -33,8 +33,11 @@ func TestTheLimitOfAnAnswer(t *testing.T) {
 				began := time.Now()
 				err := answeringWithin(c.limit)(t.Context(), c.method, nil, nil, nil, answeringAfter(c.takes))
 				var silent *SilentError
-				if errors.As(err, &silent) != c.silent || (err != nil) != c.silent {
-					t.Errorf("%v", err)
+				switch {
+				case errors.As(err, &silent) != c.silent:
+					t.Errorf("errors.As(err, &silent) is %v, want %v", errors.As(err, &silent), c.silent)
+				case (err != nil) != c.silent:
+					t.Errorf("(err != nil) is %v, want %v", (err != nil), c.silent)
 				}
 				if want := min(c.takes, limit); c.silent && time.Since(began) != want {
 					t.Errorf("waited for %s, want %s", time.Since(began), want)

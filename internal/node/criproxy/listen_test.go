@@ -19,8 +19,11 @@ func TestASocketIsItsOwnersAlone(t *testing.T) {
 	}
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
 		info, err := os.Stat(name)
-		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v", name, info, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case info.Mode().Perm() != want:
+			t.Errorf("%s: info.Mode().Perm() is %v, want %v", name, info.Mode().Perm(), want)
 		}
 	}
 	if got := criproxy.Endpoint(listener); got != "unix://"+path {
@@ -96,8 +99,11 @@ func TestAFileIsNotReplaced(t *testing.T) {
 	if _, err := criproxy.Listen("unix://" + path); err == nil {
 		t.Error("it listens")
 	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "data" {
-		t.Errorf("%q, %v", text, err)
+	switch text, err := os.ReadFile(path); {
+	case err != nil:
+		t.Error(err)
+	case string(text) != "data":
+		t.Errorf("text is %q, want %q", string(text), "data")
 	}
 }
 
@@ -108,8 +114,8 @@ func TestListenRefusesOtherAddresses(t *testing.T) {
 		"tcp://192.0.2.1:80", "tcp://localhost:0", "tcp://127.0.0.1", "npipe:////./pipe/x", "http://127.0.0.1:0",
 	} {
 		var refused *criproxy.AddressError
-		if listener, err := criproxy.Listen(address); !errors.As(err, &refused) {
-			t.Errorf("%q: %v, %v", address, listener, err)
+		if _, err := criproxy.Listen(address); !errors.As(err, &refused) {
+			t.Errorf("%q: the error is %v, a %T, want a %T", address, err, err, refused)
 		}
 	}
 	for _, address := range []string{"tcp://127.0.0.1:0", "tcp://127.0.0.2:0"} {

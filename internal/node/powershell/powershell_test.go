@@ -143,8 +143,11 @@ func TestText(t *testing.T) {
 		"UTF-8": []byte(want), "UTF-8 with BOM": []byte("\ufeff" + want),
 		"UTF-16LE": encode(true), "UTF-16BE": encode(false),
 	} {
-		if got, err := powershell.Text(file); err != nil || got != want {
-			t.Errorf("%s: %q, %v", name, got, err)
+		switch got, err := powershell.Text(file); {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case got != want:
+			t.Errorf("%s: got is %q, want %q", name, got, want)
 		}
 	}
 	if text, err := powershell.Text([]byte("gr\xfc\xdf")); err == nil {

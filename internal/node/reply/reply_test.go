@@ -178,8 +178,11 @@ func TestElementsAreCountedBeforeTheyAreDecoded(t *testing.T) {
 	data := []byte(strings.Repeat("\x0a\x00", 8<<20))
 	allocated := testing.AllocsPerRun(1, func() {
 		refused := decode(data, &agentv1.ListProcessesReply{})
-		if refused == nil || refused.Field != "ListProcessesReply.processes" {
-			t.Errorf("got %v", refused)
+		switch {
+		case refused == nil:
+			t.Error("refused is nil")
+		case refused.Field != "ListProcessesReply.processes":
+			t.Errorf("refused.Field is %q, want %q", refused.Field, "ListProcessesReply.processes")
 		}
 	})
 	if allocated > 1000 {
@@ -188,9 +191,11 @@ func TestElementsAreCountedBeforeTheyAreDecoded(t *testing.T) {
 }
 
 func TestAFieldThatTheContractDoesNotHaveIsRefused(t *testing.T) {
-	if refused := decode([]byte("\xfa\x01\x02hi"), &agentv1.HashReply{}); refused == nil ||
-		refused.Field != "HashReply.31" {
-		t.Errorf("got %v", refused)
+	switch refused := decode([]byte("\xfa\x01\x02hi"), &agentv1.HashReply{}); {
+	case refused == nil:
+		t.Error("refused is nil")
+	case refused.Field != "HashReply.31":
+		t.Errorf("refused.Field is %q, want %q", refused.Field, "HashReply.31")
 	}
 }
 

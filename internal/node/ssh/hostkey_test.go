@@ -35,8 +35,11 @@ func TestUnknownHost(t *testing.T) {
 		logins := len(s.Logins())
 		e := fails[*ssh.HostKeyUnknownError](t, target, unknown(t),
 			s.Address, s.Fingerprint(), "--accept-new-host-key", "hostKey: SHA256:")
-		if e.Type != xssh.KeyAlgoED25519 || e.Fingerprint != s.Fingerprint() {
-			t.Errorf("got %+v", e)
+		switch {
+		case e.Type != xssh.KeyAlgoED25519:
+			t.Errorf("e.Type is %v, want %v", e.Type, xssh.KeyAlgoED25519)
+		case e.Fingerprint != s.Fingerprint():
+			t.Errorf("e.Fingerprint is %v, want %v", e.Fingerprint, s.Fingerprint())
 		}
 		if len(s.Logins()) != logins {
 			t.Error("a login was tried on a machine that is not trusted")
@@ -47,8 +50,11 @@ func TestUnknownHost(t *testing.T) {
 		p := &prompter{yes: false}
 		o.Prompt = p
 		e := fails[*ssh.HostKeyUnknownError](t, target, o, "not accepted")
-		if !e.Declined || p.times() != 1 {
-			t.Errorf("got %+v after %q", e, p.asked)
+		switch {
+		case !e.Declined:
+			t.Error("e.Declined is false, want true")
+		case p.times() != 1:
+			t.Errorf("p.times() is %v, want 1", p.times())
 		}
 		if _, err := os.Stat(o.KnownHosts); err == nil {
 			t.Error("known_hosts was written")
@@ -93,8 +99,11 @@ func TestUnknownHost(t *testing.T) {
 		o.AcceptNewHostKey = true
 		works(t, target, o)
 		data, err := os.ReadFile(o.KnownHosts)
-		if err != nil || !strings.HasPrefix(string(data), line+"\n[127.0.0.1]:") {
-			t.Errorf("got %q, %v", data, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case !strings.HasPrefix(string(data), line+"\n[127.0.0.1]:"):
+			t.Errorf("data does not begin with %q:\n%s", line+"\n[127.0.0.1]:", string(data))
 		}
 	})
 }
@@ -163,8 +172,12 @@ func TestManyNewHostsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	data, err := os.ReadFile(o.KnownHosts)
-	if err != nil || strings.Count(string(data), "\n") != len(servers) {
-		t.Fatalf("got %q, %v", data, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case strings.Count(string(data), "\n") != len(servers):
+		t.Fatalf("%q occurs %d times in data, want %d:\n%s", "\n", strings.Count(string(data), "\n"),
+			len(servers), string(data))
 	}
 	o.AcceptNewHostKey = false
 	for _, s := range servers {
@@ -206,8 +219,11 @@ func TestChangedHostKey(t *testing.T) {
 			fmt.Sprintf("[%s]:%s %s", host, port, xssh.MarshalAuthorizedKey(other.PublicKey())))
 		o.AcceptNewHostKey = true
 		e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":1", s.Fingerprint(), "nothing was sent")
-		if len(e.Known) != 1 || e.Type == e.Known[0].Type {
-			t.Errorf("got %+v", e)
+		switch {
+		case len(e.Known) != 1:
+			t.Errorf("e.Known has %d elements, want 1: %v", len(e.Known), e.Known)
+		case e.Type == e.Known[0].Type:
+			t.Errorf("e.Type is %v, want anything but %v", e.Type, e.Known[0].Type)
 		}
 	})
 	t.Run("revoked", func(t *testing.T) {
@@ -220,8 +236,11 @@ func TestChangedHostKey(t *testing.T) {
 			target.HostKey = pin
 			e := fails[*ssh.HostKeyChangedError](t, target, o, o.KnownHosts+":2", "revoked",
 				"leave the line", "new keys")
-			if !e.Revoked || strings.Contains(e.Error(), "remove that line") {
-				t.Errorf("got %v", e)
+			switch {
+			case !e.Revoked:
+				t.Error("e.Revoked is false, want true")
+			case strings.Contains(e.Error(), "remove that line"):
+				t.Errorf("e.Error() contains %q:\n%s", "remove that line", e.Error())
 			}
 		}
 	})

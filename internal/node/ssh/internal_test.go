@@ -25,8 +25,11 @@ func TestWatch(t *testing.T) {
 			begun, never := time.Now(), make(chan error)
 			defer close(never)
 			err := watch(make(chan struct{}), 15*time.Second, 45*time.Second, func() error { return <-never })
-			if !errors.Is(err, errDead) || time.Since(begun) != time.Minute {
-				t.Fatalf("got %v after %s", err, time.Since(begun))
+			switch {
+			case !errors.Is(err, errDead):
+				t.Fatalf("the error is %v, want %v", err, errDead)
+			case time.Since(begun) != time.Minute:
+				t.Fatalf("time.Since(begun) is %v, want %v", time.Since(begun), time.Minute)
 			}
 		})
 	})
@@ -80,8 +83,11 @@ func TestTokens(t *testing.T) {
 func TestTailKeepsTheEnd(t *testing.T) {
 	kept := &tail{limit: 4}
 	for _, s := range []string{"ab", "cdefghijk", "lm", "n"} {
-		if n, err := kept.Write([]byte(s)); n != len(s) || err != nil {
-			t.Fatal(n, err)
+		switch n, err := kept.Write([]byte(s)); {
+		case n != len(s):
+			t.Fatalf("n is %v, want %v", n, len(s))
+		case err != nil:
+			t.Fatal(err)
 		}
 	}
 	if got := kept.String(); got != "klmn" {

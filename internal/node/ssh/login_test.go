@@ -91,7 +91,7 @@ func TestLockedKey(t *testing.T) {
 		target.Passphrase = secret("open barley")
 		e := fails[*ssh.KeyFileError](t, target, options(t, s), target.PrivateKey, "passphraseFrom")
 		if e.Problem != ssh.KeyWrongPassphrase {
-			t.Errorf("got %q", e.Problem)
+			t.Errorf("e.Problem is %q, want %q", e.Problem, ssh.KeyWrongPassphrase)
 		}
 	})
 	t.Run("nobody to ask", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestKeyFileProblems(t *testing.T) {
 			e := fails[*ssh.KeyFileError](t, ssh.Target{Host: s.Address, PrivateKey: c.path},
 				options(t, s), c.path, c.remedy)
 			if e.Problem != c.problem {
-				t.Errorf("got %q", e.Problem)
+				t.Errorf("e.Problem is %q, want %q", e.Problem, c.problem)
 			}
 		})
 	}
@@ -80,14 +80,14 @@ func TestRejectedLoginSaysWhatTheMachineDoesNotTake(t *testing.T) {
 	e := fails[*ssh.AuthError](t, ssh.Target{Host: keys.Address, Password: secret("right")}, options(t, keys),
 		"the password (the machine accepts none)", "the machine accepts publickey")
 	if strings.Contains(e.Error(), "no credentials") {
-		t.Errorf("got %v", e)
+		t.Errorf("e.Error() contains %q:\n%s", "no credentials", e.Error())
 	}
 	passwords := sshtest.Start(t, sshtest.Options{Password: "right"})
 	path := sshtest.Write(t, t.TempDir(), "key", sshtest.NewKey(t).PEM(t, ""))
 	e = fails[*ssh.AuthError](t, ssh.Target{Host: passwords.Address, PrivateKey: path}, options(t, passwords),
 		path+" (the machine accepts no keys)")
 	if strings.Contains(e.Error(), "no credentials") {
-		t.Errorf("got %v", e)
+		t.Errorf("e.Error() contains %q:\n%s", "no credentials", e.Error())
 	}
 }
 
@@ -98,7 +98,7 @@ func TestAPasswordIsNotSentWhereItIsVisible(t *testing.T) {
 	o.AcceptNewHostKey = true
 	fails[*ssh.AuthError](t, ssh.Target{Host: s, Password: secret("right")}, o)
 	if got := <-answers; len(got) != 0 {
-		t.Errorf("answered %q", got)
+		t.Errorf("got is %v, want it empty", got)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestUnreachable(t *testing.T) {
 		o.Timeout = 50 * time.Millisecond
 		e := fails[*ssh.TimeoutError](t, ssh.Target{Host: sshtest.ServeSilence(t)}, o, "SSH handshake", "firewall")
 		if !errors.Is(e, context.DeadlineExceeded) {
-			t.Errorf("got %v", e.Err)
+			t.Errorf("the error is %v, want %v", e, context.DeadlineExceeded)
 		}
 	})
 	t.Run("not SSH", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestCancelIsNotAFailureOfTheNode(t *testing.T) {
 	}()
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -181,6 +181,6 @@ func TestDeadlineOfTheWholeIsATimeout(t *testing.T) {
 	_, err := ssh.Dial(ctx, ssh.Target{Host: sshtest.ServeSilence(t)}, options(t))
 	var timeout *ssh.TimeoutError
 	if !errors.As(err, &timeout) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, timeout)
 	}
 }

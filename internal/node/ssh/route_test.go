@@ -40,7 +40,7 @@ func TestSSHConfig(t *testing.T) {
 	t.Run("the node file comes first", func(t *testing.T) {
 		e := fails[*ssh.AuthError](t, ssh.Target{Host: "win1", User: "other"}, configured(t, full), "as other")
 		if e.User != "other" {
-			t.Errorf("got %+v", e)
+			t.Errorf("e.User is %q, want %q", e.User, "other")
 		}
 		closed := sshtest.Closed(t)
 		_, closedPort, _ := strings.Cut(closed, ":")
@@ -119,7 +119,7 @@ func TestJumpHosts(t *testing.T) {
 	t.Run("the failing one is named", func(t *testing.T) {
 		e := fails[*ssh.JumpError](t, over("out@"+outer.Address, "wrong@"+inner.Address), base(t), inner.Address)
 		if e.Host != inner.Address {
-			t.Errorf("got %s", e.Host)
+			t.Errorf("e.Host is %v, want %v", e.Host, inner.Address)
 		}
 		fails[*ssh.AuthError](t, over("wrong@"+inner.Address), base(t))
 		fails[*ssh.JumpError](t, over("in@"+sshtest.Closed(t)), base(t), "connection refused")
@@ -133,7 +133,7 @@ func TestJumpHosts(t *testing.T) {
 		target.Host = sshtest.Closed(t)
 		e := fails[*ssh.NoRouteError](t, target, base(t), "from the jump host")
 		if e.Via != inner.Address {
-			t.Errorf("got %+v", e)
+			t.Errorf("e.Via is %v, want %v", e.Via, inner.Address)
 		}
 	})
 	t.Run("a circle", func(t *testing.T) {

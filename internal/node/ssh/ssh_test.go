@@ -123,8 +123,11 @@ func TestProcess(t *testing.T) {
 	io.WriteString(p.Stdin, "ping")
 	p.Stdin.Close()
 	back, err := io.ReadAll(p.Stdout)
-	if err != nil || string(back) != "ping" {
-		t.Fatalf("got %q, %v", back, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case string(back) != "ping":
+		t.Fatalf("back is %q, want %q", string(back), "ping")
 	}
 	if code, err := p.ExitCode(t.Context()); code != 7 || err != nil {
 		t.Fatalf("got exit code %d, %v", code, err)
@@ -146,7 +149,7 @@ func TestRunIsBoundedByItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := c.Run(ctx, "hang"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
@@ -203,8 +206,11 @@ func TestNoSFTP(t *testing.T) {
 	defer c.Close()
 	_, err = c.SFTP(t.Context())
 	var missing *ssh.NoSFTPError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "Subsystem sftp") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &missing):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, missing)
+	case !strings.Contains(err.Error(), "Subsystem sftp"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "Subsystem sftp", err.Error())
 	}
 }
 

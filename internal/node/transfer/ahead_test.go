@@ -76,8 +76,11 @@ func TestAWrongGuessIsGivenUp(t *testing.T) {
 	go func() { defer close(ahead); d.Ahead(t.Context(), file) }()
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
 	<-ahead
-	if err != nil || result.Method != transfer.MethodDelta {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodDelta:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
 	}
 	arrived(t, n, want)
 }

@@ -68,8 +68,11 @@ func TestAFolderThereAndBack(t *testing.T) {
 
 	back := t.TempDir()
 	result, err = transfer.Download(t.Context(), n.Node, `C:\in\tree`, back, ui.Discard{})
-	if err != nil || result.Files != 3 {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Files != 3:
+		t.Fatalf("result.Files is %v, want 3", result.Files)
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(back, "tree", filepath.FromSlash(name)))
@@ -145,7 +148,7 @@ func TestARemoteFileThatChangesMeanwhileIsNamed(t *testing.T) {
 	_, err := transfer.Download(t.Context(), n.Node, `C:\k\kubelet.log`, to, ui.Discard{})
 	var changed *transfer.RemoteChangedError
 	if !errors.As(err, &changed) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, changed)
 	}
 	nothingIn(t, filepath.Dir(to))
 }
@@ -293,10 +296,10 @@ func TestBadCopies(t *testing.T) {
 	}
 	if _, err := transfer.Upload(t.Context(), n.Node, file+".none", `C:\x`, ui.Discard{}); !errors.Is(
 		err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, os.ErrNotExist)
 	}
 	if _, err := transfer.Download(t.Context(), n.Node, `C:\none`, t.TempDir(), ui.Discard{}); !errors.Is(
 		err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, os.ErrNotExist)
 	}
 }

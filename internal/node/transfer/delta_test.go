@@ -154,8 +154,11 @@ func TestInMemoryAllOfItIsSent(t *testing.T) {
 	n, file := pushed(t, nodetest.Link{}, d, old, want)
 	n.Speed.Note(node.Reading{RoundTrip: 100 * time.Microsecond, BytesPerSecond: 600e6, At: time.Now()})
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodWhole {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodWhole:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodWhole)
 	}
 	arrived(t, n, want)
 }
@@ -190,8 +193,11 @@ func TestWithoutTheBaseAllOfItIsSent(t *testing.T) {
 				c.spoil(store, n)
 			}
 			result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-			if err != nil || result.Method != transfer.MethodWhole {
-				t.Fatalf("%+v, %v", result, err)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case result.Method != transfer.MethodWhole:
+				t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodWhole)
 			}
 			arrived(t, n, want)
 			if got := names(n.Calls()); strings.Contains(got, "Patch") != c.patched {
@@ -212,8 +218,11 @@ func TestThePreviousBinaryIsABaseToo(t *testing.T) {
 	n.Put(live+".swdt-old", old)
 	file.Bases = append(file.Bases, transfer.Base{Path: live + ".swdt-old", SHA256: hashOf(old)})
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodDelta {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodDelta:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
 	}
 	arrived(t, n, want)
 }
@@ -223,8 +232,11 @@ func TestUnrelatedFilesAreSentWhole(t *testing.T) {
 	d, _ := depot(t, old)
 	n, file := pushed(t, slow(), d, old, want)
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodWhole {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodWhole:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodWhole)
 	}
 	arrived(t, n, want)
 }
@@ -244,7 +256,7 @@ func TestACutPatchIsSentAgain(t *testing.T) {
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
 	var lost *node.LostError
 	if !errors.As(err, &lost) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, lost)
 	}
 	n.Settle()
 	n.Shape(slow())
@@ -259,8 +271,11 @@ func TestACutPatchIsSentAgain(t *testing.T) {
 	link.At = time.Now()
 	n.Speed.Note(link)
 	result, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err != nil || result.Method != transfer.MethodDelta {
-		t.Fatalf("%+v, %v", result, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case result.Method != transfer.MethodDelta:
+		t.Fatalf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
 	}
 	arrived(t, n, want)
 	if d.Diffs() != 1 {
@@ -278,7 +293,7 @@ func TestAFileThatChangesMeanwhileIsNamedByItsDifferenceToo(t *testing.T) {
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
 	var changed *transfer.ChangedError
 	if !errors.As(err, &changed) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, changed)
 	}
 }
 
@@ -293,8 +308,11 @@ func TestAFullDiskWhilePatching(t *testing.T) {
 		return simulated.Continue()
 	})
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, ui.Discard{})
-	if err == nil || n.Get(transfer.Part(destination)) != nil {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case n.Get(transfer.Part(destination)) != nil:
+		t.Fatalf("n.Get(transfer.Part(destination)) is %v, want nil", n.Get(transfer.Part(destination)))
 	}
 }
 
@@ -312,8 +330,11 @@ func TestTwentyNodesShareOneDiff(t *testing.T) {
 		one.Depot, one.Bases = d, []transfer.Base{{Path: live, SHA256: hashOf(old), Size: int64(len(old))}}
 		all.Go(func() {
 			result, err := transfer.Send(t.Context(), n.Node, one, destination, ui.Discard{})
-			if err != nil || result.Method != transfer.MethodDelta {
-				t.Errorf("%s: %+v, %v", n.Name, result, err)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", n.Name, err)
+			case result.Method != transfer.MethodDelta:
+				t.Errorf("%s: result.Method is %v, want %v", n.Name, result.Method, transfer.MethodDelta)
 			}
 			if !bytes.Equal(n.Get(destination), want) {
 				t.Errorf("%s: another file arrived", n.Name)

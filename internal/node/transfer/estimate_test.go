@@ -201,8 +201,11 @@ func TestProgramsDiffer(t *testing.T) {
 	c := &costs{}
 	c.recordDiff(delta.Fast, "kubelet", 1e6, 1e6, 1000, time.Second)
 	c.recordDiff(delta.Fast, "containerd", 1e6, 1e6, 20_000, time.Second)
-	if c.of("kubelet").parts.of(delta.Fast) != 0.001 || c.of("containerd").parts.of(delta.Fast) != 0.02 {
-		t.Errorf("%v", c.files)
+	switch {
+	case c.of("kubelet").parts.of(delta.Fast) != 0.001:
+		t.Errorf(`c.of("kubelet").parts.of(delta.Fast) is %v, want 0.001`, c.of("kubelet").parts.of(delta.Fast))
+	case c.of("containerd").parts.of(delta.Fast) != 0.02:
+		t.Errorf(`c.of("containerd").parts.of(delta.Fast) is %v, want 0.02`, c.of("containerd").parts.of(delta.Fast))
 	}
 	if other := c.of("kube-proxy").parts.of(delta.Fast); other <= 0.001 || other >= 0.02 {
 		t.Errorf("one nobody saw yet: %v", other)

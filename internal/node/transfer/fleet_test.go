@@ -78,8 +78,11 @@ func pushToMany(t *testing.T, count int, file transfer.File, old []byte) (took t
 			n.Speed.Note(node.Reading{RoundTrip: fleetTrip, BytesPerSecond: fleetRate, At: begun})
 			all.Go(func() {
 				result, err := transfer.Send(t.Context(), n, file, destination, ui.Discard{})
-				if err != nil || result.Method != transfer.MethodDelta {
-					t.Errorf("%+v, %v", result, err)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case result.Method != transfer.MethodDelta:
+					t.Errorf("result.Method is %v, want %v", result.Method, transfer.MethodDelta)
 				}
 			})
 		}

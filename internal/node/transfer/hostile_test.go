@@ -190,7 +190,7 @@ func TestDownloadThatDoesNotFitIsNotBegun(t *testing.T) {
 	_, err := transfer.Download(t.Context(), n.Node, `C:\k\f.txt`, t.TempDir(), ui.Discard{})
 	var room *localfile.NoRoomError
 	if !errors.As(err, &room) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, room)
 	}
 }
 

@@ -157,8 +157,11 @@ func TestPartsAreContinued(t *testing.T) {
 			n := start(t)
 			n.Put(transfer.Part(destination), c.part)
 			result, err := transfer.Send(t.Context(), n.Node, local(t, want), destination, ui.Discard{})
-			if err != nil || !bytes.Equal(n.Get(destination), want) {
-				t.Fatalf("%+v, %v", result, err)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case !bytes.Equal(n.Get(destination), want):
+				t.Fatal("n.Get(destination) differs from want")
 			}
 			if result.SentBytes > c.most {
 				t.Errorf("sent %d bytes, more than %d", result.SentBytes, c.most)
@@ -178,7 +181,7 @@ func TestACutConnectionLeavesAPartToGoOnWith(t *testing.T) {
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, cut)
 	var lost *node.LostError
 	if !errors.As(err, &lost) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, lost)
 	}
 	if n.Get(destination) != nil {
 		t.Fatal("half a file has the staged name")
@@ -207,8 +210,11 @@ func TestAFileThatChangesMeanwhileIsNamed(t *testing.T) {
 	}}
 	_, err := transfer.Send(t.Context(), n.Node, file, destination, r)
 	var changed *transfer.ChangedError
-	if !errors.As(err, &changed) || !strings.Contains(err.Error(), "wait for the build to finish") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &changed):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, changed)
+	case !strings.Contains(err.Error(), "wait for the build to finish"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "wait for the build to finish", err.Error())
 	}
 	if n.Get(destination) != nil {
 		t.Fatal("a file nobody asked for was staged")
@@ -225,7 +231,7 @@ func TestAFullDiskIsNamedAndCleanedUp(t *testing.T) {
 	})
 	_, err := transfer.Send(t.Context(), n.Node, local(t, content(1<<20, 1)), destination, ui.Discard{})
 	if !errors.Is(err, fault.ErrDiskFull) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrDiskFull)
 	}
 	n.Machine.OnOperation(nil)
 	if n.Get(destination) != nil || n.Get(transfer.Part(destination)) != nil {
@@ -239,7 +245,7 @@ func TestCancelledSend(t *testing.T) {
 	r := &counting{each: func(int64) { cancel() }}
 	_, err := transfer.Send(ctx, n.Node, local(t, content(24<<20, 1)), destination, r)
 	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -249,7 +255,10 @@ func TestAFolderInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := transfer.Send(t.Context(), n.Node, local(t, content(10, 1)), destination, ui.Discard{})
-	if err == nil || !strings.Contains(err.Error(), "is a folder: remove it") {
-		t.Fatalf("got %v", err)
+	switch {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "is a folder: remove it"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "is a folder: remove it", err.Error())
 	}
 }

@@ -296,6 +296,6 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
 	if _, err := runs(t, publish(t))().Resolve(ctx, containerd(), ui.Discard{}); !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, cause)
 	}
 }

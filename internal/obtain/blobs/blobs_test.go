@@ -58,8 +58,11 @@ func TestStoreHasAFileThatWasPut(t *testing.T) {
 	case !s.Has(hash):
 		t.Fatal("s.Has(hash) is false, want true")
 	}
-	if content, err := s.Read(hash); err != nil || string(content.Bytes) != "kubelet" {
-		t.Fatalf("%q, %v", content.Bytes, err)
+	switch content, err := s.Read(hash); {
+	case err != nil:
+		t.Fatal(err)
+	case string(content.Bytes) != "kubelet":
+		t.Fatalf("content.Bytes is %q, want %q", string(content.Bytes), "kubelet")
 	}
 }
 
@@ -67,10 +70,10 @@ func TestMissingFileIsNotHeld(t *testing.T) {
 	s := open(t, 0)
 	for _, hash := range []string{"", "abc", hashOf(nil), "../" + hashOf(nil), strings.ToUpper(hashOf(nil))} {
 		if _, err := s.Path(t.Context(), hash); !errors.Is(err, ErrNotHeld) {
-			t.Errorf("%q: %v", hash, err)
+			t.Errorf("%q: the error is %v, want %v", hash, err, ErrNotHeld)
 		}
 		if _, err := s.Read(hash); !errors.Is(err, ErrNotHeld) {
-			t.Errorf("%q: %v", hash, err)
+			t.Errorf("%q: the error is %v, want %v", hash, err, ErrNotHeld)
 		}
 	}
 	if err := s.Put(t.Context(), "anything", "../escape"); err == nil {
@@ -90,8 +93,11 @@ func TestTheBuildMayBeOverwritten(t *testing.T) {
 	if err := os.WriteFile(path, []byte("two"), 0o600); err != nil { // in place
 		t.Fatal(err)
 	}
-	if content, err := s.Read(hashOf([]byte("one"))); err != nil || string(content.Bytes) != "one" {
-		t.Fatalf("%q, %v", content.Bytes, err)
+	switch content, err := s.Read(hashOf([]byte("one"))); {
+	case err != nil:
+		t.Fatal(err)
+	case string(content.Bytes) != "one":
+		t.Fatalf("content.Bytes is %q, want %q", string(content.Bytes), "one")
 	}
 }
 
@@ -102,7 +108,7 @@ func TestDamageIsFoundAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Path(t.Context(), hash); !errors.Is(err, ErrNotHeld) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, ErrNotHeld)
 	}
 	if s.Has(hash) {
 		t.Fatal("the damaged file is still there")

@@ -23,8 +23,11 @@ func TestWorkIsDoneOnceForAll(t *testing.T) {
 					works <- 1
 					return 42, true, nil
 				})
-				if err != nil || got != 42 {
-					t.Errorf("got %d, %v", got, err)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case got != 42:
+					t.Errorf("got is %v, want 42", got)
 				}
 			})
 		}
@@ -76,7 +79,7 @@ func TestAWaitingCallerCanBeCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
 		if _, err := m.Do(ctx, "key", func() (int, bool, error) { return 2, true, nil }); !errors.Is(err, why) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, why)
 		}
 		close(release)
 		<-ended

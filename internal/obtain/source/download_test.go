@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -165,123 +164,16 @@ func TestADamagedBlobIsDownloadedAgain(t *testing.T) {
 	mustObtain(t, run(), s.url(), sum(one), one)
 }
 
-func cutDownload(t *testing.T, s *server, set *source.Set, at int) {
-	t.Helper()
-	s.set(func(s *server) { s.cut = at })
-	_, err := obtain(t, set, s.url(), "")
-	var truncated *source.TruncatedError
-	switch {
-	case !errors.As(err, &truncated):
-		t.Fatalf("the error is %v, a %T, want a %T", err, err, truncated)
-	case truncated.Got != int64(at):
-		t.Fatalf("truncated.Got is %v, want %v", truncated.Got, int64(at))
-	case truncated.Want != int64(len(s.content)):
-		t.Fatalf("truncated.Want is %v, want %v", truncated.Want, int64(len(s.content)))
-	}
-	if strings.Contains(err.Error(), "secret") {
-		t.Fatalf("the query is in the error: %v", err)
-	}
-	s.set(func(s *server) { s.cut = 0 })
-	s.asked()
-}
-
-func TestACutDownloadIsContinued(t *testing.T) {
-	run, one := caches(t), program("one")
-	s := serve(t, one)
-	cutDownload(t, s, run(), 100_000)
-	mustObtain(t, run(), s.url(), "", one)
-	asked := s.asked()
-	switch {
-	case len(asked) != 1:
-		t.Fatalf("asked has %d elements, want 1: %v", len(asked), asked)
-	case asked[0].Header.Get("Range") != "bytes=100000-":
-		t.Fatalf(`asked[0].Header.Get("Range") is %q, want %q`, asked[0].Header.Get("Range"), "bytes=100000-")
-	case asked[0].Header.Get("If-Range") != `"one"`:
-		t.Fatalf(`asked[0].Header.Get("If-Range") is %q, want %q`, asked[0].Header.Get("If-Range"), `"one"`)
-	}
-}
-
-func TestADownloadThatChangedInTheMiddleBeginsAnew(t *testing.T) {
-	run := caches(t)
-	s := serve(t, program("one"))
-	cutDownload(t, s, run(), 100_000)
-	two := program("two")
-	s.set(func(s *server) { s.content, s.etag = two, `"two"` })
-	mustObtain(t, run(), s.url(), "", two)
-}
-
-func TestWithoutAStrongValidatorNothingIsContinued(t *testing.T) {
-	for _, etag := range []string{"", `W/"one"`} {
-		run, one := caches(t), program("one")
-		s := serve(t, one)
-		s.etag = etag
-		cutDownload(t, s, run(), 100_000)
-		mustObtain(t, run(), s.url(), "", one)
-		if asked := s.asked(); len(asked) != 1 || asked[0].Header.Get("Range") != "" {
-			t.Fatalf("etag %q: continued with %v", etag, asked[0].Header)
-		}
-	}
-}
-
-func TestAServerThatContinuesElsewhereIsNotBelieved(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{
-		"another place": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Range", "bytes 5-9/10")
-			w.WriteHeader(http.StatusPartialContent)
-			fmt.Fprint(w, "wrong")
-		},
-		"not satisfiable": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run, one := caches(t), program("one")
-			s := serve(t, one)
-			cutDownload(t, s, run(), 100_000)
-			s.set(func(s *server) {
-				s.first = func(w http.ResponseWriter, r *http.Request) {
-					if r.Header.Get("Range") != "" {
-						answer(w, r)
-						return
-					}
-					http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(one))
-				}
-			})
-			mustObtain(t, run(), s.url(), "", one)
-			if len(s.asked()) != 2 {
-				t.Fatal("the part was not tried first")
-			}
-		})
-	}
-}
-
-func TestAPartFilledWithOtherBytesFailsTheHashAndIsForgotten(t *testing.T) {
-	folder, one := t.TempDir(), program("one")
-	run := func() *source.Set { return source.NewSet(source.Options{Cache: folder}) }
-	s := serve(t, one)
-	cutDownload(t, s, run(), 100_000)
-	parts, err := filepath.Glob(filepath.Join(folder, "urls", "*.part"))
-	if err != nil || len(parts) != 1 {
-		t.Fatal(parts, err)
-	}
-	if err := os.WriteFile(parts[0], make([]byte, 100_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = obtain(t, run(), s.url(), sum(one))
-	var mismatch *source.HashMismatchError
-	if !errors.As(err, &mismatch) {
-		t.Fatalf("got %v", err)
-	}
-	mustObtain(t, run(), s.url(), sum(one), one)
-}
-
 func TestAWrongHashIsNotKept(t *testing.T) {
 	run := caches(t)
 	s := serve(t, program("one"))
 	_, err := obtain(t, run(), s.url(), strings.Repeat("00", 32))
 	var mismatch *source.HashMismatchError
-	if !errors.As(err, &mismatch) || strings.Contains(err.Error(), "secret") {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &mismatch):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, mismatch)
+	case strings.Contains(err.Error(), "secret"):
+		t.Fatalf("err.Error() contains %q:\n%s", "secret", err.Error())
 	}
 	s.asked()
 	mustObtain(t, run(), s.url(), "", program("one"))
@@ -323,9 +215,11 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, circle.URL+"/again", http.StatusFound)
 	}))
 	defer circle.Close()
-	if _, err := obtain(t, run(), circle.URL, ""); err == nil ||
-		!strings.Contains(err.Error(), "more than 10 redirects") {
-		t.Fatalf("got %v", err)
+	switch _, err := obtain(t, run(), circle.URL, ""); {
+	case err == nil:
+		t.Fatal("no error, want one")
+	case !strings.Contains(err.Error(), "more than 10 redirects"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "more than 10 redirects", err.Error())
 	}
 }
 
@@ -395,7 +289,7 @@ func TestCancelledDownload(t *testing.T) {
 	}()
 	_, err := caches(t)().Obtain(ctx, source.Request{URL: s.url()}, ui.Discard{})
 	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -406,8 +300,11 @@ func TestSeveralRunsAtOnceDownloadOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			binary, err := run().Obtain(t.Context(), source.Request{URL: s.url()}, ui.Discard{})
-			if err != nil || binary.SHA256 != sum(one) {
-				t.Errorf("%+v, %v", binary, err)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case binary.SHA256 != sum(one):
+				t.Errorf("binary.SHA256 is %v, want %v", binary.SHA256, sum(one))
 			}
 		})
 	}

@@ -150,8 +150,11 @@ func TestMachines(t *testing.T) {
 		if machine == 0x200 && err != nil {
 			continue // debug/pe does not know every machine
 		}
-		if err != nil || binary.Machine != want {
-			t.Errorf("%#x: %q, %v", machine, binary.Machine, err)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case binary.Machine != want:
+			t.Errorf("binary.Machine is %q, want %q", binary.Machine, want)
 		}
 	}
 }
@@ -159,13 +162,15 @@ func TestMachines(t *testing.T) {
 func TestAnotherProcessorIsRefusedByName(t *testing.T) {
 	b := source.Binary{Path: "/out/kubelet.exe", Machine: "386"}
 	var wrong *source.MachineError
-	if err := b.For("amd64"); !errors.As(err, &wrong) ||
-		!strings.Contains(err.Error(), "built for 386, but the node is amd64") {
-		t.Fatalf("got %v", err)
+	switch err := b.For("amd64"); {
+	case !errors.As(err, &wrong):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, wrong)
+	case !strings.Contains(err.Error(), "built for 386, but the node is amd64"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "built for 386, but the node is amd64", err.Error())
 	}
 	for _, fine := range []error{b.For("386"), b.For(""), source.Binary{}.For("amd64")} {
 		if fine != nil {
-			t.Error(fine)
+			t.Errorf("fine is %v, want nil", fine)
 		}
 	}
 }

@@ -64,8 +64,11 @@ func TestADownloadIsBounded(t *testing.T) {
 				set := source.NewSet(source.Options{Cache: cache, Limits: source.Limits{Size: 1 << 20}})
 				_, err := set.Obtain(t.Context(), source.Request{URL: s.URL + "/x.exe", SHA256: hash}, ui.Discard{})
 				var large *source.TooLargeError
-				if !errors.As(err, &large) || !strings.Contains(err.Error(), source.SizeVariable) {
-					t.Fatalf("got %v", err)
+				switch {
+				case !errors.As(err, &large):
+					t.Fatalf("the error is %v, a %T, want a %T", err, err, large)
+				case !strings.Contains(err.Error(), source.SizeVariable):
+					t.Fatalf("err.Error() lacks %q:\n%s", source.SizeVariable, err.Error())
 				}
 				if left, err := filepath.Glob(cache + "/*/*.part"); err != nil || len(left) != 0 {
 					t.Errorf("left %v, %v", left, err)
@@ -79,8 +82,11 @@ func TestOneRequestCanBeBoundedMoreTightly(t *testing.T) {
 	s := serve(t, program("a"))
 	_, err := caches(t)().Obtain(t.Context(), source.Request{URL: s.url(), MaxSize: 1000}, ui.Discard{})
 	var large *source.TooLargeError
-	if !errors.As(err, &large) || large.Limit != 1000 {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &large):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, large)
+	case large.Limit != 1000:
+		t.Fatalf("large.Limit is %v, want 1000", large.Limit)
 	}
 }
 
@@ -110,8 +116,11 @@ func TestASlowDownloadIsGivenUp(t *testing.T) {
 			set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: limits})
 			_, err := set.Obtain(ctx, source.Request{URL: s.URL + "/x.exe"}, ui.Discard{})
 			var cut *source.TruncatedError
-			if !errors.As(err, &cut) || !strings.Contains(err.Error(), variable) {
-				t.Fatalf("got %v", err)
+			switch {
+			case !errors.As(err, &cut):
+				t.Fatalf("the error is %v, a %T, want a %T", err, err, cut)
+			case !strings.Contains(err.Error(), variable):
+				t.Fatalf("err.Error() lacks %q:\n%s", variable, err.Error())
 			}
 		})
 	}

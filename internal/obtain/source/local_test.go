@@ -74,7 +74,7 @@ func TestBadSources(t *testing.T) {
 	}
 	_, err := source.Obtain(t.Context(), source.Request{URL: filepath.Join(folder, "none")}, ui.Discard{})
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
@@ -108,11 +108,14 @@ func TestAFileThatChangesIsReadAgain(t *testing.T) {
 	}
 	var changing *source.ChangingError
 	if err := first.Unchanged(); !errors.As(err, &changing) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, changing)
 	}
 	second, err := set.Obtain(t.Context(), source.Request{URL: path}, ui.Discard{})
-	if err != nil || second.SHA256 == first.SHA256 {
-		t.Fatalf("got %+v, %v", second, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case second.SHA256 == first.SHA256:
+		t.Fatalf("second.SHA256 is %v, want anything but %v", second.SHA256, first.SHA256)
 	}
 }
 
@@ -147,6 +150,6 @@ func TestCancelledReadIsNotAChangedFile(t *testing.T) {
 	cancel()
 	path := place(t, "kubelet.exe", kubelet("one"))
 	if _, err := source.Obtain(ctx, source.Request{URL: path}, ui.Discard{}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, context.Canceled)
 	}
 }

@@ -54,7 +54,10 @@ func TestAFileThatIsBeingWrittenIsRefused(t *testing.T) {
 	}
 	_, err = read(t.Context(), path, before, true, path)
 	var changing *ChangingError
-	if !errors.As(err, &changing) || changing.Path != path {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &changing):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, changing)
+	case changing.Path != path:
+		t.Fatalf("changing.Path is %v, want %v", changing.Path, path)
 	}
 }

@@ -20,7 +20,7 @@ func TestALockThatIsNotWantedMakesNoFile(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		if _, err := source.Lock(ctx, path, func() {}); !errors.Is(err, cause) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, cause)
 		}
 		synctest.Wait()
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 			"setModified": files.SetModified(missing, time.Now()),
 		} {
 			if !errors.Is(err, fault.ErrNotExist) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: the error is %v, want %v", name, err, fault.ErrNotExist)
 			}
 		}
 	})
@@ -76,10 +76,10 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		check(t, f.Platform.Files.MakeFolder(f.path("Folder")))
 		f.write(t, f.path("Folder", "File.TXT"), "text")
 		if got := f.read(t, f.path("fOLDER")+"/file.txt"); got != "text" {
-			t.Errorf("got %q", got)
+			t.Errorf("got is %q, want %q", got, "text")
 		}
 		if got := f.read(t, f.path("folder", "..", ".", "FOLDER", "FILE.txt")); got != "text" {
-			t.Errorf("got %q", got)
+			t.Errorf("got is %q, want %q", got, "text")
 		}
 		list, err := f.Platform.Files.List(f.path("FOLDER"))
 		check(t, err)
@@ -121,7 +121,7 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		info, err := f.Platform.Files.Stat(f.path("file"))
 		check(t, err)
 		if !info.Modified.Equal(want) {
-			t.Errorf("got %v", info.Modified)
+			t.Error("info.Modified.Equal(want) is false, want true")
 		}
 	})
 	t.Run("SetModifiedOfAnOpenFile", func(t *testing.T) {
@@ -140,7 +140,7 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		info, err := f.Platform.Files.Stat(f.path("file"))
 		check(t, err)
 		if !info.Modified.Equal(want) {
-			t.Errorf("got %v", info.Modified)
+			t.Error("info.Modified.Equal(want) is false, want true")
 		}
 	})
 	t.Run("ReadWhileItIsWritten", func(t *testing.T) {
@@ -229,12 +229,18 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 		r, err := f.Platform.Files.Open(f.path("file"))
 		check(t, err)
 		defer r.Close()
-		if at, err := r.Seek(-3, io.SeekEnd); at != 7 || err != nil {
-			t.Fatalf("%d, %v", at, err)
+		switch at, err := r.Seek(-3, io.SeekEnd); {
+		case at != 7:
+			t.Fatalf("at is %v, want 7", at)
+		case err != nil:
+			t.Fatal(err)
 		}
 		rest, err := io.ReadAll(r)
-		if string(rest) != "789" || err != nil {
-			t.Errorf("%q, %v", rest, err)
+		switch {
+		case string(rest) != "789":
+			t.Errorf("rest is %q, want %q", string(rest), "789")
+		case err != nil:
+			t.Error(err)
 		}
 		if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("at the end: %d, %v", n, err)
@@ -243,8 +249,11 @@ func testFiles(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("FreeBytes", func(t *testing.T) {
 		f := fixture(t)
 		for _, path := range []string{f.Folder, f.path("not", "there", "yet")} {
-			if free, err := f.Platform.Files.FreeBytes(path); free <= 0 || err != nil {
-				t.Errorf("%s: %d, %v", path, free, err)
+			switch free, err := f.Platform.Files.FreeBytes(path); {
+			case free <= 0:
+				t.Errorf("%s: free is %v, want more than 0", path, free)
+			case err != nil:
+				t.Errorf("%s: %v", path, err)
 			}
 		}
 	})
@@ -290,14 +299,14 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("from"), "new")
 		f.write(t, f.path("to"), "old")
 		if err := f.Platform.Files.Rename(f.path("from"), f.path("to"), false); !errors.Is(err, fault.ErrExist) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, fault.ErrExist)
 		}
 		if f.read(t, f.path("to")) != "old" || f.read(t, f.path("from")) != "new" {
 			t.Error("a refused rename has changed something")
 		}
 		check(t, f.Platform.Files.Rename(f.path("from"), f.path("to"), true))
 		if got := f.read(t, f.path("to")); got != "new" {
-			t.Errorf("got %q", got)
+			t.Errorf("got is %q, want %q", got, "new")
 		}
 		if _, err := f.Platform.Files.Stat(f.path("from")); !errors.Is(err, fault.ErrNotExist) {
 			t.Errorf("the old name: %v", err)
@@ -309,7 +318,7 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		for _, replace := range []bool{true, false} {
 			check(t, f.Platform.Files.Rename(f.path("file"), f.path("file"), replace))
 			if got := f.read(t, f.path("file")); got != "text" {
-				t.Fatalf("got %q", got)
+				t.Fatalf("got is %q, want %q", got, "text")
 			}
 		}
 		if !f.Has.Respelling {
@@ -346,7 +355,7 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		f.write(t, f.path("from"), "text")
 		if err := f.Platform.Files.Rename(f.path("from"), f.path("no", "to"), true); !errors.Is(err,
 			fault.ErrNotExist) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 		}
 	})
 	t.Run("MovesFolders", func(t *testing.T) {
@@ -356,7 +365,7 @@ func testRename(t *testing.T, fixture func(*testing.T) Fixture) {
 		check(t, f.Platform.Files.MakeFolder(f.path("into")))
 		check(t, f.Platform.Files.Rename(f.path("from"), f.path("into", "to"), false))
 		if got := f.read(t, f.path("into", "to", "below", "file")); got != "text" {
-			t.Errorf("got %q", got)
+			t.Errorf("got is %q, want %q", got, "text")
 		}
 	})
 }

@@ -47,8 +47,11 @@ func testNetworkObjects(t *testing.T, f Fixture) {
 		f.plant(t, string(kind), plantedNetwork, document)
 		objects, err := f.Platform.Compute.NetworkObjects(t.Context(), kind)
 		check(t, err)
-		if len(objects) != 1 || string(objects[0]) != document {
-			t.Errorf("%s: %s", kind, objects)
+		switch {
+		case len(objects) != 1:
+			t.Errorf("%s: objects has %d elements, want 1: %v", kind, len(objects), objects)
+		case string(objects[0]) != document:
+			t.Errorf("%s: objects[0] is %v, want %v", kind, string(objects[0]), document)
 		}
 	}
 }

@@ -39,11 +39,17 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 			check(t, err)
 			return status, string(body)
 		}
-		if status, body := get("/ok"); status != 200 || body != "ok" {
-			t.Errorf("%d %q", status, body)
+		switch status, body := get("/ok"); {
+		case status != 200:
+			t.Errorf("status is %v, want 200", status)
+		case body != "ok":
+			t.Errorf("body is %q, want %q", body, "ok")
 		}
-		if status, body := get("/bad"); status != 500 || body != "not ok" {
-			t.Errorf("%d %q", status, body)
+		switch status, body := get("/bad"); {
+		case status != 500:
+			t.Errorf("status is %v, want 500", status)
+		case body != "not ok":
+			t.Errorf("body is %q, want %q", body, "not ok")
 		}
 		if status, _ := get("/away"); status != 302 {
 			t.Errorf("a redirect was followed: %d", status)
@@ -78,7 +84,7 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 			_, err = io.ReadFull(conn, answer)
 			check(t, err)
 			if string(answer) != "hello" {
-				t.Errorf("got %q", answer)
+				t.Errorf("answer is %q, want %q", string(answer), "hello")
 			}
 			check(t, conn.Close())
 		}

@@ -106,8 +106,11 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 	})
 	t.Run("WithoutStdinThereIsNone", func(t *testing.T) {
 		f := fixture(t)
-		if stdout, _, code := f.run(t, f.command("stdin", "exit", "0")); stdout != "" || code != 0 {
-			t.Errorf("%q, %d", stdout, code)
+		switch stdout, _, code := f.run(t, f.command("stdin", "exit", "0")); {
+		case stdout != "":
+			t.Errorf(`stdout is %q, want ""`, stdout)
+		case code != 0:
+			t.Errorf("code is %v, want 0", code)
 		}
 	})
 	t.Run("MuchOutput", func(t *testing.T) {
@@ -125,9 +128,9 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 			`plain`, `two words`, ``, `"quoted"`, `a "b" c`, `back\slash`, `ends\`, `two ends\\`, `\"`, `a\\"b`,
 			`C:\Program Files\`, `--name=va lue`, `%PATH%`, `&|<>^!`, `ümläut`, "tab\there", `'single'`, `;`,
 		}
-		stdout, stderr, code := f.run(t, f.command(append([]string{"args"}, want...)...))
+		stdout, _, code := f.run(t, f.command(append([]string{"args"}, want...)...))
 		if code != 0 {
-			t.Fatalf("%d: %s", code, stderr)
+			t.Fatalf("%d: code is %v, want 0", code, code)
 		}
 		got := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 		if len(got) != len(want) {
@@ -147,7 +150,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		c.Environment, c.Folder = []string{"SWDT_HOSTTEST=a value"}, f.Folder
 		stdout, _, _ := f.run(t, c)
 		if !strings.EqualFold(stdout, "a value\n"+f.Folder+"\n") {
-			t.Errorf("%q", stdout)
+			t.Error("strings.EqualFold(stdout, \"a value\\n\"+f.Folder+\"\\n\") is false, want true")
 		}
 	})
 	t.Run("CannotBeStarted", func(t *testing.T) {
@@ -156,7 +159,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		for _, path := range []string{f.path("missing.exe"), "swdt-no-such-program"} {
 			_, err := f.Platform.Processes.Run(t.Context(), platform.Command{Path: path})
 			if !errors.Is(err, fault.ErrNotExist) {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("%s: the error is %v, want %v", path, err, fault.ErrNotExist)
 			}
 		}
 		if _, err := f.Platform.Processes.Run(t.Context(), platform.Command{Path: f.path("text.exe")}); err == nil {
@@ -172,16 +175,22 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		f := fixture(t)
 		for _, name := range []string{"cmd", "CMD.exe"} {
 			stdout, _, code := f.run(t, platform.Command{Path: name, Args: []string{"/c", "echo found"}})
-			if strings.TrimSpace(stdout) != "found" || code != 0 {
-				t.Errorf("%s: %q, %d", name, stdout, code)
+			switch {
+			case strings.TrimSpace(stdout) != "found":
+				t.Errorf("%s: stdout is %q, want %q", name, strings.TrimSpace(stdout), "found")
+			case code != 0:
+				t.Errorf("%s: code is %v, want 0", name, code)
 			}
 		}
 	})
 	t.Run("CmdGetsItsOwnSyntax", func(t *testing.T) {
 		f := fixture(t)
 		stdout, _, code := f.run(t, platform.Command{Path: "cmd", Args: []string{"/c", "echo one&&exit", "3"}})
-		if strings.TrimSpace(stdout) != "one" || code != 3 {
-			t.Errorf("%q, %d", stdout, code)
+		switch {
+		case strings.TrimSpace(stdout) != "one":
+			t.Errorf("stdout is %q, want %q", strings.TrimSpace(stdout), "one")
+		case code != 3:
+			t.Errorf("code is %v, want 3", code)
 		}
 	})
 	t.Run("TheEndOfTheContextKillsTheTree", func(t *testing.T) {
@@ -262,7 +271,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("OpenOfNobody", func(t *testing.T) {
 		f := fixture(t)
 		if _, err := f.Platform.Processes.Open(0x7ffffff0); !errors.Is(err, fault.ErrNotExist) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 		}
 	})
 }

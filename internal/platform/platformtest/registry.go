@@ -65,12 +65,18 @@ func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
 			platform.RegistryValue{Name: "Name", Type: platform.RegistryDWord, Integer: 1}))
 		check(t, f.Platform.Registry.Set(key+`\SUB`,
 			platform.RegistryValue{Name: "NAME", Type: platform.RegistryDWord, Integer: 2}))
-		if got, err := f.Platform.Registry.Get(key+`\sub`, "name"); got.Integer != 2 || err != nil {
-			t.Errorf("%+v, %v", got, err)
+		switch got, err := f.Platform.Registry.Get(key+`\sub`, "name"); {
+		case got.Integer != 2:
+			t.Errorf("got.Integer is %v, want 2", got.Integer)
+		case err != nil:
+			t.Error(err)
 		}
 		values, _, err := f.Platform.Registry.List(key + `\sub`)
-		if len(values) != 1 || err != nil {
-			t.Errorf("%+v, %v", values, err)
+		switch {
+		case len(values) != 1:
+			t.Errorf("values has %d elements, want 1: %v", len(values), values)
+		case err != nil:
+			t.Error(err)
 		}
 	})
 	t.Run("MissingIsErrNotExist", func(t *testing.T) {

@@ -37,7 +37,7 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NeedsItsFolder", func(t *testing.T) {
 		f := fixture(t)
 		if _, err := f.Platform.Files.Lock(f.path("no", "lock"), nil); !errors.Is(err, fault.ErrNotExist) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 		}
 	})
 	t.Run("HoldsAcrossProcessesAndEndsWithThem", func(t *testing.T) {
@@ -48,8 +48,11 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 		_, err := f.Platform.Files.Lock(f.path("lock"), []byte("me"))
 		var locked *fault.LockedError
-		if !errors.As(err, &locked) || string(locked.Holder) != "the other" {
-			t.Fatalf("got %#v", err)
+		switch {
+		case !errors.As(err, &locked):
+			t.Fatalf("the error is %v, a %T, want a %T", err, err, locked)
+		case string(locked.Holder) != "the other":
+			t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "the other")
 		}
 		other.cancel() // killed: it has no chance to unlock
 		other.wait(t)

@@ -67,7 +67,7 @@ func serviceUnknown(t *testing.T, f Fixture) {
 			platform.ServiceConfig{Name: name, StartType: platform.StartAuto}),
 	} {
 		if !errors.Is(err, fault.ErrNoService) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: the error is %v, want %v", what, err, fault.ErrNoService)
 		}
 	}
 }
@@ -188,8 +188,11 @@ func serviceArguments(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Running)
 	var args []string
 	check(t, json.Unmarshal([]byte(f.read(t, record)), &args))
-	if len(args) != 3 || !slices.Equal(args[1:], []string{"one", "two words"}) {
-		t.Errorf("got %q", args)
+	switch {
+	case len(args) != 3:
+		t.Errorf("args has %d elements, want 3: %v", len(args), args)
+	case !slices.Equal(args[1:], []string{"one", "two words"}):
+		t.Errorf("args[1:] is %v, want %v", args[1:], []string{"one", "two words"})
 	}
 }
 
@@ -198,7 +201,7 @@ func serviceDisabled(t *testing.T, f Fixture) {
 	check(t, f.Platform.Services.Configure(t.Context(),
 		platform.ServiceConfig{Name: name, StartType: platform.StartDisabled}))
 	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrServiceDisabled) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrServiceDisabled)
 	}
 }
 
@@ -206,7 +209,7 @@ func serviceCrashAtStart(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{CrashAtStart: true})
 	err := f.Platform.Services.Start(t.Context(), name)
 	if !errors.Is(err, fault.ErrStartFailed) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrStartFailed)
 	}
 	if status := f.await(t, name, platform.Stopped); status.PID != 0 {
 		t.Errorf("after: %+v", status)
@@ -218,7 +221,7 @@ func serviceMissingExecutable(t *testing.T, f Fixture) {
 	check(t, f.Platform.Services.Configure(t.Context(),
 		platform.ServiceConfig{Name: name, CommandLine: f.path("missing.exe")}))
 	if err := f.Platform.Services.Start(t.Context(), name); !errors.Is(err, fault.ErrStartFailed) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrStartFailed)
 	}
 	f.await(t, name, platform.Stopped)
 }
@@ -227,8 +230,11 @@ func serviceMissingExecutable(t *testing.T, f Fixture) {
 func serviceCrash(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{ExitAfter: 50 * time.Millisecond})
 	check(t, f.Platform.Services.Start(t.Context(), name))
-	if status := f.await(t, name, platform.Stopped); status.PID != 0 || status.ExitCode != 1067 {
-		t.Errorf("got %+v", status)
+	switch status := f.await(t, name, platform.Stopped); {
+	case status.PID != 0:
+		t.Errorf("status.PID is %v, want 0", status.PID)
+	case status.ExitCode != 1067:
+		t.Errorf("status.ExitCode is %v, want 1067", status.ExitCode)
 	}
 }
 
@@ -257,8 +263,11 @@ func serviceSpecificExit(t *testing.T, f Fixture) {
 	check(t, f.Platform.Services.Start(t.Context(), name))
 	f.await(t, name, platform.Running)
 	check(t, f.Platform.Services.Stop(t.Context(), name))
-	if status := f.await(t, name, platform.Stopped); status.ExitCode != 1066 || status.SpecificExitCode != 42 {
-		t.Errorf("got %+v", status)
+	switch status := f.await(t, name, platform.Stopped); {
+	case status.ExitCode != 1066:
+		t.Errorf("status.ExitCode is %v, want 1066", status.ExitCode)
+	case status.SpecificExitCode != 42:
+		t.Errorf("status.SpecificExitCode is %v, want 42", status.SpecificExitCode)
 	}
 }
 
@@ -338,8 +347,11 @@ func serviceRecovery(t *testing.T, f Fixture) {
 	name := serviceName(t, "")
 	f.InstallService(t, platform.ServiceConfig{Name: name, Recovery: want}, Behaviour{})
 	config, err := f.Platform.Services.Config(t.Context(), name)
-	if err != nil || !reflect.DeepEqual(config.Recovery, want) {
-		t.Errorf("got %+v, %v", config.Recovery, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case !reflect.DeepEqual(config.Recovery, want):
+		t.Errorf("config.Recovery is %v, want %v", config.Recovery, want)
 	}
 }
 

@@ -91,8 +91,8 @@ func TestChocolatey(t *testing.T) {
 		t.Fatalf("without internet: %d, %s", code, stderr)
 	}
 	m.SetInternet(true)
-	if stderr, code := install(); code != 0 {
-		t.Fatalf("%d, %s", code, stderr)
+	if _, code := install(); code != 0 {
+		t.Fatalf("code is %v, want 0", code)
 	}
 	m.OfferPackage("extra", "2.0.0")
 	for _, c := range []struct {
@@ -154,9 +154,11 @@ func TestPowerShellIsScripted(t *testing.T) {
 	case err != nil:
 		t.Error(err)
 	}
-	if _, errOut, code, _ := run(t, p, "powershell", "-Command", "Get-Other"); code != 1 ||
-		!strings.Contains(errOut, "no PowerShell") {
-		t.Errorf("%q %d", errOut, code)
+	switch _, errOut, code, _ := run(t, p, "powershell", "-Command", "Get-Other"); {
+	case code != 1:
+		t.Errorf("code is %v, want 1", code)
+	case !strings.Contains(errOut, "no PowerShell"):
+		t.Errorf("errOut lacks %q:\n%s", "no PowerShell", errOut)
 	}
 }
 
@@ -209,8 +211,11 @@ func TestTheAgentRunsByItsContent(t *testing.T) {
 		ended <- err
 	}()
 	go func() { _, _ = io.WriteString(feed, "hello\n") }()
-	if line, err := bufio.NewReader(reader).ReadString('\n'); !strings.HasSuffix(line, ": hello\n") || err != nil {
-		t.Fatalf("%q, %v", line, err)
+	switch line, err := bufio.NewReader(reader).ReadString('\n'); {
+	case !strings.HasSuffix(line, ": hello\n"):
+		t.Fatalf("line does not end with %q:\n%s", ": hello\n", line)
+	case err != nil:
+		t.Fatal(err)
 	}
 	if n := m.Kill("agent.exe"); n != 1 {
 		t.Errorf("%d agents killed", n)
@@ -246,6 +251,6 @@ func TestTheAgentAsAService(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := awaitState(t, p, "guardian", platform.Stopped); s.ExitCode != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("s.ExitCode is %v, want 0", s.ExitCode)
 	}
 }

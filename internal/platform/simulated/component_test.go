@@ -111,8 +111,11 @@ func awaitState(t *testing.T, p *platform.Platform, name string, want platform.S
 func TestContainerdAnswersCRI(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	got, err := criVersion(t, m.Process("test"))
-	if err != nil || strings.Join(got, " ") != "0.1.0 containerd v1.6.27 v1" {
-		t.Fatalf("%q, %v", got, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case strings.Join(got, " ") != "0.1.0 containerd v1.6.27 v1":
+		t.Fatalf(`strings.Join(got, " ") is %q, want %q`, strings.Join(got, " "), "0.1.0 containerd v1.6.27 v1")
 	}
 	p, err := swap(t, m, "containerd", simulated.ContainerdPath,
 		simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
@@ -120,8 +123,11 @@ func TestContainerdAnswersCRI(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitState(t, p, "containerd", platform.Running)
-	if got, err := criVersion(t, p); err != nil || got[2] != "v1.7.12" {
-		t.Errorf("%q, %v", got, err)
+	switch got, err := criVersion(t, p); {
+	case err != nil:
+		t.Error(err)
+	case got[2] != "v1.7.12":
+		t.Errorf("got[2] is %q, want %q", got[2], "v1.7.12")
 	}
 	p, err = swap(t, m, "containerd", simulated.ContainerdPath,
 		simulated.BinarySpec{Name: "containerd", Fault: simulated.Unhealthy})
@@ -137,15 +143,21 @@ func TestContainerdAnswersCRI(t *testing.T) {
 func TestKubeletNeedsContainerd(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	p := m.Process("test")
-	if code, _, err := p.Network.HTTPGet(t.Context(), "http://localhost:10248/healthz"); code != 200 || err != nil {
-		t.Fatalf("%d, %v", code, err)
+	switch code, _, err := p.Network.HTTPGet(t.Context(), "http://localhost:10248/healthz"); {
+	case code != 200:
+		t.Fatalf("code is %v, want 200", code)
+	case err != nil:
+		t.Fatal(err)
 	}
 	if err := p.Services.Stop(t.Context(), "containerd"); !errors.Is(err, fault.ErrDependents) {
 		t.Errorf("stop under the kubelet: %v", err)
 	}
 	m.Kill("containerd.exe")
-	if code, body, err := p.Network.HTTPGet(t.Context(), "http://127.0.0.1:10248/healthz"); code != 500 || err != nil {
-		t.Errorf("%d %s %v", code, body, err)
+	switch code, _, err := p.Network.HTTPGet(t.Context(), "http://127.0.0.1:10248/healthz"); {
+	case code != 500:
+		t.Errorf("code is %v, want 500", code)
+	case err != nil:
+		t.Error(err)
 	}
 }
 
@@ -170,8 +182,11 @@ func TestFaults(t *testing.T) {
 	}
 	try(t, simulated.NoFault, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
 		awaitState(t, p, "kubelet", platform.Running)
-		if err != nil || healthz(p) != 200 {
-			t.Errorf("%v, %d", err, healthz(p))
+		switch {
+		case err != nil:
+			t.Error(err)
+		case healthz(p) != 200:
+			t.Errorf("healthz(p) is %v, want 200", healthz(p))
 		}
 	})
 	try(t, simulated.CrashAtStart, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
@@ -192,12 +207,15 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := awaitState(t, p, "kubelet", platform.Stopped); s.ExitCode != 1067 {
-			t.Errorf("%+v", s)
+			t.Errorf("s.ExitCode is %v, want 1067", s.ExitCode)
 		}
 	})
 	try(t, simulated.HangAtStart, func(t *testing.T, m *simulated.Machine, p *platform.Platform, err error) {
-		if s := m.ServiceStates()["kubelet"]; !errors.Is(err, fault.ErrStartFailed) || s.State != platform.Stopped {
-			t.Errorf("%v, %+v", err, s)
+		switch s := m.ServiceStates()["kubelet"]; {
+		case !errors.Is(err, fault.ErrStartFailed):
+			t.Errorf("the error is %v, want %v", err, fault.ErrStartFailed)
+		case s.State != platform.Stopped:
+			t.Errorf("s.State is %v, want %v", s.State, platform.Stopped)
 		}
 	})
 	try(t, simulated.SlowStart(3*time.Second),
@@ -220,7 +238,7 @@ func TestFaults(t *testing.T) {
 			time.Sleep(1900 * time.Millisecond)
 			awaitState(t, p, "kubelet", platform.Running)
 			if s := awaitState(t, p, "kubelet", platform.Stopped); s.ExitCode != 1067 {
-				t.Errorf("%+v", s)
+				t.Errorf("s.ExitCode is %v, want 1067", s.ExitCode)
 			}
 			awaitState(t, p, "kubelet", platform.Running) // its recovery: after 10 s
 		})
@@ -230,8 +248,11 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if s := m.ServiceStates()["kubelet"]; s.State != platform.StopPending || s.PID == 0 {
-			t.Errorf("%+v", s)
+		switch s := m.ServiceStates()["kubelet"]; {
+		case s.State != platform.StopPending:
+			t.Errorf("s.State is %v, want %v", s.State, platform.StopPending)
+		case s.PID == 0:
+			t.Error("s.PID is 0")
 		}
 	})
 }
@@ -305,7 +326,7 @@ func TestTheSCMGoesOnWhenItsCallerIsKilled(t *testing.T) {
 			return simulated.Continue()
 		})
 		if err := p.Services.Start(t.Context(), "kubelet"); !errors.Is(err, simulated.ErrKilled) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("the error is %v, want %v", err, simulated.ErrKilled)
 		}
 		awaitState(t, m.Process("other"), "kubelet", platform.Running)
 	})

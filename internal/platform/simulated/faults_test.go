@@ -109,8 +109,11 @@ func TestADiskThatFillsTakesHalfOfAWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.SetFreeBytes(3)
-	if n, err := io.WriteString(w, "12345"); n != 3 || !errors.Is(err, fault.ErrDiskFull) {
-		t.Errorf("%d, %v", n, err)
+	switch n, err := io.WriteString(w, "12345"); {
+	case n != 3:
+		t.Errorf("n is %v, want 3", n)
+	case !errors.Is(err, fault.ErrDiskFull):
+		t.Errorf("the error is %v, want %v", err, fault.ErrDiskFull)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -134,7 +137,7 @@ func TestAWriteProtectedDisk(t *testing.T) {
 		"acl":    p.Files.SetACL(simulated.HostsFile, "O:BA"),
 	} {
 		if !errors.Is(err, fault.ErrReadOnly) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: the error is %v, want %v", what, err, fault.ErrReadOnly)
 		}
 	}
 }
@@ -165,8 +168,11 @@ func TestAPowerCutLosesWhatWasNotSynced(t *testing.T) {
 		if err := m.AwaitUp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := m.ReadFile(`C:\file`); string(got) != "synced," || err != nil {
-			t.Errorf("%q, %v", got, err)
+		switch got, err := m.ReadFile(`C:\file`); {
+		case string(got) != "synced,":
+			t.Errorf("got is %q, want %q", string(got), "synced,")
+		case err != nil:
+			t.Error(err)
 		}
 	})
 }
@@ -200,7 +206,7 @@ func TestKilledIsDead(t *testing.T) {
 		"start": windows.Services.Start(ctx, "W32Time"), "remove": windows.Files.Remove(`C:\lock`),
 	} {
 		if !errors.Is(err, simulated.ErrKilled) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: the error is %v, want %v", what, err, simulated.ErrKilled)
 		}
 	}
 	if _, err := m.Process("next").Files.Lock(`C:\lock`, nil); err != nil {
@@ -218,11 +224,17 @@ func TestReboot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reboot, err := p.Features.Enable(ctx, "Microsoft-Hyper-V"); !reboot || err != nil {
-			t.Fatalf("%v, %v", reboot, err)
+		switch reboot, err := p.Features.Enable(ctx, "Microsoft-Hyper-V"); {
+		case !reboot:
+			t.Fatal("reboot is false, want true")
+		case err != nil:
+			t.Fatal(err)
 		}
-		if facts, err := p.Machine.Facts(ctx); len(facts.PendingReboot) == 0 || err != nil {
-			t.Errorf("%+v, %v", facts, err)
+		switch facts, err := p.Machine.Facts(ctx); {
+		case len(facts.PendingReboot) == 0:
+			t.Error("facts.PendingReboot is empty")
+		case err != nil:
+			t.Error(err)
 		}
 		up, _ := m.Up()
 		if err := p.Machine.Reboot(ctx, "features"); err != nil {
@@ -253,8 +265,11 @@ func TestReboot(t *testing.T) {
 		case after.Uptime > time.Minute:
 			t.Errorf("after.Uptime is %v, want at most %v", after.Uptime, time.Minute)
 		}
-		if state, err := p.Features.State(ctx, "Microsoft-Hyper-V"); state != platform.FeatureEnabled || err != nil {
-			t.Errorf("%v, %v", state, err)
+		switch state, err := p.Features.State(ctx, "Microsoft-Hyper-V"); {
+		case state != platform.FeatureEnabled:
+			t.Errorf("state is %v, want %v", state, platform.FeatureEnabled)
+		case err != nil:
+			t.Error(err)
 		}
 		if got := m.RunningServices(); !slices.Equal(got, []string{"containerd", "EventLog", "kube-proxy", "kubelet",
 			"RpcSs", "sshd", "W32Time"}) {
@@ -271,8 +286,11 @@ func TestAReadOnlyFile(t *testing.T) {
 	if err := m.SetReadOnly(`C:\file`, true); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := p.Files.Stat(`C:\file`); !info.ReadOnly || err != nil {
-		t.Errorf("%+v, %v", info, err)
+	switch info, err := p.Files.Stat(`C:\file`); {
+	case !info.ReadOnly:
+		t.Error("info.ReadOnly is false, want true")
+	case err != nil:
+		t.Error(err)
 	}
 	if _, err := p.Files.Create(`C:\file`, platform.CreateTruncate); !errors.Is(err, fault.ErrPermission) {
 		t.Errorf("create: %v", err)

@@ -55,9 +55,11 @@ func TestAFileThatIsNoProgramDoesNotRun(t *testing.T) {
 		"arm.exe": simulated.Binary(simulated.BinarySpec{Name: "kubelet", Machine: "arm64"}),
 	} {
 		m.WriteFile(`C:\k\`+name, data)
-		if _, _, _, err := run(t, m.Process("p"), `C:\k\`+name, "--version"); err == nil ||
-			errors.Is(err, fault.ErrNotExist) {
-			t.Errorf("%s: %v", name, err)
+		switch _, _, _, err := run(t, m.Process("p"), `C:\k\`+name, "--version"); {
+		case err == nil:
+			t.Errorf("%s: no error, want one", name)
+		case errors.Is(err, fault.ErrNotExist):
+			t.Errorf("%s: the error is %v, want anything but %v", name, err, fault.ErrNotExist)
 		}
 	}
 	m.WriteFile(`C:\k\old.exe`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1", Machine: "386"}))
@@ -150,9 +152,11 @@ func TestAProgramOfAnotherModule(t *testing.T) {
 	}
 	m := newMachine(t, simulated.Options{})
 	m.WriteFile(`C:\k\it.exe`, raw)
-	if out, _, _, err := run(t, m.Process("p"), `C:\k\it.exe`, "version", "-o", "short"); out != "v1.35.1\n" ||
-		err != nil {
-		t.Errorf("%q, %v", out, err)
+	switch out, _, _, err := run(t, m.Process("p"), `C:\k\it.exe`, "version", "-o", "short"); {
+	case out != "v1.35.1\n":
+		t.Errorf("out is %q, want %q", out, "v1.35.1\n")
+	case err != nil:
+		t.Error(err)
 	}
 }
 
@@ -174,8 +178,11 @@ func TestLargeFiles(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _, err := run(t, p, `C:\k\new.exe`, "--version"); !strings.Contains(out, "v1.30.0") || err != nil {
-		t.Errorf("%q, %v", out, err)
+	switch out, _, _, err := run(t, p, `C:\k\new.exe`, "--version"); {
+	case !strings.Contains(out, "v1.30.0"):
+		t.Errorf("out lacks %q:\n%s", "v1.30.0", out)
+	case err != nil:
+		t.Error(err)
 	}
 	got, err := m.ReadFile(`C:\k\new.exe`)
 	if err != nil || !bytes.Equal(got, raw) {

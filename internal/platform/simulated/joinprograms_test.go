@@ -54,7 +54,7 @@ func TestContainerdRefusesAConfiguration(t *testing.T) {
 		m.Kill("containerd")
 		m.WriteFile(containerdToml, []byte(text))
 		if err := p.Services.Start(t.Context(), "containerd"); !errors.Is(err, fault.ErrStartFailed) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: the error is %v, want %v", text, err, fault.ErrStartFailed)
 		}
 		if log, err := m.ReadFile(`C:\var\log\containerd\containerd.log`); !strings.Contains(string(log), why) {
 			t.Errorf("%q: its log does not say %s: %s (%v)", text, why, log, err)
@@ -110,8 +110,11 @@ func TestKubeletsThatCannotBegin(t *testing.T) {
 			continue
 		}
 		log, _ := m.ReadFile(`C:\var\log\kubelet\kubelet.log`)
-		if !errors.Is(err, fault.ErrStartFailed) || !strings.Contains(string(log), test.why) {
-			t.Errorf("%s %s: %v, %s", test.version, test.flags, err, log)
+		switch {
+		case !errors.Is(err, fault.ErrStartFailed):
+			t.Errorf("the error is %v, want %v", err, fault.ErrStartFailed)
+		case !strings.Contains(string(log), test.why):
+			t.Errorf("log lacks %q:\n%s", test.why, string(log))
 		}
 	}
 }

@@ -47,7 +47,7 @@ type kubeletNode struct {
 	registered bool
 	renewed    time.Time
 	lastStatus string // the state of the last written status
-	toldAt     time.Time
+	statusAt   time.Time
 }
 
 // run takes part in the cluster until ctx ends. It logs failures and retries.
@@ -252,7 +252,7 @@ func (k *kubeletNode) renew(ctx context.Context, now time.Time) error {
 func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	runtime, why := k.runtime(ctx)
 	state := runtime.RuntimeVersion + why
-	if state == k.lastStatus && now.Sub(k.toldAt) < 5*kubeletRenewal {
+	if state == k.lastStatus && now.Sub(k.statusAt) < 5*kubeletRenewal {
 		return nil
 	}
 	ready := map[string]any{"type": "Ready", "status": "True", "reason": "KubeletReady",
@@ -303,7 +303,7 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 		map[string]any{"status": status}, nil); err != nil {
 		return fmt.Errorf("write the node's status: %w", err)
 	}
-	k.lastStatus, k.toldAt = state, now
+	k.lastStatus, k.statusAt = state, now
 	return nil
 }
 

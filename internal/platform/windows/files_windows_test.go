@@ -119,8 +119,11 @@ func TestRemove(t *testing.T) {
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := f.Stat(path); err != nil || !info.ReadOnly {
-		t.Errorf("%+v, %v", info, err)
+	switch info, err := f.Stat(path); {
+	case err != nil:
+		t.Error(err)
+	case !info.ReadOnly:
+		t.Error("info.ReadOnly is false, want true")
 	}
 	if err := f.Remove(folder); !errors.Is(err, fault.ErrExist) {
 		t.Errorf("remove of a folder with something in it: %v", err)
@@ -169,8 +172,11 @@ func TestAccessList(t *testing.T) {
 
 func TestFreeBytes(t *testing.T) {
 	free, err := files{}.FreeBytes(`C:\not\there\yet.exe`)
-	if err != nil || free <= 0 {
-		t.Errorf("%d, %v", free, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case free <= 0:
+		t.Errorf("free is %v, want more than 0", free)
 	}
 	if _, err := (files{}).FreeBytes(`Q:\x`); !errors.Is(err, fault.ErrNotExist) {
 		t.Errorf("a drive that is not there: %v", err)

@@ -49,8 +49,11 @@ func TestParseRuleTakesAnything(t *testing.T) {
 		name := rapid.StringMatching(`[^|]{1,20}`).Draw(t, "name")
 		junk := rapid.SliceOf(rapid.StringMatching(`[A-Za-z0-9_]{0,8}=?[^|]{0,8}`)).Draw(t, "junk")
 		rule, ok := parseRule("v2.31|" + strings.Join(junk, "|") + "|Name=" + name + "|")
-		if !ok || rule.Name != name {
-			t.Fatalf("%v, %q", ok, rule.Name)
+		switch {
+		case !ok:
+			t.Fatal("ok is false, want true")
+		case rule.Name != name:
+			t.Fatalf("rule.Name is %q, want %q", rule.Name, name)
 		}
 	})
 }
@@ -141,11 +144,17 @@ func TestRemoveAndEnable(t *testing.T) {
 
 func TestRulesWithoutFirewall(t *testing.T) {
 	got, err := firewall{registry: rules{}}.Rules(t.Context())
-	if err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(got) != 0:
+		t.Errorf("got is %v, want it empty", got)
 	}
 	got, err = firewall{registry: rules{texts: []string{"junk", kubelet}}}.Rules(t.Context())
-	if want, _ := parseRule(kubelet); err != nil || !reflect.DeepEqual(got, []platform.FirewallRule{want}) {
-		t.Errorf("%+v, %v", got, err)
+	switch want, _ := parseRule(kubelet); {
+	case err != nil:
+		t.Error(err)
+	case !reflect.DeepEqual(got, []platform.FirewallRule{want}):
+		t.Errorf("got is %v, want %v", got, []platform.FirewallRule{want})
 	}
 }

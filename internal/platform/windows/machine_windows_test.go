@@ -66,8 +66,11 @@ func TestPendingReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts, err := p.Machine.Facts(t.Context())
-	if err != nil || len(facts.PendingReboot) == 0 {
-		t.Errorf("%q, %v", facts.PendingReboot, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case len(facts.PendingReboot) == 0:
+		t.Error("facts.PendingReboot is empty")
 	}
 	if err := p.Registry.DeleteKey(key); err != nil {
 		t.Fatal(err)

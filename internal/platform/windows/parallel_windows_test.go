@@ -21,7 +21,7 @@ func TestServicesInParallel(t *testing.T) {
 					return
 				}
 				if _, err := p.Services.Status(t.Context(), "no such service"); !errors.Is(err, fault.ErrNoService) {
-					t.Error(err)
+					t.Errorf("the error is %v, want %v", err, fault.ErrNoService)
 					return
 				}
 			}

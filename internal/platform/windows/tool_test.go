@@ -64,8 +64,11 @@ func TestFeatureState(t *testing.T) {
 	} {
 		box := &toolbox{t: t, answers: []answer{{output: strings.Replace(featureInfo, "%", text, 1)}}}
 		got, err := features{dism: "dism", processes: box}.State(t.Context(), "Containers")
-		if err != nil || got != want {
-			t.Errorf("%s: %s, %v", text, got, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		case got != want:
+			t.Errorf("%s: got is %v, want %v", text, got, want)
 		}
 		box.called(t, []string{"dism", "/Online", "/English", "/Get-FeatureInfo", "/FeatureName:Containers"})
 	}
@@ -84,7 +87,7 @@ func TestFeatureFailures(t *testing.T) {
 	} {
 		_, err := features{processes: &toolbox{t: t, answers: []answer{c.answer}}}.State(t.Context(), "Foo")
 		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the error is %v, want %v", name, err, c.want)
 		}
 	}
 	_, err := features{processes: &toolbox{t: t,
@@ -108,11 +111,17 @@ func TestFeatureFailures(t *testing.T) {
 func TestFeatureChange(t *testing.T) {
 	box := &toolbox{t: t, answers: []answer{{code: 3010}, {code: 0}}}
 	f := features{dism: "dism", processes: box}
-	if reboot, err := f.Enable(t.Context(), "A"); err != nil || !reboot {
-		t.Errorf("%v, %v", reboot, err)
+	switch reboot, err := f.Enable(t.Context(), "A"); {
+	case err != nil:
+		t.Error(err)
+	case !reboot:
+		t.Error("reboot is false, want true")
 	}
-	if reboot, err := f.Disable(t.Context(), "B"); err != nil || reboot {
-		t.Errorf("%v, %v", reboot, err)
+	switch reboot, err := f.Disable(t.Context(), "B"); {
+	case err != nil:
+		t.Error(err)
+	case reboot:
+		t.Error("reboot is true, want false")
 	}
 	box.called(t,
 		[]string{"dism", "/Online", "/English", "/Enable-Feature", "/FeatureName:A", "/All", "/NoRestart"},

@@ -29,15 +29,21 @@ func TestToolsAreCalledThroughRealCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, err := features{dism: executable(t), processes: processes{}}.State(t.Context(), "Containers")
-	if err != nil || state != platform.FeatureEnablePending {
-		t.Errorf("%s, %v", state, err)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case state != platform.FeatureEnablePending:
+		t.Errorf("state is %v, want %v", state, platform.FeatureEnablePending)
 	}
 	if err := os.WriteFile(record+".answer", []byte(`{"ExitCode": 3010}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if reboot, err := (features{dism: executable(t), processes: processes{}}).Enable(t.Context(),
-		"Containers"); err != nil || !reboot {
-		t.Errorf("%v, %v", reboot, err)
+	switch reboot, err := (features{dism: executable(t), processes: processes{}}).Enable(t.Context(),
+		"Containers"); {
+	case err != nil:
+		t.Error(err)
+	case !reboot:
+		t.Error("reboot is false, want true")
 	}
 	want := `["advfirewall","firewall","add","rule","name=kubelet (ü) 100%","dir=out","action=block","enable=no","profile=any","protocol=tcp","localport=1","program=C:\\Program Files\\x\\x.exe"]
 ["/Online","/English","/Get-FeatureInfo","/FeatureName:Containers"]

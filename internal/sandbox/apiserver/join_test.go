@@ -187,7 +187,7 @@ func TestTwoMachinesJoin(t *testing.T) {
 		`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: true,
 	} {
 		if _, err := m.ReadFile(path); (err == nil) != wanted {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: (err == nil) is %v, want %v", path, (err == nil), wanted)
 		}
 	}
 	t.Run("again", func(t *testing.T) {

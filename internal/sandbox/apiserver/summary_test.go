@@ -27,8 +27,11 @@ func TestANodesSummary(t *testing.T) {
 	first := f.summary(t, "win1")
 	f.SetClock(10 * time.Minute)
 	second := f.summary(t, "win1")
-	if len(first.Pods) != 2 || first.Node.NodeName != "win1" {
-		t.Fatalf("%+v", first)
+	switch {
+	case len(first.Pods) != 2:
+		t.Fatalf("first.Pods has %d elements, want 2: %v", len(first.Pods), first.Pods)
+	case first.Node.NodeName != "win1":
+		t.Fatalf("first.Node.NodeName is %q, want %q", first.Node.NodeName, "win1")
 	}
 	for i, want := range []struct {
 		name           string

@@ -30,8 +30,11 @@ func TestPath(t *testing.T) {
 		`C:\..\..\..\etc\passwd`:   "etc/passwd",
 	} {
 		got, err := p.Path(path)
-		if err != nil || got != filepath.Join(p.DriveC(), want) {
-			t.Errorf("%s: %s, %v", path, got, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", path, err)
+		case got != filepath.Join(p.DriveC(), want):
+			t.Errorf("%s: got is %v, want %v", path, got, filepath.Join(p.DriveC(), want))
 		}
 	}
 	for _, path := range []string{"", `D:\x`, `\\server\share`, "k", `\\.\pipe\x`} {

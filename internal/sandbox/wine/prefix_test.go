@@ -100,8 +100,11 @@ func TestRebootKeepsTheRegistryAndEndsProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Before this line, only Wine itself is starting, and no Windows program yet.
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
-		t.Fatalf("%q, %v", line, err)
+	switch line, err := bufio.NewReader(stdout).ReadString('\n'); {
+	case err != nil:
+		t.Fatal(err)
+	case !strings.Contains(line, "ready"):
+		t.Fatalf("line lacks %q:\n%s", "ready", line)
 	}
 	if err := p.Reboot(t.Context()); err != nil {
 		t.Fatal(err)

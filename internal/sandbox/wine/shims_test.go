@@ -68,7 +68,7 @@ func TestHNSAnswersWithTheFilesInThePrefix(t *testing.T) {
 	}
 	for _, request := range [][]string{{"GET", "/endpoints/none"}, {"POST", "/networks/"}, {"GET", `/../secret`}} {
 		if got := ask(request...); !strings.Contains(got, `"Success":false`) {
-			t.Errorf("%q: %s", request, got)
+			t.Errorf("%q: got lacks %q:\n%s", request, `"Success":false`, got)
 		}
 	}
 }

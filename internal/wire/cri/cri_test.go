@@ -35,8 +35,11 @@ func TestVersionOverAConnection(t *testing.T) {
 	got, err := cri.Version(context.Background(), func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
 	})
-	if err != nil || got != want {
-		t.Fatalf("got %+v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case got != want:
+		t.Fatalf("got is %v, want %v", got, want)
 	}
 }
 

@@ -105,8 +105,11 @@ func TestHashesThatAreKnownAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.OldSHA256 != known || info.NewSHA256 != known {
-		t.Errorf("got %+v", info)
+	switch {
+	case info.OldSHA256 != known:
+		t.Errorf("info.OldSHA256 is %v, want %v", info.OldSHA256, known)
+	case info.NewSHA256 != known:
+		t.Errorf("info.NewSHA256 is %v, want %v", info.NewSHA256, known)
 	}
 }
 
@@ -146,8 +149,11 @@ func TestBrokenFilesAreNotThePatchsFault(t *testing.T) {
 			return err
 		},
 	} {
-		if err := run(); !errors.Is(err, broken) || blames(err) != nil {
-			t.Errorf("%s: %v", name, err)
+		switch err := run(); {
+		case !errors.Is(err, broken):
+			t.Errorf("%s: the error is %v, want %v", name, err, broken)
+		case blames(err) != nil:
+			t.Errorf("%s: blames(err) is %v, want nil", name, blames(err))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestResemblance(t *testing.T) {
 		"of a small file": {unrelated[:smallestSample-1], true},
 	} {
 		if got := resemble(t.Context(), old, c.new); got != c.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got is %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -58,8 +58,11 @@ func TestDialRefusesAnotherAgent(t *testing.T) {
 	other := strings.Repeat("cd", 32)
 	err := handshake.Dial(stream{strings.NewReader("SWDT-AGENT/1\n" + other + "\n"), &sent}, hash)
 	var mismatch *handshake.HashMismatchError
-	if !errors.As(err, &mismatch) || mismatch.Got != other {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &mismatch):
+		t.Fatalf("the error is %v, a %T, want a %T", err, err, mismatch)
+	case mismatch.Got != other:
+		t.Fatalf("mismatch.Got is %v, want %v", mismatch.Got, other)
 	}
 	if sent.Len() != 0 {
 		t.Fatalf("sent %q to an agent that is not ours", sent.Bytes())
@@ -69,7 +72,7 @@ func TestDialRefusesAnotherAgent(t *testing.T) {
 func TestServeRefusesAStranger(t *testing.T) {
 	err := handshake.Serve(stream{strings.NewReader("GET / HTTP/1.1\r\n"), io.Discard}, hash)
 	if !errors.Is(err, handshake.ErrRefused) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, handshake.ErrRefused)
 	}
 }
 

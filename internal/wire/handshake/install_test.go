@@ -32,8 +32,11 @@ func TestFindInstalled(t *testing.T) {
 		"no JSON":                        {output: installedMark + "null\n", absent: true},
 		"nothing":                        {absent: true},
 	} {
-		if got, ok := handshake.FindInstalled(test.output); ok == test.absent || got != test.want {
-			t.Errorf("%s: %+v, %v", name, got, ok)
+		switch got, ok := handshake.FindInstalled(test.output); {
+		case ok == test.absent:
+			t.Errorf("%s: ok is %v, want anything but %v", name, ok, test.absent)
+		case got != test.want:
+			t.Errorf("%s: got is %v, want %v", name, got, test.want)
 		}
 	}
 }

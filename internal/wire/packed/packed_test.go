@@ -145,8 +145,11 @@ func TestOtherMessagesAreLeftAlone(t *testing.T) {
 		t.Error("it is packed")
 	}
 	var got agentv1.PipeReply
-	if err := w.receive(t, &got); err != nil || !proto.Equal(&got, sent) {
+	switch err := w.receive(t, &got); {
+	case err != nil:
 		t.Error(err)
+	case !proto.Equal(&got, sent):
+		t.Errorf("&got is %v, want %v", &got, sent)
 	}
 	if err := w.receive(t, &got); err != io.EOF {
 		t.Errorf("the end: %v", err)

@@ -39,12 +39,16 @@ func TestUntracedContentIsKnown(t *testing.T) {
 		{"containerd", "plain", "plain", false}, {"containerd", "another", "another", false},
 		{"kubelet", "same", "same", false}, {"other", "loud", "loud", false},
 	} {
-		if plain, traced := r.CommandLine(c.service, c.is); plain != c.plain || traced != c.traced {
-			t.Errorf("%s %s: %s, %v", c.service, c.is, plain, traced)
+		switch plain, traced := r.CommandLine(c.service, c.is); {
+		case plain != c.plain:
+			t.Errorf("plain is %v, want %v", plain, c.plain)
+		case traced != c.traced:
+			t.Errorf("traced is %v, want %v", traced, c.traced)
 		}
 	}
 	for content, want := range map[string]bool{"a": false, "b": true, "c": true, "d": false} {
-		if kept, traced := r.Untraced(`c:/C/config.toml`, []byte(content)); traced != want || traced && kept != `C:\kept` {
+		if kept, traced := r.Untraced(`c:/C/config.toml`, []byte(content)); traced != want || traced &&
+			kept != `C:\kept` {
 			t.Errorf("%s: %s, %v", content, kept, traced)
 		}
 	}
@@ -83,6 +87,6 @@ func TestTheRecordIsReadBack(t *testing.T) {
 		t.Error("a damaged one is read")
 	}
 	if _, err := load(nil, fault.ErrPermission); !errors.Is(err, fault.ErrPermission) {
-		t.Errorf("%v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrPermission)
 	}
 }

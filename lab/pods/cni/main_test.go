@@ -14,8 +14,11 @@ func TestEveryPodHasAnAddressInTheFormOfItsVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := json.Marshal(answer)
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s: %s, %v", version, text, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", version, err)
+		case !strings.Contains(string(text), want):
+			t.Errorf("%s: text lacks %q:\n%s", version, want, string(text))
 		}
 	}
 	if answer, err := run("DEL", strings.NewReader("{}")); answer != nil || err != nil {

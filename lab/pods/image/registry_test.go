@@ -27,8 +27,11 @@ func TestAnImageIsPulled(t *testing.T) {
 		}
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s, %v", path, answer.Status, err)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", path, err)
+		case answer.StatusCode != http.StatusOK:
+			t.Fatalf("%s: answer.StatusCode is %v, want %v", path, answer.StatusCode, http.StatusOK)
 		}
 		if got := answer.Header.Get("Docker-Content-Digest"); got != digest(body) {
 			t.Errorf("%s has digest %s, said to be %s", path, digest(body), got)
@@ -86,7 +89,7 @@ func TestMissingImagesAreNotFound(t *testing.T) {
 		}
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", path, answer.Status)
+			t.Errorf("%s: answer.StatusCode is %v, want %v", path, answer.StatusCode, http.StatusNotFound)
 		}
 	}
 }

@@ -150,8 +150,11 @@ func TestAFailureToStart(t *testing.T) {
 			inLab(t, func(t *testing.T, l *lab) {
 				l.fails(c.kind, c.phase, 1)
 				err := l.Start(t.Context(), "one", func() bool { return c.ran })
-				if failed := errors.Is(err, fault.ErrPermission); failed != c.fails || failed != (err != nil) {
-					t.Errorf("got %v", err)
+				switch failed := errors.Is(err, fault.ErrPermission); {
+				case failed != c.fails:
+					t.Errorf("failed is %v, want %v", failed, c.fails)
+				case failed != (err != nil):
+					t.Errorf("failed is %v, want %v", failed, (err != nil))
 				}
 				if c.fails && l.isRegistered(t) {
 					t.Error("what did not start is registered")

@@ -193,16 +193,16 @@ func TestHashFails(t *testing.T) {
 	_, files := machine(t)
 	c := hashcache.Load(files)
 	if _, _, err := c.Hash(t.Context(), `C:\none`); !errors.Is(err, fault.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
 	}
 	if _, _, err := c.Hash(t.Context(), `C:\Windows`); !errors.Is(err, fault.ErrIsDirectory) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, fault.ErrIsDirectory)
 	}
 	put(t, files, `C:\a`, "one")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := c.Hash(ctx, `C:\a`); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestSaveThatFailsLeavesTheOldCache(t *testing.T) {
 		return simulated.Continue()
 	})
 	if err := c.Save(); !errors.Is(err, fault.ErrDiskFull) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrDiskFull)
 	}
 	m.OnOperation(nil)
 	files.opened = map[string]int{}

@@ -36,8 +36,11 @@ func TestFilesThatOthersMayChangeAreHashedAnew(t *testing.T) {
 		write(text)
 		sum := sha256.Sum256([]byte(text))
 		got, _, err := cache.Hash(t.Context(), path)
-		if err != nil || got != hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: %s, %v", text, got, err)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		case got != hex.EncodeToString(sum[:]):
+			t.Errorf("%s: got is %v, want %v", text, got, hex.EncodeToString(sum[:]))
 		}
 		cache.Learn(path, got, int64(len(text)), when)
 	}

@@ -37,8 +37,11 @@ func TestStartLeavesARunningServiceAlone(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Running})
 		pid := f.services["kubelet"].process.pid
 		status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
-		if err != nil || status.PID != pid {
-			t.Fatalf("got %+v, %v", status, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case status.PID != pid:
+			t.Fatalf("status.PID is %v, want %v", status.PID, pid)
 		}
 	})
 }
@@ -50,9 +53,11 @@ func TestStartOfAServiceThatIsJustStopping(t *testing.T) {
 		if err := f.Stop(t.Context(), "kubelet"); err != nil {
 			t.Fatal(err)
 		}
-		if status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); err != nil ||
-			status.State != platform.Running {
-			t.Fatalf("got %+v, %v", status, err)
+		switch status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); {
+		case err != nil:
+			t.Fatal(err)
+		case status.State != platform.Running:
+			t.Fatalf("status.State is %v, want %v", status.State, platform.Running)
 		}
 	})
 }
@@ -82,8 +87,11 @@ func TestStartEndsWithItsContextAndSaysTheLastState(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := scm.Start(ctx, f.platform(), "kubelet", nil)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "last seen startPending") {
-			t.Fatalf("got %v", err)
+		switch {
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
+		case !strings.Contains(err.Error(), "last seen startPending"):
+			t.Fatalf("err.Error() lacks %q:\n%s", "last seen startPending", err.Error())
 		}
 	})
 }
@@ -92,7 +100,7 @@ func TestStartDoesNotWaitForAPausedService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Paused})
 		if _, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); !errors.Is(err, fault.ErrStartFailed) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("the error is %v, want %v", err, fault.ErrStartFailed)
 		}
 	})
 }
@@ -103,8 +111,11 @@ func TestStopWaitsForTheProcess(t *testing.T) {
 			exiting: 5 * time.Second})
 		process := f.services["kubelet"].process
 		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
-		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
-			t.Fatalf("got %v, %v", stopped, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !slices.Equal(stopped, []string{"kubelet"}):
+			t.Fatalf("stopped is %v, want %v", stopped, []string{"kubelet"})
 		}
 		select {
 		case <-process.gone:
@@ -131,8 +142,11 @@ func TestStopOfAStoppedServiceIsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped})
 		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
-		if err != nil || len(stopped) != 0 {
-			t.Fatalf("got %v, %v", stopped, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(stopped) != 0:
+			t.Fatalf("stopped is %v, want it empty", stopped)
 		}
 	})
 }
@@ -144,8 +158,11 @@ func TestStopOfAServiceThatIsJustStarting(t *testing.T) {
 			t.Fatal(err)
 		}
 		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{})
-		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
-			t.Fatalf("got %v, %v", stopped, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !slices.Equal(stopped, []string{"kubelet"}):
+			t.Fatalf("stopped is %v, want %v", stopped, []string{"kubelet"})
 		}
 	})
 }
@@ -160,8 +177,11 @@ func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
 		}
 		stopped, err := scm.Stop(t.Context(), f.platform(), "kubelet",
 			scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
-		if err != nil || !slices.Equal(stopped, []string{"kubelet"}) {
-			t.Fatalf("got %v, %v", stopped, err)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !slices.Equal(stopped, []string{"kubelet"}):
+			t.Fatalf("stopped is %v, want %v", stopped, []string{"kubelet"})
 		}
 	})
 }
@@ -169,7 +189,7 @@ func TestStopKillsAStubbornServiceThatHadNoProcessYet(t *testing.T) {
 func TestStopOfAMissingService(t *testing.T) {
 	if _, err := scm.Stop(t.Context(), newSCM().platform(), "kubelet", scm.StopOptions{}); !errors.Is(err,
 		fault.ErrNoService) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the error is %v, want %v", err, fault.ErrNoService)
 	}
 }
 
@@ -179,7 +199,7 @@ func TestStopOneRefusesWhileDependentsRun(t *testing.T) {
 			&fakeService{name: "kubelet", state: platform.Running, needs: []string{"containerd"}})
 		if _, err := scm.StopOne(t.Context(), f.platform(), "containerd", scm.StopOptions{}); !errors.Is(err,
 			fault.ErrDependents) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("the error is %v, want %v", err, fault.ErrDependents)
 		}
 	})
 }
@@ -188,8 +208,11 @@ func TestStopGivesUpOnAStubbornService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stubborn: true})
 		_, err := scm.Stop(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second})
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "last seen stopPending") {
-			t.Fatalf("got %v", err)
+		switch {
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
+		case !strings.Contains(err.Error(), "last seen stopPending"):
+			t.Fatalf("err.Error() lacks %q:\n%s", "last seen stopPending", err.Error())
 		}
 	})
 }
@@ -232,7 +255,7 @@ func TestStopNeverKillsASharedOrProtectedProcess(t *testing.T) {
 				f := newSCM(&s)
 				_, err := scm.Stop(t.Context(), f.platform(), s.name, scm.StopOptions{Timeout: time.Second, Kill: true})
 				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatalf("got %v", err)
+					t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
 				}
 				if s.process == nil {
 					t.Fatal("killed it")
@@ -247,8 +270,11 @@ func TestStopTellsWhatItStoppedBesideTheError(t *testing.T) {
 		f := newSCM(&fakeService{name: "containerd", state: platform.Running, stubborn: true},
 			&fakeService{name: "kubelet", state: platform.Running, needs: []string{"containerd"}})
 		stopped, err := scm.Stop(t.Context(), f.platform(), "containerd", scm.StopOptions{Timeout: time.Second})
-		if err == nil || !slices.Equal(stopped, []string{"kubelet"}) {
-			t.Fatalf("got %v, %v", stopped, err)
+		switch {
+		case err == nil:
+			t.Fatal("no error, want one")
+		case !slices.Equal(stopped, []string{"kubelet"}):
+			t.Fatalf("stopped is %v, want %v", stopped, []string{"kubelet"})
 		}
 	})
 }
@@ -257,8 +283,11 @@ func TestRunningDependentsInACircle(t *testing.T) {
 	f := newSCM(&fakeService{name: "a", state: platform.Running, needs: []string{"B"}},
 		&fakeService{name: "b", state: platform.Running, needs: []string{"a"}})
 	names, err := scm.RunningDependents(t.Context(), f.platform(), "A")
-	if err != nil || !slices.Equal(names, []string{"b"}) {
-		t.Fatalf("got %v, %v", names, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !slices.Equal(names, []string{"b"}):
+		t.Fatalf("names is %v, want %v", names, []string{"b"})
 	}
 }
 
@@ -267,8 +296,11 @@ func TestRunningDependentsSeesThroughAStoppedService(t *testing.T) {
 		&fakeService{name: "b", state: platform.Stopped, needs: []string{"a"}},
 		&fakeService{name: "c", state: platform.Running, needs: []string{"b"}})
 	names, err := scm.RunningDependents(t.Context(), f.platform(), "a")
-	if err != nil || !slices.Equal(names, []string{"c"}) {
-		t.Fatalf("got %v, %v", names, err)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !slices.Equal(names, []string{"c"}):
+		t.Fatalf("names is %v, want %v", names, []string{"c"})
 	}
 }
 

@@ -43,11 +43,14 @@ func TestSetHostsOnAMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := hostsFile(t, p.Files)
-	if changed, err := settings.SetHosts(p.Files, entry); err != nil || !changed {
-		t.Fatalf("got %v, %v", changed, err)
+	switch changed, err := settings.SetHosts(p.Files, entry); {
+	case err != nil:
+		t.Fatal(err)
+	case !changed:
+		t.Fatal("changed is false, want true")
 	}
 	if got := hostsFile(t, p.Files); got != before+"10.0.0.1\tcp\r\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %q, want %q", got, before+"10.0.0.1\tcp\r\n")
 	}
 	if got, err := p.Files.ACL(settings.HostsPath); err != nil || !strings.HasSuffix(got, sddl) {
 		t.Errorf("who may read it: %s, %v", got, err)
@@ -78,8 +81,11 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.ForgetOperations()
-	if entries, err := settings.Hosts(p.Files); err != nil || len(entries) != 0 {
-		t.Errorf("got %v, %v", entries, err)
+	switch entries, err := settings.Hosts(p.Files); {
+	case err != nil:
+		t.Error(err)
+	case len(entries) != 0:
+		t.Errorf("entries is %v, want it empty", entries)
 	}
 	switch changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); {
 	case err != nil:
@@ -89,12 +95,14 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 	case len(m.Operations()) != 0:
 		t.Errorf("removed from nothing: m.Operations() is %v, want it empty", m.Operations())
 	}
-	if changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); err != nil ||
-		!changed {
-		t.Errorf("got %v, %v", changed, err)
+	switch changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); {
+	case err != nil:
+		t.Error(err)
+	case !changed:
+		t.Error("changed is false, want true")
 	}
 	if got := hostsFile(t, p.Files); got != "::1\tcp\r\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("got is %q, want %q", got, "::1\tcp\r\n")
 	}
 }
 
@@ -171,8 +179,11 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 			test.want.Name = "XY"
 			change := settings.EnvironmentChange{Variables: []settings.Variable{test.want}}
 			changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change)
-			if err != nil || changed != test.changed {
-				t.Fatalf("got %v, %v", changed, err)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case changed != test.changed:
+				t.Fatalf("changed is %v, want %v", changed, test.changed)
 			}
 			got, err := p.Registry.Get(settings.EnvironmentKey, "xy")
 			if missing := errors.Is(err, fault.ErrNotExist); missing != (test.after.Type == "") || !missing &&
@@ -200,9 +211,11 @@ func TestPathOnAMachine(t *testing.T) {
 	}
 	set := func(change settings.EnvironmentChange, want bool) {
 		t.Helper()
-		if changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change); err != nil ||
-			changed != want {
-			t.Errorf("got %v, %v", changed, err)
+		switch changed, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, change); {
+		case err != nil:
+			t.Error(err)
+		case changed != want:
+			t.Errorf("changed is %v, want %v", changed, want)
 		}
 	}
 	set(settings.EnvironmentChange{AddPath: []string{`C:\k`}}, true)
@@ -219,8 +232,11 @@ func TestPathOnAMachine(t *testing.T) {
 		t.Errorf("after.Name is %v, want %v", after.Name, before.Name)
 	}
 	set(settings.EnvironmentChange{RemovePath: []string{`C:\k`}}, true)
-	if after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); err != nil || after.String != before.String {
-		t.Errorf("got %+v, %v", after, err)
+	switch after, err = p.Registry.Get(settings.EnvironmentKey, "PATH"); {
+	case err != nil:
+		t.Error(err)
+	case after.String != before.String:
+		t.Errorf("after.String is %v, want %v", after.String, before.String)
 	}
 	if err := p.Registry.Delete(settings.EnvironmentKey, "PATH"); err != nil {
 		t.Fatal(err)
@@ -252,7 +268,7 @@ func TestSetEnvironmentRefusesBeforeItChangesAnything(t *testing.T) {
 	} {
 		var invalid *settings.InvalidError
 		if _, err := settings.SetEnvironment(t.Context(), p.Registry, p.Machine, bad); !errors.As(err, &invalid) {
-			t.Errorf("%+v: %v", bad, err)
+			t.Errorf("the error is %v, a %T, want a %T", err, err, invalid)
 		}
 	}
 	if ops := m.Operations(); len(ops) != 0 {

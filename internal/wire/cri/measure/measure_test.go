@@ -34,8 +34,11 @@ func TestMedianOfCalls(t *testing.T) {
 	}
 	defer conn.Close()
 	for _, method := range []string{cri.MethodVersion, measure.MethodStats} {
-		if took, err := measure.Median(t.Context(), conn, method, 3); err != nil || took <= 0 {
-			t.Errorf("%s: %s, %v", method, took, err)
+		switch took, err := measure.Median(t.Context(), conn, method, 3); {
+		case err != nil:
+			t.Errorf("%s: %v", method, err)
+		case took <= 0:
+			t.Errorf("%s: took is %v, want more than 0", method, took)
 		}
 	}
 	if _, err := measure.Median(t.Context(), conn, "/runtime.v1.RuntimeService/None", 3); err == nil {
