@@ -20,6 +20,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
 )
 
 // Environment holds the parts of the surrounding process that commands use. The zero
@@ -31,6 +32,8 @@ type Environment struct {
 	Getenv func(string) string
 	// Agent is the agent that nodes get; nil: the embedded one.
 	Agent func() (agentbin.Agent, error)
+	// Drivers are the drivers of VMs; nil: those of this swdt.
+	Drivers func() []vm.Driver
 	// Version and Commit of this build; empty: those that Go recorded.
 	Version string
 	Commit  string
@@ -42,6 +45,9 @@ func (e Environment) complete() Environment {
 	}
 	if e.Agent == nil {
 		e.Agent = agentbin.Embedded
+	}
+	if e.Drivers == nil {
+		e.Drivers = func() []vm.Driver { return nil }
 	}
 	return e
 }

@@ -195,7 +195,10 @@ func must(err error) {
 	}
 }
 
-func (a *app) completeNodes(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if _, path, _ := strings.Cut(cmd.CommandPath(), " "); strings.HasPrefix(path, "vm ") {
+		return a.completeVMs(cmd, args, toComplete)
+	}
 	documents, err := a.documents()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -55,6 +55,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 		app: a, documents: documents, story: story,
 		options: node.Options{
 			Agent:            agent,
+			Locate:           a.locate,
 			Prompt:           a.prompter(story),
 			Keyring:          node.NewKeyring(),
 			AcceptNewHostKey: a.global.acceptNewHostKey,

@@ -21,6 +21,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui/result"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/media"
 )
 
 // outputs declares what each command prints, by the command's name without swdt. A
@@ -29,6 +31,7 @@ func outputs() map[string]output {
 	none := output{}
 	yaml, json := output{formats: []string{result.YAML}}, output{formats: []string{result.JSON}}
 	steps := output{document: plan.Report{}}
+	vms := output{document: vm.Reports{}}
 	answer, wideAnswer := output{document: criclient.Report{}}, output{document: criclient.Report{}, wide: true}
 	return map[string]output{
 		"":      {document: buildinfo.Build{}}, // --version
@@ -88,6 +91,24 @@ func outputs() map[string]output {
 			{flags: "BUNDLE NODE", document: diag.NodeReport{}},
 			{flags: "BUNDLE NODE TABLE", document: diag.TableReport{}},
 		}},
+
+		"vm check":            {document: vm.Checks{}},
+		"vm create":           {document: vm.Reports{}, modes: []mode{{flags: "--dry-run", document: vm.Plans{}}}},
+		"vm delete":           vms,
+		"vm start":            vms,
+		"vm stop":             vms,
+		"vm restart":          vms,
+		"vm list":             {document: vm.Reports{}, wide: true},
+		"vm status":           vms,
+		"vm snapshot save":    vms,
+		"vm snapshot restore": vms,
+		"vm snapshot list":    {document: vm.SnapshotList{}},
+		"vm snapshot remove":  vms,
+		"vm address":          {document: vm.AddressList{}},
+		"vm console":          {document: vm.ConsoleList{}},
+		"vm screenshot":       {document: vm.Screen{}},
+		"vm keys":             {document: vm.Pressed{}},
+		"vm image inspect":    {document: media.Report{}},
 
 		"config init":     yaml,
 		"config schema":   json,

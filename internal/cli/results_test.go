@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm/disc"
 )
 
 // schemas is the folder of the generated schemas.
@@ -55,7 +59,38 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 // output, each with the test that does.
 func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
-		"kubernetes-watch.json": watchPrintsItsSchema, // it has no end for which a script could wait
+		"kubernetes-watch.json": watchPrintsItsSchema,   // it has no end for which a script could wait
+		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
+	}
+}
+
+func inspectPrintsItsSchema(t *testing.T) {
+	image, err := disc.New("VIRTIO_WIN", time.Unix(0, 0))
+	if err == nil {
+		err = image.Add("viostor/2k22/amd64/viostor.inf", []byte("driver"))
+	}
+	var iso bytes.Buffer
+	if err == nil {
+		_, err = image.WriteTo(&iso)
+	}
+	path := filepath.Join(t.TempDir(), "virtio-win.iso")
+	if err == nil {
+		err = os.WriteFile(path, iso.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	streams := ui.Streams{Out: &stdout, Err: &stderr}
+	if code := cli.Run(t.Context(), streams, []string{"vm", "image", "inspect", path, "--hash", "-o", "json"}, cli.Environment{}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, "vm-image-inspect.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := documentsThatFit(schema, stdout.String()); err != nil || n != 1 {
+		t.Errorf("%d documents: %v:\n%s", n, err, stdout.String())
 	}
 }
 

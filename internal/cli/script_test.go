@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
 
 // TestMain makes this test binary behave as swdt when it runs under that name,
@@ -35,7 +39,7 @@ func swdt() {
 	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
 	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	env := cli.Environment{Program: os.Args[0], Agent: agent, Version: "v0.0.0-test", Commit: "0123abc"}
+	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Version: "v0.0.0-test", Commit: "0123abc"}
 	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
 }
 
@@ -53,6 +57,23 @@ func agent() (agentbin.Agent, error) {
 	}, nil
 }
 
+// drivers returns a driver of VMs in which nothing runs. SWDT_TEST_VM_FAULT names the
+// operation at which it fails, SWDT_TEST_VM_FINDING what your machine lacks.
+func drivers() []vm.Driver {
+	driver := &simulatedvm.Driver{Fault: func(operation string, _ vm.Machine) error {
+		if os.Getenv("SWDT_TEST_VM_FAULT") == operation {
+			return errors.New("the simulated VM fails as it was asked to")
+		}
+		return nil
+	}}
+	if what := os.Getenv("SWDT_TEST_VM_FINDING"); what != "" {
+		p := finding.Problem{Check: "memory", Where: finding.OnMachine}
+		p.Severity, p.What, p.Remedy = finding.Error, what, "buy more"
+		driver.Findings = append(driver.Findings, p)
+	}
+	return []vm.Driver{driver}
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -65,6 +86,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { endSandboxes(t, filepath.Join(state, "swdt", "sandbox")) })
 			// The race detector would let each process sleep for a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("SSH_AUTH_SOCK", "")
 			return os.MkdirAll(home, 0o700)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,6 +79,7 @@ func resultSchema(result cli.Result) ([]byte, error) {
 	schema, err := jsonschema.ForType(result.Type,
 		&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[netip.Addr]():      {Type: "string", Description: "an IP address"},
 			reflect.TypeFor[time.Duration]():   {Type: "integer", Description: "nanoseconds"},
 		}})
 	if err != nil {

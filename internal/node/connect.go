@@ -18,6 +18,13 @@ import (
 // missing. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
+	if opts.Locate != nil {
+		located, err := opts.Locate(ctx, doc)
+		if err != nil {
+			return nil, &UnreachableError{Node: doc.Node.Metadata.Name, Err: err}
+		}
+		doc = located
+	}
 	if doc.KnownHosts != "" {
 		opts.KnownHosts, opts.AcceptNewHostKey = doc.KnownHosts, doc.AcceptNewHostKey
 	}

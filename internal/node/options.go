@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -35,6 +37,10 @@ type Options struct {
 	// StateFile remembers on which machines this user has restricted the agent's
 	// folder to administrators; empty: in the user's cache folder.
 	StateFile string
+	// Locate completes the credentials of a machine whose address is known only when it is
+	// contacted, such as a VM; nil: the document has them. Its error means that the
+	// machine is unreachable.
+	Locate func(context.Context, config.Document) (config.Document, error)
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// DialTimeout bounds the TCP connection and the SSH handshake, each, on

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+func (a *app) vmCommand() *cobra.Command {
+	cmd := group("vm", "Make and run Windows VMs on this machine",
+		a.vmCheckCommand(), a.vmCreateCommand(), a.vmDeleteCommand(),
+		a.vmStartCommand(), a.vmStopCommand(), a.vmRestartCommand(), a.vmListCommand(), a.vmStatusCommand(),
+		a.vmSnapshotCommand(), a.vmAddressCommand(), a.vmConsoleCommand(), a.vmScreenshotCommand(), a.vmKeysCommand(), a.vmImageCommand())
+	cmd.Long = `Makes the virtual machine that spec.machine of a node file describes, and runs it
+on this machine, without a daemon. All other commands then work with that node
+file: swdt fills in the VM's address, its SSH key and its host key.
+
+The commands work on the VMs of the node files (-c, -n). Without a node file, -n
+names VMs that exist. Each VM has a folder below ~/.local/share/swdt/machines; no
+command touches anything else, and an image that a VM is made from is only read.`
+	cmd.Example = examples(
+		"vm check", "can this machine run the VM?",
+		"vm create --start --wait", "make it, and wait for its SSH server",
+		"status", "the node's commands work with the same file",
+		"vm snapshot save clean", "",
+		"vm list", "all VMs of yours",
+	)
+	return cmd
+}
+
+// machines returns the VMs of this user.
+func (a *app) machines() (*vm.Machines, error) {
+	store, err := vm.OpenStore("")
+	if err != nil {
+		return nil, err
+	}
+	command := "swdt"
+	if a.invoked != nil {
+		command = a.invoked.CommandPath()
+	}
+	return vm.NewMachines(store, command, a.env.Drivers()...), nil
+}
+
+// locate completes the credentials of a node that is a VM.
+func (a *app) locate(ctx context.Context, document config.Document) (config.Document, error) {
+	if document.Node.Spec.Machine == nil {
+		return document, nil
+	}
+	machines, err := a.machines()
+	if err != nil {
+		return document, err
+	}
+	located, err := machines.Reach(ctx, document)
+	if a.global.knownHosts != "" {
+		located.KnownHosts, located.AcceptNewHostKey = "", false
+	}
+	return located, err
+}
+
+// vmDocuments returns the nodes of the node files that have a VM.
+func (a *app) vmDocuments() ([]config.Document, error) {
+	documents, err := a.documents()
+	if err != nil {
+		return nil, err
+	}
+	vms := slices.DeleteFunc(slices.Clone(documents), func(d config.Document) bool { return d.Node.Spec.Machine == nil })
+	if len(vms) == 0 {
+		return nil, usagef("%v", &vm.NoMachineError{Node: documents[0].Node.Metadata.Name})
+	}
+	return vms, nil
+}
+
+// vmTargets returns the VMs to work on: those of the node files, or, if none is named,
+// the existing ones that -n names.
+func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
+	if err := a.global.validate(); err != nil {
+		return nil, err
+	}
+	named := len(a.global.config) > 0 || a.env.Getenv(configVariable) != "" || a.global.selector != ""
+	if named || len(a.global.nodes) == 0 {
+		documents, err := a.vmDocuments()
+		var none *config.Error
+		if _, missing := config.DefaultSource(); !named && missing != nil && errors.As(err, &none) {
+			return nil, usagef("there is no node file: name the VM with -n, or a node file with -c; `swdt vm list` lists your VMs")
+		}
+		return documents, err
+	}
+	if !machines.Exist(a.global.nodes...) {
+		if _, err := config.DefaultSource(); err == nil {
+			return a.vmDocuments()
+		}
+	}
+	var documents []config.Document
+	for _, name := range a.global.nodes {
+		documents = append(documents, config.Document{Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: name}}})
+	}
+	return documents, nil
+}
+
+// oneVM returns the name of the only VM to work on.
+func (a *app) oneVM(machines *vm.Machines) (string, error) {
+	documents, err := a.vmTargets(machines)
+	if err != nil {
+		return "", err
+	}
+	if len(documents) > 1 {
+		return "", usagef("this works on one VM, and there are %d: choose it with -n", len(documents))
+	}
+	return documents[0].Node.Metadata.Name, nil
+}
+
+// vmWork is a command's work on one VM.
+type vmWork func(ctx context.Context, name config.Document, r ui.Reporter) (vm.Report, error)
+
+// onVMs does the work on every VM, side by side, and prints what was done.
+func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWork) error {
+	story := a.newStory()
+	results := a.eachVM(ctx, story, documents, work)
+	story.End()
+	reports := vm.Reports{VMs: []vm.Report{}}
+	for _, result := range results {
+		report := result.Value
+		if result.Err != nil {
+			report = vm.Failed(result.Name(), result.Err)
+		}
+		reports.VMs = append(reports.VMs, report)
+	}
+	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteMessages(p) }), fleet.Failures(results))
+}
+
+func (a *app) eachVM(ctx context.Context, story *ui.Story, documents []config.Document, work vmWork) []fleet.Result[vm.Report] {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	return fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, document config.Document) (vm.Report, error) {
+		name := document.Node.Metadata.Name
+		label := name
+		if len(documents) == 1 && a.global.logs == "text" {
+			label = ""
+		}
+		r := story.Node(label)
+		defer ui.Done(r)
+		for _, warning := range document.Warnings {
+			r.Warn("%s", warning)
+		}
+		report, err := work(ctx, document, r)
+		return report, a.remedied(name, explain(ctx, err))
+	})
+}
+
+// onTargets does the work on every VM that the command line selects.
+func (a *app) onTargets(ctx context.Context, work func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error)) error {
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	documents, err := a.vmTargets(machines)
+	if err != nil {
+		return err
+	}
+	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
+		return work(ctx, machines, document.Node.Metadata.Name, r)
+	})
+}
+
+// withVM calls look with the only VM that the command line selects.
+func (a *app) withVM(ctx context.Context, look func(ctx context.Context, machines *vm.Machines, name string) error) error {
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	name, err := a.oneVM(machines)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	return a.remedied(name, explain(ctx, look(ctx, machines, name)))
+}
+
+// vmNames returns the names of documents for a question.
+func vmNames(documents []config.Document) (names []string) {
+	for _, document := range documents {
+		names = append(names, document.Node.Metadata.Name)
+	}
+	return names
+}
+
+// several returns a number with a noun.
+func severalVMs(n int) string {
+	if n == 1 {
+		return "1 VM"
+	}
+	return fmt.Sprintf("%d VMs", n)
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// bootLimit is the time that --wait gives a guest to start, unless --timeout is set.
+const bootLimit = 15 * time.Minute
+
+// startOptions say whether a VM is started, and whether to wait for its guest.
+type startOptions struct{ start, wait bool }
+
+func (o *startOptions) addWaitFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout,\ndefault "+ui.Seconds(bootLimit)+")")
+}
+
+func (a *app) vmCreateCommand() *cobra.Command {
+	o := &startOptions{}
+	cmd := canDryRun(forNodes(&cobra.Command{
+		Use:        "create [flags]",
+		Short:      "Make the VM that a node file describes",
+		SuggestFor: []string{"up", "new", "make", "define", "run"},
+		Long: `Makes the VM that spec.machine of the node file describes: its disk, which is a
+layer over the image, its firmware, an SSH key, and the ports of 127.0.0.1 that
+lead to it. Nothing runs until it is started.
+
+A VM that exists is left as it is; swdt reports what the node file says
+differently. If create fails or is interrupted, nothing remains that "vm delete"
+does not remove.
+
+swdt does not install Windows by itself: name a disk image with an installed
+Windows and its SSH server as spec.machine.image.disk. An ISO is put into the VM's
+CD drive, to install by hand at "vm console". With a disk image, log in as its
+administrator with spec.credentials, or let the image trust the VM's key (vm
+status shows its path).`,
+		Example: examples(
+			"vm create", "",
+			"vm create --start --wait", "and wait until its SSH server answers",
+			"vm create --dry-run", "what would be made, and QEMU's command line",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVMCreate(cmd.Context(), o) },
+	}))
+	cmd.Flags().BoolVar(&o.start, "start", false, "start the VM, too")
+	o.addWaitFlag(cmd)
+	return cmd
+}
+
+func (a *app) runVMCreate(ctx context.Context, o *startOptions) error {
+	if o.wait && !o.start {
+		return usagef("--wait waits for a VM that runs: use --start too")
+	}
+	documents, err := a.vmDocuments()
+	if err != nil {
+		return err
+	}
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	if a.global.dryRun {
+		return a.planVMs(ctx, machines, documents)
+	}
+	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
+		report, err := machines.Create(ctx, document, r)
+		if err != nil || !o.start {
+			return report, err
+		}
+		if report.Result == fleet.Changed {
+			r.Info("%s", report.Message)
+		}
+		return a.startVM(ctx, machines, report.Name, o.wait, r)
+	})
+}
+
+// startVM starts a VM and, with wait, waits for its guest.
+func (a *app) startVM(ctx context.Context, machines *vm.Machines, name string, wait bool, r ui.Reporter) (vm.Report, error) {
+	report, err := machines.Start(ctx, name, r)
+	if err != nil || !wait {
+		return report, err
+	}
+	if a.global.timeout == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bootLimit)
+		defer cancel()
+	}
+	return machines.Await(ctx, name, r)
+}
+
+func (a *app) planVMs(ctx context.Context, machines *vm.Machines, documents []config.Document) error {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	results := fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, document config.Document) (vm.Plan, error) {
+		plan, err := machines.Plan(ctx, document)
+		return plan, a.remedied(document.Node.Metadata.Name, err)
+	})
+	plans := vm.NewPlans(results)
+	if err := a.print(plans, func(p *ui.Page) error { return plans.WriteText(p, a.shell().Join) }); err != nil {
+		return err
+	}
+	return fleet.Failures(results)
+}
+
+func (a *app) vmDeleteCommand() *cobra.Command {
+	yes := false
+	cmd := forNodes(&cobra.Command{
+		Use:        "delete [flags]",
+		Short:      "End VMs and remove their disks and snapshots",
+		SuggestFor: []string{"rm", "remove", "destroy", "down", "undefine"},
+		Long: `Ends the VMs at once and removes their disks, snapshots and keys, also of VMs whose
+creation was interrupted. The images that they were made from stay. Asks first,
+unless --yes is set.`,
+		Example: examples("vm delete", "the VMs of the node file", "vm delete -n windows-1 --yes", "by name, also without a node file"),
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVMDelete(cmd.Context(), yes) },
+	})
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+func (a *app) runVMDelete(ctx context.Context, yes bool) error {
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	documents, err := a.vmTargets(machines)
+	if err != nil {
+		return err
+	}
+	question := "Delete " + severalVMs(len(documents)) + " with disks and snapshots: " + strings.Join(vmNames(documents), ", ") + "?"
+	if err := confirm(ctx, a.prompter(a.newStory()), yes, question); err != nil {
+		return err
+	}
+	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
+		return machines.Delete(ctx, document.Node.Metadata.Name, r)
+	})
+}
+
+func (a *app) vmStartCommand() *cobra.Command {
+	o := &startOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:        "start [flags]",
+		Short:      "Start VMs",
+		SuggestFor: []string{"boot", "up", "resume"},
+		Long: `Starts the VMs and returns once they execute; a guest needs minutes more until its
+SSH server answers, for which --wait waits. A VM runs until it is stopped, also
+without swdt. If another program has taken a VM's port of 127.0.0.1, the VM gets
+another, unless the node file sets it.`,
+		Example: examples("vm start", "", "vm start --wait", "until its SSH server answers"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
+				return a.startVM(ctx, machines, name, o.wait, r)
+			})
+		},
+	})
+	o.addWaitFlag(cmd)
+	return cmd
+}
+
+// addForceFlag adds the flag that ends a VM without its guest.
+func addForceFlag(cmd *cobra.Command, force *bool, what string) {
+	cmd.Flags().BoolVar(force, "force", false, what)
+}
+
+func (a *app) vmStopCommand() *cobra.Command {
+	o := &vm.StopOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:        "stop [flags]",
+		Short:      "Shut VMs down",
+		SuggestFor: []string{"halt", "shutdown", "poweroff", "kill"},
+		Long: `Asks the guests to shut down, and waits until they have, at most --timeout
+(default ` + ui.Seconds(vm.StopLimit) + `). A guest that does not obey runs on. With --force, a VM ends at once, as
+in a power cut: what the guest has not written is lost.`,
+		Example: examples("vm stop", "", "vm stop --timeout 10m", "", "vm stop --force", "at once"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
+				return machines.Stop(ctx, name, *o, r)
+			})
+		},
+	})
+	addForceFlag(cmd, &o.Force, "end it at once, as in a power cut")
+	return cmd
+}
+
+func (a *app) vmRestartCommand() *cobra.Command {
+	o := &vm.StopOptions{}
+	cmd := forNodes(&cobra.Command{
+		Use:        "restart [flags]",
+		Short:      "Shut VMs down and start them again",
+		SuggestFor: []string{"reboot", "reset"},
+		Long: `Asks the guests to shut down, and starts the VMs again. With --force, a VM is
+reset at once, as by its reset button. A VM that does not run is started.`,
+		Example: examples("vm restart", "", "vm restart --force", "at once"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
+				return machines.Restart(ctx, name, *o, r)
+			})
+		},
+	})
+	addForceFlag(cmd, &o.Force, "reset it at once")
+	return cmd
+}
