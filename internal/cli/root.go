@@ -69,8 +69,7 @@ binaries back if the new ones do not come up.`,
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
 		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
 	addTo(root, groupAround, a.configCommand(), a.vmCommand(), a.sandboxCommand(), a.versionCommand(),
-		a.completionCommand(),
-		optionsCommand(), a.debugCommand())
+		a.completionCommand(), optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
 	completeFileFlags(root)
