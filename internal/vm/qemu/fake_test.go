@@ -91,7 +91,11 @@ func fakeQEMU(script string) {
 			if err != nil {
 				panic(err)
 			}
-			go f.serve(listener)
+			if filepath.Base(path) == "qga.sock" {
+				go f.serveAgent(listener)
+			} else {
+				go f.serve(listener)
+			}
 		}
 	}
 	const longest = 2 * time.Minute // a leftover of a failed test ends
@@ -165,7 +169,7 @@ func (f *fake) talk(conn net.Conn) {
 				result = `{"status": "` + state + `"}`
 			}
 		case "query-chardev":
-			result = `[{"label": "agent", "frontend-open": false}]`
+			result = fmt.Sprintf(`[{"label": "agent", "frontend-open": %t}]`, f.mode("agent") != "")
 		case "snapshot-save", "snapshot-load", "snapshot-delete":
 			jobs = fmt.Sprintf(`{"id": %q, "status": "concluded", "error": %q}`, request.Arguments["job-id"], f.mode("job"))
 		case "query-jobs":
@@ -182,5 +186,33 @@ func (f *fake) talk(conn net.Conn) {
 			say(`{"event": "SHUTDOWN", "data": {"guest": true}}`)
 			f.exit()
 		}
+	}
+}
+
+// serveAgent acts as the guest agent; the script's line "agent" is its reply to all but
+// the synchronisation and the shutdown.
+func (f *fake) serveAgent(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		lines := bufio.NewScanner(conn)
+		for lines.Scan() {
+			var request struct {
+				Execute   string
+				Arguments struct{ ID int64 }
+			}
+			_ = json.Unmarshal([]byte(strings.TrimLeft(lines.Text(), "\xff")), &request)
+			switch request.Execute {
+			case "guest-sync-delimited":
+				_, _ = fmt.Fprintf(conn, "\xff{\"return\": %d}\n", request.Arguments.ID)
+			case "guest-shutdown":
+				f.exit()
+			default:
+				_, _ = io.WriteString(conn, f.mode("agent")+"\n")
+			}
+		}
+		_ = conn.Close()
 	}
 }

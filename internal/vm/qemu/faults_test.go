@@ -73,7 +73,9 @@ func TestEveryCommandFails(t *testing.T) {
 }
 
 // failsAndRecovers performs an action while a command fails.
-func failsAndRecovers(t *testing.T, script string, start bool, do func(context.Context, *qemu.Driver, vm.Machine) error) {
+func failsAndRecovers(t *testing.T, script string, start bool,
+	do func(context.Context, *qemu.Driver, vm.Machine) error,
+) {
 	t.Helper()
 	d, fail := fakeDriver(t)
 	m := fakeRecord(t, d, "fake")
@@ -367,7 +369,60 @@ exec qemu-img "$@"`)
 	if saved, err := d.Snapshots(t.Context(), m); err != nil || len(saved) > 0 {
 		t.Errorf("%v, %v", saved, err)
 	}
-	if out := tool(t, "qemu-img", "snapshot", "-l", filepath.Join(m.Folder, "disk.qcow2")); strings.Contains(out, "swdt-") {
+	out := tool(t, "qemu-img", "snapshot", "-l", filepath.Join(m.Folder, "disk.qcow2"))
+	if strings.Contains(out, "swdt-") {
 		t.Errorf("the disk keeps a part: %s", out)
 	}
+}
+
+// The guest agent shuts the guest down and reports its addresses; the power button is not
+// needed. What a hostile agent reports is no address of your machine.
+func TestTheGuestAgent(t *testing.T) {
+	d, fail := fakeDriver(t)
+	m := fakeRecord(t, d, "agent")
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	for reply, expected := range map[string][]string{
+		`{"return":[{"ip-addresses":[{"ip-address":"10.0.2.15"}]}]}`:                      {"10.0.2.15"},
+		`{"return":[{"ip-addresses":[{"ip-address":"127.0.0.1"},{"ip-address":"::1"}]}]}`: nil,
+		`{"return":[{"ip-addresses":[{"ip-address":"` + ownAddress(t) + `"}]}]}`:          nil,
+		`{"return":"` + strings.Repeat("x", 1<<20) + `"}`:                                 nil,
+		`[[[[[[`: nil,
+	} {
+		fail("agent " + reply)
+		known, err := d.Addresses(t.Context(), m)
+		check(t, err)
+		var got []string
+		for _, a := range known {
+			if a.Source == "guest agent" {
+				got = append(got, a.IP.String())
+			}
+		}
+		if diff := cmp.Diff(expected, got); diff != "" || known[0].Source != "forward" {
+			t.Errorf("%.80s: %s\n%+v", reply, diff, known)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Stop(over, m); !errors.Is(err, vm.ErrIgnored) || state(t, d, m) != vm.Running {
+		t.Errorf("without time: %v", err)
+	}
+	fail("agent {}\nsystem_powerdown error")
+	check(t, d.Stop(t.Context(), m))
+	if got := state(t, d, m); got != vm.Stopped {
+		t.Errorf("the VM is %s", got)
+	}
+}
+
+// ownAddress returns an address of this machine that is not the loopback's.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	check(t, err)
+	for _, a := range all {
+		if ip, _, err := net.ParseCIDR(a.String()); err == nil && ip.IsGlobalUnicast() {
+			return ip.String()
+		}
+	}
+	return "127.0.0.1"
 }

@@ -55,7 +55,10 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 			return err
 		}
 		defer client.Close()
-		return errors.Join(loadJob(ctx, client, tag), client.Run(ctx, "cont", nil, nil))
+		if err := loadJob(ctx, client, tag); err != nil {
+			return fmt.Errorf("%w; the VM is paused between two states: restore again, or end it with --force", err)
+		}
+		return client.Run(ctx, "cont", nil, nil)
 	}
 	if now.qemu != nil {
 		if err := d.Kill(ctx, m); err != nil {

@@ -44,12 +44,16 @@ func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 // shutDown asks the guest until it has shut down.
 func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
-	if err != nil && !now.qemu.Alive() {
+	switch {
+	case err == nil:
+		defer client.Close()
+	case !now.qemu.Alive():
 		return nil
-	} else if err != nil {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", vm.ErrIgnored, err)
+	default:
 		return err
 	}
-	defer client.Close()
 	if state, err := runState(ctx, client); err == nil && pauses(state) != "" {
 		return fmt.Errorf("%w: it is paused: %s", vm.ErrIgnored, pauses(state))
 	}
