@@ -167,6 +167,40 @@ func TestAnOverlayIsMadeInASecond(t *testing.T) {
 	t.Logf("Start: %v", time.Since(begun))
 }
 
+// The guest boots from the image, its serial port is logged, and a live snapshot brings it
+// back without another boot.
+func TestTheGuestBootsOnce(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "boots")
+	m.Image.Base = guestDisk(t)
+	check(t, d.Create(t.Context(), m))
+	begun := time.Now()
+	check(t, d.Start(t.Context(), m))
+	boots := func() int {
+		log, err := os.ReadFile(filepath.Join(m.Folder, "serial.log"))
+		check(t, err)
+		return strings.Count(string(log), strings.TrimSpace(guestUp))
+	}
+	eventually(t, "the guest is up", func() bool { return boots() == 1 })
+	t.Logf("from Start to the guest: %v", time.Since(begun))
+	begun = time.Now()
+	check(t, d.Save(t.Context(), m, "up"))
+	t.Logf("live Save: %v", time.Since(begun))
+	begun = time.Now()
+	check(t, d.Restore(t.Context(), m, "up"))
+	t.Logf("live Restore: %v", time.Since(begun))
+	check(t, d.Kill(t.Context(), m))
+	begun = time.Now()
+	check(t, d.Restore(t.Context(), m, "up"))
+	t.Logf("live Restore of a stopped VM: %v", time.Since(begun))
+	begun = time.Now()
+	check(t, d.Stop(t.Context(), m))
+	t.Logf("Stop: %v", time.Since(begun))
+	if n := boots(); n != 0 { // the log is of the new process
+		t.Errorf("the guest booted %d times after the restore", n)
+	}
+}
+
 // A start whose context ends leaves neither a process nor a file.
 func TestACanceledStart(t *testing.T) {
 	d, fail := fakeDriver(t)
