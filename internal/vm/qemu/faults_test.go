@@ -376,7 +376,7 @@ exec qemu-img "$@"`)
 }
 
 // The guest agent shuts the guest down and reports its addresses; the power button is not
-// needed. What a hostile agent reports is no address of your machine.
+// needed. An address of your machine that a hostile agent reports is left out.
 func TestTheGuestAgent(t *testing.T) {
 	d, fail := fakeDriver(t)
 	m := fakeRecord(t, d, "agent")
