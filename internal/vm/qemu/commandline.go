@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/accel"
@@ -145,6 +146,39 @@ func (p plan) discs() []string {
 	}
 	return args
 }
+
+// CommandLine returns the command that Start would run, for a preview. It starts nothing but
+// the probe of the accelerator.
+func (d *Driver) CommandLine(m vm.Machine) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), previewLimit)
+	defer cancel()
+	path, err := d.qemu()
+	if err != nil {
+		return nil, err
+	}
+	uefi, err := d.firmware(m)
+	if err != nil {
+		return nil, err
+	}
+	choice, err := d.accelerator(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	var hardware made
+	if readRecord(filesOf(m).made(), &hardware) != nil { // it is not made yet
+		if hardware.Machine, err = d.machineType(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p := plan{
+		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi,
+		sockets: sockets{socketFolders(m)[0]}, sandbox: sandboxed(),
+	}
+	return append([]string{path}, p.arguments()...), nil
+}
+
+// previewLimit bounds the programs that a preview runs.
+const previewLimit = time.Minute
 
 // machineType returns the versioned name of QEMU's present q35: pc-q35-7.2.
 func (d *Driver) machineType(ctx context.Context) (string, error) {

@@ -24,10 +24,10 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	}
 	f := filesOf(m)
 	if exists(f.disk()) {
-		return fmt.Errorf("create VM %s: %w", m.Name, vm.ErrExists)
+		return vm.ErrExists
 	}
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("create VM %s: %w", m.Name, err)
+		return err
 	}
 	if err := valid(m); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	}()
 	aside, err := localfile.Stage(m.Folder, staging)
 	if err != nil {
-		return fmt.Errorf("create VM %s: %w", m.Name, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, aside.Remove()) }()
 	if err := d.make(ctx, m, files{aside.Path}); err != nil {
@@ -52,7 +52,7 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	for _, place := range []func(files) string{files.made, files.tpm, files.vars, files.disk} {
 		from := place(files{aside.Path})
 		if err := os.Rename(from, place(f)); err != nil && (exists(from) || from != files.tpm(files{aside.Path})) {
-			return fmt.Errorf("create VM %s: %w", m.Name, err)
+			return err
 		}
 	}
 	return nil
@@ -62,18 +62,18 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 func (d *Driver) make(ctx context.Context, m vm.Machine, f files) error {
 	uefi, err := d.firmware(m)
 	if err != nil {
-		return fmt.Errorf("create VM %s: %w", m.Name, err)
+		return err
 	}
 	machine, err := d.machineType(ctx)
 	if err != nil {
-		return fmt.Errorf("create VM %s: %w", m.Name, err)
+		return err
 	}
 	if err := writeRecord(f.made(), made{machine}); err != nil {
-		return fmt.Errorf("create VM %s: %w", m.Name, err)
+		return err
 	}
 	if m.Firmware.TPM {
 		if err := os.Mkdir(f.tpm(), 0o700); err != nil {
-			return fmt.Errorf("create VM %s: %w", m.Name, err)
+			return err
 		}
 	}
 	if err := d.makeVars(ctx, m, uefi.Vars, f.vars()); err != nil {
@@ -100,7 +100,7 @@ func valid(m vm.Machine) error {
 		problem = fmt.Sprintf("mode %s of its network needs the name of a tap", m.Network.Mode)
 	}
 	if problem != "" {
-		return fmt.Errorf("VM %s: %s; correct its record", m.Name, problem)
+		return fmt.Errorf("%s; correct its record", problem)
 	}
 	return nil
 }
@@ -119,19 +119,19 @@ func undo(m vm.Machine, folder bool) error {
 func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	now, err := d.find(m)
 	if err != nil {
-		return fmt.Errorf("delete VM %s: %w", m.Name, err)
+		return err
 	}
 	if now.qemu != nil {
-		return fmt.Errorf("delete VM %s: %w", m.Name, vm.ErrRunning)
+		return vm.ErrRunning
 	}
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("delete VM %s: %w", m.Name, err)
+		return err
 	}
 	if err := d.clean(ctx, m, now.started); err != nil {
-		return fmt.Errorf("delete VM %s: %w", m.Name, err)
+		return err
 	}
 	if err := removeFiles(m); err != nil {
-		return fmt.Errorf("delete VM %s: %w", m.Name, err)
+		return err
 	}
 	_ = os.Remove(m.Folder) // it stays if something else is in it, such as the record
 	return nil

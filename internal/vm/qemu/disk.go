@@ -21,15 +21,15 @@ func base(m vm.Machine) (int64, error) {
 		return 0, nil
 	}
 	if !filepath.IsAbs(m.Image.Base) {
-		return 0, fmt.Errorf("VM %s: its image %q is no absolute path", m.Name, m.Image.Base)
+		return 0, fmt.Errorf("its image %q is no absolute path", m.Image.Base)
 	}
 	size, err := qcow2.Standalone(m.Image.Base)
 	if err != nil {
-		return 0, fmt.Errorf("VM %s: %w", m.Name, err)
+		return 0, err
 	}
 	if m.Disk < size {
-		return 0, fmt.Errorf("VM %s: a disk of %d bytes is smaller than its image %s of %d bytes; ask for a larger disk",
-			m.Name, m.Disk, m.Image.Base, size)
+		return 0, fmt.Errorf("a disk of %d bytes is smaller than its image %s of %d bytes; ask for a larger disk",
+			m.Disk, m.Image.Base, size)
 	}
 	return size, nil
 }
@@ -55,7 +55,7 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error 
 		args = append(args, "-u", "-F", "qcow2", "-b", m.Image.Base)
 	}
 	if err := d.image(ctx, append(args, path, strconv.FormatInt(m.Disk, 10))...); err != nil {
-		return fmt.Errorf("make the disk of VM %s: %w", m.Name, err)
+		return fmt.Errorf("make the disk: %w", err)
 	}
 	return os.Chmod(path, 0o600)
 }
@@ -65,7 +65,7 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error 
 func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.Image, path string) error {
 	err := d.image(ctx, "convert", "-f", template.Format, "-O", "qcow2", template.Path, path)
 	if err != nil {
-		return fmt.Errorf("make the firmware variables of VM %s: %w", m.Name, err)
+		return fmt.Errorf("make the firmware variables: %w", err)
 	}
 	return os.Chmod(path, 0o600)
 }

@@ -11,6 +11,8 @@
 // run/pid is written by QEMU, which removes it when it ends in order. So a number without
 // its process means a crash, and after a reboot of your machine it means nothing.
 //
+// Errors say what failed inside an action; the caller adds the action and the VM's name.
+//
 // Trust: the guest, its agent's replies, and the image that a disk is laid over are
 // hostile. QEMU never takes the format or a backing file from an image's header, and runs
 // in a seccomp sandbox; other users of your machine can open neither folder nor sockets.

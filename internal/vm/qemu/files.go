@@ -62,34 +62,42 @@ const (
 	maxSocketPath = 100
 )
 
-// makeSockets makes the folder of a VM's sockets, which only its owner can enter: run/, or
-// if that path is too long a folder with a short name in $XDG_RUNTIME_DIR or /tmp.
+// makeSockets makes the folder of a VM's sockets, which only its owner can enter.
 func makeSockets(m vm.Machine) (sockets, error) {
-	if run := filesOf(m).run(); fits(run) {
-		return sockets{run}, nil
-	}
-	sum := sha256.Sum256([]byte(m.Folder))
-	name := hex.EncodeToString(sum[:8])
-	var refused error
-	for _, base := range shortFolders() {
-		folder := filepath.Join(base, name)
+	run := filesOf(m).run()
+	refused := errors.New("every folder for them has a path that is too long")
+	for _, folder := range socketFolders(m) {
 		if !fits(folder) {
 			continue
 		}
-		err := makePrivate(base)
+		if folder == run {
+			return sockets{run}, nil // it is made already
+		}
+		err := makePrivate(filepath.Dir(folder))
 		if err == nil {
 			err = makePrivate(folder)
 		}
 		if err == nil {
 			return sockets{folder}, nil
 		}
-		refused = errors.Join(refused, err)
+		refused = err
 	}
-	if refused == nil {
-		refused = errors.New("every folder for them has a path that is too long")
+	return sockets{}, fmt.Errorf("make the sockets of the VM: %w; set XDG_RUNTIME_DIR to a short folder of yours", refused)
+}
+
+// socketFolders lists the folders that a VM's sockets can be in, the best first: run/, or
+// if that path is too long a folder with a short name in $XDG_RUNTIME_DIR or /tmp.
+func socketFolders(m vm.Machine) []string {
+	if run := filesOf(m).run(); fits(run) {
+		return []string{run}
 	}
-	return sockets{}, fmt.Errorf("make the sockets of VM %s: %w; set XDG_RUNTIME_DIR to a short folder of yours",
-		m.Name, refused)
+	sum := sha256.Sum256([]byte(m.Folder))
+	name := hex.EncodeToString(sum[:8])
+	var folders []string
+	for _, base := range shortFolders() {
+		folders = append(folders, filepath.Join(base, name))
+	}
+	return folders
 }
 
 // fits reports whether QEMU and swtpm can take the paths of sockets in a folder.
@@ -118,19 +126,19 @@ func makePrivate(path string) error {
 // owned makes a VM's folder, if it is missing, and keeps other users out of it.
 func owned(m vm.Machine) error {
 	if !filepath.IsAbs(m.Folder) {
-		return fmt.Errorf("VM %s: its folder %q is no absolute path", m.Name, m.Folder)
+		return fmt.Errorf("its folder %q is no absolute path", m.Folder)
 	}
 	if err := os.MkdirAll(m.Folder, 0o700); err != nil {
-		return fmt.Errorf("make the folder of VM %s: %w", m.Name, err)
+		return fmt.Errorf("make the folder: %w", err)
 	}
 	if err := private(m.Folder); err == nil {
 		return nil
 	}
 	if err := os.Chmod(m.Folder, 0o700); err != nil {
-		return fmt.Errorf("keep other users out of the folder of VM %s: %w", m.Name, err)
+		return fmt.Errorf("keep other users out of the folder: %w", err)
 	}
 	if err := private(m.Folder); err != nil {
-		return fmt.Errorf("keep other users out of the folder of VM %s: %w", m.Name, err)
+		return fmt.Errorf("keep other users out of the folder: %w", err)
 	}
 	return nil
 }

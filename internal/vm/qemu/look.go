@@ -29,7 +29,7 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 		_, err = w.Write(picture)
 	}
 	if err != nil {
-		return fmt.Errorf("take a screenshot of VM %s: %w", m.Name, err)
+		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	return nil
 }
@@ -81,19 +81,19 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 		return err
 	}
 	if len(keys) > maxKeys {
-		return fmt.Errorf("press keys of VM %s: %d keys are more than %d; send them in parts", m.Name, len(keys), maxKeys)
+		return fmt.Errorf("press keys: %d keys are more than %d; send them in parts", len(keys), maxKeys)
 	}
 	var all [][]key
 	for _, name := range keys {
 		combination, err := parseKeys(name)
 		if err != nil {
-			return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+			return fmt.Errorf("press keys: %w", err)
 		}
 		all = append(all, combination)
 	}
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
 	if err != nil {
-		return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+		return fmt.Errorf("press keys: %w", err)
 	}
 	defer client.Close()
 	for i, combination := range all {
@@ -101,10 +101,10 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 		err := client.Run(ctx, "send-key", arguments, nil)
 		var refused *qmp.Error
 		if errors.As(err, &refused) {
-			return fmt.Errorf("press key %q of VM %s: %w; QEMU's names are ret, esc, spc, tab, f1, a, 1, shift, ctrl, alt",
-				keys[i], m.Name, err)
+			return fmt.Errorf("press key %q: %w; QEMU's names are ret, esc, spc, tab, f1, a, 1, shift, ctrl, alt",
+				keys[i], err)
 		} else if err != nil {
-			return fmt.Errorf("press keys of VM %s: %w", m.Name, err)
+			return fmt.Errorf("press keys: %w", err)
 		}
 	}
 	return nil

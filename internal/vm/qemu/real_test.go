@@ -6,9 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu"
@@ -198,6 +201,28 @@ func TestTheGuestBootsOnce(t *testing.T) {
 	t.Logf("Stop: %v", time.Since(begun))
 	if n := boots(); n != 0 { // the log is of the new process
 		t.Errorf("the guest booted %d times after the restore", n)
+	}
+}
+
+// The preview of the command is the command, before the VM is made and while it runs.
+func TestCommandLineIsTheCommand(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "preview")
+	before, err := d.CommandLine(m)
+	check(t, err)
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	after, err := d.CommandLine(m)
+	check(t, err)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+	status, err := d.Status(t.Context(), m)
+	check(t, err)
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(status.PID), "cmdline"))
+	check(t, err)
+	if diff := cmp.Diff(after, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -35,7 +35,7 @@ const maxName = 200
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	err := d.save(ctx, m, name)
 	if err != nil {
-		return fmt.Errorf("save snapshot %q of VM %s: %w", name, m.Name, err)
+		return fmt.Errorf("save snapshot %q: %w", name, err)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 		err = d.restoreStopped(ctx, m, now, tagOf(name))
 	}
 	if err != nil {
-		return fmt.Errorf("restore snapshot %q of VM %s: %w", name, m.Name, err)
+		return fmt.Errorf("restore snapshot %q: %w", name, err)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (d *Driver) Snapshots(_ context.Context, m vm.Machine) ([]vm.Snapshot, erro
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("list snapshots of VM %s: %w", m.Name, err)
+		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	var all []vm.Snapshot
 	for _, e := range entries {
@@ -190,7 +190,7 @@ func (d *Driver) Snapshots(_ context.Context, m vm.Machine) ([]vm.Snapshot, erro
 		}
 		var record snapshot
 		if err := readRecord(filepath.Join(f.snapshots(), e.Name()), &record); err != nil {
-			return nil, fmt.Errorf("list snapshots of VM %s: %w", m.Name, err)
+			return nil, fmt.Errorf("list snapshots: %w", err)
 		}
 		all = append(all, vm.Snapshot{Name: record.Name, Taken: record.Taken, Memory: record.Memory, Size: record.Size})
 	}
@@ -217,7 +217,7 @@ func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) 
 		err = d.removeStopped(ctx, m, tag)
 	}
 	if err != nil {
-		return fmt.Errorf("remove snapshot %q of VM %s: %w", name, m.Name, err)
+		return fmt.Errorf("remove snapshot %q: %w", name, err)
 	}
 	return nil
 }

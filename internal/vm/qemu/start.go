@@ -35,12 +35,7 @@ func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
 // accelerator is chosen.
 func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 	load func(context.Context, *qmp.Client) error,
-) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("start VM %s: %w", m.Name, err)
-		}
-	}()
+) error {
 	if err := supported("start VM " + m.Name); err != nil {
 		return err
 	}

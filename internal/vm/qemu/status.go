@@ -62,9 +62,9 @@ func (d *Driver) running(action string, m vm.Machine) (found, error) {
 	now, err := d.find(m)
 	switch {
 	case err != nil:
-		return found{}, fmt.Errorf("%s of VM %s: %w", action, m.Name, err)
+		return found{}, fmt.Errorf("%s: %w", action, err)
 	case now.qemu == nil:
-		return found{}, fmt.Errorf("%s of VM %s: %w", action, m.Name, vm.ErrStopped)
+		return found{}, fmt.Errorf("%s: %w", action, vm.ErrStopped)
 	}
 	return now, nil
 }
@@ -77,7 +77,7 @@ const answerLimit = 10 * time.Second
 func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	now, err := d.find(m)
 	if err != nil {
-		return vm.Status{}, fmt.Errorf("find VM %s: %w", m.Name, err)
+		return vm.Status{}, err
 	}
 	if now.qemu == nil {
 		return vm.Status{State: now.state, Reason: now.reason}, nil
@@ -88,7 +88,7 @@ func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	reason, err := d.paused(ctx, now)
 	switch {
 	case ctx.Err() != nil:
-		return vm.Status{}, fmt.Errorf("ask VM %s: %w", m.Name, context.Cause(ctx))
+		return vm.Status{}, context.Cause(ctx)
 	case err != nil && !now.qemu.Alive(): // it has ended meanwhile
 		return d.Status(ctx, m)
 	case err != nil:

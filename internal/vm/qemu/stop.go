@@ -28,11 +28,11 @@ const (
 func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 	now, err := d.find(m)
 	if err != nil {
-		return fmt.Errorf("stop VM %s: %w", m.Name, err)
+		return err
 	}
 	if now.qemu != nil {
 		if err := d.shutDown(ctx, m, now); err != nil {
-			return fmt.Errorf("stop VM %s: %w", m.Name, err)
+			return err
 		}
 	}
 	if now.state == vm.Absent {
@@ -124,18 +124,18 @@ func (d *Driver) ended(ctx context.Context, now found) error {
 func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
 	now, err := d.find(m)
 	if err != nil {
-		return fmt.Errorf("kill VM %s: %w", m.Name, err)
+		return err
 	}
 	if now.state == vm.Absent {
 		return nil
 	}
 	if now.qemu != nil {
 		if err := end(ctx, now.qemu, sockets{now.started.Sockets}); err != nil {
-			return fmt.Errorf("kill VM %s: %w", m.Name, err)
+			return err
 		}
 	}
 	if err := d.clean(ctx, m, now.started); err != nil {
-		return fmt.Errorf("kill VM %s: %w", m.Name, err)
+		return err
 	}
 	return nil
 }
@@ -181,12 +181,12 @@ func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	}
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
 	if err != nil {
-		return fmt.Errorf("restart VM %s: %w", m.Name, err)
+		return err
 	}
 	defer client.Close()
 	for _, command := range []string{"system_reset", "cont"} {
 		if err := client.Run(ctx, command, nil, nil); err != nil {
-			return fmt.Errorf("restart VM %s: %w", m.Name, err)
+			return err
 		}
 	}
 	return nil
