@@ -54,9 +54,13 @@ func TestMachineDefaults(t *testing.T) {
 	}
 	virtio := Node{Spec: NodeSpec{Machine: &Machine{Image: MachineImage{ISO: "w.iso", Drivers: "v.iso"}}}}
 	SetDefaults(&virtio)
-	if m := virtio.Spec.Machine; m.DiskBus != "virtio" || m.Network.Adapter != "virtio" ||
-		m.Image.Edition != "standard-core" {
-		t.Errorf("with drivers: %+v", m)
+	switch m := virtio.Spec.Machine; {
+	case m.DiskBus != "virtio":
+		t.Errorf("m.DiskBus = %q, want %q", m.DiskBus, "virtio")
+	case m.Network.Adapter != "virtio":
+		t.Errorf("m.Network.Adapter = %q, want %q", m.Network.Adapter, "virtio")
+	case m.Image.Edition != "standard-core":
+		t.Errorf("m.Image.Edition = %q, want %q; with drivers: %+v", m.Image.Edition, "standard-core", m)
 	}
 }
 

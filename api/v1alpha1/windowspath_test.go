@@ -81,8 +81,13 @@ func TestCleanWindowsPath(t *testing.T) {
 	for path, want := range refused {
 		_, err := CleanWindowsPath(path)
 		refusal, ok := errors.AsType[*PathError](err)
-		if !ok || !strings.Contains(refusal.What, want) || refusal.Remedy == "" {
-			t.Errorf("CleanWindowsPath(%q): got %v, want %q", path, err, want)
+		switch {
+		case !ok:
+			t.Error("ok = false, want true")
+		case !strings.Contains(refusal.What, want):
+			t.Errorf("refusal.What lacks %q:\n%s", want, refusal.What)
+		case refusal.Remedy == "":
+			t.Errorf("refusal.Remedy is empty; CleanWindowsPath(%q): got %v, want %q", path, err, want)
 		}
 	}
 }
@@ -113,9 +118,13 @@ func TestCleanPathIsPlain(t *testing.T) {
 		if again, err := CleanWindowsPath(clean); err != nil || again != clean {
 			t.Fatalf("cleaning %q again: %q, %v", clean, again, err)
 		}
-		if !strings.HasPrefix(clean[1:], `:\`) || strings.ContainsAny(clean, `/<>"|?*`) ||
-			strings.Contains(clean, `\\`) {
+		switch {
+		case !strings.HasPrefix(clean[1:], `:\`):
+			t.Fatalf("clean[1:] = %q, want the prefix %q", clean[1:], `:\`)
+		case strings.ContainsAny(clean, `/<>"|?*`):
 			t.Fatalf("%q is not in the usual form", clean)
+		case strings.Contains(clean, `\\`):
+			t.Fatalf("clean contains %q:\n%s; %q is not in the usual form", `\\`, clean, clean)
 		}
 		for component := range strings.SplitSeq(clean[3:], `\`) {
 			if len(clean) > 3 && (component == "" || strings.TrimRight(component, ". ") != component ||

@@ -83,8 +83,13 @@ func TestTerminalsThatCannotDraw(t *testing.T) {
 				"--for", "700ms",
 			}, environment(map[string]string{"TERM": c.term}))
 			text := screen.hangUp()
-			if code != 0 || !strings.Contains(text, "default/burner/burn") || strings.Contains(text, "\x1b") {
-				t.Errorf("exit code %d\n%q", code, text)
+			switch {
+			case code != 0:
+				t.Errorf("code = %v, want 0", code)
+			case !strings.Contains(text, "default/burner/burn"):
+				t.Errorf("text lacks %q:\n%s", "default/burner/burn", text)
+			case strings.Contains(text, "\x1b"):
+				t.Errorf("text contains %q:\n%s; exit code %d\n%q", "\x1b", text, code, text)
 			}
 		})
 	}

@@ -46,9 +46,12 @@ func TestEventFiles(t *testing.T) {
 	if !bytes.HasPrefix(system, []byte("ElfFile\x00")) || !bytes.Contains(system, []byte("planted-in-an-event")) {
 		t.Errorf("the file is not as the node has it: %.200q", system)
 	}
-	if n := bytes.Count(system, []byte("<Event ")); n != 1000 ||
-		!bytes.Contains(system, []byte("<EventRecordID>1500<")) ||
-		bytes.Contains(system, []byte("<EventRecordID>500<")) {
+	switch n := bytes.Count(system, []byte("<Event ")); {
+	case n != 1000:
+		t.Errorf("n = %v, want 1000", n)
+	case !bytes.Contains(system, []byte("<EventRecordID>1500<")):
+		t.Errorf("%d events are in it, not the last 1000", n)
+	case bytes.Contains(system, []byte("<EventRecordID>500<")):
 		t.Errorf("%d events are in it, not the last 1000", n)
 	}
 	if !bytes.Contains(application, []byte("<EventRecordID>300<")) || len(application) > 16<<20 {
@@ -90,7 +93,12 @@ func TestEventFilesOfALostRunAreRemoved(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	left, err := files.List(layout.Scratch)
-	if err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Path, "new") {
-		t.Errorf("left on the node: %v, %v", left, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case len(left) != 1:
+		t.Errorf("len(left) = %v, want 1: %+v", len(left), left)
+	case !strings.HasSuffix(left[0].Path, "new"):
+		t.Errorf("left[0].Path = %q, want the suffix %q; left on the node: %v, %v", left[0].Path, "new", left, err)
 	}
 }

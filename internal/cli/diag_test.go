@@ -203,17 +203,32 @@ func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 	} {
 		_, live := w.swdt(t.Context(), &lines{}, command...)
 		code, kept := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win", table)
-		if code != 0 || kept != live || live == "" {
-			t.Errorf("%s: exit code %d\n%s\nand live\n%s", table, code, kept, live)
+		switch {
+		case code != 0:
+			t.Errorf("code = %v, want 0", code)
+		case kept != live:
+			t.Errorf("kept = %v, want %v", kept, live)
+		case live == "":
+			t.Errorf("live is empty; %s: exit code %d\n%s\nand live\n%s", table, code, kept, live)
 		}
 	}
 	code, summary := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle())
-	if code != 0 || !strings.Contains(summary, "whole") || !strings.Contains(summary, "Windows Server 2022") {
-		t.Errorf("exit code %d\n%s", code, summary)
+	switch {
+	case code != 0:
+		t.Errorf("code = %v, want 0", code)
+	case !strings.Contains(summary, "whole"):
+		t.Errorf("summary lacks %q:\n%s", "whole", summary)
+	case !strings.Contains(summary, "Windows Server 2022"):
+		t.Errorf("summary lacks %q:\n%s; exit code %d\n%s", "Windows Server 2022", summary, code, summary)
 	}
 	code, node := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win")
-	if code != 0 || !strings.Contains(node, "the node has no w32tm") || !strings.Contains(node, "services") {
-		t.Errorf("exit code %d\n%s", code, node)
+	switch {
+	case code != 0:
+		t.Errorf("code = %v, want 0", code)
+	case !strings.Contains(node, "the node has no w32tm"):
+		t.Errorf("node lacks %q:\n%s", "the node has no w32tm", node)
+	case !strings.Contains(node, "services"):
+		t.Errorf("node lacks %q:\n%s; exit code %d\n%s", "services", node, code, node)
 	}
 	code, document := w.swdt(t.Context(), &lines{}, "diag", "show", w.bundle(), "win", "services", "-o", "json")
 	var shown struct {
@@ -221,8 +236,13 @@ func TestShowPrintsWhatTheCommandsPrint(t *testing.T) {
 			Document []struct{ Name, State string }
 		}
 	}
-	if err := json.Unmarshal([]byte(document), &shown); err != nil || code != 0 || len(shown.Nodes) != 1 {
-		t.Fatalf("exit code %d, %v\n%s", code, err, document)
+	switch err := json.Unmarshal([]byte(document), &shown); {
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case code != 0:
+		t.Fatalf("code = %v, want 0", code)
+	case len(shown.Nodes) != 1:
+		t.Fatalf("len(shown.Nodes) = %v, want 1; exit code %d, %v\n%s", len(shown.Nodes), code, err, document)
 	}
 	if services := shown.Nodes[0].Document; len(services) < 5 || services[0].State == "" {
 		t.Errorf("the services are %+v", services)

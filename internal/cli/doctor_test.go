@@ -33,12 +33,21 @@ func TestFactsAreKeptWithoutSecrets(t *testing.T) {
 	})
 	path := filepath.Join(w.folder, "facts.json")
 	code, live := w.swdt(t.Context(), &lines{}, "doctor", "--fail-on", "never", "--save-facts", path)
-	if code != 0 || !strings.Contains(live, "sync ended unexpectedly") || strings.Contains(live, "\x1b") {
-		t.Fatalf("exit code %d\n%q", code, live)
+	switch {
+	case code != 0:
+		t.Fatalf("code = %v, want 0", code)
+	case !strings.Contains(live, "sync ended unexpectedly"):
+		t.Fatalf("live lacks %q:\n%s", "sync ended unexpectedly", live)
+	case strings.Contains(live, "\x1b"):
+		t.Fatalf("live contains %q:\n%s; exit code %d\n%q", "\x1b", live, code, live)
 	}
 	facts, err := os.ReadFile(path)
-	if err != nil || bytes.Contains(facts, []byte("planted")) ||
-		!bytes.Contains(facts, []byte("--etcd-password REDACTED")) {
+	switch {
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case bytes.Contains(facts, []byte("planted")):
+		t.Fatalf("bytes.Contains(facts, []byte(\"planted\")) is wrong; %v\n%.3000s", err, facts)
+	case !bytes.Contains(facts, []byte("--etcd-password REDACTED")):
 		t.Fatalf("%v\n%.3000s", err, facts)
 	}
 	var file struct{ Nodes []doctor.Facts }
@@ -75,8 +84,14 @@ n2 \(ltsc2022\): nothing wrong in 1 rule
 · joined  [^\n]+
  +on n1, n10
 .* +→ ` + "`swdt join --kubeconfig FILE " + `-c \S+ -n n1,n10` + "`")
-	if code != 0 || !want.MatchString(out) || strings.Count(out, "· joined") != 1 {
-		t.Errorf("exit code %d\n%s", code, out)
+	switch {
+	case code != 0:
+		t.Errorf("code = %v, want 0", code)
+	case !want.MatchString(out):
+		t.Errorf("want.MatchString(out) is wrong; exit code %d\n%s", code, out)
+	case strings.Count(out, "· joined") != 1:
+		t.Errorf("strings.Count(out, \"· joined\") = %v, want 1; exit code %d\n%s", strings.Count(out, "· joined"),
+			code, out)
 	}
 	code, out = w.swdt(t.Context(), &lines{}, "doctor", "--rule", "joined", "--fail-on", "never", "-o", "json")
 	var report struct {
@@ -85,8 +100,13 @@ n2 \(ltsc2022\): nothing wrong in 1 rule
 			Findings []finding.Fault
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || len(report.Nodes) != 3 {
-		t.Fatalf("exit code %d, %v\n%s", code, err, out)
+	switch err := json.Unmarshal([]byte(out), &report); {
+	case code != 0:
+		t.Fatalf("code = %v, want 0", code)
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case len(report.Nodes) != 3:
+		t.Fatalf("len(report.Nodes) = %v, want 3; exit code %d, %v\n%s", len(report.Nodes), code, err, out)
 	}
 	for i, name := range []string{"n1", "n2", "n10"} {
 		n := report.Nodes[i]
@@ -112,7 +132,14 @@ func TestDiagListsNodesInNaturalOrder(t *testing.T) {
 	if err := json.Unmarshal(unpacked(t, w.bundle())["manifest.json"], &manifest); err != nil {
 		t.Fatal(err)
 	}
-	if n := manifest.Nodes; len(n) != 3 || n[0].Name != "n1" || n[1].Name != "n2" || n[2].Name != "n10" {
-		t.Errorf("the manifest has %+v", n)
+	switch n := manifest.Nodes; {
+	case len(n) != 3:
+		t.Errorf("len(n) = %v, want 3: %+v", len(n), n)
+	case n[0].Name != "n1":
+		t.Errorf("n[0].Name = %q, want %q", n[0].Name, "n1")
+	case n[1].Name != "n2":
+		t.Errorf("n[1].Name = %q, want %q", n[1].Name, "n2")
+	case n[2].Name != "n10":
+		t.Errorf("n[2].Name = %q, want %q; the manifest has %+v", n[2].Name, "n10", n)
 	}
 }

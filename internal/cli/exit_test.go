@@ -127,9 +127,13 @@ func TestTimeoutIsNamed(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	err := explain(ctx, fmt.Errorf("wait for kubelet: %w", ctx.Err()))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "--timeout 1ns") ||
-		!strings.Contains(err.Error(), "wait for kubelet") {
-		t.Errorf("got %v", err)
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+		t.Errorf("error = %v, want %v", err, context.DeadlineExceeded)
+	case !strings.Contains(err.Error(), "--timeout 1ns"):
+		t.Errorf("err.Error() lacks %q:\n%s", "--timeout 1ns", err.Error())
+	case !strings.Contains(err.Error(), "wait for kubelet"):
+		t.Errorf("err.Error() lacks %q:\n%s; got %v", "wait for kubelet", err.Error(), err)
 	}
 	if again := explain(ctx, err); again != err {
 		t.Errorf("explained twice: %v", again)

@@ -43,8 +43,13 @@ func TestTwentyNodesThreeBroken(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		t.Fatal(err)
 	}
-	if s := report.Summary; s.Changed != 17 || s.Unchanged != 0 || s.Failed != 3 {
-		t.Errorf("summary: %+v", s)
+	switch s := report.Summary; {
+	case s.Changed != 17:
+		t.Errorf("s.Changed = %v, want 17", s.Changed)
+	case s.Unchanged != 0:
+		t.Errorf("s.Unchanged = %v, want 0", s.Unchanged)
+	case s.Failed != 3:
+		t.Errorf("s.Failed = %v, want 3; summary: %+v", s.Failed, s)
 	}
 	_, failures, _ := strings.Cut(story.String(), "3 of 20 nodes failed:")
 	for name, reason := range map[string]string{

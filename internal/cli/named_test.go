@@ -54,9 +54,14 @@ func TestEveryErrorNamesItsNodeOnce(t *testing.T) {
 					t.Errorf("JSON says of %s %q", node.Name, node.Error)
 				}
 				first, _, _ := strings.Cut(node.Error, "\n")
-				if !strings.Contains(failures, "  "+node.Name+": "+first) || !strings.Contains(first, c.says) ||
-					strings.Count(failures, node.Name+": ") != 1 {
-					t.Errorf("stderr says %q, not %q once", failures, first)
+				switch {
+				case !strings.Contains(failures, "  "+node.Name+": "+first):
+					t.Errorf("failures lacks %q:\n%s", "  "+node.Name+": "+first, failures)
+				case !strings.Contains(first, c.says):
+					t.Errorf("first lacks %q:\n%s", c.says, first)
+				case strings.Count(failures, node.Name+": ") != 1:
+					t.Errorf("strings.Count(failures, node.Name+\": \") = %v, want 1; stderr says %q, not %q once",
+						strings.Count(failures, node.Name+": "), failures, first)
 				}
 			}
 		})

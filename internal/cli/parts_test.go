@@ -31,8 +31,13 @@ func TestANodeMayBeCalledNode(t *testing.T) {
 		{Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: "one"}}},
 		{Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: "node"}}},
 	}
-	if got, err := onNode(documents, "node"); err != nil || len(got) != 1 || got[0].Node.Metadata.Name != "node" {
-		t.Errorf("got %v, %v", got, err)
+	switch got, err := onNode(documents, "node"); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case len(got) != 1:
+		t.Errorf("len(got) = %v, want 1: %+v", len(got), got)
+	case got[0].Node.Metadata.Name != "node":
+		t.Errorf("got[0].Node.Metadata.Name = %q, want %q; got %v, %v", got[0].Node.Metadata.Name, "node", got, err)
 	}
 	if got, err := onNode(documents[:1], "node"); err != nil || len(got) != 1 {
 		t.Errorf("got %v, %v", got, err)
@@ -59,8 +64,13 @@ func TestEditsIsADistance(t *testing.T) {
 	word := rapid.StringOf(rapid.SampledFrom([]rune("abc")))
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
-		if (edits(a, b) == 0) != (a == b) || edits(a, b) != edits(b, a) || edits(a, c) > edits(a, b)+edits(b, c) {
-			t.Fatalf("%q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
+		switch {
+		case (edits(a, b) == 0) != (a == b):
+			t.Fatalf("(edits(a, b) == 0) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
+		case edits(a, b) != edits(b, a):
+			t.Fatalf("edits(a, b) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
+		case edits(a, c) > edits(a, b)+edits(b, c):
+			t.Fatalf("edits(a, c) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
 		}
 	})
 }

@@ -26,10 +26,20 @@ func TestPsFindsAnOrphan(t *testing.T) {
 		Started: time.Now().Add(-time.Hour),
 	})
 	code, stdout := w.swdt(t.Context(), story, "ps", "--orphans", "--fail-on", "orphan")
-	if code != 5 || !strings.Contains(stdout, "a shim of a pod that the container runtime does not list, deadbeef") ||
-		!strings.Contains(stdout, "`swdt exec -c ") || !strings.Contains(stdout, " -- taskkill /F /T /PID ") ||
-		strings.Contains(stdout, "kubelet") || !strings.Contains(story.String(), "win1: one process has no owner") {
-		t.Errorf("exit code %d\n%s\n%s", code, stdout, story)
+	switch {
+	case code != 5:
+		t.Errorf("code = %v, want 5", code)
+	case !strings.Contains(stdout, "a shim of a pod that the container runtime does not list, deadbeef"):
+		t.Errorf("stdout lacks %q:\n%s", "a shim of a pod that the container runtime does not list, deadbeef", stdout)
+	case !strings.Contains(stdout, "`swdt exec -c "):
+		t.Errorf("stdout lacks %q:\n%s", "`swdt exec -c ", stdout)
+	case !strings.Contains(stdout, " -- taskkill /F /T /PID "):
+		t.Errorf("stdout lacks %q:\n%s", " -- taskkill /F /T /PID ", stdout)
+	case strings.Contains(stdout, "kubelet"):
+		t.Errorf("stdout contains %q:\n%s", "kubelet", stdout)
+	case !strings.Contains(story.String(), "win1: one process has no owner"):
+		t.Errorf("story.String() lacks %q:\n%s; exit code %d\n%s\n%s", "win1: one process has no owner",
+			story.String(), code, stdout, story)
 	}
 	if machine.Kill("containerd-shim-runhcs-v1.exe") != 2 {
 		t.Fatalf("%d and the pod's shim should have been there", pid)
@@ -37,11 +47,16 @@ func TestPsFindsAnOrphan(t *testing.T) {
 	stop(t, machine)
 	story = &lines{}
 	code, stdout = w.swdt(t.Context(), story, "ps", "--fail-on", "orphan")
-	if code != 1 ||
-		!strings.Contains(story.String(),
-			"orphaned shims cannot be detected while the container runtime does not answer") ||
-		!strings.Contains(stdout, "(stopped)") {
-		t.Errorf("without the runtime: exit code %d\n%s\n%s", code, stdout, story)
+	switch {
+	case code != 1:
+		t.Errorf("code = %v, want 1", code)
+	case !strings.Contains(story.String(),
+		"orphaned shims cannot be detected while the container runtime does not answer"):
+		t.Errorf("story.String() lacks %q:\n%s",
+			"orphaned shims cannot be detected while the container runtime does not answer", story.String())
+	case !strings.Contains(stdout, "(stopped)"):
+		t.Errorf("stdout lacks %q:\n%s; without the runtime: exit code %d\n%s\n%s", "(stopped)", stdout, code,
+			stdout, story)
 	}
 }
 

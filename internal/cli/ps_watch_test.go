@@ -109,9 +109,13 @@ func TestPsWatchInAPipe(t *testing.T) {
 	for format, each := range map[string]func(*testing.T, []string){
 		"text": func(t *testing.T, looks []string) {
 			for _, look := range looks {
-				if !strings.HasPrefix(look, "win 2") || !strings.Contains(look, "\nOWNER ") ||
-					strings.Contains(look, "\x1b") {
-					t.Errorf("a look: %q", look)
+				switch {
+				case !strings.HasPrefix(look, "win 2"):
+					t.Errorf("look = %q, want the prefix %q", look, "win 2")
+				case !strings.Contains(look, "\nOWNER "):
+					t.Errorf("look lacks %q:\n%s", "\nOWNER ", look)
+				case strings.Contains(look, "\x1b"):
+					t.Errorf("look contains %q:\n%s; a look: %q", "\x1b", look, look)
 				}
 			}
 		},
@@ -121,9 +125,15 @@ func TestPsWatchInAPipe(t *testing.T) {
 					Name string
 					Pods []struct{ Name string }
 				}
-				if err := json.Unmarshal([]byte(look), &node); err != nil || node.Name != "win" ||
-					len(node.Pods) != 1 || node.Pods[0].Name != "burner" {
-					t.Errorf("a look: %+v, %v", node, err)
+				switch err := json.Unmarshal([]byte(look), &node); {
+				case err != nil:
+					t.Errorf("unexpected error: %v", err)
+				case node.Name != "win":
+					t.Errorf("node.Name = %q, want %q", node.Name, "win")
+				case len(node.Pods) != 1:
+					t.Errorf("len(node.Pods) = %v, want 1: %+v", len(node.Pods), node.Pods)
+				case node.Pods[0].Name != "burner":
+					t.Errorf("node.Pods[0].Name = %q, want %q; a look: %+v, %v", node.Pods[0].Name, "burner", node, err)
 				}
 			}
 		},

@@ -31,8 +31,14 @@ func TestStatsOnATerminal(t *testing.T) {
 	text := screen.hangUp()
 
 	drawn := drawings(text)
-	if code != 0 || len(drawn) < 2 || !strings.Contains(text, "default/burner/burn") {
-		t.Fatalf("exit code %d, drawn %d times\n%q\n%s", code, len(drawn), text, &story)
+	switch {
+	case code != 0:
+		t.Fatalf("code = %v, want 0", code)
+	case len(drawn) < 2:
+		t.Fatalf("len(drawn) = %v, want at least 2: %+v", len(drawn), drawn)
+	case !strings.Contains(text, "default/burner/burn"):
+		t.Fatalf("text lacks %q:\n%s; exit code %d, drawn %d times\n%q\n%s", "default/burner/burn", text, code,
+			len(drawn), text, &story)
 	}
 	for _, table := range drawn {
 		for line := range strings.Lines(table) {

@@ -74,8 +74,14 @@ func TestStatsOfTheSummaryAlone(t *testing.T) {
 			"--interval", "50ms", "--for", "500ms", "--fail-on", "missing",
 		}, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 		text := strings.Join(strings.Fields(out.String()), " ")
-		if code != c.code || !strings.Contains(text, "default/burner/burn") || !strings.Contains(text, c.want) {
-			t.Errorf("reports %q: exit code %d\n%s\n%s", c.reports, code, &out, &story)
+		switch {
+		case code != c.code:
+			t.Errorf("code = %v, want %v", code, c.code)
+		case !strings.Contains(text, "default/burner/burn"):
+			t.Errorf("text lacks %q:\n%s", "default/burner/burn", text)
+		case !strings.Contains(text, c.want):
+			t.Errorf("text lacks %q:\n%s; reports %q: exit code %d\n%s\n%s", c.want, text, c.reports, code, &out,
+				&story)
 		}
 		if !strings.Contains(story.String(), "seen through the API server alone") {
 			t.Errorf("what is not known is not said: %s", &story)

@@ -146,9 +146,13 @@ func TestWatchBuilds(t *testing.T) {
 	}
 	source("bad", "2.0.1")
 	once = &lines{}
-	if code, _ := w.swdt(t.Context(), once, "push", "--build"); code != 1 ||
-		strings.Count(once.String(), "bad\n") != 1 || !strings.Contains(once.String(), "exit code 3") {
-		t.Fatalf("exit code %d: %s", code, once)
+	switch code, _ := w.swdt(t.Context(), once, "push", "--build"); {
+	case code != 1:
+		t.Fatalf("code = %v, want 1", code)
+	case strings.Count(once.String(), "bad\n") != 1:
+		t.Fatalf("strings.Count(once.String(), \"bad\\n\") = %v, want 1", strings.Count(once.String(), "bad\n"))
+	case !strings.Contains(once.String(), "exit code 3"):
+		t.Fatalf("once.String() lacks %q:\n%s; exit code %d: %s", "exit code 3", once.String(), code, once)
 	}
 
 	run := w.watch()

@@ -66,10 +66,16 @@ func TestClusterInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !info.Exists || info.Server != "https://cp:6443" ||
-		!slices.Equal(info.SignedFor, []string{"012345", "abcdef"}) ||
-		!slices.Equal(info.CACertHashes, []string{oneHash, twoHash}) {
-		t.Errorf("ClusterInfo = %+v", info)
+	switch {
+	case !info.Exists:
+		t.Error("info.Exists = false, want true")
+	case info.Server != "https://cp:6443":
+		t.Errorf("info.Server = %q, want %q", info.Server, "https://cp:6443")
+	case !slices.Equal(info.SignedFor, []string{"012345", "abcdef"}):
+		t.Errorf("info.SignedFor = %v, want %v", info.SignedFor, []string{"012345", "abcdef"})
+	case !slices.Equal(info.CACertHashes, []string{oneHash, twoHash}):
+		t.Errorf("info.CACertHashes = %v, want %v; ClusterInfo = %+v", info.CACertHashes, []string{oneHash, twoHash},
+			info)
 	}
 	none, _ := fakeCluster()
 	if info, err := none.ClusterInfo(context.Background()); err != nil || info.Exists {

@@ -61,17 +61,43 @@ func TestNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !n.Exists || !n.Ready || !n.Cordoned || !n.LeaseRenewed.Equal(renewed) || n.KubeletVersion != "v1.36.3" ||
-		n.OS != "windows" ||
-		n.OSImage != "Windows Server 2022 Datacenter" || n.KernelVersion != "10.0.20348.2700" ||
-		n.Runtime != "containerd://1.7.12" ||
-		n.Allocatable != (cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}) ||
-		n.Labels["a"] != "b" || n.Taints[0].Value != "windows" || n.Addresses[0].Address != "10.0.0.7" {
-		t.Errorf("Node = %+v", n)
+	switch {
+	case !n.Exists:
+		t.Error("n.Exists = false, want true")
+	case !n.Ready:
+		t.Error("n.Ready = false, want true")
+	case !n.Cordoned:
+		t.Error("n.Cordoned = false, want true")
+	case !n.LeaseRenewed.Equal(renewed):
+		t.Errorf("n.LeaseRenewed.Equal(renewed) is wrong; Node = %+v", n)
+	case n.KubeletVersion != "v1.36.3":
+		t.Errorf("n.KubeletVersion = %q, want %q", n.KubeletVersion, "v1.36.3")
+	case n.OS != "windows":
+		t.Errorf("n.OS = %q, want %q", n.OS, "windows")
+	case n.OSImage != "Windows Server 2022 Datacenter":
+		t.Errorf("n.OSImage = %q, want %q", n.OSImage, "Windows Server 2022 Datacenter")
+	case n.KernelVersion != "10.0.20348.2700":
+		t.Errorf("n.KernelVersion = %q, want %q", n.KernelVersion, "10.0.20348.2700")
+	case n.Runtime != "containerd://1.7.12":
+		t.Errorf("n.Runtime = %q, want %q", n.Runtime, "containerd://1.7.12")
+	case n.Allocatable != (cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}):
+		t.Errorf("n.Allocatable = %v, want %v", n.Allocatable,
+			(cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}))
+	case n.Labels["a"] != "b":
+		t.Errorf("n.Labels[\"a\"] = %q, want %q", n.Labels["a"], "b")
+	case n.Taints[0].Value != "windows":
+		t.Errorf("n.Taints[0].Value = %q, want %q", n.Taints[0].Value, "windows")
+	case n.Addresses[0].Address != "10.0.0.7":
+		t.Errorf("n.Addresses[0].Address = %q, want %q; Node = %+v", n.Addresses[0].Address, "10.0.0.7", n)
 	}
 	none, err := c.Node(context.Background(), "win-2")
-	if err != nil || none.Exists || none.State() != "not registered" {
-		t.Errorf("a node that is not there: %+v, %v", none, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case none.Exists:
+		t.Error("none.Exists = true, want false")
+	case none.State() != "not registered":
+		t.Errorf("none.State() is wrong; a node that is not there: %+v, %v", none, err)
 	}
 }
 
@@ -179,10 +205,15 @@ func TestAwaitNodeInVain(t *testing.T) {
 			t.Fatalf("AwaitNode = %v, wanted a NodeWaitError", err)
 		}
 		var away *cluster.UnreachableError
-		if !slices.Equal(vain.Missing, []string{"Ready", "allocatable CPU and memory"}) ||
-			vain.Last.State() != "NotReady (KubeletNotReady): no CNI" ||
-			!errors.As(vain.Asked, &away) || vain.After != 20*time.Second {
-			t.Errorf("error %+v", vain)
+		switch {
+		case !slices.Equal(vain.Missing, []string{"Ready", "allocatable CPU and memory"}):
+			t.Errorf("vain.Missing = %v, want %v", vain.Missing, []string{"Ready", "allocatable CPU and memory"})
+		case vain.Last.State() != "NotReady (KubeletNotReady): no CNI":
+			t.Errorf("vain.Last.State() is wrong; error %+v", vain)
+		case !errors.As(vain.Asked, &away):
+			t.Errorf("error = %v (%T), want a %T", vain.Asked, vain.Asked, away)
+		case vain.After != 20*time.Second:
+			t.Errorf("vain.After = %v, want %v; error %+v", vain.After, 20*time.Second, vain)
 		}
 	})
 }
@@ -244,8 +275,15 @@ func TestSetLabelsAndTaints(t *testing.T) {
 		t.Fatal(err)
 	}
 	role, ok := n.Labels["node-role.kubernetes.io/worker"]
-	if n.Labels["theirs"] != "1" || n.Labels["ours"] != "new" || !ok || role != "" {
-		t.Errorf("labels %v", n.Labels)
+	switch {
+	case n.Labels["theirs"] != "1":
+		t.Errorf("n.Labels[\"theirs\"] = %q, want %q", n.Labels["theirs"], "1")
+	case n.Labels["ours"] != "new":
+		t.Errorf("n.Labels[\"ours\"] = %q, want %q", n.Labels["ours"], "new")
+	case !ok:
+		t.Error("ok = false, want true")
+	case role != "":
+		t.Errorf("role = %q, want %q; labels %v", role, "", n.Labels)
 	}
 	if !slices.Equal(n.Spec.Taints, []corev1.Taint{theirs, windows}) {
 		t.Errorf("taints %v", n.Spec.Taints)
@@ -262,8 +300,13 @@ func TestAChangeThatMeetsAnother(t *testing.T) {
 		conflicts--
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "win-1", errors.New("changed"))
 	})
-	if changed, err := c.SetLabels(context.Background(), "win-1", map[string]string{"a": "b"}); !changed ||
-		err != nil || conflicts != 0 {
-		t.Errorf("SetLabels = %v, %v, with %d conflicts to come", changed, err, conflicts)
+	switch changed, err := c.SetLabels(context.Background(), "win-1", map[string]string{"a": "b"}); {
+	case !changed:
+		t.Error("changed = false, want true")
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case conflicts != 0:
+		t.Errorf("conflicts = %v, want 0; SetLabels = %v, %v, with %d conflicts to come", conflicts, changed,
+			err, conflicts)
 	}
 }

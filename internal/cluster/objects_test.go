@@ -28,9 +28,13 @@ func TestPages(t *testing.T) {
 	}
 	var got []string
 	take := func(page *corev1.EventList) { got = append(got, page.Items[0].Reason) }
-	if err := cluster.Pages(t.Context(), list, take); err != nil || !slices.Equal(asked, []string{"", "one", "two"}) ||
-		len(got) != 3 {
-		t.Errorf("asked after %q, got %q, %v", asked, got, err)
+	switch err := cluster.Pages(t.Context(), list, take); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case !slices.Equal(asked, []string{"", "one", "two"}):
+		t.Errorf("asked = %v, want %v", asked, []string{"", "one", "two"})
+	case len(got) != 3:
+		t.Errorf("len(got) = %v, want 3; asked after %q, got %q, %v", len(got), asked, got, err)
 	}
 	failing := func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
 		if o.Continue == "one" {

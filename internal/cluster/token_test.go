@@ -95,8 +95,13 @@ func TestMintToken(t *testing.T) {
 				t.Errorf("%s is not as wanted", key)
 			}
 		}
-		if s.Name != "bootstrap-token-"+id || s.Type != "bootstrap.kubernetes.io/token" || token.ID() != id {
-			t.Errorf("Secret %s of type %s, token %s", s.Name, s.Type, token.ID())
+		switch {
+		case s.Name != "bootstrap-token-"+id:
+			t.Errorf("s.Name = %v, want %v", s.Name, "bootstrap-token-"+id)
+		case s.Type != "bootstrap.kubernetes.io/token":
+			t.Errorf("s.Type = %q, want %q", s.Type, "bootstrap.kubernetes.io/token")
+		case token.ID() != id:
+			t.Errorf("token.ID() is wrong; Secret %s of type %s, token %s", s.Name, s.Type, token.ID())
 		}
 		for range 2 { // the second call finds nothing, which is not an error
 			if err := c.DeleteToken(t.Context(), token); err != nil {

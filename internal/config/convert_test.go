@@ -237,9 +237,14 @@ func TestStarter(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, filled)
 	}
-	if spec := documents[0].Node.Spec; len(spec.Setup.Firewall) != 1 ||
-		len(spec.Kubernetes.Provisioners[1].DependsOn) != 1 || spec.Credentials.PasswordFrom == nil {
-		t.Errorf("not everything is uncommented: %+v", spec)
+	switch spec := documents[0].Node.Spec; {
+	case len(spec.Setup.Firewall) != 1:
+		t.Errorf("len(spec.Setup.Firewall) = %v, want 1: %+v", len(spec.Setup.Firewall), spec.Setup.Firewall)
+	case len(spec.Kubernetes.Provisioners[1].DependsOn) != 1:
+		t.Errorf("len(spec.Kubernetes.Provisioners[1].DependsOn) = %v, want 1: %+v",
+			len(spec.Kubernetes.Provisioners[1].DependsOn), spec.Kubernetes.Provisioners[1].DependsOn)
+	case spec.Credentials.PasswordFrom == nil:
+		t.Errorf("spec.Credentials.PasswordFrom is nil; not everything is uncommented: %+v", spec)
 	}
 }
 

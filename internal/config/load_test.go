@@ -90,8 +90,14 @@ func TestLoadSample(t *testing.T) {
 	if diff := cmp.Diff(want, got.Node); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	if got.File != "testdata/sample.yaml" || got.Line != 1 || len(got.Warnings) != 0 {
-		t.Errorf("got File %q, Line %d, Warnings %q", got.File, got.Line, got.Warnings)
+	switch {
+	case got.File != "testdata/sample.yaml":
+		t.Errorf("got.File = %q, want %q", got.File, "testdata/sample.yaml")
+	case got.Line != 1:
+		t.Errorf("got.Line = %v, want 1", got.Line)
+	case len(got.Warnings) != 0:
+		t.Errorf("len(got.Warnings) = %v, want 0; got File %q, Line %d, Warnings %q", len(got.Warnings), got.File,
+			got.Line, got.Warnings)
 	}
 }
 
@@ -110,8 +116,15 @@ spec:
 		t.Fatal(err)
 	}
 	got := documents[0].Node.Spec.Kubernetes.Provisioners[1]
-	if got.Name != "b" || got.Destination != `c:\b.exe` || got.SourceURL != "a.exe" || got.Version != "1" {
-		t.Errorf("got %+v", got)
+	switch {
+	case got.Name != "b":
+		t.Errorf("got.Name = %q, want %q", got.Name, "b")
+	case got.Destination != `c:\b.exe`:
+		t.Errorf("got.Destination = %q, want %q", got.Destination, `c:\b.exe`)
+	case got.SourceURL != "a.exe":
+		t.Errorf("got.SourceURL = %q, want %q", got.SourceURL, "a.exe")
+	case got.Version != "1":
+		t.Errorf("got.Version = %q, want %q; got %+v", got.Version, "1", got)
 	}
 }
 

@@ -285,9 +285,15 @@ func checkError(t *testing.T, text string, err error) {
 	last := max(strings.Count(oneLineEnd(text), "\n")+1, 1)
 	for _, problem := range failure.Problems {
 		tooLarge := problem.Line == 0 && len(text) > maxSize
-		if problem.File != Stdin || (problem.Line < 1 || problem.Line > last) && !tooLarge || problem.What == "" ||
-			problem.Remedy == "" {
+		switch {
+		case problem.File != Stdin:
+			t.Errorf("problem.File = %v, want %v", problem.File, Stdin)
+		case (problem.Line < 1 || problem.Line > last) && !tooLarge:
 			t.Errorf("incomplete problem %+v", problem)
+		case problem.What == "":
+			t.Error("problem.What is empty")
+		case problem.Remedy == "":
+			t.Errorf("problem.Remedy is empty; incomplete problem %+v", problem)
 		}
 		if line := problem.String(); strings.Contains(line, "\n") {
 			t.Errorf("problem on several lines: %q", line)

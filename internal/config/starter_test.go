@@ -19,9 +19,15 @@ func TestStarterForJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := documents[0].Node.Spec.Kubernetes
-	if k.Version == "" || k.Containerd.Config == "" || len(k.Kubelet.ConfigPatch) == 0 ||
-		k.Join.ControlPlaneAlias == nil {
-		t.Errorf("the example lacks something: %+v", k)
+	switch {
+	case k.Version == "":
+		t.Error("k.Version is empty")
+	case k.Containerd.Config == "":
+		t.Error("k.Containerd.Config is empty")
+	case len(k.Kubelet.ConfigPatch) == 0:
+		t.Errorf("len(k.Kubelet.ConfigPatch) = 0: %+v", k.Kubelet.ConfigPatch)
+	case k.Join.ControlPlaneAlias == nil:
+		t.Errorf("k.Join.ControlPlaneAlias is nil; the example lacks something: %+v", k)
 	}
 }
 
@@ -41,7 +47,15 @@ func TestStarterForAVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := documents[0].Node.Spec.Machine
-	if m == nil || m.Memory != 8<<30 || m.Image.Disk == "" || m.Network.Ports[0].Guest != 3389 {
-		t.Errorf("the example lacks something: %+v", m)
+	switch {
+	case m == nil:
+		t.Error("m is nil")
+	case m.Memory != 8<<30:
+		t.Errorf("m.Memory = %v, want %v", m.Memory, 8<<30)
+	case m.Image.Disk == "":
+		t.Error("m.Image.Disk is empty")
+	case m.Network.Ports[0].Guest != 3389:
+		t.Errorf("m.Network.Ports[0].Guest = %v, want 3389; the example lacks something: %+v",
+			m.Network.Ports[0].Guest, m)
 	}
 }

@@ -50,8 +50,15 @@ func TestThreeOfTwentyFailInTheirOwnWay(t *testing.T) {
 	err := fleet.Failures(results)
 	var failed *fleet.Error
 	var panicked *fleet.PanicError
-	if !errors.As(err, &failed) || len(failed.Failed) != 3 || !errors.Is(err, refused) || !errors.As(err, &panicked) {
-		t.Fatalf("got %v", err)
+	switch {
+	case !errors.As(err, &failed):
+		t.Fatalf("error = %v (%T), want a %T", err, err, failed)
+	case len(failed.Failed) != 3:
+		t.Fatalf("len(failed.Failed) = %v, want 3: %+v", len(failed.Failed), failed.Failed)
+	case !errors.Is(err, refused):
+		t.Fatalf("error = %v, want %v", err, refused)
+	case !errors.As(err, &panicked):
+		t.Fatalf("error = %v (%T), want a %T; got %v", err, err, panicked, err)
 	}
 	text := err.Error()
 	if !strings.HasPrefix(text,

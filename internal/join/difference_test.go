@@ -164,8 +164,14 @@ func TestForeignServiceIsRestored(t *testing.T) {
 		t.Fatalf("%v\n%s", err, table(results))
 	}
 	reply, err := l.Services.Get(t.Context(), &agentv1.GetServiceRequest{Name: "containerd"})
-	if err != nil || reply.GetConfig().GetCommandLine() != theirs || reply.GetConfig().GetStartType() != "manual" {
-		t.Errorf("%v, %v", reply, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case reply.GetConfig().GetCommandLine() != theirs:
+		t.Errorf("reply.GetConfig().GetCommandLine() = %v, want %v", reply.GetConfig().GetCommandLine(), theirs)
+	case reply.GetConfig().GetStartType() != "manual":
+		t.Errorf("reply.GetConfig().GetStartType() = %q, want %q; %v, %v", reply.GetConfig().GetStartType(),
+			"manual", reply, err)
 	}
 }
 

@@ -41,13 +41,25 @@ func TestAPodNetworkThatIsNotThereIsNamed(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v\n%s", err, table(results))
 	}
-	if failed.Phase != "node" || !strings.Contains(failed.Cause, "network") ||
-		!strings.Contains(failed.Cause, `C:\etc\cni\net.d`) {
-		t.Errorf("phase %s, cause %s", failed.Phase, failed.Cause)
+	switch {
+	case failed.Phase != "node":
+		t.Errorf("failed.Phase = %q, want %q", failed.Phase, "node")
+	case !strings.Contains(failed.Cause, "network"):
+		t.Errorf("failed.Cause lacks %q:\n%s", "network", failed.Cause)
+	case !strings.Contains(failed.Cause, `C:\etc\cni\net.d`):
+		t.Errorf("failed.Cause lacks %q:\n%s; phase %s, cause %s", `C:\etc\cni\net.d`, failed.Cause, failed.Phase,
+			failed.Cause)
 	}
-	if len(failed.Conditions) == 0 || failed.Conditions[0].Type != "Ready" || len(failed.Log) == 0 ||
-		!strings.Contains(err.Error(), failed.Log[0]) {
-		t.Errorf("conditions %v, log %v, error %v", failed.Conditions, failed.Log, err)
+	switch {
+	case len(failed.Conditions) == 0:
+		t.Errorf("len(failed.Conditions) = 0: %+v", failed.Conditions)
+	case failed.Conditions[0].Type != "Ready":
+		t.Errorf("failed.Conditions[0].Type = %q, want %q", failed.Conditions[0].Type, "Ready")
+	case len(failed.Log) == 0:
+		t.Errorf("len(failed.Log) = 0: %+v", failed.Log)
+	case !strings.Contains(err.Error(), failed.Log[0]):
+		t.Errorf("err.Error() lacks %q:\n%s; conditions %v, log %v, error %v", failed.Log[0], err.Error(),
+			failed.Conditions, failed.Log, err)
 	}
 	var waited *cluster.NodeWaitError
 	if !errors.As(err, &waited) {
@@ -60,8 +72,15 @@ func TestAContainerdThatDoesNotStartIsNamed(t *testing.T) {
 	l.programs.fault["containerd"] = simulated.CrashAtStart
 	results, err := l.join()
 	var failed *join.FailedError
-	if !errors.As(err, &failed) || failed.Phase != "containerd service" || len(failed.Log) == 0 || failed.Cause == "" {
-		t.Fatalf("got %v\n%s", err, table(results))
+	switch {
+	case !errors.As(err, &failed):
+		t.Fatalf("error = %v (%T), want a %T", err, err, failed)
+	case failed.Phase != "containerd service":
+		t.Fatalf("failed.Phase = %q, want %q", failed.Phase, "containerd service")
+	case len(failed.Log) == 0:
+		t.Fatalf("len(failed.Log) = 0: %+v", failed.Log)
+	case failed.Cause == "":
+		t.Fatalf("failed.Cause is empty; got %v\n%s", err, table(results))
 	}
 	delete(l.programs.fault, "containerd") // the next run continues from there
 	l.mustJoin()

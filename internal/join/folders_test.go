@@ -51,9 +51,13 @@ func TestAFolderOfAnOrdinaryAccountIsRefused(t *testing.T) {
 				l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.join(); err == nil || !strings.Contains(err.Error(), "ordinary account") ||
-				!strings.Contains(err.Error(), `C:\k`) {
-				t.Errorf("got %v", err)
+			switch _, err := l.join(); {
+			case err == nil:
+				t.Error("got no error, want one")
+			case !strings.Contains(err.Error(), "ordinary account"):
+				t.Errorf("err.Error() lacks %q:\n%s", "ordinary account", err.Error())
+			case !strings.Contains(err.Error(), `C:\k`):
+				t.Errorf("err.Error() lacks %q:\n%s; got %v", `C:\k`, err.Error(), err)
 			}
 		})
 	}

@@ -21,9 +21,13 @@ func TestRunDoesNotBeginAJoinThatWouldFail(t *testing.T) {
 	before := l.state()
 	result, err := join.Run(t.Context(), l.Node.Node, l.doc, l.options(), l.story)
 	var refused *join.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "nothing was changed:\n  ") ||
-		len(result.Problems) == 0 {
-		t.Fatalf("%v, problems %+v", err, result.Problems)
+	switch {
+	case !errors.As(err, &refused):
+		t.Fatalf("error = %v (%T), want a %T", err, err, refused)
+	case !strings.Contains(err.Error(), "nothing was changed:\n  "):
+		t.Fatalf("err.Error() lacks %q:\n%s", "nothing was changed:\n  ", err.Error())
+	case len(result.Problems) == 0:
+		t.Fatalf("len(result.Problems) = 0; %v, problems %+v", err, result.Problems)
 	}
 	if len(result.Steps) > 0 {
 		t.Errorf("steps were run:\n%s", table(result.Steps))

@@ -97,8 +97,15 @@ func TestTheTokenIsNowhereAfterAJoinThatFailed(t *testing.T) {
 	results, err := l.join()
 	var failed *join.FailedError
 	var kubeadm *join.KubeadmError
-	if !errors.As(err, &failed) || failed.Phase != "join" || !errors.As(err, &kubeadm) || kubeadm.ExitCode == 0 {
-		t.Fatalf("got %v\n%s", err, table(results))
+	switch {
+	case !errors.As(err, &failed):
+		t.Fatalf("error = %v (%T), want a %T", err, err, failed)
+	case failed.Phase != "join":
+		t.Fatalf("failed.Phase = %q, want %q", failed.Phase, "join")
+	case !errors.As(err, &kubeadm):
+		t.Fatalf("error = %v (%T), want a %T", err, err, kubeadm)
+	case kubeadm.ExitCode == 0:
+		t.Fatalf("kubeadm.ExitCode = 0; got %v\n%s", err, table(results))
 	}
 	s.keptSecret(l, results, err)
 }

@@ -71,8 +71,13 @@ func TestStageRemovesWhatDeadProcessesLeft(t *testing.T) {
 		t.Errorf("%v, still there: %v", err, exists(first.Path))
 	}
 	kept := filepath.Join(folder, "kept")
-	if err := second.Keep(kept); err != nil || !exists(kept) || exists(filepath.Join(kept, ".swdt-lock")) {
-		t.Errorf("%v, kept: %v", err, exists(kept))
+	switch err := second.Keep(kept); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case !exists(kept):
+		t.Errorf("exists(kept) is wrong; %v, kept: %v", err, exists(kept))
+	case exists(filepath.Join(kept, ".swdt-lock")):
+		t.Errorf("exists(filepath.Join(kept, \".swdt-lock\")) is wrong; %v, kept: %v", err, exists(kept))
 	}
 }
 

@@ -342,8 +342,14 @@ func TestAStepThatFollowsAnother(t *testing.T) {
 
 	m := &machine{}
 	results, err := run(t, t.Context(), m, plan.Options{DryRun: true}, config(true), service())
-	if err != nil || results[1].Change != "restart, since config changes" || results[1].State != plan.Skipped {
-		t.Errorf("a dry run does not tell what follows: %+v, %v", results, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case results[1].Change != "restart, since config changes":
+		t.Errorf("results[1].Change = %q, want %q", results[1].Change, "restart, since config changes")
+	case results[1].State != plan.Skipped:
+		t.Errorf("results[1].State = %v, want %v; a dry run does not tell what follows: %+v, %v", results[1].State,
+			plan.Skipped, results, err)
 	}
 
 	m = &machine{}

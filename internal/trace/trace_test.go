@@ -42,8 +42,15 @@ func TestOnThenOff(t *testing.T) {
 		t.Errorf("kept: %q", got)
 	}
 	for name, s := range l.status() {
-		if s.State != trace.IsOn || s.By != "ann@desk" || s.Since.IsZero() || s.Before == s.Level {
-			t.Errorf("%s: %+v", name, s)
+		switch {
+		case s.State != trace.IsOn:
+			t.Errorf("s.State = %v, want %v", s.State, trace.IsOn)
+		case s.By != "ann@desk":
+			t.Errorf("s.By = %q, want %q", s.By, "ann@desk")
+		case s.Since.IsZero():
+			t.Errorf("s.Since.IsZero() is wrong; %s: %+v", name, s)
+		case s.Before == s.Level:
+			t.Errorf("s.Before = %v, want any value but %v; %s: %+v", s.Before, s.Level, name, s)
 		}
 	}
 	results, err := l.on(options())
@@ -118,13 +125,24 @@ func TestKubeletFailsAndContainerdKeepsItsChange(t *testing.T) {
 	})
 	results, err := l.on(options())
 	var back *trace.RolledBackError
-	if !errors.As(err, &back) || back.Service != "kubelet" || results[0].State != plan.Changed ||
-		results[1].State != plan.Failed {
-		t.Fatalf("%v after %d starts\n%s", err, starts.Load(), table(results))
+	switch {
+	case !errors.As(err, &back):
+		t.Fatalf("error = %v (%T), want a %T", err, err, back)
+	case back.Service != "kubelet":
+		t.Fatalf("back.Service = %q, want %q", back.Service, "kubelet")
+	case results[0].State != plan.Changed:
+		t.Fatalf("results[0].State = %v, want %v", results[0].State, plan.Changed)
+	case results[1].State != plan.Failed:
+		t.Fatalf("results[1].State = %v, want %v; %v after %d starts\n%s", results[1].State, plan.Failed, err,
+			starts.Load(), table(results))
 	}
-	if s := l.status(); s["containerd"].State != trace.IsOn || s["kubelet"].State != trace.IsOff ||
-		l.commandLine("kubelet") != line {
-		t.Errorf("%+v", s)
+	switch s := l.status(); {
+	case s["containerd"].State != trace.IsOn:
+		t.Errorf("s[\"containerd\"].State = %v, want %v", s["containerd"].State, trace.IsOn)
+	case s["kubelet"].State != trace.IsOff:
+		t.Errorf("s[\"kubelet\"].State = %v, want %v", s["kubelet"].State, trace.IsOff)
+	case l.commandLine("kubelet") != line:
+		t.Errorf("l.commandLine(\"kubelet\") is wrong; %+v", s)
 	}
 }
 
@@ -132,9 +150,14 @@ func TestADryRunChangesNothing(t *testing.T) {
 	l := newLab(t)
 	before := l.state()
 	results, err := l.run(t.Context(), trace.On(options()), true)
-	if err != nil || results[0].State != plan.Skipped ||
-		!strings.Contains(results[0].Change, "log at debug instead of info, restart containerd") {
-		t.Errorf("%v\n%s", err, table(results))
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case results[0].State != plan.Skipped:
+		t.Errorf("results[0].State = %v, want %v", results[0].State, plan.Skipped)
+	case !strings.Contains(results[0].Change, "log at debug instead of info, restart containerd"):
+		t.Errorf("results[0].Change lacks %q:\n%s; %v\n%s", "log at debug instead of info, restart containerd",
+			results[0].Change, err, table(results))
 	}
 	l.isAsBefore(before)
 	l.mustOn(options())
@@ -170,9 +193,13 @@ func TestAnotherLevel(t *testing.T) {
 	o := options()
 	o.ContainerdLevel, o.KubeletVerbosity = "trace", "8"
 	l.mustOn(o)
-	if s := l.status(); s["containerd"].Level != "trace" || s["kubelet"].Level != "--v=8" ||
-		s["containerd"].Before != "info" {
-		t.Errorf("%+v", s)
+	switch s := l.status(); {
+	case s["containerd"].Level != "trace":
+		t.Errorf("s[\"containerd\"].Level = %q, want %q", s["containerd"].Level, "trace")
+	case s["kubelet"].Level != "--v=8":
+		t.Errorf("s[\"kubelet\"].Level = %q, want %q", s["kubelet"].Level, "--v=8")
+	case s["containerd"].Before != "info":
+		t.Errorf("s[\"containerd\"].Before = %q, want %q; %+v", s["containerd"].Before, "info", s)
 	}
 	l.mustOff(options())
 	l.isAsBefore(before)
@@ -210,9 +237,13 @@ func TestWithoutConfigurationAndLog(t *testing.T) {
 	l.configure("containerd", `"`+simulated.ContainerdPath+`" --run-service`)
 	before := l.state()
 	l.mustOn(options("containerd"))
-	if s := l.status()["containerd"]; s.State != trace.IsOn || s.LogFile != `C:\var\log\containerd\containerd.log` ||
-		s.Before != "info" {
-		t.Errorf("%+v", s)
+	switch s := l.status()["containerd"]; {
+	case s.State != trace.IsOn:
+		t.Errorf("s.State = %v, want %v", s.State, trace.IsOn)
+	case s.LogFile != `C:\var\log\containerd\containerd.log`:
+		t.Errorf("s.LogFile = %q, want %q", s.LogFile, `C:\var\log\containerd\containerd.log`)
+	case s.Before != "info":
+		t.Errorf("s.Before = %q, want %q; %+v", s.Before, "info", s)
 	}
 	noted := l.get(layout.TraceRecord)
 	l.mustOff(options("containerd"))
@@ -279,9 +310,14 @@ func TestForeignChangeIsNotLost(t *testing.T) {
 	for _, command := range []func(trace.Options) ([]plan.StepResult, error){l.off, l.on} {
 		results, err := command(options())
 		var changed *trace.ChangedError
-		if !errors.As(err, &changed) || changed.Service != "containerd" ||
-			!strings.Contains(err.Error(), `debug.level: "debug" → "warn"`) {
-			t.Fatalf("%v\n%s", err, table(results))
+		switch {
+		case !errors.As(err, &changed):
+			t.Fatalf("error = %v (%T), want a %T", err, err, changed)
+		case changed.Service != "containerd":
+			t.Fatalf("changed.Service = %q, want %q", changed.Service, "containerd")
+		case !strings.Contains(err.Error(), `debug.level: "debug" → "warn"`):
+			t.Fatalf("err.Error() lacks %q:\n%s; %v\n%s", `debug.level: "debug" → "warn"`, err.Error(), err,
+				table(results))
 		}
 	}
 	if s := l.status()["containerd"]; s.State != trace.Changed || len(s.Differences) != 1 {
@@ -328,8 +364,13 @@ func TestFailedChangeIsRolledBack(t *testing.T) {
 	results, err := l.on(options("kubelet"))
 	var back *trace.RolledBackError
 	var exit *push.RolledBackError
-	if !errors.As(err, &back) || !errors.As(err, &exit) || !strings.Contains(err.Error(), "crash at start") {
-		t.Fatalf("%v\n%s", err, table(results))
+	switch {
+	case !errors.As(err, &back):
+		t.Fatalf("error = %v (%T), want a %T", err, err, back)
+	case !errors.As(err, &exit):
+		t.Fatalf("error = %v (%T), want a %T", err, err, exit)
+	case !strings.Contains(err.Error(), "crash at start"):
+		t.Fatalf("err.Error() lacks %q:\n%s; %v\n%s", "crash at start", err.Error(), err, table(results))
 	}
 	after := l.state()
 	before["running"], after["running"] = "", "" // it cannot be started again
@@ -434,8 +475,13 @@ func TestAPushOfArgumentsInBetween(t *testing.T) {
 	doc.Node.Spec.Kubernetes.Provisioners[0].Args = []string{"--windows-service"}
 	_, err := push.Push(t.Context(), l.Node.Node, doc, push.Options{}, ui.Discard{})
 	var on *tracerecord.OnError
-	if !errors.As(err, &on) || on.Service != "kubelet" || on.By != "ann@desk" {
-		t.Errorf("%v", err)
+	switch {
+	case !errors.As(err, &on):
+		t.Errorf("error = %v (%T), want a %T", err, err, on)
+	case on.Service != "kubelet":
+		t.Errorf("on.Service = %q, want %q", on.Service, "kubelet")
+	case on.By != "ann@desk":
+		t.Errorf("on.By = %q, want %q; %v", on.By, "ann@desk", err)
 	}
 	l.isAsBefore(before)
 }

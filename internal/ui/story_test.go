@@ -56,9 +56,15 @@ func TestJSONLines(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
 	}
 	warn := lines[1]
-	if warn["level"] != "warn" || warn["node"] != "w1" || warn["message"] != "first\nsecond" ||
-		warn["time"] != "2026-11-01T12:00:00Z" {
-		t.Fatalf("got %v", warn)
+	switch {
+	case warn["level"] != "warn":
+		t.Fatalf("warn[\"level\"] = %q, want %q", warn["level"], "warn")
+	case warn["node"] != "w1":
+		t.Fatalf("warn[\"node\"] = %q, want %q", warn["node"], "w1")
+	case warn["message"] != "first\nsecond":
+		t.Fatalf("warn[\"message\"] = %q, want %q", warn["message"], "first\nsecond")
+	case warn["time"] != "2026-11-01T12:00:00Z":
+		t.Fatalf("warn[\"time\"] = %q, want %q; got %v", warn["time"], "2026-11-01T12:00:00Z", warn)
 	}
 }
 

@@ -23,8 +23,15 @@ const componentList = "\ufeff" + `[
 
 func TestComponentsHaveTheirOwners(t *testing.T) {
 	all, err := parseComponents(componentList)
-	if err != nil || len(all) != 4 || all["12"].Name != "vmswitch.sys" || all["5"].MAC != "00-15-5D-7A-01-DC" {
-		t.Fatalf("%+v, %v", all, err)
+	switch {
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case len(all) != 4:
+		t.Fatalf("len(all) = %v, want 4: %+v", len(all), all)
+	case all["12"].Name != "vmswitch.sys":
+		t.Fatalf("all[\"12\"].Name = %q, want %q", all["12"].Name, "vmswitch.sys")
+	case all["5"].MAC != "00-15-5D-7A-01-DC":
+		t.Fatalf("all[\"5\"].MAC = %q, want %q; %+v, %v", all["5"].MAC, "00-15-5D-7A-01-DC", all, err)
 	}
 	state := hns.State{Endpoints: []hns.Endpoint{
 		{ID: "E", Name: "sandbox1_Calico", MAC: "00-15-5D-0A-0F-A7"},

@@ -63,8 +63,13 @@ func TestTwoNodesAsOne(t *testing.T) {
 	for _, name := range []string{"win-1", "win-2"} {
 		n := nodetest.Start(t, name, simulated.Options{})
 		result, err := ended(t, n, capture.Options{Addresses: addresses("192.168.15.167/32"), MaxSize: 1 << 20})
-		if err != nil || result.Reason != "it was released" || !result.Exportable {
-			t.Fatalf("%+v, %v", result, err)
+		switch {
+		case err != nil:
+			t.Fatalf("unexpected error: %v", err)
+		case result.Reason != "it was released":
+			t.Fatalf("result.Reason = %q, want %q", result.Reason, "it was released")
+		case !result.Exportable:
+			t.Fatalf("result.Exportable = false, want true; %+v, %v", result, err)
 		}
 		parts = append(parts, capture.Part{Export: fetched(t, n, result), Names: capture.Names{Node: name,
 			Pods: capture.ByAddress([]hns.Pod{{Namespace: "default", Name: "burner",
@@ -86,9 +91,17 @@ func TestTwoNodesAsOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count.Packets != 12 || count.Drops != 2 || count.Interfaces["win-1/default/burner"] != 6 ||
-		count.Interfaces["win-2"] != 6 || len(count.Interfaces) != 2 {
-		t.Errorf("%+v", count)
+	switch {
+	case count.Packets != 12:
+		t.Errorf("count.Packets = %v, want 12", count.Packets)
+	case count.Drops != 2:
+		t.Errorf("count.Drops = %v, want 2", count.Drops)
+	case count.Interfaces["win-1/default/burner"] != 6:
+		t.Errorf("count.Interfaces[\"win-1/default/burner\"] = %v, want 6", count.Interfaces["win-1/default/burner"])
+	case count.Interfaces["win-2"] != 6:
+		t.Errorf("count.Interfaces[\"win-2\"] = %v, want 6", count.Interfaces["win-2"])
+	case len(count.Interfaces) != 2:
+		t.Errorf("len(count.Interfaces) = %v, want 2; %+v", len(count.Interfaces), count)
 	}
 	r := pcapng.NewReader(&out)
 	var comments []string
@@ -130,9 +143,17 @@ func TestACaptureThatIsFetchedWhileItGoesOn(t *testing.T) {
 			return err
 		},
 	})
-	if err != nil || result.Reason != "it was released" || rounds < 3 || result.Rounds.Closed < rounds-2 ||
-		packets != rounds*pktmonexe.Packets {
-		t.Fatalf("%d rounds: %+v, %v", rounds, result, err)
+	switch {
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case result.Reason != "it was released":
+		t.Fatalf("result.Reason = %q, want %q", result.Reason, "it was released")
+	case rounds < 3:
+		t.Fatalf("rounds = %v, want at least 3", rounds)
+	case result.Rounds.Closed < rounds-2:
+		t.Fatalf("result.Rounds.Closed = %v, want at least %v", result.Rounds.Closed, rounds-2)
+	case packets != rounds*pktmonexe.Packets:
+		t.Fatalf("packets = %v, want %v; %d rounds: %+v, %v", packets, rounds*pktmonexe.Packets, rounds, result, err)
 	}
 	awaitClean(t, n)
 	list, err := n.Files.List(layout.Captures)
@@ -249,9 +270,16 @@ func TestLiveCapture(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil || len(packets) < 3 || packets[0].DropReason != "INET: transport endpoint was not found" ||
-		packets[1].DropReason != "Filtered VLAN" {
-		t.Fatalf("%+v, %v: %+v", result, err, packets)
+	switch {
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case len(packets) < 3:
+		t.Fatalf("len(packets) = %v, want at least 3: %+v", len(packets), packets)
+	case packets[0].DropReason != "INET: transport endpoint was not found":
+		t.Fatalf("packets[0].DropReason = %q, want %q", packets[0].DropReason, "INET: transport endpoint was not found")
+	case packets[1].DropReason != "Filtered VLAN":
+		t.Fatalf("packets[1].DropReason = %q, want %q; %+v, %v: %+v", packets[1].DropReason, "Filtered VLAN",
+			result, err, packets)
 	}
 }
 
@@ -273,9 +301,14 @@ func TestForeignCaptureIsRefusedOrEnded(t *testing.T) {
 	run(t, n, "start", "--capture", "--file-name", `C:\theirs.etl`)
 	_, err := ended(t, n, capture.Options{})
 	var busy *capture.BusyError
-	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "theirs.etl") ||
-		!strings.HasSuffix(err.Error(), "--force ends its capture and removes its filters") {
-		t.Fatalf("%v", err)
+	switch {
+	case !errors.As(err, &busy):
+		t.Fatalf("error = %v (%T), want a %T", err, err, busy)
+	case !strings.Contains(err.Error(), "theirs.etl"):
+		t.Fatalf("err.Error() lacks %q:\n%s", "theirs.etl", err.Error())
+	case !strings.HasSuffix(err.Error(), "--force ends its capture and removes its filters"):
+		t.Fatalf("err.Error() = %q, want the suffix %q; %v", err.Error(),
+			"--force ends its capture and removes its filters", err)
 	}
 	if _, err := ended(t, n, capture.Options{Force: true}); err != nil {
 		t.Fatal(err)
@@ -321,8 +354,13 @@ func TestOlderWindowsReturnsItsLog(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	e := fetched(t, n, result)
-	if info, err := os.Stat(e.Log); err != nil || info.Size() == 0 || e.Packets != "" {
-		t.Errorf("%+v, %v", e, err)
+	switch info, err := os.Stat(e.Log); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case info.Size() == 0:
+		t.Errorf("info.Size() is wrong; %+v, %v", e, err)
+	case e.Packets != "":
+		t.Errorf("e.Packets = %q, want %q; %+v, %v", e.Packets, "", e, err)
 	}
 	if _, err := ended(t, n, capture.Options{Round: time.Second}); !errors.Is(err, fault.ErrNotSupported) ||
 		!strings.Contains(err.Error(), "20348") {
@@ -414,9 +452,13 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"", result.ID} {
-		if left, err := capture.FindLeft(t.Context(), n.Node, id); err != nil || left.ID != result.ID ||
-			left.Bytes == 0 {
-			t.Fatalf("%q: %+v, %v", id, left, err)
+		switch left, err := capture.FindLeft(t.Context(), n.Node, id); {
+		case err != nil:
+			t.Fatalf("unexpected error: %v", err)
+		case left.ID != result.ID:
+			t.Fatalf("left.ID = %v, want %v", left.ID, result.ID)
+		case left.Bytes == 0:
+			t.Fatalf("left.Bytes = 0; %q: %+v, %v", id, left, err)
 		}
 	}
 	left, err := capture.FindLeft(t.Context(), n.Node, result.ID)

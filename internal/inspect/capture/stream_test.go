@@ -96,8 +96,13 @@ func TestAStreamIsInOrderOfTime(t *testing.T) {
 	if got := written(t, &out); !slices.Equal(got, []int{1, 2, 3, 4, 5, 7, 10}) {
 		t.Errorf("in the end: %v", got)
 	}
-	if a, b := s.Count("a"), s.Count("b"); a.Packets != 4 || b.Packets != 3 || b.Interfaces["b"] != 3 {
-		t.Errorf("%+v, %+v", a, b)
+	switch a, b := s.Count("a"), s.Count("b"); {
+	case a.Packets != 4:
+		t.Errorf("a.Packets = %v, want 4", a.Packets)
+	case b.Packets != 3:
+		t.Errorf("b.Packets = %v, want 3", b.Packets)
+	case b.Interfaces["b"] != 3:
+		t.Errorf("b.Interfaces[\"b\"] = %v, want 3; %+v, %+v", b.Interfaces["b"], a, b)
 	}
 	for _, step := range steps {
 		if _, err := os.Stat(step.part.Export.Packets); !errors.Is(err, os.ErrNotExist) {

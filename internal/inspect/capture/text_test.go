@@ -48,13 +48,24 @@ func TestPktmonsText(t *testing.T) {
 func TestAReasonWithACommaAndALineWithoutEnd(t *testing.T) {
 	p, ok := parseAbout("Drop: PktGroupId 1, Component 4, DropReason MTU, or something , DropLocation 0x1, " +
 		"OriginalSize 9")
-	if !ok || p.DropReason != "MTU, or something" || p.DropLocation != "0x1" {
-		t.Errorf("%+v", p)
+	switch {
+	case !ok:
+		t.Error("ok = false, want true")
+	case p.DropReason != "MTU, or something":
+		t.Errorf("p.DropReason = %q, want %q", p.DropReason, "MTU, or something")
+	case p.DropLocation != "0x1":
+		t.Errorf("p.DropLocation = %q, want %q; %+v", p.DropLocation, "0x1", p)
 	}
 	var got []Packet
 	lines := &packetLines{each: func(p Packet) error { got = append(got, p); return nil }}
-	if _, err := lines.Write(make([]byte, 1<<20)); err != nil || len(got) > 0 || len(lines.rest) > maxLine {
-		t.Errorf("%d packets, %d bytes held, %v", len(got), len(lines.rest), err)
+	switch _, err := lines.Write(make([]byte, 1<<20)); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case len(got) > 0:
+		t.Errorf("len(got) = %v, want 0: %+v", len(got), got)
+	case len(lines.rest) > maxLine:
+		t.Errorf("len(lines.rest) = %v, want at most %v; %d packets, %d bytes held, %v", len(lines.rest), maxLine,
+			len(got), len(lines.rest), err)
 	}
 }
 

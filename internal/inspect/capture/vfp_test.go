@@ -35,8 +35,13 @@ func TestThePortsOfASwitch(t *testing.T) {
 			known := hns.Known{Runtime: true,
 				Here: []hns.Pod{{Namespace: "default", Name: "burner", IPs: []string{"192.168.15.167"}}}}
 			capture.OwnPorts(ports, state, known)
-			if ports[0].Label != "ExternalPort" || ports[0].Pod != hns.None || ports[0].Endpoint != "" {
-				t.Errorf("%+v", ports[0])
+			switch {
+			case ports[0].Label != "ExternalPort":
+				t.Errorf("ports[0].Label = %q, want %q", ports[0].Label, "ExternalPort")
+			case ports[0].Pod != hns.None:
+				t.Errorf("ports[0].Pod = %v, want %v", ports[0].Pod, hns.None)
+			case ports[0].Endpoint != "":
+				t.Errorf("ports[0].Endpoint = %q, want %q; %+v", ports[0].Endpoint, "", ports[0])
 			}
 			at := slices.IndexFunc(ports, func(p capture.SwitchPort) bool { return p.Pod == "default/burner" })
 			if at < 0 || ports[at].Endpoint != state.Endpoints[burner].ID {
@@ -50,9 +55,15 @@ func TestThePortsOfASwitch(t *testing.T) {
 			}
 			in := ports[at].Counters[1]
 			packets, _ := in.Total("packets")
-			if dropped, _ := in.Dropped(); in.Direction != vfp.In || packets == 0 || dropped != 2 ||
-				len(in.Reasons()) != 1 {
-				t.Errorf("%+v", in)
+			switch dropped, _ := in.Dropped(); {
+			case in.Direction != vfp.In:
+				t.Errorf("in.Direction = %v, want %v", in.Direction, vfp.In)
+			case packets == 0:
+				t.Error("packets = 0")
+			case dropped != 2:
+				t.Errorf("dropped = %v, want 2", dropped)
+			case len(in.Reasons()) != 1:
+				t.Errorf("len(in.Reasons()) is wrong; %+v", in)
 			}
 		})
 	}
@@ -67,8 +78,15 @@ func TestAPortByItsAddress(t *testing.T) {
 	}}
 	capture.OwnPorts(ports,
 		state, hns.Known{Runtime: true, Here: []hns.Pod{{Namespace: "a", Name: "b", Sandbox: "sandbox"}}})
-	if ports[0].Endpoint != "LOCAL" || ports[0].Pod != "a/b" || ports[1].Endpoint != "" || ports[1].Pod != hns.None {
-		t.Errorf("%+v", ports)
+	switch {
+	case ports[0].Endpoint != "LOCAL":
+		t.Errorf("ports[0].Endpoint = %q, want %q", ports[0].Endpoint, "LOCAL")
+	case ports[0].Pod != "a/b":
+		t.Errorf("ports[0].Pod = %q, want %q", ports[0].Pod, "a/b")
+	case ports[1].Endpoint != "":
+		t.Errorf("ports[1].Endpoint = %q, want %q", ports[1].Endpoint, "")
+	case ports[1].Pod != hns.None:
+		t.Errorf("ports[1].Pod = %v, want %v; %+v", ports[1].Pod, hns.None, ports)
 	}
 }
 

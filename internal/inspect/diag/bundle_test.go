@@ -231,8 +231,13 @@ func TestTwoFilesOfOneName(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Write([]byte("hello"))
-		if err := o.Close(); err != nil || o.kept != 3 || !o.cut {
-			t.Errorf("kept %d, cut %t, %v", o.kept, o.cut, err)
+		switch err := o.Close(); {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case o.kept != 3:
+			t.Errorf("o.kept = %v, want 3", o.kept)
+		case !o.cut:
+			t.Errorf("o.cut = false, want true; kept %d, cut %t, %v", o.kept, o.cut, err)
 		}
 		paths = append(paths, path)
 	}

@@ -49,9 +49,14 @@ func TestFilesAreRedactedAsDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(text); strings.Contains(got, "aHVudGVyMg") != test.blob || strings.Contains(got, "hunter2") ||
-			!strings.Contains(got, "kind: Secret") {
-			t.Errorf("%s became\n%.300s", name, got)
+		switch got := string(text); {
+		case strings.Contains(got, "aHVudGVyMg") != test.blob:
+			t.Errorf("strings.Contains(got, \"aHVudGVyMg\") = %v, want %v", strings.Contains(got, "aHVudGVyMg"),
+				test.blob)
+		case strings.Contains(got, "hunter2"):
+			t.Errorf("got contains %q:\n%s", "hunter2", got)
+		case !strings.Contains(got, "kind: Secret"):
+			t.Errorf("got lacks %q:\n%s; %s became\n%.300s", "kind: Secret", got, name, got)
 		}
 		if o.linesOnly != test.linesOnly {
 			t.Errorf("%s: only its lines were scanned: %t", name, o.linesOnly)

@@ -68,13 +68,22 @@ func (someServices) Get(_ context.Context, r *agentv1.GetServiceRequest, _ ...gr
 func TestServicesAreListedIfSomeCannotBeQueried(t *testing.T) {
 	v := visiting(t, &node.Node{Services: someServices{}})
 	records, _ := v.collect(t.Context(), []Collector{{Name: "services", Collect: services}})
-	if r := records[0]; r.Result != Failed || !strings.Contains(r.Error, "WinDefend") || len(r.Tables) != 1 {
-		t.Errorf("%+v", r)
+	switch r := records[0]; {
+	case r.Result != Failed:
+		t.Errorf("r.Result = %v, want %v", r.Result, Failed)
+	case !strings.Contains(r.Error, "WinDefend"):
+		t.Errorf("r.Error lacks %q:\n%s", "WinDefend", r.Error)
+	case len(r.Tables) != 1:
+		t.Errorf("len(r.Tables) = %v, want 1; %+v", len(r.Tables), r)
 	}
 	table, err := os.ReadFile(filepath.Join(v.folder.root, "nodes/n/tables/services.txt"))
-	if err != nil || !strings.Contains(string(table), `C:\k\kubelet.exe`) ||
-		!strings.Contains(string(table), "WinDefend") {
-		t.Errorf("%v\n%s", err, table)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case !strings.Contains(string(table), `C:\k\kubelet.exe`):
+		t.Errorf("string(table) lacks %q:\n%s", `C:\k\kubelet.exe`, string(table))
+	case !strings.Contains(string(table), "WinDefend"):
+		t.Errorf("string(table) lacks %q:\n%s; %v\n%s", "WinDefend", string(table), err, table)
 	}
 }
 
@@ -119,8 +128,14 @@ func TestTruncatedFileIsMarked(t *testing.T) {
 				[]Collector{{Name: "file", Collect: func(ctx context.Context, task *Task) error {
 					return task.read(ctx, FileRecord{Path: "x", From: "x"}, "x", c.offset, most)
 				}}})
-			if f := records[0].Files; len(f) != 1 || f[0].Cut != c.want || f[0].Bytes != int64(min(c.bytes, most)) {
-				t.Errorf("%d bytes in pieces of %d, from %d: %+v, want %q", c.bytes, piece, c.offset, f, c.want)
+			switch f := records[0].Files; {
+			case len(f) != 1:
+				t.Errorf("len(f) = %v, want 1: %+v", len(f), f)
+			case f[0].Cut != c.want:
+				t.Errorf("f[0].Cut = %v, want %v", f[0].Cut, c.want)
+			case f[0].Bytes != int64(min(c.bytes, most)):
+				t.Errorf("f[0].Bytes is wrong; %d bytes in pieces of %d, from %d: %+v, want %q", c.bytes, piece,
+					c.offset, f, c.want)
 			}
 		}
 	}

@@ -83,8 +83,13 @@ func TestDynamicPortsOfAnyLanguage(t *testing.T) {
 			"31536\r\n\r\n",
 		"\r\n协议 tcp 动态端口范围\r\n---------------------------------\r\n启动端口        : 34000\r\n端口数          : 31536\r\n\r\n",
 	} {
-		if first, count, err := dynamicPorts(text); err != nil || first != 34000 || count != 31536 {
-			t.Errorf("%d, %d, %v of\n%s", first, count, err, text)
+		switch first, count, err := dynamicPorts(text); {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case first != 34000:
+			t.Errorf("first = %v, want 34000", first)
+		case count != 31536:
+			t.Errorf("count = %v, want 31536; %d, %d, %v of\n%s", count, first, count, err, text)
 		}
 	}
 	for _, text := range []string{"", "Start Port : 34000\n", "A : 1\nB : 2\nC : 3\n",

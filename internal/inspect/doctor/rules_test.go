@@ -257,8 +257,15 @@ func TestEveryRuleFindsAndDoesNot(t *testing.T) {
 				t.Errorf("worse than the rule's severity: %v", err)
 			}
 			for _, is := range r.Findings {
-				if is.Rule != c.rule || is.What == "" || is.Remedy == "" || is.Link == "" {
-					t.Errorf("incomplete: %+v", is)
+				switch {
+				case is.Rule != c.rule:
+					t.Errorf("is.Rule = %v, want %v", is.Rule, c.rule)
+				case is.What == "":
+					t.Error("is.What is empty")
+				case is.Remedy == "":
+					t.Error("is.Remedy is empty")
+				case is.Link == "":
+					t.Errorf("is.Link is empty; incomplete: %+v", is)
 				}
 			}
 			c.sameFromJSON(t, *f)
@@ -325,16 +332,33 @@ func (c fault) needsNoMore(t *testing.T, f *doctor.Facts) {
 			facts.Field(i).SetZero()
 		}
 	}
-	if r := examine(t, *f, c.rule); len(r.Skipped) != 1 || len(r.Findings) > 0 || r.Skipped[0].Why == "" {
-		t.Errorf("without anything: %+v", r)
+	switch r := examine(t, *f, c.rule); {
+	case len(r.Skipped) != 1:
+		t.Errorf("len(r.Skipped) = %v, want 1: %+v", len(r.Skipped), r.Skipped)
+	case len(r.Findings) > 0:
+		t.Errorf("len(r.Findings) = %v, want 0: %+v", len(r.Findings), r.Findings)
+	case r.Skipped[0].Why == "":
+		t.Errorf("r.Skipped[0].Why is empty; without anything: %+v", r)
 	}
 }
 
 func TestRulesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range doctor.Rules() {
-		if r.ID == "" || seen[r.ID] || r.Title == "" || r.Means == "" || r.Link == "" || len(r.Needs) == 0 ||
-			!slices.Contains(finding.Severities(), r.Severity) {
+		switch {
+		case r.ID == "":
+			t.Error("r.ID is empty")
+		case seen[r.ID]:
+			t.Errorf("seen[r.ID] is wrong; %+v", r)
+		case r.Title == "":
+			t.Error("r.Title is empty")
+		case r.Means == "":
+			t.Error("r.Means is empty")
+		case r.Link == "":
+			t.Error("r.Link is empty")
+		case len(r.Needs) == 0:
+			t.Errorf("len(r.Needs) = 0: %+v", r.Needs)
+		case !slices.Contains(finding.Severities(), r.Severity):
 			t.Errorf("%+v", r)
 		}
 		seen[r.ID] = true

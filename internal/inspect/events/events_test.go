@@ -53,11 +53,24 @@ func TestTheAnswerInPieces(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(got) != 2 || got[0].Provider != "Ünï" || got[0].ID != 5 || got[0].Level != logline.Warning ||
-				got[0].Record != 9 ||
-				got[0].Message != "bell   \U0001F600 &" || got[0].Time.Nanosecond() != 123456700 ||
-				!strings.Contains(got[1].Message, "cannot parse") {
-				t.Fatalf("%s in pieces of %d: %+v", name, size, got)
+			switch {
+			case len(got) != 2:
+				t.Fatalf("len(got) = %v, want 2: %+v", len(got), got)
+			case got[0].Provider != "Ünï":
+				t.Fatalf("got[0].Provider = %q, want %q", got[0].Provider, "Ünï")
+			case got[0].ID != 5:
+				t.Fatalf("got[0].ID = %v, want 5", got[0].ID)
+			case got[0].Level != logline.Warning:
+				t.Fatalf("got[0].Level = %v, want %v", got[0].Level, logline.Warning)
+			case got[0].Record != 9:
+				t.Fatalf("got[0].Record = %v, want 9", got[0].Record)
+			case got[0].Message != "bell   \U0001F600 &":
+				t.Fatalf("got[0].Message = %q, want %q", got[0].Message, "bell   \U0001F600 &")
+			case got[0].Time.Nanosecond() != 123456700:
+				t.Fatalf("got[0].Time.Nanosecond() is wrong; %s in pieces of %d: %+v", name, size, got)
+			case !strings.Contains(got[1].Message, "cannot parse"):
+				t.Fatalf("got[1].Message lacks %q:\n%s; %s in pieces of %d: %+v", "cannot parse", got[1].Message,
+					name, size, got)
 			}
 		}
 	}
@@ -67,8 +80,14 @@ func TestNamesThatOverlap(t *testing.T) {
 	r := &Reader{present: []string{"System", "Application"}}
 	for _, names := range [][]string{{"services", "System"}, {"System", "services"}, {"system", "System"}} {
 		channels, err := r.Channels(names)
-		if err != nil || len(channels) != 1 || len(channels[0].chosen.ids) != 0 {
-			t.Errorf("%q: %+v, %v", names, channels, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case len(channels) != 1:
+			t.Errorf("len(channels) = %v, want 1: %+v", len(channels), channels)
+		case len(channels[0].chosen.ids) != 0:
+			t.Errorf("len(channels[0].chosen.ids) = %v, want 0; %q: %+v, %v", len(channels[0].chosen.ids), names,
+				channels, err)
 		}
 	}
 }

@@ -153,8 +153,13 @@ func TestOwnerOfAUtilityVM(t *testing.T) {
 func TestKillWaitsUntilItIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &services{systems: []*agentv1.ComputeObject{system("a", `{"State":"Running"}`, "", "")}, goesAfter: 3}
-		if err := hcs.Kill(t.Context(), s, "a"); err != nil || s.terminated != "a" || s.looks != 3 {
-			t.Errorf("%v; %d looks at %s", err, s.looks, s.terminated)
+		switch err := hcs.Kill(t.Context(), s, "a"); {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case s.terminated != "a":
+			t.Errorf("s.terminated = %q, want %q", s.terminated, "a")
+		case s.looks != 3:
+			t.Errorf("s.looks = %v, want 3; %v; %d looks at %s", s.looks, err, s.looks, s.terminated)
 		}
 	})
 }

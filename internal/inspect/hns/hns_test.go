@@ -54,10 +54,16 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestCalicoNodeHasItsSize(t *testing.T) {
 	s := calico(t).State
-	if len(s.Networks) != 3 || len(s.Endpoints) != 40 || len(s.LoadBalancers) != 120 ||
-		len(s.Namespaces) != hnstest.Pods {
-		t.Errorf("%d networks, %d endpoints, %d load balancers, %d namespaces",
-			len(s.Networks), len(s.Endpoints), len(s.LoadBalancers), len(s.Namespaces))
+	switch {
+	case len(s.Networks) != 3:
+		t.Errorf("len(s.Networks) = %v, want 3: %+v", len(s.Networks), s.Networks)
+	case len(s.Endpoints) != 40:
+		t.Errorf("len(s.Endpoints) = %v, want 40: %+v", len(s.Endpoints), s.Endpoints)
+	case len(s.LoadBalancers) != 120:
+		t.Errorf("len(s.LoadBalancers) = %v, want 120: %+v", len(s.LoadBalancers), s.LoadBalancers)
+	case len(s.Namespaces) != hnstest.Pods:
+		t.Errorf("len(s.Namespaces) = %v, want %v; %d networks, %d endpoints, %d load balancers, %d namespaces",
+			len(s.Namespaces), hnstest.Pods, len(s.Networks), len(s.Endpoints), len(s.LoadBalancers), len(s.Namespaces))
 	}
 }
 
@@ -169,15 +175,30 @@ func TestSelect(t *testing.T) {
 		"the source VIP":       {hns.Filter{Network: "Calico", IP: netip.MustParseAddr("192.168.71.66")}, 1, 1, 0, 0},
 	} {
 		got := s.Select(c.filter)
-		if len(got.Networks) != c.networks || len(got.Endpoints) != c.endpoints ||
-			len(got.LoadBalancers) != c.balancers || len(got.Namespaces) != c.namespaces {
-			t.Errorf("%s: %d networks, %d endpoints, %d load balancers, %d namespaces", name,
-				len(got.Networks), len(got.Endpoints), len(got.LoadBalancers), len(got.Namespaces))
+		switch {
+		case len(got.Networks) != c.networks:
+			t.Errorf("len(got.Networks) = %v, want %v: %+v", len(got.Networks), c.networks, got.Networks)
+		case len(got.Endpoints) != c.endpoints:
+			t.Errorf("len(got.Endpoints) = %v, want %v: %+v", len(got.Endpoints), c.endpoints, got.Endpoints)
+		case len(got.LoadBalancers) != c.balancers:
+			t.Errorf("len(got.LoadBalancers) = %v, want %v: %+v", len(got.LoadBalancers), c.balancers,
+				got.LoadBalancers)
+		case len(got.Namespaces) != c.namespaces:
+			t.Errorf("len(got.Namespaces) = %v, want %v; %s: %d networks, %d endpoints, %d load balancers, %d "+
+				"namespaces", len(got.Namespaces), c.namespaces, name, len(got.Networks), len(got.Endpoints),
+				len(got.LoadBalancers), len(got.Namespaces))
 		}
 	}
 	pod := s.Select(hns.Filter{IP: netip.MustParseAddr("192.168.71.70")})
-	if len(pod.Networks) != 1 || len(pod.Endpoints) != 1 || len(pod.Namespaces) != 1 || len(pod.LoadBalancers) == 0 {
-		t.Errorf("a pod: %d networks, %d endpoints, %d load balancers, %d namespaces",
+	switch {
+	case len(pod.Networks) != 1:
+		t.Errorf("len(pod.Networks) = %v, want 1: %+v", len(pod.Networks), pod.Networks)
+	case len(pod.Endpoints) != 1:
+		t.Errorf("len(pod.Endpoints) = %v, want 1: %+v", len(pod.Endpoints), pod.Endpoints)
+	case len(pod.Namespaces) != 1:
+		t.Errorf("len(pod.Namespaces) = %v, want 1: %+v", len(pod.Namespaces), pod.Namespaces)
+	case len(pod.LoadBalancers) == 0:
+		t.Errorf("len(pod.LoadBalancers) = 0; a pod: %d networks, %d endpoints, %d load balancers, %d namespaces",
 			len(pod.Networks), len(pod.Endpoints), len(pod.LoadBalancers), len(pod.Namespaces))
 	}
 }
@@ -208,9 +229,13 @@ func TestParseRejectsTextThatIsNoObject(t *testing.T) {
 	_, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {[]byte(`{"ID":"a"}`),
 		[]byte(`<html>`)}})
 	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "endpoints") ||
-		!strings.Contains(err.Error(), "<html>") {
-		t.Errorf("got %v", err)
+	switch {
+	case !errors.As(err, &syntax):
+		t.Errorf("error = %v (%T), want a %T", err, err, syntax)
+	case !strings.Contains(err.Error(), "endpoints"):
+		t.Errorf("err.Error() lacks %q:\n%s", "endpoints", err.Error())
+	case !strings.Contains(err.Error(), "<html>"):
+		t.Errorf("err.Error() lacks %q:\n%s; got %v", "<html>", err.Error(), err)
 	}
 }
 
@@ -244,8 +269,13 @@ func TestSparseObjects(t *testing.T) {
 func TestNetworksAreInNaturalOrder(t *testing.T) {
 	state, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSNetworks: {[]byte(`{"Name":"vlan10"}`),
 		[]byte(`{"Name":"vlan2"}`)}})
-	if err != nil || len(state.Networks) != 2 || state.Networks[0].Name != "vlan2" {
-		t.Errorf("%+v, %v", state.Networks, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case len(state.Networks) != 2:
+		t.Errorf("len(state.Networks) = %v, want 2: %+v", len(state.Networks), state.Networks)
+	case state.Networks[0].Name != "vlan2":
+		t.Errorf("state.Networks[0].Name = %q, want %q; %+v, %v", state.Networks[0].Name, "vlan2", state.Networks, err)
 	}
 }
 

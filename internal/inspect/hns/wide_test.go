@@ -15,7 +15,12 @@ func TestAWideTableHasAllBackendsAndWholeIDs(t *testing.T) {
 	if !strings.Contains(row, "3 more") || strings.Contains(row, id) {
 		t.Errorf("the table has %s", row)
 	}
-	if strings.Contains(wide, "more") || !strings.Contains(wide, "6-a") || !strings.Contains(wide, id) {
-		t.Errorf("the wide table has %s", wide)
+	switch {
+	case strings.Contains(wide, "more"):
+		t.Errorf("wide contains %q:\n%s", "more", wide)
+	case !strings.Contains(wide, "6-a"):
+		t.Errorf("wide lacks %q:\n%s", "6-a", wide)
+	case !strings.Contains(wide, id):
+		t.Errorf("wide lacks %q:\n%s; the wide table has %s", id, wide, wide)
 	}
 }

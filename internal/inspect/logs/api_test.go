@@ -89,9 +89,16 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		!slices.Equal(got, []string{"old", "new", "bad"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ask(logs.Options{Sources: []string{"containerd", "kubelet"}, Tail: -1}); err != nil ||
-		len(got) != many+5002 || got[4999] != "old" || got[len(got)-1] != "bad" {
-		t.Errorf("all of two logs, in order of time: %d lines, %v", len(got), err)
+	switch got, err := ask(logs.Options{Sources: []string{"containerd", "kubelet"}, Tail: -1}); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case len(got) != many+5002:
+		t.Errorf("len(got) = %v, want %v: %+v", len(got), many+5002, got)
+	case got[4999] != "old":
+		t.Errorf("got[4999] = %q, want %q", got[4999], "old")
+	case got[len(got)-1] != "bad":
+		t.Errorf("got[len(got)-1] = %q, want %q; all of two logs, in order of time: %d lines, %v", got[len(got)-1],
+			"bad", len(got), err)
 	}
 	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web"}, Tail: 2}); err != nil ||
 		!slices.Equal(got, []string{"hello"}) {
@@ -102,10 +109,16 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		!slices.Equal(got, []string{"container's"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); err != nil ||
-		!slices.Equal(got, []string{"hello"}) ||
-		len(reported.all) != 1 || !strings.Contains(reported.all[0], "no log of pod/ns/db exists") {
-		t.Errorf("one that is not there: %q, %q, %v", got, reported.all, err)
+	switch got, err := ask(logs.Options{Sources: []string{"pod/ns/web", "pod/ns/db"}, Tail: 2}); {
+	case err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case !slices.Equal(got, []string{"hello"}):
+		t.Errorf("got = %v, want %v", got, []string{"hello"})
+	case len(reported.all) != 1:
+		t.Errorf("len(reported.all) = %v, want 1: %+v", len(reported.all), reported.all)
+	case !strings.Contains(reported.all[0], "no log of pod/ns/db exists"):
+		t.Errorf("reported.all[0] lacks %q:\n%s; one that is not there: %q, %q, %v", "no log of pod/ns/db exists",
+			reported.all[0], got, reported.all, err)
 	}
 	put("other/other.log", "of a service that is in no table\n")
 	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: 2}); err != nil ||
@@ -119,9 +132,16 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		{Tail: 2, Since: time.Now().Add(-time.Hour)}} {
 		o.Sources = []string{`file:C:\var\log\wide.log`}
 		got, err := ask(o)
-		if want := []string{"grün", "😀"}; err != nil || len(got) < 2 || !slices.Equal(got[len(got)-2:], want) ||
-			o.Tail > 0 && len(got) > 2 {
-			t.Errorf("UTF-16, the last %d: %d lines, %.80q, %v", o.Tail, len(got), got, err)
+		switch want := []string{"grün", "😀"}; {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case len(got) < 2:
+			t.Errorf("len(got) = %v, want at least 2: %+v", len(got), got)
+		case !slices.Equal(got[len(got)-2:], want):
+			t.Errorf("got[len(got)-2:] = %v, want %v", got[len(got)-2:], want)
+		case o.Tail > 0 && len(got) > 2:
+			t.Errorf("o.Tail > 0 && len(got) > 2 is wrong; UTF-16, the last %d: %d lines, %.80q, %v", o.Tail,
+				len(got), got, err)
 		}
 	}
 	put("short.log", string(wide("eine Zeile\n", true)))

@@ -14,7 +14,12 @@ func TestPlacesOfALyingNodeAreBounded(t *testing.T) {
 			t.Fatalf("file %d is another's", i)
 		}
 	}
-	if len(s.owners) > maxFiles || len(s.places) > maxFiles || len(s.followed()) > 2*maxFiles {
-		t.Errorf("%d owners, %d places", len(s.owners), len(s.places))
+	switch {
+	case len(s.owners) > maxFiles:
+		t.Errorf("len(s.owners) = %v, want at most %v: %+v", len(s.owners), maxFiles, s.owners)
+	case len(s.places) > maxFiles:
+		t.Errorf("len(s.places) = %v, want at most %v: %+v", len(s.places), maxFiles, s.places)
+	case len(s.followed()) > 2*maxFiles:
+		t.Errorf("len(s.followed()) is wrong; %d owners, %d places", len(s.owners), len(s.places))
 	}
 }

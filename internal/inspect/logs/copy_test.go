@@ -60,8 +60,13 @@ func TestGrepOfAContainersFile(t *testing.T) {
 		{Grep: pattern(t, "needle in the hay")}} {
 		o.Sources, o.Tail = []string{"file:" + path}, -1
 		records, err := show(t, n, o)
-		if err != nil || len(records) != 1 || records[0].Text != "a needle in the hay" {
-			t.Errorf("%v, %v", records, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case len(records) != 1:
+			t.Errorf("len(records) = %v, want 1: %+v", len(records), records)
+		case records[0].Text != "a needle in the hay":
+			t.Errorf("records[0].Text = %q, want %q; %v, %v", records[0].Text, "a needle in the hay", records, err)
 		}
 	}
 }

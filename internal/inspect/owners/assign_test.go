@@ -111,8 +111,13 @@ func TestPodsAreInNaturalOrder(t *testing.T) {
 	f := factsOf(proc(10, 0, "a.exe", 100, 0), proc(20, 0, "b.exe", 100, 0))
 	f.runs("web-10", 10, 101)
 	f.runs("web-2", 20, 101)
-	if pods := f.table().Pods; len(pods) != 2 || pods[0].Name != "pod-of-web-2" || pods[1].Name != "pod-of-web-10" {
-		t.Errorf("%+v", pods)
+	switch pods := f.table().Pods; {
+	case len(pods) != 2:
+		t.Errorf("len(pods) = %v, want 2: %+v", len(pods), pods)
+	case pods[0].Name != "pod-of-web-2":
+		t.Errorf("pods[0].Name = %q, want %q", pods[0].Name, "pod-of-web-2")
+	case pods[1].Name != "pod-of-web-10":
+		t.Errorf("pods[1].Name = %q, want %q; %+v", pods[1].Name, "pod-of-web-10", pods)
 	}
 }
 
@@ -135,9 +140,13 @@ func TestPartialRuntimeAnswersAreDropped(t *testing.T) {
 	f.runs("app", 20, 100)
 	f.runtime.err = &criclient.SilentError{Limit: criclient.AnswerLimit}
 	table := f.table()
-	if len(table.Pods) != 1 || table.Pods[0].State != "unknown" ||
-		!slices.Equal(pidsOf(table.Pods[0].Shims), []uint32{10}) {
-		t.Errorf("pods %+v", table.Pods)
+	switch {
+	case len(table.Pods) != 1:
+		t.Errorf("len(table.Pods) = %v, want 1: %+v", len(table.Pods), table.Pods)
+	case table.Pods[0].State != "unknown":
+		t.Errorf("table.Pods[0].State = %q, want %q", table.Pods[0].State, "unknown")
+	case !slices.Equal(pidsOf(table.Pods[0].Shims), []uint32{10}):
+		t.Errorf("pidsOf(table.Pods[0].Shims) is wrong; pods %+v", table.Pods)
 	}
 	if got := pidsOf(table.Others); !slices.Equal(got, []uint32{20}) || len(table.Gaps) != 1 {
 		t.Errorf("others %v, gaps %q", got, table.Gaps)
@@ -153,8 +162,15 @@ func TestCores(t *testing.T) {
 	f.after.processes[10].Cpu = durationpb.New(1500 * time.Millisecond)
 	f.after.processes[20].Cpu = durationpb.New(time.Second)
 	others := f.table().Others
-	if others[0].Cores == nil || *others[0].Cores != 1.5 || others[0].UptimeSeconds != 100 || others[1].Cores != nil {
-		t.Errorf("%+v", others)
+	switch {
+	case others[0].Cores == nil:
+		t.Error("others[0].Cores is nil")
+	case *others[0].Cores != 1.5:
+		t.Errorf("*others[0].Cores = %v, want 1.5", *others[0].Cores)
+	case others[0].UptimeSeconds != 100:
+		t.Errorf("others[0].UptimeSeconds = %v, want 100", others[0].UptimeSeconds)
+	case others[1].Cores != nil:
+		t.Errorf("others[1].Cores = %v, want nil; %+v", others[1].Cores, others)
 	}
 }
 

@@ -49,21 +49,41 @@ func TestEveryProcessHasOneOwner(t *testing.T) {
 
 	table := look(t, n)
 
-	if len(table.Pods) != 1 || table.Pods[0].Path() != "default/burner" || len(table.Gaps) > 0 {
-		t.Fatalf("pods: %+v, gaps %q", table.Pods, table.Gaps)
+	switch {
+	case len(table.Pods) != 1:
+		t.Fatalf("len(table.Pods) = %v, want 1: %+v", len(table.Pods), table.Pods)
+	case table.Pods[0].Path() != "default/burner":
+		t.Fatalf("table.Pods[0].Path() = %q, want %q", table.Pods[0].Path(), "default/burner")
+	case len(table.Gaps) > 0:
+		t.Fatalf("len(table.Gaps) = %v, want 0; pods: %+v, gaps %q", len(table.Gaps), table.Pods, table.Gaps)
 	}
 	pod := table.Pods[0]
-	if !slices.Equal(names(pod.Shims), []string{"containerd-shim-runhcs-v1.exe"}) ||
-		!slices.Equal(names(pod.Sandbox), []string{"CExecSvc.exe", "pauseloop.exe"}) ||
-		len(pod.Containers) != 1 || !slices.Equal(names(pod.Containers[0].Processes),
-		[]string{"CExecSvc.exe", "burn.exe"}) {
-		t.Errorf("pod: %+v", pod)
+	switch {
+	case !slices.Equal(names(pod.Shims), []string{"containerd-shim-runhcs-v1.exe"}):
+		t.Errorf("names(pod.Shims) is wrong; pod: %+v", pod)
+	case !slices.Equal(names(pod.Sandbox), []string{"CExecSvc.exe", "pauseloop.exe"}):
+		t.Errorf("names(pod.Sandbox) is wrong; pod: %+v", pod)
+	case len(pod.Containers) != 1:
+		t.Errorf("len(pod.Containers) = %v, want 1: %+v", len(pod.Containers), pod.Containers)
+	case !slices.Equal(names(pod.Containers[0].Processes),
+		[]string{"CExecSvc.exe", "burn.exe"}):
+		t.Errorf("names(pod.Containers[0].Processes) is wrong; pod: %+v", pod)
 	}
 	burn := pod.Containers[0].Processes[1]
 	// It uses 0.2 cores; time passes between reading the clock and the process.
-	if burn.PID != pod.Containers[0].Task || burn.Cores == nil || *burn.Cores < 0.02 || *burn.Cores > 2 ||
-		burn.Handles == 0 || burn.Threads == 0 {
-		t.Errorf("burn.exe: %+v", burn)
+	switch {
+	case burn.PID != pod.Containers[0].Task:
+		t.Errorf("burn.PID = %v, want %v", burn.PID, pod.Containers[0].Task)
+	case burn.Cores == nil:
+		t.Error("burn.Cores is nil")
+	case *burn.Cores < 0.02:
+		t.Errorf("*burn.Cores = %v, want at least 0.02", *burn.Cores)
+	case *burn.Cores > 2:
+		t.Errorf("*burn.Cores = %v, want at most 2", *burn.Cores)
+	case burn.Handles == 0:
+		t.Error("burn.Handles = 0")
+	case burn.Threads == 0:
+		t.Errorf("burn.Threads = 0; burn.exe: %+v", burn)
 	}
 	var services []string
 	for _, s := range table.Services {
@@ -125,13 +145,24 @@ func TestWithoutTheRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := look(t, n)
-	if len(table.Gaps) != 1 || !strings.Contains(table.Gaps[0], "pods and orphaned shims are unknown") ||
-		len(table.Orphans) > 0 {
-		t.Errorf("gaps %q, orphans %+v", table.Gaps, table.Orphans)
+	switch {
+	case len(table.Gaps) != 1:
+		t.Errorf("len(table.Gaps) = %v, want 1: %+v", len(table.Gaps), table.Gaps)
+	case !strings.Contains(table.Gaps[0], "pods and orphaned shims are unknown"):
+		t.Errorf("table.Gaps[0] lacks %q:\n%s", "pods and orphaned shims are unknown", table.Gaps[0])
+	case len(table.Orphans) > 0:
+		t.Errorf("len(table.Orphans) = %v, want 0; gaps %q, orphans %+v", len(table.Orphans), table.Gaps, table.Orphans)
 	}
-	if len(table.Pods) != 1 || table.Pods[0].ID != before.Pods[0].ID || table.Pods[0].State != "unknown" ||
-		table.Pods[0].Shims[0].PID != before.Pods[0].Shims[0].PID {
-		t.Errorf("pods %+v", table.Pods)
+	switch {
+	case len(table.Pods) != 1:
+		t.Errorf("len(table.Pods) = %v, want 1: %+v", len(table.Pods), table.Pods)
+	case table.Pods[0].ID != before.Pods[0].ID:
+		t.Errorf("table.Pods[0].ID = %v, want %v", table.Pods[0].ID, before.Pods[0].ID)
+	case table.Pods[0].State != "unknown":
+		t.Errorf("table.Pods[0].State = %q, want %q", table.Pods[0].State, "unknown")
+	case table.Pods[0].Shims[0].PID != before.Pods[0].Shims[0].PID:
+		t.Errorf("table.Pods[0].Shims[0].PID = %v, want %v; pods %+v", table.Pods[0].Shims[0].PID,
+			before.Pods[0].Shims[0].PID, table.Pods)
 	}
 	once(t, table)
 }

@@ -42,9 +42,17 @@ func TestTwoCallersOfARuntimeThatKeepsOneSample(t *testing.T) {
 	}
 	s := got[0]
 	// From the eleventh sample of each caller on, every other one is judged as zero.
-	if s.Verdicts[stats.Zero] != 50 || s.Calls != 120 || s.Containers != 1 || s.Ratio.Median > 1.01 ||
-		s.Ratio.Min != 0 {
-		t.Errorf("got %+v", s)
+	switch {
+	case s.Verdicts[stats.Zero] != 50:
+		t.Errorf("s.Verdicts[stats.Zero] = %v, want 50", s.Verdicts[stats.Zero])
+	case s.Calls != 120:
+		t.Errorf("s.Calls = %v, want 120", s.Calls)
+	case s.Containers != 1:
+		t.Errorf("s.Containers = %v, want 1", s.Containers)
+	case s.Ratio.Median > 1.01:
+		t.Errorf("s.Ratio.Median = %v, want at most 1.01", s.Ratio.Median)
+	case s.Ratio.Min != 0:
+		t.Errorf("s.Ratio.Min = %v, want 0; got %+v", s.Ratio.Min, s)
 	}
 	if perMinute := s.PerMinute[stats.Zero]; perMinute < 49 || perMinute > 52 {
 		t.Errorf("%v zeros a minute", perMinute)
@@ -78,8 +86,13 @@ func TestAFollowerForgets(t *testing.T) {
 		}}
 		rows = follower.Add(r)
 	}
-	if rows[0].Computed == nil || *rows[0].Computed != 0.5 || len(rows[0].Faults()) != 0 {
-		t.Errorf("row %+v", rows[0])
+	switch {
+	case rows[0].Computed == nil:
+		t.Error("rows[0].Computed is nil")
+	case *rows[0].Computed != 0.5:
+		t.Errorf("*rows[0].Computed = %v, want 0.5", *rows[0].Computed)
+	case len(rows[0].Faults()) != 0:
+		t.Errorf("len(rows[0].Faults()) is wrong; row %+v", rows[0])
 	}
 	if kept := follower.Kept(); kept > 200 {
 		t.Errorf("%d series are kept of 1001", kept)
@@ -145,8 +158,17 @@ func TestALongWatch(t *testing.T) {
 		tally.Add(r, follower.Add(r))
 	}
 	got := tally.Summaries()[0].LatencySeconds
-	if got.Count != n || got.Min != 0.001 || got.Max != 0.1 || got.Median < 0.045 || got.Median > 0.055 {
-		t.Errorf("%+v", got)
+	switch {
+	case got.Count != n:
+		t.Errorf("got.Count = %v, want %v", got.Count, n)
+	case got.Min != 0.001:
+		t.Errorf("got.Min = %v, want 0.001", got.Min)
+	case got.Max != 0.1:
+		t.Errorf("got.Max = %v, want 0.1", got.Max)
+	case got.Median < 0.045:
+		t.Errorf("got.Median = %v, want at least 0.045", got.Median)
+	case got.Median > 0.055:
+		t.Errorf("got.Median = %v, want at most 0.055; %+v", got.Median, got)
 	}
 }
 

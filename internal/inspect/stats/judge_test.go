@@ -103,8 +103,13 @@ func TestVerdicts(t *testing.T) {
 
 func TestComputedIsOverTenSecondsAtLeast(t *testing.T) {
 	points := series(30, 0.503, always(0.7))
-	if got, ok := stats.Computed(points); !ok || got < 0.5029 || got > 0.5031 {
-		t.Errorf("computed %v, %v", got, ok)
+	switch got, ok := stats.Computed(points); {
+	case !ok:
+		t.Error("ok = false, want true")
+	case got < 0.5029:
+		t.Errorf("got = %v, want at least 0.5029", got)
+	case got > 0.5031:
+		t.Errorf("got = %v, want at most 0.5031; computed %v, %v", got, got, ok)
 	}
 	if got, ok := stats.Computed(points[:10]); ok {
 		t.Errorf("computed %v of 9 s", got)

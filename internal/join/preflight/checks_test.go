@@ -400,8 +400,13 @@ func plantedOnCluster() map[string]planted {
 
 // Each check reports nothing for healthy facts, and the problem for planted changes.
 func TestChecks(t *testing.T) {
-	if r := healthy().report(nil); len(r.Problems) > 0 || len(r.Skipped) > 0 || len(r.Checks) != len(Checks()) {
-		t.Fatalf("healthy: %+v", r)
+	switch r := healthy().report(nil); {
+	case len(r.Problems) > 0:
+		t.Fatalf("len(r.Problems) = %v, want 0: %+v", len(r.Problems), r.Problems)
+	case len(r.Skipped) > 0:
+		t.Fatalf("len(r.Skipped) = %v, want 0: %+v", len(r.Skipped), r.Skipped)
+	case len(r.Checks) != len(Checks()):
+		t.Fatalf("len(r.Checks) is wrong; healthy: %+v", r)
 	}
 	fired := map[string]bool{}
 	for _, all := range []map[string]planted{plantedOnMachine(), plantedOnNode(), plantedOnCluster()} {
@@ -444,8 +449,15 @@ func TestErrorsThatAreIgnored(t *testing.T) {
 		f := healthy()
 		f.node.machine.Elevated = false
 		r := f.report([]string{"Swap", ignore})
-		if r.Failed() || len(r.Problems) != 1 || r.Problems[0].Severity != finding.Warning || !r.Problems[0].Ignored {
-			t.Errorf("%s: %+v", ignore, r.Problems)
+		switch {
+		case r.Failed():
+			t.Errorf("r.Failed() is wrong; %s: %+v", ignore, r.Problems)
+		case len(r.Problems) != 1:
+			t.Errorf("len(r.Problems) = %v, want 1: %+v", len(r.Problems), r.Problems)
+		case r.Problems[0].Severity != finding.Warning:
+			t.Errorf("r.Problems[0].Severity = %v, want %v", r.Problems[0].Severity, finding.Warning)
+		case !r.Problems[0].Ignored:
+			t.Errorf("r.Problems[0].Ignored = false, want true; %s: %+v", ignore, r.Problems)
 		}
 	}
 	f := healthy()
@@ -473,15 +485,26 @@ func TestUnknownFacts(t *testing.T) {
 func TestOneSideOnly(t *testing.T) {
 	f := healthy()
 	f.cluster = nil
-	if r := f.report(nil); len(r.Problems) > 0 || r.NodeName != "win-1" || r.Windows != "ltsc2022" ||
-		len(r.Checks) != len(nodeChecks())-1 {
-		t.Errorf("the node alone: %+v", r)
+	switch r := f.report(nil); {
+	case len(r.Problems) > 0:
+		t.Errorf("len(r.Problems) = %v, want 0: %+v", len(r.Problems), r.Problems)
+	case r.NodeName != "win-1":
+		t.Errorf("r.NodeName = %q, want %q", r.NodeName, "win-1")
+	case r.Windows != "ltsc2022":
+		t.Errorf("r.Windows = %q, want %q", r.Windows, "ltsc2022")
+	case len(r.Checks) != len(nodeChecks())-1:
+		t.Errorf("len(r.Checks) is wrong; the node alone: %+v", r)
 	}
 	f = healthy()
 	f.node = nil
 	f.cluster.namesake.err = errNoName
-	if r := f.report(nil); len(r.Problems) > 0 || len(r.Skipped) != 1 || r.Windows != "" {
-		t.Errorf("the cluster alone: %+v", r)
+	switch r := f.report(nil); {
+	case len(r.Problems) > 0:
+		t.Errorf("len(r.Problems) = %v, want 0: %+v", len(r.Problems), r.Problems)
+	case len(r.Skipped) != 1:
+		t.Errorf("len(r.Skipped) = %v, want 1: %+v", len(r.Skipped), r.Skipped)
+	case r.Windows != "":
+		t.Errorf("r.Windows = %q, want %q; the cluster alone: %+v", r.Windows, "", r)
 	}
 }
 

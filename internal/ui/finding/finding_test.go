@@ -62,8 +62,12 @@ func TestCounts(t *testing.T) {
 }
 
 func TestSeverities(t *testing.T) {
-	if !finding.Error.AtLeast(finding.Warning) || finding.Info.AtLeast(finding.Warning) ||
-		!finding.Info.AtLeast(finding.Info) {
-		t.Error("the order of severities is another")
+	switch {
+	case !finding.Error.AtLeast(finding.Warning):
+		t.Errorf("finding.Error.AtLeast(finding.Warning) is wrong; the order of severities is another")
+	case finding.Info.AtLeast(finding.Warning):
+		t.Errorf("finding.Info.AtLeast(finding.Warning) is wrong; the order of severities is another")
+	case !finding.Info.AtLeast(finding.Info):
+		t.Errorf("finding.Info.AtLeast(finding.Info) is wrong; the order of severities is another")
 	}
 }

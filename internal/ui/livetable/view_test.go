@@ -50,9 +50,15 @@ func TestKeysOfATable(t *testing.T) {
 				quit = v.Press([]byte(input))
 			}
 			got := v.Current("")
-			if got.Sort != c.want.sort || got.Reverse != c.want.reverse || got.Filter != c.want.filter ||
-				quit != c.want.quit {
-				t.Errorf("got %+v, quit %v", got, quit)
+			switch {
+			case got.Sort != c.want.sort:
+				t.Errorf("got.Sort = %v, want %v", got.Sort, c.want.sort)
+			case got.Reverse != c.want.reverse:
+				t.Errorf("got.Reverse = %v, want %v", got.Reverse, c.want.reverse)
+			case got.Filter != c.want.filter:
+				t.Errorf("got.Filter = %v, want %v", got.Filter, c.want.filter)
+			case quit != c.want.quit:
+				t.Errorf("quit = %v, want %v; got %+v, quit %v", quit, c.want.quit, got, quit)
 			}
 			if !strings.HasPrefix(got.Footer[0], c.want.footer) {
 				t.Errorf("footer %q", got.Footer)
@@ -73,8 +79,14 @@ func FuzzKeysOfATable(f *testing.F) {
 			v.Press(piece)
 		}
 		got := v.Current("")
-		if len(got.Footer) == 0 || len(got.Filter) > longestFilter+4 || len(v.partial) > 3 ||
-			strings.ContainsFunc(got.Filter, unicode.IsControl) {
+		switch {
+		case len(got.Footer) == 0:
+			t.Errorf("len(got.Footer) = 0: %+v", got.Footer)
+		case len(got.Filter) > longestFilter+4:
+			t.Errorf("len(got.Filter) = %v, want at most %v: %+v", len(got.Filter), longestFilter+4, got.Filter)
+		case len(v.partial) > 3:
+			t.Errorf("len(v.partial) = %v, want at most 3: %+v", len(v.partial), v.partial)
+		case strings.ContainsFunc(got.Filter, unicode.IsControl):
 			t.Errorf("%+v", got)
 		}
 	})
@@ -96,9 +108,13 @@ func TestTheHeaderMarksTheColumn(t *testing.T) {
 		t.Error("the header itself was changed")
 	}
 	var none *View // without keys
-	if got := none.Mark(header, nil); !slices.Equal(got, header) || none.Current("cpu").Sort != "cpu" ||
-		none.Current("cpu").Footer != nil {
-		t.Errorf("got %q", got)
+	switch got := none.Mark(header, nil); {
+	case !slices.Equal(got, header):
+		t.Errorf("got = %v, want %v", got, header)
+	case none.Current("cpu").Sort != "cpu":
+		t.Errorf("none.Current(\"cpu\").Sort is wrong; got %q", got)
+	case none.Current("cpu").Footer != nil:
+		t.Errorf("none.Current(\"cpu\").Footer is wrong; got %q", got)
 	}
 }
 
@@ -111,9 +127,13 @@ func TestAScreenKeepsItsFooter(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("\r\x1b[K", "", "\x1b[2m", "", "\x1b[0m", "", "\x1b[J", "").Replace(out.String())
-		if got := strings.ReplaceAll(strings.TrimSpace(text), "\n", "|"); got != want ||
-			s.drawn != strings.Count(want, "|")+1 || s.drawn >= height {
-			t.Errorf("height %d: %q, %d lines", height, got, s.drawn)
+		switch got := strings.ReplaceAll(strings.TrimSpace(text), "\n", "|"); {
+		case got != want:
+			t.Errorf("got = %v, want %v", got, want)
+		case s.drawn != strings.Count(want, "|")+1:
+			t.Errorf("s.drawn = %v, want %v", s.drawn, strings.Count(want, "|")+1)
+		case s.drawn >= height:
+			t.Errorf("s.drawn = %v, want less than %v; height %d: %q, %d lines", s.drawn, height, height, got, s.drawn)
 		}
 	}
 }

@@ -34,7 +34,12 @@ func TestWithListsReplacesNilListsAtEveryDepth(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s, %v, want\n%s", got, err, want)
 	}
-	if before.Parts[0].Lists[0] != nil || before.One.Named["a"] != nil || before.Map != nil {
-		t.Error("the document itself was changed")
+	switch {
+	case before.Parts[0].Lists[0] != nil:
+		t.Errorf("before.Parts[0].Lists[0] = %v, want nil", before.Parts[0].Lists[0])
+	case before.One.Named["a"] != nil:
+		t.Errorf("before.One.Named[\"a\"] = %v, want nil", before.One.Named["a"])
+	case before.Map != nil:
+		t.Errorf("before.Map = %v, want nil; the document itself was changed", before.Map)
 	}
 }

@@ -63,8 +63,13 @@ func TestNamesAreThoseOfNodesThatDidNotFail(t *testing.T) {
 	if err := writer(t, result.Name).Write(&out, all); err != nil || out.String() != "node/n1\nnode/n3\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
-	if !result.HasNames(all) || result.HasNames(sample{}) || result.HasNames([]string{}) {
-		t.Error("HasNames: only a document with nodes has names")
+	switch {
+	case !result.HasNames(all):
+		t.Errorf("result.HasNames(all) is wrong; HasNames: only a document with nodes has names")
+	case result.HasNames(sample{}):
+		t.Errorf("result.HasNames(sample{}) is wrong; HasNames: only a document with nodes has names")
+	case result.HasNames([]string{}):
+		t.Errorf("result.HasNames([]string{}) is wrong; HasNames: only a document with nodes has names")
 	}
 }
 

@@ -57,8 +57,15 @@ func readDashboard(t *testing.T) dashboard {
 // Every panel has its own place and a query.
 func TestTheDashboardsStructure(t *testing.T) {
 	d := readDashboard(t)
-	if d.Title == "" || d.UID == "" || d.SchemaVersion < 36 || len(d.Panels) == 0 {
-		t.Errorf("%q %q %d, %d panels", d.Title, d.UID, d.SchemaVersion, len(d.Panels))
+	switch {
+	case d.Title == "":
+		t.Error("d.Title is empty")
+	case d.UID == "":
+		t.Error("d.UID is empty")
+	case d.SchemaVersion < 36:
+		t.Errorf("d.SchemaVersion = %v, want at least 36", d.SchemaVersion)
+	case len(d.Panels) == 0:
+		t.Errorf("len(d.Panels) = 0; %q %q %d, %d panels", d.Title, d.UID, d.SchemaVersion, len(d.Panels))
 	}
 	const columns = 24
 	ids, taken := map[int]bool{}, map[[2]int]string{}
@@ -68,8 +75,19 @@ func TestTheDashboardsStructure(t *testing.T) {
 		}
 		ids[p.ID] = true
 		g := p.GridPos
-		if p.Title == "" || p.Type == "" || g.H < 1 || g.W < 1 || g.X < 0 || g.X+g.W > columns {
-			t.Errorf("%q: %+v", p.Title, p)
+		switch {
+		case p.Title == "":
+			t.Error("p.Title is empty")
+		case p.Type == "":
+			t.Error("p.Type is empty")
+		case g.H < 1:
+			t.Errorf("g.H = %v, want at least 1", g.H)
+		case g.W < 1:
+			t.Errorf("g.W = %v, want at least 1", g.W)
+		case g.X < 0:
+			t.Errorf("g.X = %v, want at least 0", g.X)
+		case g.X+g.W > columns:
+			t.Errorf("g.X+g.W = %v, want at most %v; %q: %+v", g.X+g.W, columns, p.Title, p)
 		}
 		for x := g.X; x < g.X+g.W; x++ {
 			for y := g.Y; y < g.Y+g.H; y++ {
@@ -84,9 +102,16 @@ func TestTheDashboardsStructure(t *testing.T) {
 		}
 		refs := map[string]bool{}
 		for _, target := range p.Targets {
-			if target.Expr == "" || target.RefID == "" || refs[target.RefID] ||
-				target.Datasource != (datasource{"prometheus", "${datasource}"}) {
-				t.Errorf("%s: %+v", p.Title, target)
+			switch {
+			case target.Expr == "":
+				t.Error("target.Expr is empty")
+			case target.RefID == "":
+				t.Error("target.RefID is empty")
+			case refs[target.RefID]:
+				t.Errorf("refs[target.RefID] is wrong; %s: %+v", p.Title, target)
+			case target.Datasource != (datasource{"prometheus", "${datasource}"}):
+				t.Errorf("target.Datasource = %v, want %v; %s: %+v", target.Datasource,
+					(datasource{"prometheus", "${datasource}"}), p.Title, target)
 			}
 			refs[target.RefID] = true
 		}

@@ -51,14 +51,30 @@ func TestItAsksAtEveryTickForEveryCaller(t *testing.T) {
 		began := time.Now()
 		err := poll.Run(t.Context(), o, func(r stats.Reading) error {
 			callers[r.Caller]++
-			if len(r.Samples) != 1 || r.Samples[0].Container.Node != "win" || r.Latency != 10*time.Millisecond ||
-				r.Cores != 4 {
-				t.Errorf("reading %+v", r)
+			switch {
+			case len(r.Samples) != 1:
+				t.Errorf("len(r.Samples) = %v, want 1: %+v", len(r.Samples), r.Samples)
+			case r.Samples[0].Container.Node != "win":
+				t.Errorf("r.Samples[0].Container.Node = %q, want %q", r.Samples[0].Container.Node, "win")
+			case r.Latency != 10*time.Millisecond:
+				t.Errorf("r.Latency = %v, want %v", r.Latency, 10*time.Millisecond)
+			case r.Cores != 4:
+				t.Errorf("r.Cores = %v, want 4; reading %+v", r.Cores, r)
 			}
 			return nil
 		})
-		if err != nil || callers[0] != 61 || callers[1] != 60 || callers[2] != 60 || a.most.Load() != 3 {
-			t.Errorf("%v, calls %v, %d at a time", err, callers, a.most.Load())
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case callers[0] != 61:
+			t.Errorf("callers[0] = %v, want 61", callers[0])
+		case callers[1] != 60:
+			t.Errorf("callers[1] = %v, want 60", callers[1])
+		case callers[2] != 60:
+			t.Errorf("callers[2] = %v, want 60", callers[2])
+		case a.most.Load() != 3:
+			t.Errorf("a.most.Load() = %v, want 3; %v, calls %v, %d at a time", a.most.Load(), err,
+				callers, a.most.Load())
 		}
 		if took := time.Since(began); took > 61*time.Second {
 			t.Errorf("it took %s", took)
@@ -73,8 +89,15 @@ func TestSlowSourceIsAskedAsOftenAsItAnswers(t *testing.T) {
 		err := poll.Run(t.Context(), poll.Options{Askers: []poll.Asker{a}, Interval: time.Second,
 			For: 30 * time.Second},
 			func(stats.Reading) error { n++; return nil })
-		if err != nil || n < 10 || n > 13 || a.most.Load() != 1 {
-			t.Errorf("%v, %d readings, %d at a time", err, n, a.most.Load())
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %v", err)
+		case n < 10:
+			t.Errorf("n = %v, want at least 10", n)
+		case n > 13:
+			t.Errorf("n = %v, want at most 13", n)
+		case a.most.Load() != 1:
+			t.Errorf("a.most.Load() = %v, want 1; %v, %d readings, %d at a time", a.most.Load(), err, n, a.most.Load())
 		}
 	})
 }

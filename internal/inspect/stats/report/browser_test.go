@@ -32,8 +32,13 @@ func TestInABrowser(t *testing.T) {
 	browsertest.Do(page, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, middle[0], middle[1]))
 	tip := browsertest.Eval[string](page,
 		`[...document.querySelectorAll(".tip")].filter(t => getComputedStyle(t).visibility === "visible").map(t => t.textContent).join("|")`)
-	if !strings.Contains(tip, "reported 0.") || !strings.Contains(tip, "computed 0.") || strings.Contains(tip, "|") {
-		t.Errorf("pointing at a chart shows %q", tip)
+	switch {
+	case !strings.Contains(tip, "reported 0."):
+		t.Errorf("tip lacks %q:\n%s", "reported 0.", tip)
+	case !strings.Contains(tip, "computed 0."):
+		t.Errorf("tip lacks %q:\n%s", "computed 0.", tip)
+	case strings.Contains(tip, "|"):
+		t.Errorf("tip contains %q:\n%s; pointing at a chart shows %q", "|", tip, tip)
 	}
 	page.LooksRight()
 }

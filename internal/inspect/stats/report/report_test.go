@@ -132,8 +132,15 @@ func TestRecordingsInOneFile(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	sum := r.Sources[0]
-	if len(sum.Verdicts) > 0 || sum.Seconds != 2*(each-1) || sum.Samples != 2*each || sum.Ratio.Max > 1.01 {
-		t.Errorf("%+v", sum)
+	switch {
+	case len(sum.Verdicts) > 0:
+		t.Errorf("len(sum.Verdicts) = %v, want 0: %+v", len(sum.Verdicts), sum.Verdicts)
+	case sum.Seconds != 2*(each-1):
+		t.Errorf("sum.Seconds = %v, want %v", sum.Seconds, 2*(each-1))
+	case sum.Samples != 2*each:
+		t.Errorf("sum.Samples = %v, want %v", sum.Samples, 2*each)
+	case sum.Ratio.Max > 1.01:
+		t.Errorf("sum.Ratio.Max = %v, want at most 1.01; %+v", sum.Ratio.Max, sum)
 	}
 }
 
