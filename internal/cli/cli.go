@@ -1,9 +1,9 @@
 // Package cli is swdt's command line. Each command has one file, with an options
-// struct that is filled from flags, completed, validated and then run. The packages
-// below, such as setup, deploy and sandbox, do a command's work; this package holds
-// only what a user types and reads.
+// struct that is filled from flags, completed, validated and then run. Other
+// packages, such as setup, push and sandbox, do the work of a command; this package
+// parses the user's input, calls them and prints their results.
 //
-//   - cli.go, root.go, help.go: Run, the tree of commands, how help looks
+//   - cli.go, root.go, help.go: Run, the tree of commands, the layout of help
 //   - global.go, nodes.go: the flags that all commands share; from node files to connections
 //   - exit.go: errors to exit codes; Ctrl-C
 //   - prompt.go: questions on the terminal

@@ -92,8 +92,8 @@ func resultSchema(result cli.Result) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// neverNull has lists be [] where there is nothing in them, as the command line
-// prints them; what may be null is a pointer in Go.
+// neverNull removes null from the types of lists and maps, since the command line
+// prints [] and {} for empty ones. Only pointers in Go can be null.
 func neverNull(schema *jsonschema.Schema) {
 	if schema == nil {
 		return

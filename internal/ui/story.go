@@ -139,8 +139,8 @@ func (s *Story) write(line []byte) {
 	_, _ = s.w.Write(line) // if stderr fails, the error cannot be reported
 }
 
-// reporter writes every line immediately. During a long step it reports every sayEvery that
-// the step continues, since a program without new lines seems to hang.
+// reporter writes every line immediately. During a long step it reports every
+// reportEvery that the step continues, since a program without new lines seems to hang.
 type reporter struct {
 	story *Story
 	node  string
