@@ -32,7 +32,8 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	for i, version := range []string{"v1.0.0", "v1.0.1"} {
 		var provisioners []string
 		for _, s := range services {
-			provisioners = append(provisioners, provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
+			provisioners = append(provisioners,
+				provisioner(s.name, filepath.Join(b.lab, "tiny-"+version+s.suffix+".exe"), s.destination()))
 		}
 		if files[i], err = node.nodeFile(version, node.server.address, provisioners...); err != nil {
 			return Downtime{}, err
@@ -48,15 +49,15 @@ func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	}
 	for i := range pushesPerSize {
 		for j, s := range services {
-			_, told, err := node.push(ctx, files[(i+1)%2], s.name)
+			_, pushed, err := node.push(ctx, files[(i+1)%2], s.name)
 			if err != nil {
 				return result, err
 			}
-			if told.Action != "replaced" {
-				return result, fmt.Errorf("the push of %s was %s", s.name, told.Action)
+			if pushed.Action != "replaced" {
+				return result, fmt.Errorf("the push of %s was %s", s.name, pushed.Action)
 			}
-			say("%-11s down %.3fs", s.name, told.Seconds.Down)
-			result.Sizes[j].Seconds = append(result.Sizes[j].Seconds, told.Seconds.Down)
+			logf("%-11s down %.3fs", s.name, pushed.Seconds.Down)
+			result.Sizes[j].Seconds = append(result.Sizes[j].Seconds, pushed.Seconds.Down)
 		}
 	}
 	return result, nil

@@ -87,11 +87,12 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 		if err != nil {
 			return result, err
 		}
-		say("%-34s %8.3fs %12d bytes %4d MB %9d lines", read.Way, read.Seconds, read.Wire, read.Memory>>20, read.Lines)
+		logf("%-34s %8.3fs %12d bytes %4d MB %9d lines", read.Way, read.Seconds, read.Wire, read.Memory>>20, read.Lines)
 		result.Ways = append(result.Ways, read)
 	}
 	result.Follow, err = node.follow(ctx, file)
-	say("followed: %d bytes written in %.2fs, shown after %.2fs", result.Follow.Bytes, result.Follow.WrittenSeconds, result.Follow.ShownSeconds)
+	logf("followed: %d bytes written in %.2fs, shown after %.2fs", result.Follow.Bytes, result.Follow.WrittenSeconds,
+		result.Follow.ShownSeconds)
 	return result, err
 }
 
@@ -120,7 +121,8 @@ func writeLog(path string) (int64, error) {
 // writeLine writes a line as kubelet does, different from every other line.
 func writeLine(out io.Writer, begun time.Time, i int, word string) {
 	stamp := begun.Add(time.Duration(i) * 300 * time.Microsecond).Format("0102 15:04:05.000000")
-	fmt.Fprintf(out, "I%s    4242 kubelet.go:%4d] \"SyncLoop (PLEG): event for %s\" pod=\"default/web-%07d\"\n", stamp, i%10_000, word, i)
+	fmt.Fprintf(out, "I%s    4242 kubelet.go:%4d] \"SyncLoop (PLEG): event for %s\" pod=\"default/web-%07d\"\n", stamp,
+		i%10_000, word, i)
 }
 
 // wayToRead is a command whose output is the log, or a part of it.
@@ -344,11 +346,15 @@ func logsTable(l Logs) string {
 	}
 	for _, way := range l.Ways {
 		rows = append(rows, []string{
-			"`" + way.Way + "`", seconds(way.Seconds), ratio(way.Seconds, whole), grouped(way.Wire), megabytes(way.Memory), grouped(way.Lines),
+			"`" + way.Way + "`", seconds(way.Seconds), ratio(way.Seconds, whole), grouped(way.Wire),
+			megabytes(way.Memory), grouped(way.Lines),
 		})
 	}
-	text := machineLine(l.Machine, l.Repeat) + fmt.Sprintf("\n\n%s bytes, %s lines.\n\n", grouped(l.Bytes), grouped(int64(l.Lines))) +
+	text := machineLine(l.Machine, l.Repeat) + fmt.Sprintf("\n\n%s bytes, %s lines.\n\n", grouped(l.Bytes),
+		grouped(int64(l.Lines))) +
 		table([]string{"way", "seconds", "of the last one", "bytes from the node", "memory MB", "lines printed"}, rows)
-	return text + fmt.Sprintf("\nFollowed: %s bytes, written in %.1f s (%.0f MB/s), were all on stdout %.1f s after the first was written; swdt took %s MB.\n",
-		grouped(l.Follow.Bytes), l.Follow.WrittenSeconds, float64(l.Follow.Bytes)/1e6/l.Follow.WrittenSeconds, l.Follow.ShownSeconds, megabytes(l.Follow.Memory))
+	return text + fmt.Sprintf("\nFollowed: %s bytes, written in %.1f s (%.0f MB/s), were all on stdout %.1f s after "+
+		"the first was written; swdt took %s MB.\n",
+		grouped(l.Follow.Bytes), l.Follow.WrittenSeconds, float64(l.Follow.Bytes)/1e6/l.Follow.WrittenSeconds,
+		l.Follow.ShownSeconds, megabytes(l.Follow.Memory))
 }

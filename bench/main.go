@@ -65,11 +65,13 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.swdt, "swdt", "bin/swdt", "the swdt to measure")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often to measure; the median counts")
 	flags.BoolVar(&o.render, "render", false, "only write docs/benchmarks.md again, from the results that are there")
-	flags.DurationVar(&o.watchFor, "watch", statsFor, "how long to watch; with another time the results are printed, not stored")
+	flags.DurationVar(&o.watchFor, "watch", statsFor,
+		"how long to watch; with another time the results are printed, not stored")
 	var chosen, pairs, links string
 	flags.StringVar(&chosen, "parts", strings.Join(parts(), ","), "which parts to run")
 	flags.StringVar(&pairs, "pairs", "", "the pairs of files; with fewer than all the results are printed, not stored")
-	flags.StringVar(&links, "links", "", "the links to push over; with fewer than all the results are printed, not stored")
+	flags.StringVar(&links, "links", "",
+		"the links to push over; with fewer than all the results are printed, not stored")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -171,7 +173,7 @@ type bench struct {
 	work string // a folder for this run, removed at its end
 }
 
-// say prints progress on stderr.
-func say(format string, args ...any) {
+// logf prints progress on stderr.
+func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

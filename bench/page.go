@@ -122,21 +122,25 @@ func patchTable(p PairResult) string {
 		rows = append(rows, []string{
 			c.Tool, grouped(c.Bytes), dash(known, ratio(float64(c.Bytes), float64(bsdiff.Bytes))),
 			seconds(c.DiffSeconds), dash(known, ratio(c.DiffSeconds, bsdiff.DiffSeconds)),
-			dash(c.DiffCPU > 0, seconds(c.DiffCPU)), megabytes(c.DiffMemory), dash(applies, seconds(c.ApplySeconds)), dash(applies, megabytes(c.ApplyMemory)),
+			dash(c.DiffCPU > 0, seconds(c.DiffCPU)), megabytes(c.DiffMemory), dash(applies, seconds(c.ApplySeconds)),
+			dash(applies, megabytes(c.ApplyMemory)),
 		})
 	}
-	return table([]string{"", "bytes", "÷ bsdiff", "diff s", "÷ bsdiff", "processor s", "diff MB", "apply s", "apply MB"}, rows)
+	return table([]string{"", "bytes", "÷ bsdiff", "diff s", "÷ bsdiff", "processor s", "diff MB", "apply s",
+		"apply MB"}, rows)
 }
 
 func pushesTables(p Pushes) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s, %s bytes. Seconds:\n\n", machineLine(p.Machine, p.Repeat), p.Pair.What, grouped(p.Pair.NewBytes))
+	fmt.Fprintf(&b, "%s\n\n%s, %s bytes. Seconds:\n\n", machineLine(p.Machine, p.Repeat), p.Pair.What,
+		grouped(p.Pair.NewBytes))
 	header := []string{""}
 	for _, link := range p.Links {
 		header = append(header, link.Name)
 	}
 	b.WriteString(table(header, pushRows(p)))
-	b.WriteString("\nTime relative to swdt's: of the whole command / without the time to connect, until the file is there (with swdt: and verified):\n\n")
+	b.WriteString("\nTime relative to swdt's: of the whole command / without the time to connect, until the file is " +
+		"there (with swdt: and verified):\n\n")
 	b.WriteString(table(header, ratioRows(p)))
 	b.WriteString("\nBytes that swdt sent:\n\n")
 	b.WriteString(table(header, sentRows(p)))
@@ -175,7 +179,8 @@ func ratioRows(p Pushes) [][]string {
 			connect, connects := find(link, wayConnect)
 			cell := link.Ways[i]
 			ok = ok && connects && cell.Error == "" && own.Error == ""
-			row = append(row, dash(ok, ratio(cell.Seconds, own.Seconds)+" / "+ratio(cell.Seconds-connect.Seconds, own.TransferSeconds)))
+			row = append(row, dash(ok, ratio(cell.Seconds, own.Seconds)+" / "+ratio(cell.Seconds-connect.Seconds,
+				own.TransferSeconds)))
 		}
 		rows = append(rows, row)
 	}
@@ -188,7 +193,8 @@ func sentRows(p Pushes) [][]string {
 		row := []string{way}
 		for _, link := range p.Links {
 			cell, ok := find(link, way)
-			row = append(row, dash(ok && cell.Error == "", fmt.Sprintf("%s (%s)", grouped(cell.SentBytes), cell.Method)))
+			row = append(row, dash(ok && cell.Error == "",
+				fmt.Sprintf("%s (%s)", grouped(cell.SentBytes), cell.Method)))
 		}
 		rows = append(rows, row)
 	}
@@ -224,7 +230,8 @@ func downtimeTable(d Downtime) string {
 }
 
 func machineLine(m Machine, repeat int) string {
-	line := fmt.Sprintf("%s, %d cores, %s; load before: %s; %s.", m.Processor, m.Cores, m.System, cmp.Or(m.Load, "unknown"), strings.Join(m.Versions, ", "))
+	line := fmt.Sprintf("%s, %d cores, %s; load before: %s; %s.", m.Processor, m.Cores, m.System,
+		cmp.Or(m.Load, "unknown"), strings.Join(m.Versions, ", "))
 	if repeat > 0 {
 		line += fmt.Sprintf(" Medians of %d; measurements of more than %.0f s were made once.", repeat, slow)
 	}

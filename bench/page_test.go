@@ -18,7 +18,8 @@ func someResults() Results {
 		Sizes: Sizes{Repeat: 3, Pairs: []PairResult{{
 			Pair: Pair{Name: "kubelet", What: "old → new & <more>", OldBytes: 1_234_567, NewBytes: 1_234_568},
 			Patches: []Patch{
-				{Tool: swdtFast, Bytes: 200, DiffSeconds: 0.25, DiffCPU: 0.4, DiffMemory: 3e6, ApplySeconds: 0.1, ApplyMemory: 1e6},
+				{Tool: swdtFast, Bytes: 200, DiffSeconds: 0.25, DiffCPU: 0.4, DiffMemory: 3e6, ApplySeconds: 0.1,
+					ApplyMemory: 1e6},
 				{Tool: "bsdiff", Bytes: 100, DiffSeconds: 25, DiffMemory: 9e6, ApplySeconds: 0.2, ApplyMemory: 2e6},
 				{Tool: "rsync -z", Bytes: 5000, DiffSeconds: 0.5, DiffMemory: 1e6},
 				{Tool: "xdelta3", Error: "more than 90 s"},
@@ -33,14 +34,17 @@ func someResults() Results {
 				{Way: waySwdtFirst, Error: "it failed"},
 			},
 		}}},
-		Downtime: Downtime{Sizes: []DowntimeOfSize{{Bytes: 1, Seconds: []float64{0.1, 0.3, 0.2}}, {Bytes: 100, Seconds: []float64{0.4}}}},
-		Logs:     Logs{Ways: []LogRead{{Way: "swdt logs", Seconds: 1, Wire: 2, Memory: 3e6, Lines: 4}}},
+		Downtime: Downtime{Sizes: []DowntimeOfSize{{Bytes: 1, Seconds: []float64{0.1, 0.3, 0.2}},
+			{Bytes: 100, Seconds: []float64{0.4}}}},
+		Logs: Logs{Ways: []LogRead{{Way: "swdt logs", Seconds: 1, Wire: 2, Memory: 3e6, Lines: 4}}},
 		Stats: Stats{Watches: []Watch{{
-			Node: "Wine", Output: "table", Seconds: 300, CPU: 4.5, Resident: 59e6, Own: 15e6, Samples: 60_000, Printed: 1234, Recorded: 5678,
+			Node: "Wine", Output: "table", Seconds: 300, CPU: 4.5, Resident: 59e6, Own: 15e6, Samples: 60_000,
+			Printed: 1234, Recorded: 5678,
 			Far: []Far{{What: "the agent", CPU: 3, Most: 20e6}},
 		}}},
 		Relay: Relay{
-			Calls:     []RelayCall{{Method: "/a.B/Version", OnNode: []float64{0.001, 0.002, 0.001}, Proxy: []float64{0.002, 0.003, 0.0025}}},
+			Calls: []RelayCall{{Method: "/a.B/Version", OnNode: []float64{0.001, 0.002, 0.001},
+				Proxy: []float64{0.002, 0.003, 0.0025}}},
 			InProcess: map[string][]float64{"Bulk/to_the_node MB/s": {250, 300, 200}},
 		},
 	}
@@ -62,12 +66,14 @@ func TestPages(t *testing.T) {
 		}
 		got := read(t, page)
 		for _, want := range []string{
-			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 0.400 | 3 | 0.100 | 1 |", "| rsync -z | 5,000 | 50 × |",
+			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 0.400 | 3 | 0.100 | 1 |",
+			"| rsync -z | 5,000 | 50 × |",
 			"| xdelta3 | more than 90 s |", "| kubelet | 250 MB/s | – |",
 			"| scp | 8.00 × / 16 × |", "| swdt kubernetes | 200 (delta) |", "| swdt kubernetes, first push | – |",
 			"median is 2.00 × of",
 			"| live table on a terminal, Wine node | 300.0 | 4.500 | 1.50 % | 59 | 15 | 60,000 | 1,234 | 5,678 |",
-			"| Wine node, table: the agent | 3.000 | 1.00 % | 20 |", "| `Version` | 1.00 | 2.50 | 1.50 |", "| Bulk/to the node MB/s | 250 | 200 | 300 |", "# Mine\n",
+			"| Wine node, table: the agent | 3.000 | 1.00 % | 20 |", "| `Version` | 1.00 | 2.50 | 1.50 |",
+			"| Bulk/to the node MB/s | 250 | 200 | 300 |", "# Mine\n",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in\n%s", want, got)
@@ -91,7 +97,7 @@ func TestAPageWithoutMarkersIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := writePages(docs, someResults()); err == nil {
-		t.Error("nothing said that the markers are missing")
+		t.Error("no error for missing markers, want one")
 	}
 	if got := read(t, page); got != "# Mine\n" {
 		t.Errorf("the page is now %q", got)

@@ -26,7 +26,7 @@ type Pair struct {
 // kubeletPair is the pair of the second part.
 const kubeletPair = "kubelet"
 
-// pairs returns the files to work on, the most important first.
+// allPairs returns the files to work on, the most important first.
 func (b *bench) allPairs(ctx context.Context) ([]Pair, error) {
 	inLab := func(name string) string { return filepath.Join(b.lab, name+".exe") }
 	pairs := []Pair{
@@ -42,7 +42,7 @@ func (b *bench) allPairs(ctx context.Context) ([]Pair, error) {
 	if b.wanted("cpp") || b.wanted("unrelated") {
 		cpp, err := b.cppPair(ctx)
 		if err != nil {
-			say("no C++ pair: %v", err)
+			logf("no C++ pair: %v", err)
 		} else {
 			pairs = append(pairs, cpp, Pair{Name: "unrelated", What: "containerd.exe 1.7.12 → " + cppFile,
 				old: inLab("containerd-1.7.12"), new: cpp.new})

@@ -16,7 +16,8 @@ type svg struct {
 }
 
 func (s *svg) text(x, y float64, anchor, class, text string) {
-	fmt.Fprintf(&s.body, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(text))
+	fmt.Fprintf(&s.body, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class,
+		html.EscapeString(text))
 }
 
 func (s *svg) rect(x, y, w, h float64, class string) {
@@ -32,7 +33,8 @@ func (s *svg) circle(x, y, r float64, class string) {
 }
 
 func (s *svg) bytes(title string) []byte {
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">
+	return fmt.Appendf(nil,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">
 <title>%s</title>
 <style>
   rect.page { fill: #ffffff }

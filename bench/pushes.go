@@ -16,7 +16,7 @@ import (
 // way is one way to send the new kubelet to the far end.
 type way struct {
 	name string
-	// prepare restores the far end's state of before; it is not measured.
+	// prepare restores the state that the far end had before the push; its time is not measured.
 	prepare func(ctx context.Context) error
 	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
 }
@@ -53,7 +53,7 @@ func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 		if len(b.links) > 0 && !slices.Contains(b.links, link.Name) {
 			continue
 		}
-		result, err := p.over(ctx, link, itself)
+		result, err := p.pushOver(ctx, link, itself)
 		if err != nil {
 			return results, err
 		}
@@ -78,7 +78,7 @@ type pusher struct {
 	pair    Pair
 	node    *wineNode
 	far     string // the folder of the far ends that are not the Windows node
-	oldFile string // a node file that pushes the old binary, over no proxy
+	oldFile string // a node file that pushes the old binary, without a proxy
 }
 
 const component, destination = "bench-kubelet", `C:\k\kubelet.exe`
@@ -98,7 +98,7 @@ func (p *pusher) begin(ctx context.Context) error {
 	return err
 }
 
-func (p *pusher) over(ctx context.Context, link Link, itself *sshd) (LinkResult, error) {
+func (p *pusher) pushOver(ctx context.Context, link Link, itself *sshd) (LinkResult, error) {
 	result := LinkResult{Link: link}
 	ends := &farEnds{}
 	var err error
@@ -138,7 +138,7 @@ func (p *pusher) measure(ctx context.Context, link Link, ends *farEnds) ([]Push,
 	var cells []Push
 	for i, w := range ways {
 		cell := medianPush(rounds[i])
-		say("%-15s %-28s %s", link.Name, w.name, cell)
+		logf("%-15s %-28s %s", link.Name, w.name, cell)
 		cells = append(cells, cell)
 	}
 	return cells, nil
@@ -231,7 +231,8 @@ func (p *pusher) scp(ctx context.Context, l *farEnds) (taken, Push, error) {
 
 func (p *pusher) rsync(ctx context.Context, l *farEnds) (taken, Push, error) {
 	shell := "ssh " + strings.Join(p.sshOptions(l), " ")
-	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+p.farFile()).run(ctx))
+	return p.arrived(words("rsync", "-z", "--ignore-times", "-e", shell, p.pair.new, "root@127.0.0.1:"+
+		p.farFile()).run(ctx))
 }
 
 // zstdScp does the work of a short script: make a patch, copy it, apply it.
@@ -240,7 +241,8 @@ func (p *pusher) zstdScp(ctx context.Context, l *farEnds) (taken, Push, error) {
 	script := fmt.Sprintf(`zstd -q -f -1 --long=27 --patch-from=%[1]s %[2]s -o %[3]s &&
 scp %[4]s %[3]s root@127.0.0.1:%[5]s.zst &&
 ssh %[6]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[5]s %[5]s.zst -o %[5]s.new && mv %[5]s.new %[5]s'`,
-		p.pair.old, p.pair.new, patch, strings.Join(p.scpOptions(l), " "), p.farFile(), strings.Join(p.sshOptions(l), " "))
+		p.pair.old, p.pair.new, patch, strings.Join(p.scpOptions(l), " "), p.farFile(),
+		strings.Join(p.sshOptions(l), " "))
 	return p.arrived(words("sh", "-c", script).run(ctx))
 }
 
@@ -278,12 +280,12 @@ func (p *pusher) forget(suffixes ...string) error {
 }
 
 func (p *pusher) swdtPush(ctx context.Context, l *farEnds) (taken, Push, error) {
-	t, told, err := p.node.push(ctx, l.nodeFile, component)
+	t, pushed, err := p.node.push(ctx, l.nodeFile, component)
 	if err == nil {
 		err = expectSame(p.node.drive("k/kubelet.exe"), p.pair.new)
 	}
 	return t, Push{
-		TransferSeconds: told.Seconds.Obtain + told.Seconds.Transfer,
-		Method:          told.Transfer.Method, SentBytes: told.Transfer.SentBytes,
+		TransferSeconds: pushed.Seconds.Obtain + pushed.Seconds.Transfer,
+		Method:          pushed.Transfer.Method, SentBytes: pushed.Transfer.SentBytes,
 	}, err
 }

@@ -88,7 +88,7 @@ func (b *bench) relayInProcess(ctx context.Context) (map[string][]float64, error
 			name := strings.TrimPrefix(fields[0], "Benchmark")
 			name = name[:strings.LastIndexByte(name, '-')] + " " + fields[len(fields)-1]
 			found[name] = append(found[name], number)
-			say("%s: %g", name, number)
+			logf("%s: %g", name, number)
 		}
 	}
 	return found, nil
@@ -113,7 +113,7 @@ func (r *wineRuntime) calls(ctx context.Context, through *criProxy) ([]RelayCall
 				return nil, err
 			}
 			c.OnNode, c.Proxy = append(c.OnNode, onNode[0]/1e6), append(c.Proxy, proxied.Seconds())
-			say("%-50s %7.0f µs on the node, %7.0f µs through the proxy", c.Method, onNode[0], proxied.Seconds()*1e6)
+			logf("%-50s %7.0f µs on the node, %7.0f µs through the proxy", c.Method, onNode[0], proxied.Seconds()*1e6)
 		}
 	}
 	return calls, nil
@@ -134,7 +134,8 @@ func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, e
 		return nil, err
 	}
 	p := &criProxy{socket: filepath.Join(r.b.work, name+".sock")}
-	p.cmd = exec.CommandContext(ctx, r.b.swdt, "cri", "proxy", "-c", config, "--listen", "unix://"+p.socket, "-o", "json")
+	p.cmd = exec.CommandContext(ctx, r.b.swdt, "cri", "proxy", "-c", config, "--listen",
+		"unix://"+p.socket, "-o", "json")
 	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+r.cache)
 	p.cmd.Stderr = os.Stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -169,10 +170,13 @@ func relayTable(r Relay) string {
 	for _, name := range slices.Sorted(maps.Keys(r.InProcess)) {
 		all := r.InProcess[name]
 		inProcess = append(inProcess, []string{strings.ReplaceAll(name, "_", " "),
-			fmt.Sprintf("%.0f", median(all)), fmt.Sprintf("%.0f", slices.Min(all)), fmt.Sprintf("%.0f", slices.Max(all))})
+			fmt.Sprintf("%.0f", median(all)), fmt.Sprintf("%.0f", slices.Min(all)),
+			fmt.Sprintf("%.0f", slices.Max(all))})
 	}
-	return machineLine(r.Machine, 0) + fmt.Sprintf(" A runtime with %d pods; medians of %d rounds of %d calls each.\n\n", r.Pods, relayRounds, relayCalls) +
-		table([]string{"under Wine: median of a call", "on the node ms", "through the proxy ms", "added ms"}, calls) + "\n" +
+	return machineLine(r.Machine, 0) + fmt.Sprintf(
+		" A runtime with %d pods; medians of %d rounds of %d calls each.\n\n", r.Pods, relayRounds, relayCalls) +
+		table([]string{"under Wine: median of a call", "on the node ms", "through the proxy ms", "added ms"}, calls) +
+		"\n" +
 		table([]string{"simulated, in one process", "median", "least", "most"}, inProcess)
 }
 

@@ -88,7 +88,7 @@ func (n *wineNode) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	if _, err := n.swdt(ctx, "sandbox", "down", "--name", n.name, "--state-dir", n.state); err != nil {
-		say("%v", err)
+		logf("%v", err)
 	}
 }
 

@@ -26,7 +26,7 @@ func (b *bench) sizes(ctx context.Context) (Sizes, error) {
 			return s, err
 		}
 		if result.OneCore, err = b.oneCore(ctx, p); err != nil {
-			say("%-19s applying on one core: %v", p.Name, err)
+			logf("%-19s applying on one core: %v", p.Name, err)
 		}
 		s.Pairs = append(s.Pairs, result)
 	}
@@ -48,7 +48,7 @@ func (b *bench) patches(ctx context.Context, p Pair) []Patch {
 	var cells []Patch
 	for i, t := range tools {
 		cell := medianPatch(rounds[i])
-		say("%-19s %-22s %s", p.Name, t.name, cell)
+		logf("%-19s %-22s %s", p.Name, t.name, cell)
 		cells = append(cells, cell)
 	}
 	return cells
@@ -126,11 +126,11 @@ func (b *bench) oneCore(ctx context.Context, p Pair) (map[string]float64, error)
 			if err != nil {
 				return rates, err
 			}
-			var told struct{ ApplySeconds float64 }
-			if err := json.Unmarshal(took.stdout, &told); err != nil {
+			var applied struct{ ApplySeconds float64 }
+			if err := json.Unmarshal(took.stdout, &applied); err != nil {
 				return rates, fmt.Errorf("%s: %w", c, err)
 			}
-			rate = append(rate, float64(p.NewBytes)/told.ApplySeconds)
+			rate = append(rate, float64(p.NewBytes)/applied.ApplySeconds)
 		}
 		rates[t.name] = median(rate)
 	}

@@ -100,7 +100,8 @@ func (b *bench) stats(ctx context.Context) (Stats, error) {
 	}
 	all.Wait()
 	for _, w := range result.Watches {
-		say("%-10s %-5s %6.2f s of processors, %3d MB resident, %3d MB own, %d answers; far: %+v", w.Node, w.Output, w.CPU, w.Resident/1e6, w.Own/1e6, w.Answers, w.Far)
+		logf("%-10s %-5s %6.2f s of processors, %3d MB resident, %3d MB own, %d answers; far: %+v", w.Node, w.Output,
+			w.CPU, w.Resident/1e6, w.Own/1e6, w.Answers, w.Far)
 	}
 	return result, errors.Join(failures...)
 }
@@ -114,10 +115,11 @@ func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched,
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if _, err := words(b.swdt, "sandbox", "down", "--state-dir", state).run(ctx); err != nil {
-			say("%v", err)
+			logf("%v", err)
 		}
 	}
-	up, err := words(b.swdt, "sandbox", "up", "--state-dir", state, "--pods", fmt.Sprint(statsPods), "-o", "json").run(ctx)
+	up, err := words(b.swdt, "sandbox", "up", "--state-dir", state, "--pods", fmt.Sprint(statsPods),
+		"-o", "json").run(ctx)
 	if err != nil {
 		return w, end, err
 	}
@@ -226,14 +228,15 @@ func (w *Watch) count(recording string, ticks int) error {
 		return err
 	}
 	if least := ticks * 9 / 10; w.Answers < least || w.Samples != w.Answers*statsPods {
-		return fmt.Errorf("the %s node gave %d answers with %d samples in all; expected %d answers at least, with %d samples each",
+		return fmt.Errorf("the %s node gave %d answers with %d samples in all; expected %d answers at least, with %d "+
+			"samples each",
 			w.Node, w.Answers, w.Samples, least, statsPods)
 	}
 	return nil
 }
 
-// account counts the cost of processes from now on: of processes that run already only
-// the rest, of later ones all.
+// account counts the cost of processes from now on. It leaves out the cost that a process
+// had before the account was made.
 type account struct {
 	find   func() map[string][]int
 	before map[int]float64
@@ -319,16 +322,19 @@ func statsTable(s Stats) string {
 	var rows, far [][]string
 	for _, w := range s.Watches {
 		rows = append(rows, []string{
-			cmp.Or(map[string]string{"table": "live table on a terminal", "text": "lines into a pipe"}[w.Output], w.Output) + ", " + w.Node + " node",
+			cmp.Or(map[string]string{"table": "live table on a terminal", "text": "lines into a pipe"}[w.Output],
+				w.Output) + ", " + w.Node + " node",
 			seconds(w.Seconds), seconds(w.CPU), percent(w.CPU, w.Seconds), megabytes(w.Resident), megabytes(w.Own),
 			grouped(int64(w.Samples)), grouped(w.Printed), grouped(w.Recorded),
 		})
 		for _, f := range w.Far {
-			far = append(far, []string{w.Node + " node, " + w.Output + ": " + f.What, seconds(f.CPU), percent(f.CPU, w.Seconds), megabytes(f.Most)})
+			far = append(far, []string{w.Node + " node, " + w.Output + ": " + f.What, seconds(f.CPU),
+				percent(f.CPU, w.Seconds), megabytes(f.Most)})
 		}
 	}
 	return machineLine(s.Machine, 0) + "\n\n" +
-		table([]string{"`swdt stats watch`", "seconds", "processor s", "of a core", "resident MB", "own MB", "samples", "bytes printed", "bytes recorded"}, rows) +
+		table([]string{"`swdt stats watch`", "seconds", "processor s", "of a core", "resident MB", "own MB", "samples",
+			"bytes printed", "bytes recorded"}, rows) +
 		"\n" + table([]string{"at the other end", "processor s", "of a core", "resident MB"}, far)
 }
 

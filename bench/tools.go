@@ -46,7 +46,8 @@ func (b *bench) tools() []tool {
 func (b *bench) swdtTool(name, variant string) tool {
 	return tool{name,
 		func(old, new, patch string) command {
-			return words(b.swdt, "debug", "diff", "--verify=false", "--variant", variant, "--out", patch, "-o", "json", old, new)
+			return words(b.swdt, "debug", "diff", "--verify=false", "--variant", variant, "--out", patch,
+				"-o", "json", old, new)
 		},
 		func(old, patch, out string) command {
 			return words(b.swdt, "debug", "patch", "-o", "json", old, patch, "--out", out)

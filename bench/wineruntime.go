@@ -43,7 +43,8 @@ func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRunti
 	if _, err := build.run(ctx); err != nil {
 		return r, end, err
 	}
-	if r.config, err = r.nodeFile("runtime", r.server.address, provisioner("none", "none.exe", `C:\none.exe`)); err != nil {
+	if r.config, err = r.nodeFile("runtime", r.server.address,
+		provisioner("none", "none.exe", `C:\none.exe`)); err != nil {
 		return r, end, err
 	}
 	if _, err := r.swdt(ctx, "cp", "-c", r.config, program, `node:C:\crinode.exe`); err != nil {
@@ -54,7 +55,8 @@ func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRunti
 
 // serve runs the runtime in a separate session.
 func (r *wineRuntime) serve(ctx context.Context) error {
-	r.served = exec.CommandContext(ctx, r.b.swdt, "exec", "-c", r.config, "--", `C:\crinode.exe`, "serve", fmt.Sprint(statsPods))
+	r.served = exec.CommandContext(ctx, r.b.swdt, "exec", "-c", r.config, "--", `C:\crinode.exe`, "serve",
+		fmt.Sprint(statsPods))
 	r.served.Env = append(os.Environ(), "XDG_CACHE_HOME="+r.cache)
 	r.served.Stderr = os.Stderr
 	stdout, err := r.served.StdoutPipe()
@@ -115,7 +117,8 @@ func (r *wineRuntime) watched() watched {
 				}
 			}
 			return map[string][]int{
-				"the agent": agents, "wineserver, for all of the node": all["wineserver"], "the simulated runtime": all["runtime"],
+				"the agent": agents, "wineserver, for all of the node": all["wineserver"],
+				"the simulated runtime": all["runtime"],
 			}
 		},
 	}
