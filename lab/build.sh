@@ -298,7 +298,7 @@ pods() {
 }
 
 # guest_kernel unpacks the kernel of the distribution, and installs nothing. The folder is
-# kept until somebody removes it.
+# kept until the user removes it.
 guest_kernel() {
 	local package work
 	if [[ -d $lab/guest/kernel ]]; then
