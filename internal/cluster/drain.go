@@ -43,19 +43,24 @@ type Drained struct {
 	Evicted  []Pod `json:"evicted,omitempty"`
 }
 
-// Drain cordons a node and evicts its pods through the Eviction API, respecting
+// Drain cordons a machine's node and evicts its pods through the Eviction API, respecting
 // PodDisruptionBudgets, until they are gone or the timeout has passed. Pods of DaemonSets,
 // mirror pods and pods that have ended are not evicted. If Drain fails, it removes its own
-// cordon. For a node that does not exist, it does nothing.
+// cordon. For a node that does not exist, it does nothing. If the Node is another machine
+// of the same name, the error is an *OtherMachineError, and nothing was changed.
 //
 // It does not use kubectl's drain package, which would add kubectl's whole command line
 // and cannot report which budget forbids an eviction.
-func (c *Cluster) Drain(ctx context.Context, name string, o DrainOptions, r Reporter) (Drained, error) {
+func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Reporter) (Drained, error) {
+	name := m.Node
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Minute
 	}
 	n, err := c.Node(ctx, name)
 	if err != nil || !n.Exists {
+		return Drained{}, err
+	}
+	if err := m.check(n); err != nil {
 		return Drained{}, err
 	}
 	if _, err := c.podsToEvict(ctx, name, o); err != nil { // before anything changes

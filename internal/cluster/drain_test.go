@@ -124,7 +124,7 @@ func TestDrain(t *testing.T) {
 			return nil
 		})
 		reports, began := &story{}, time.Now()
-		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{GracePeriod: &grace}, reports)
+		done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{GracePeriod: &grace}, reports)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestDrainWaitsForAPodWhoseObjectRemains(t *testing.T) {
 		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
 			return true, nil, client.Tracker().Update(pods, pod("a", ended), "default")
 		})
-		if done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{}, &story{}); err != nil || len(done.Evicted) != 1 {
+		if done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{}); err != nil || len(done.Evicted) != 1 {
 			t.Errorf("Drain = %+v, %v", done, err)
 		}
 	})
@@ -180,7 +180,7 @@ func TestADrainThatABudgetForbids(t *testing.T) {
 			return ok && object.Name == "stuck", nil, nil // accepted, but without any effect
 		})
 		began := time.Now()
-		done, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
+		done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
 		var blocked *cluster.DrainBlockedError
 		if !errors.As(err, &blocked) {
 			t.Fatalf("Drain = %v, wanted a DrainBlockedError", err)
@@ -215,7 +215,7 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, client := fakeCluster(node("win-1"), test.pod)
 				asked := onEviction(client, allowed)
-				_, err := c.Drain(t.Context(), "win-1", cluster.DrainOptions{}, &story{})
+				_, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 				var refused *cluster.DrainRefusedError
 				if !errors.As(err, &refused) || len(refused.Pods) != 1 || len(*asked) != 0 {
 					t.Fatalf("Drain = %v after %d evictions, wanted a DrainRefusedError", err, len(*asked))
@@ -223,7 +223,7 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 				if slices.ContainsFunc(client.Actions(), func(a ktesting.Action) bool { return a.GetVerb() == "patch" }) {
 					t.Error("the node was changed")
 				}
-				if done, err := c.Drain(t.Context(), "win-1", test.options, &story{}); err != nil || len(done.Evicted) != 1 {
+				if done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, test.options, &story{}); err != nil || len(done.Evicted) != 1 {
 					t.Errorf("with %+v: %+v, %v", test.options, done, err)
 				}
 			})
@@ -246,7 +246,7 @@ func TestDrainKeepsAForeignCordon(t *testing.T) {
 				n.Annotations = test.annotations
 			}))
 			ctx := context.Background()
-			done, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
+			done, err := c.Drain(ctx, cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 			if err != nil || done.Cordoned != test.ours {
 				t.Errorf("Drain = %+v, %v", done, err)
 			}
@@ -264,7 +264,7 @@ func TestADrainThatIsInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, cancel)
 		began := time.Now()
-		_, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
+		_, err := c.Drain(ctx, cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 		if !errors.Is(err, context.Canceled) || time.Since(began) != 10*time.Second {
 			t.Errorf("Drain = %v after %s", err, time.Since(began))
 		}
@@ -277,7 +277,7 @@ func TestADrainThatIsInterrupted(t *testing.T) {
 func TestDrainsThatEndAtOnce(t *testing.T) {
 	t.Run("no such node", func(t *testing.T) {
 		c, _ := fakeCluster()
-		if done, err := c.Drain(context.Background(), "win-1", cluster.DrainOptions{}, &story{}); err != nil || done.Cordoned {
+		if done, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{}); err != nil || done.Cordoned {
 			t.Errorf("Drain = %+v, %v", done, err)
 		}
 		if changed, err := c.Uncordon(context.Background(), "win-1"); err != nil || changed {
@@ -289,10 +289,46 @@ func TestDrainsThatEndAtOnce(t *testing.T) {
 		onEviction(client, func(*policyv1.Eviction) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("no"))
 		})
-		_, err := c.Drain(context.Background(), "win-1", cluster.DrainOptions{}, &story{})
+		_, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 		var forbidden *cluster.ForbiddenError
 		if !errors.As(err, &forbidden) || forbidden.Missing.String() != "create pods --subresource=eviction -n default" || cordoned(t, c) {
 			t.Errorf("Drain = %v", err)
 		}
 	})
+}
+
+// The Node is another machine of the same name: neither Drain nor WhileDrained touches it.
+func TestAnotherMachinesNodeIsNotDrained(t *testing.T) {
+	for name, test := range map[string]struct {
+		machine, object string
+		refused         bool
+	}{
+		"another machine":       {"1111", "2222", true},
+		"the same":              {"ab-1111", "AB-1111", false},
+		"the machine is silent": {"", "2222", false},
+		"the cluster is silent": {"1111", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, client := fakeCluster(node("win-1", func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = test.object }), pod("a"))
+				asked := onEviction(client, allowed)
+				machine, changed := cluster.Machine{Node: "win-1", UUID: test.machine}, false
+				err := cluster.WhileDrained(t.Context(), c, machine, cluster.DrainOptions{}, &story{}, func(context.Context) error {
+					changed = true
+					return nil
+				})
+				var other *cluster.OtherMachineError
+				if errors.As(err, &other) != test.refused || (err != nil) != test.refused || changed == test.refused {
+					t.Errorf("WhileDrained = %v, the change was made: %t", err, changed)
+				}
+				if evicted := len(*asked) > 0; evicted == test.refused {
+					t.Errorf("pods were evicted: %t", evicted)
+				}
+				patched := slices.ContainsFunc(client.Actions(), func(a ktesting.Action) bool { return a.GetVerb() == "patch" })
+				if patched == test.refused {
+					t.Errorf("the Node was changed: %t", patched)
+				}
+			})
+		})
+	}
 }

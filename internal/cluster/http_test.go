@@ -146,7 +146,7 @@ func TestRefusedEvictionDelaysNoOtherPod(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Drain(ctx, "win-1", cluster.DrainOptions{}, &story{})
+		_, err := c.Drain(ctx, cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 		failed <- err
 	}()
 	// Both evictions are requested, although the first is to be retried after 10 s.

@@ -217,7 +217,7 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	}
 	now := time.Duration(0) // no kubelet runs that could end the pods gracefully
 	options := cluster.DrainOptions{Timeout: 4 * time.Second, GracePeriod: &now}
-	_, err = c.Drain(ctx, "win-1", options, &story{})
+	_, err = c.Drain(ctx, cluster.Machine{Node: "win-1"}, options, &story{})
 	var blocked *cluster.DrainBlockedError
 	if !errors.As(err, &blocked) || len(blocked.Pods) != 1 || !slices.Equal(blocked.Pods[0].Budgets, []string{"keep-one"}) {
 		t.Fatalf("Drain = %v, wanted a DrainBlockedError of keep-one", err)
@@ -233,7 +233,7 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 		t.Fatal(err)
 	}
 	options.Timeout = time.Minute
-	done, err := c.Drain(ctx, "win-1", options, &story{})
+	done, err := c.Drain(ctx, cluster.Machine{Node: "win-1"}, options, &story{})
 	if err != nil || !done.Cordoned || len(done.Evicted) != 1 {
 		t.Errorf("Drain = %+v, %v", done, err)
 	}

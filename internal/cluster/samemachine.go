@@ -1,6 +1,33 @@
 package cluster
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// Machine is a machine that is about to change, as seen from the machine itself.
+type Machine struct {
+	Node string // the name of its Node object
+	UUID string // its system UUID; "" if it does not report one
+}
+
+// check returns an *OtherMachineError if n is known to be the Node of another machine.
+func (m Machine) check(n Node) error {
+	if same, known := SameMachine(m.UUID, n.SystemUUID); known && !same {
+		return &OtherMachineError{Node: m.Node, UUID: n.SystemUUID, Machine: m.UUID}
+	}
+	return nil
+}
+
+// OtherMachineError reports that the cluster's Node of the machine's name is a
+// different machine.
+type OtherMachineError struct{ Node, UUID, Machine string }
+
+func (e *OtherMachineError) Error() string {
+	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained: "+
+		"pass the kubeconfig of this machine's cluster, or omit --drain",
+		e.Node, e.UUID, e.Machine)
+}
 
 // SameMachine compares the system UUIDs of two machines, such as the one that a node
 // reports and the one in a Node object. known reports whether both UUIDs are available;

@@ -10,7 +10,7 @@ import (
 
 // Drainer drains and uncordons nodes. *Cluster implements it.
 type Drainer interface {
-	Drain(ctx context.Context, name string, o DrainOptions, r Reporter) (Drained, error)
+	Drain(ctx context.Context, m Machine, o DrainOptions, r Reporter) (Drained, error)
 	Uncordon(ctx context.Context, name string) (bool, error)
 }
 
@@ -21,14 +21,15 @@ const (
 	uncordonTimeoutInterrupted = 400 * time.Millisecond
 )
 
-// WhileDrained drains a node, calls change and uncordons the node, even if ctx ends before.
-// If the drain fails, WhileDrained returns that error and does not call change. If change
+// WhileDrained drains a machine's node, calls change and uncordons the node, even if ctx ends before.
+// If the drain fails, as it does for another machine's Node of the same name, WhileDrained
+// returns that error and does not call change. If change
 // fails, the node stays cordoned, with a warning that names the remedy, unless o.Usable
 // accepts the error. If change succeeds but the node cannot be uncordoned, the error is a
 // *CordonedError. A cordon that swdt did not make stays.
-func WhileDrained(ctx context.Context, c Drainer, name string, o DrainOptions, r Reporter, change func(context.Context) error) error {
-	r.Step("draining %s", name)
-	done, err := c.Drain(ctx, name, o, r)
+func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r Reporter, change func(context.Context) error) error {
+	r.Step("draining %s", m.Node)
+	done, err := c.Drain(ctx, m, o, r)
 	if err != nil {
 		return err
 	}
@@ -37,10 +38,10 @@ func WhileDrained(ctx context.Context, c Drainer, name string, o DrainOptions, r
 	case !done.Cordoned:
 		return failed
 	case failed != nil && (o.Usable == nil || !o.Usable(failed)):
-		r.Warn("%v", &CordonedError{Node: name})
+		r.Warn("%v", &CordonedError{Node: m.Node})
 		return failed
 	}
-	err = uncordonAnyway(ctx, c, name)
+	err = uncordonAnyway(ctx, c, m.Node)
 	if err != nil && failed != nil {
 		r.Warn("%v", err)
 		return failed

@@ -21,7 +21,7 @@ type drainer struct {
 	overBefore bool  // Uncordon was called with a context that had ended
 }
 
-func (d *drainer) Drain(context.Context, string, cluster.DrainOptions, cluster.Reporter) (cluster.Drained, error) {
+func (d *drainer) Drain(context.Context, cluster.Machine, cluster.DrainOptions, cluster.Reporter) (cluster.Drained, error) {
 	d.log = append(d.log, "drain")
 	return cluster.Drained{Cordoned: d.cannot == nil && !d.notOurs}, d.cannot
 }
@@ -64,7 +64,7 @@ func TestWhileDrained(t *testing.T) {
 			defer cancel()
 			d, reports := test.drainer, &story{}
 			options := cluster.DrainOptions{Timeout: time.Minute, Usable: func(error) bool { return test.usable }}
-			err := cluster.WhileDrained(ctx, &d, "win-1", options, reports, func(context.Context) error {
+			err := cluster.WhileDrained(ctx, &d, cluster.Machine{Node: "win-1"}, options, reports, func(context.Context) error {
 				d.log = append(d.log, "change")
 				if test.interrupt {
 					cancel()

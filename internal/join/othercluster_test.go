@@ -1,10 +1,13 @@
 package join_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join"
@@ -81,6 +84,35 @@ func TestPreflightOfAMachineThatHasLeft(t *testing.T) {
 	}
 	if p, found := l.problem(l.cluster, "node-name"); !found || p.Severity != finding.Info {
 		t.Errorf("the same machine: %+v", p)
+	}
+}
+
+// The node file ignores the check of the name, and the Node of that name is another
+// machine: a join that drains leaves it alone.
+func TestAJoinDoesNotDrainANamesake(t *testing.T) {
+	control, err := cluster_simulated.Start(cluster_simulated.Options{NodeGrace: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	l, namesake := newNodeOf(t, control, "win1"), newNodeOf(t, control, "win1")
+	l.mustJoin()
+	namesake.spec().Join.IgnorePreflightErrors = []string{"node-name"}
+	before := namesake.state()
+	options := namesake.options()
+	options.Drain = &cluster.DrainOptions{}
+	result, err := join.Run(t.Context(), namesake.Node.Node, namesake.doc, options, namesake.story)
+	var other *cluster.OtherMachineError
+	if !errors.As(err, &other) {
+		t.Errorf("error %v, want an OtherMachineError\n%s", err, table(result.Steps))
+	}
+	if n := l.isReady(); n.Cordoned || strings.Contains(namesake.story.String(), "cordon node") {
+		t.Errorf("the other machine's node was cordoned:\n%s", namesake.story)
+	}
+	after := namesake.state()
+	delete(after.Files, `C:\ProgramData\swdt\lock`) // the run holds the node's lock
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the machine was changed (-before +after):\n%s", diff)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -306,7 +307,7 @@ func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (p
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	done, err := s.options.Cluster.Drain(ctx, r.Node, *s.reset.Drain, reporter)
+	done, err := s.options.Cluster.Drain(ctx, push.MachineOf(ctx, n, r.Node), *s.reset.Drain, reporter)
 	if done.Cordoned {
 		s.drained = r.Node
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -37,7 +38,7 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 	run := plan.Options{DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
 	if o.Drain != nil && o.Cluster != nil {
 		run.Around = func(ctx context.Context, apply func(context.Context) error) error {
-			return cluster.WhileDrained(ctx, o.Cluster, report.NodeName, *o.Drain, r, apply)
+			return cluster.WhileDrained(ctx, o.Cluster, push.MachineOf(ctx, n, report.NodeName), *o.Drain, r, apply)
 		}
 	}
 	result.Steps, err = plan.Run(ctx, n, j.steps(), run, r)

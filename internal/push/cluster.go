@@ -8,6 +8,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -40,11 +41,11 @@ func (w *work) swapInCluster(ctx context.Context) error {
 	options := *w.options.Drain
 	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
 	drained := false
-	err = cluster.WhileDrained(ctx, w.options.Cluster, before.Name, options, w.reporter,
-		func(ctx context.Context) error {
-			drained = true
-			return w.swapAndAwait(ctx, before)
-		})
+	machine := MachineOf(ctx, w.node, before.Name)
+	err = cluster.WhileDrained(ctx, w.options.Cluster, machine, options, w.reporter, func(ctx context.Context) error {
+		drained = true
+		return w.swapAndAwait(ctx, before)
+	})
 	if !drained {
 		w.unstage(ctx, err)
 	}
@@ -81,14 +82,14 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 		w.reporter.Info("the cluster has no node %s: not checking whether it is Ready", name)
 		return found, nil
 	}
+	if w.options.Drain != nil {
+		return found, nil // the drain refuses a Node that is another machine
+	}
 	// A Node of another cluster may have the same name. A machine that does not
 	// report its system UUID is taken for the node.
-	machine, err := w.node.SystemUUID(ctx)
-	if same, known := cluster.SameMachine(machine, found.SystemUUID); err != nil || same || !known {
+	machine := MachineOf(ctx, w.node, name)
+	if same, known := cluster.SameMachine(machine.UUID, found.SystemUUID); same || !known {
 		return found, nil
-	}
-	if w.options.Drain != nil {
-		return cluster.Node{}, &OtherMachineError{Node: name, UUID: found.SystemUUID, Machine: machine}
 	}
 	w.reporter.Warn("the cluster's node %s is a different machine from this one: does the kubeconfig belong to "+
 		"another cluster? "+
@@ -96,15 +97,13 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	return cluster.Node{Name: name}, nil
 }
 
-// OtherMachineError reports that the cluster's Node of the machine's name is a
-// different machine.
-type OtherMachineError struct{ Node, UUID, Machine string }
-
-func (e *OtherMachineError) Error() string {
-	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is "+
-		"not drained: "+
-		"pass the kubeconfig of this machine's cluster, or omit --drain",
-		e.Node, e.UUID, e.Machine)
+// MachineOf returns the machine of a node, which has a Node object of the given name.
+func MachineOf(ctx context.Context, n *node.Node, name string) cluster.Machine {
+	uuid, err := n.SystemUUID(ctx)
+	if err != nil {
+		uuid = "" // unknown: the machine is taken for the node
+	}
+	return cluster.Machine{Node: name, UUID: uuid}
 }
 
 // awaitReady is the last check of a push. A node that does not become Ready with the

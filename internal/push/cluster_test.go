@@ -41,9 +41,12 @@ func (f *fakeCluster) AwaitNode(_ context.Context, name string, want cluster.Wan
 	return cluster.Node{}, f.ready
 }
 
-func (f *fakeCluster) Drain(_ context.Context, name string, _ cluster.DrainOptions,
+func (f *fakeCluster) Drain(_ context.Context, m cluster.Machine, _ cluster.DrainOptions,
 	_ cluster.Reporter) (cluster.Drained, error) {
-	f.did("drain %s", name)
+	f.did("drain %s", m.Node)
+	if same, known := cluster.SameMachine(m.UUID, f.uuid); known && !same { // as *cluster.Cluster does
+		return cluster.Drained{}, &cluster.OtherMachineError{Node: m.Node, UUID: f.uuid, Machine: m.UUID}
+	}
 	return cluster.Drained{Cordoned: f.drain == nil}, f.drain
 }
 
@@ -100,7 +103,7 @@ func TestPushInACluster(t *testing.T) {
 		},
 		"another machine is not drained": {
 			cluster: fakeCluster{uuid: "11111111-0000-0000-0000-000000000000"}, drain: true, result: Failed, swaps: 0,
-			log: []string{"look at win-1, 0 swaps"},
+			log: []string{"look at win-1, 0 swaps", "drain win-1, 0 swaps"},
 		},
 		"a node of no cluster": {
 			cluster: fakeCluster{gone: true}, drain: true, result: Changed, swaps: 1,
