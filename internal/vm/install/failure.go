@@ -77,16 +77,19 @@ func (f *Failure) Remedy() string {
 	case NotBooted:
 		return "check that the file is a bootable Windows ISO with `swdt vm image inspect`, and look at the screenshot"
 	case SetupStopped:
-		return "the screenshot shows the question; usual reasons: the edition is not on the ISO (compare with `swdt vm image inspect`), " +
-			"Setup sees no disk (set diskBus: sata, or name a virtio-win ISO in image.drivers), or it did not find the answer file"
+		return "the screenshot shows the question; usual reasons: the edition is not on the ISO " +
+			"(compare with `swdt vm image inspect`), Setup sees no disk (set diskBus: sata, or name a virtio-win ISO " +
+			"in image.drivers), or it did not find the answer file"
 	case Hung:
-		return "look at the screenshot; less memory than 4Gi or a lying accelerator are usual reasons (`swdt vm check`)"
+		return "look at the screenshot; usual reasons are less memory than 4Gi, and an accelerator that does not work " +
+			"(`swdt vm check`)"
 	case RebootLoop:
 		return "look at the screenshot; try diskBus: sata and adapter: e1000e, which need no drivers"
 	case ScriptFailed:
 		return "the serial log has all that the script reported; mend the file that it names, and create the VM again"
 	case Unreachable:
-		return "look at the screenshot; on a network of yours, check that the VM got an address (`swdt vm address`) and that no firewall is in the way"
+		return "look at the screenshot; on a network of yours, check that the VM has an address (`swdt vm address`) " +
+			"and that no firewall is in the way"
 	case Ended, Unseen:
 		return "the VM's log has what its process printed last"
 	case Halted:

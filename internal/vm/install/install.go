@@ -48,7 +48,7 @@ func (s Stage) title() string {
 
 // Guest is the VM that is installed. It runs.
 type Guest interface {
-	// Look returns what can be seen of the VM now.
+	// Look observes the VM.
 	Look(ctx context.Context) (Signs, error)
 	// PressKey presses and releases one key, named as vm.Driver names it.
 	PressKey(ctx context.Context, key string) error
@@ -56,7 +56,7 @@ type Guest interface {
 	Reach(ctx context.Context) error
 }
 
-// Signs are what can be seen of a VM from the outside.
+// Signs are the observations of a VM from the outside.
 type Signs struct {
 	State   vm.State
 	Reason  string // of Paused and Crashed

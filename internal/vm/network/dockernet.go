@@ -69,7 +69,7 @@ func LookUp(ctx context.Context, socket, name string) (DockerNetwork, error) {
 	return answer.network()
 }
 
-// dockerAnswer is what Docker says of a network, as its API describes it.
+// dockerAnswer is Docker's description of a network, in the form of its API.
 type dockerAnswer struct {
 	Name    string
 	ID      string `json:"Id"`
@@ -85,7 +85,9 @@ func (a dockerAnswer) network() (DockerNetwork, error) {
 	if a.Driver != "bridge" {
 		return DockerNetwork{}, fmt.Errorf("network %q of Docker is of kind %q, not a bridge", a.Name, a.Driver)
 	}
-	n := DockerNetwork{Name: a.Name, Bridge: a.Options["com.docker.network.bridge.name"], Containers: map[string]netip.Addr{}}
+	n := DockerNetwork{
+		Name: a.Name, Bridge: a.Options["com.docker.network.bridge.name"], Containers: map[string]netip.Addr{},
+	}
 	if n.Bridge == "" && len(a.ID) >= 12 {
 		n.Bridge = "br-" + a.ID[:12]
 	}
@@ -154,7 +156,8 @@ func broadcast(subnet netip.Prefix) netip.Addr {
 // validInterface checks a name as the kernel does, before it becomes part of a path.
 func validInterface(name string) error {
 	const longest = 15 // bytes
-	if name == "" || name == "." || name == ".." || len(name) > longest || strings.ContainsAny(name, "/: \t\n\v\f\r\x00") {
+	if name == "" || name == "." || name == ".." || len(name) > longest ||
+		strings.ContainsAny(name, "/: \t\n\v\f\r\x00") {
 		return fmt.Errorf("%.40q is not the name of a network interface", name)
 	}
 	return nil

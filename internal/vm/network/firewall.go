@@ -44,7 +44,7 @@ func (p Packet) String() string {
 	return fmt.Sprintf("%s from %s to %s, port %d", strings.ToUpper(p.Protocol), p.From, p.To, p.Port)
 }
 
-// Verdict is what a firewall does to a packet.
+// Verdict is the fate of a connection at a firewall.
 type Verdict struct {
 	// Passes reports whether the packet is forwarded.
 	Passes bool

@@ -106,9 +106,11 @@ func (t Tap) isOurs(link netlink.Link) error {
 	tap, ok := link.(*netlink.Tuntap)
 	switch {
 	case !ok || tap.Mode != netlink.TUNTAP_MODE_TAP:
-		return fmt.Errorf("interface %s exists and is a %s, not a tap device: choose another name in spec.machine.network.tap", t.Name, link.Type())
+		return fmt.Errorf("interface %s exists and is a %s, not a tap device: choose another name in "+
+			"spec.machine.network.tap", t.Name, link.Type())
 	case int(tap.Owner) != t.Owner:
-		return fmt.Errorf("tap device %s belongs to user %d, not %d: choose another name in spec.machine.network.tap", t.Name, tap.Owner, t.Owner)
+		return fmt.Errorf("tap device %s belongs to user %d, not %d: choose another name in "+
+			"spec.machine.network.tap", t.Name, tap.Owner, t.Owner)
 	}
 	return nil
 }
@@ -116,7 +118,8 @@ func (t Tap) isOurs(link netlink.Link) error {
 func findBridge(name string) (netlink.Link, error) {
 	link, err := netlink.LinkByName(name)
 	if isNoLink(err) {
-		return nil, fmt.Errorf("your machine has no bridge %s: name one that exists, or a Docker network, in spec.machine.network.bridge", name)
+		return nil, fmt.Errorf("your machine has no bridge %s: name one that exists, or a Docker network, in "+
+			"spec.machine.network.bridge", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up bridge %s: %w", name, err)
