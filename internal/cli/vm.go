@@ -19,7 +19,8 @@ func (a *app) vmCommand() *cobra.Command {
 	cmd := group("vm", "Make and run Windows VMs on this machine",
 		a.vmCheckCommand(), a.vmCreateCommand(), a.vmDeleteCommand(),
 		a.vmStartCommand(), a.vmStopCommand(), a.vmRestartCommand(), a.vmListCommand(), a.vmStatusCommand(),
-		a.vmSnapshotCommand(), a.vmAddressCommand(), a.vmConsoleCommand(), a.vmScreenshotCommand(), a.vmKeysCommand(), a.vmImageCommand())
+		a.vmSnapshotCommand(), a.vmAddressCommand(), a.vmConsoleCommand(), a.vmScreenshotCommand(),
+		a.vmKeysCommand(), a.vmImageCommand())
 	cmd.Long = `Makes the virtual machine that spec.machine of a node file describes, and runs it
 on this machine, without a daemon. All other commands then work with that node
 file: swdt fills in the VM's address, its SSH key and its host key.
@@ -72,7 +73,8 @@ func (a *app) vmDocuments() ([]config.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	vms := slices.DeleteFunc(slices.Clone(documents), func(d config.Document) bool { return d.Node.Spec.Machine == nil })
+	none := func(d config.Document) bool { return d.Node.Spec.Machine == nil }
+	vms := slices.DeleteFunc(slices.Clone(documents), none)
 	if len(vms) == 0 {
 		return nil, usagef("%v", &vm.NoMachineError{Node: documents[0].Node.Metadata.Name})
 	}
@@ -90,7 +92,8 @@ func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
 		documents, err := a.vmDocuments()
 		var none *config.Error
 		if _, missing := config.DefaultSource(); !named && missing != nil && errors.As(err, &none) {
-			return nil, usagef("there is no node file: name the VM with -n, or a node file with -c; `swdt vm list` lists your VMs")
+			return nil, usagef("there is no node file: name the VM with -n, or a node file with -c; " +
+				"`swdt vm list` lists your VMs")
 		}
 		return documents, err
 	}
@@ -118,8 +121,12 @@ func (a *app) oneVM(machines *vm.Machines) (string, error) {
 	return documents[0].Node.Metadata.Name, nil
 }
 
-// vmWork is a command's work on one VM.
-type vmWork func(ctx context.Context, name config.Document, r ui.Reporter) (vm.Report, error)
+type (
+	// vmWork is a command's work on the VM of a node.
+	vmWork func(context.Context, config.Document, ui.Reporter) (vm.Report, error)
+	// vmAction is a command's work on one of the VMs, by its name.
+	vmAction func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error)
+)
 
 // onVMs does the work on every VM, side by side, and prints what was done.
 func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWork) error {
@@ -137,10 +144,12 @@ func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWor
 	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteMessages(p) }), fleet.Failures(results))
 }
 
-func (a *app) eachVM(ctx context.Context, story *ui.Story, documents []config.Document, work vmWork) []fleet.Result[vm.Report] {
+func (a *app) eachVM(
+	ctx context.Context, story *ui.Story, documents []config.Document, work vmWork,
+) []fleet.Result[vm.Report] {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	return fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, document config.Document) (vm.Report, error) {
+	each := func(ctx context.Context, document config.Document) (vm.Report, error) {
 		name := document.Node.Metadata.Name
 		label := name
 		if len(documents) == 1 && a.global.logs == "text" {
@@ -153,11 +162,12 @@ func (a *app) eachVM(ctx context.Context, story *ui.Story, documents []config.Do
 		}
 		report, err := work(ctx, document, r)
 		return report, a.remedied(name, explain(ctx, err))
-	})
+	}
+	return fleet.Run(ctx, documents, a.global.parallel, each)
 }
 
 // onTargets does the work on every VM that the command line selects.
-func (a *app) onTargets(ctx context.Context, work func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error)) error {
+func (a *app) onTargets(ctx context.Context, work vmAction) error {
 	machines, err := a.machines()
 	if err != nil {
 		return err
@@ -166,13 +176,15 @@ func (a *app) onTargets(ctx context.Context, work func(ctx context.Context, mach
 	if err != nil {
 		return err
 	}
-	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
-		return work(ctx, machines, document.Node.Metadata.Name, r)
+	return a.onVMs(ctx, documents, func(ctx context.Context, d config.Document, r ui.Reporter) (vm.Report, error) {
+		return work(ctx, machines, d.Node.Metadata.Name, r)
 	})
 }
 
 // withVM calls look with the only VM that the command line selects.
-func (a *app) withVM(ctx context.Context, look func(ctx context.Context, machines *vm.Machines, name string) error) error {
+func (a *app) withVM(
+	ctx context.Context, look func(ctx context.Context, machines *vm.Machines, name string) error,
+) error {
 	machines, err := a.machines()
 	if err != nil {
 		return err
@@ -194,7 +206,7 @@ func vmNames(documents []config.Document) (names []string) {
 	return names
 }
 
-// several returns a number with a noun.
+// severalVMs returns a number of VMs in words.
 func severalVMs(n int) string {
 	if n == 1 {
 		return "1 VM"

@@ -20,7 +20,8 @@ const bootLimit = 15 * time.Minute
 type startOptions struct{ start, wait bool }
 
 func (o *startOptions) addWaitFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout,\ndefault "+ui.Seconds(bootLimit)+")")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout,\n"+
+		"default "+ui.Seconds(bootLimit)+")")
 }
 
 func (a *app) vmCreateCommand() *cobra.Command {
@@ -83,11 +84,18 @@ func (a *app) runVMCreate(ctx context.Context, o *startOptions) error {
 }
 
 // startVM starts a VM and, with wait, waits for its guest.
-func (a *app) startVM(ctx context.Context, machines *vm.Machines, name string, wait bool, r ui.Reporter) (vm.Report, error) {
+func (a *app) startVM(
+	ctx context.Context, machines *vm.Machines, name string, wait bool, r ui.Reporter,
+) (vm.Report, error) {
 	report, err := machines.Start(ctx, name, r)
 	if err != nil || !wait {
 		return report, err
 	}
+	return a.awaitVM(ctx, machines, name, r)
+}
+
+// awaitVM waits until a VM's SSH server answers.
+func (a *app) awaitVM(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
 	if a.global.timeout == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, bootLimit)
@@ -99,9 +107,9 @@ func (a *app) startVM(ctx context.Context, machines *vm.Machines, name string, w
 func (a *app) planVMs(ctx context.Context, machines *vm.Machines, documents []config.Document) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	results := fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, document config.Document) (vm.Plan, error) {
-		plan, err := machines.Plan(ctx, document)
-		return plan, a.remedied(document.Node.Metadata.Name, err)
+	results := fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, d config.Document) (vm.Plan, error) {
+		plan, err := machines.Plan(ctx, d)
+		return plan, a.remedied(d.Node.Metadata.Name, err)
 	})
 	plans := vm.NewPlans(results)
 	if err := a.print(plans, func(p *ui.Page) error { return plans.WriteText(p, a.shell().Join) }); err != nil {
@@ -116,12 +124,15 @@ func (a *app) vmDeleteCommand() *cobra.Command {
 		Use:        "delete [flags]",
 		Short:      "End VMs and remove their disks and snapshots",
 		SuggestFor: []string{"rm", "remove", "destroy", "down", "undefine"},
-		Long: `Ends the VMs at once and removes their disks, snapshots and keys, also of VMs whose
-creation was interrupted. The images that they were made from stay. Asks first,
-unless --yes is set.`,
-		Example: examples("vm delete", "the VMs of the node file", "vm delete -n windows-1 --yes", "by name, also without a node file"),
-		Args:    arguments(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVMDelete(cmd.Context(), yes) },
+		Long: `Ends the VMs at once and removes their disks, snapshots and keys, also of VMs
+whose creation was interrupted. The images that they were made from stay. Asks
+first, unless --yes is set.`,
+		Example: examples(
+			"vm delete", "the VMs of the node file",
+			"vm delete -n windows-1 --yes", "by name, also without a node file",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVMDelete(cmd.Context(), yes) },
 	})
 	addYesFlag(cmd, &yes)
 	return cmd
@@ -136,7 +147,8 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	question := "Delete " + severalVMs(len(documents)) + " with disks and snapshots: " + strings.Join(vmNames(documents), ", ") + "?"
+	names := strings.Join(vmNames(documents), ", ")
+	question := "Delete " + severalVMs(len(documents)) + " with disks and snapshots: " + names + "?"
 	if err := confirm(ctx, a.prompter(a.newStory()), yes, question); err != nil {
 		return err
 	}
@@ -158,7 +170,9 @@ another, unless the node file sets it.`,
 		Example: examples("vm start", "", "vm start --wait", "until its SSH server answers"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
+			return a.onTargets(cmd.Context(), func(
+				ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
+			) (vm.Report, error) {
 				return a.startVM(ctx, machines, name, o.wait, r)
 			})
 		},
@@ -167,13 +181,23 @@ another, unless the node file sets it.`,
 	return cmd
 }
 
+// stopOptions say how to end a VM.
+type stopOptions struct{ vm.StopOptions }
+
+// stop is a vmAction.
+func (o *stopOptions) stop(
+	ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
+) (vm.Report, error) {
+	return machines.Stop(ctx, name, o.StopOptions, r)
+}
+
 // addForceFlag adds the flag that ends a VM without its guest.
 func addForceFlag(cmd *cobra.Command, force *bool, what string) {
 	cmd.Flags().BoolVar(force, "force", false, what)
 }
 
 func (a *app) vmStopCommand() *cobra.Command {
-	o := &vm.StopOptions{}
+	o := &stopOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:        "stop [flags]",
 		Short:      "Shut VMs down",
@@ -184,9 +208,7 @@ in a power cut: what the guest has not written is lost.`,
 		Example: examples("vm stop", "", "vm stop --timeout 10m", "", "vm stop --force", "at once"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
-				return machines.Stop(ctx, name, *o, r)
-			})
+			return a.onTargets(cmd.Context(), o.stop)
 		},
 	})
 	addForceFlag(cmd, &o.Force, "end it at once, as in a power cut")
@@ -194,7 +216,7 @@ in a power cut: what the guest has not written is lost.`,
 }
 
 func (a *app) vmRestartCommand() *cobra.Command {
-	o := &vm.StopOptions{}
+	o, wait := &stopOptions{}, &startOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:        "restart [flags]",
 		Short:      "Shut VMs down and start them again",
@@ -204,11 +226,18 @@ reset at once, as by its reset button. A VM that does not run is started.`,
 		Example: examples("vm restart", "", "vm restart --force", "at once"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
-				return machines.Restart(ctx, name, *o, r)
+			return a.onTargets(cmd.Context(), func(
+				ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
+			) (vm.Report, error) {
+				report, err := machines.Restart(ctx, name, o.StopOptions, r)
+				if err != nil || !wait.wait {
+					return report, err
+				}
+				return a.awaitVM(ctx, machines, name, r)
 			})
 		},
 	})
 	addForceFlag(cmd, &o.Force, "reset it at once")
+	wait.addWaitFlag(cmd)
 	return cmd
 }

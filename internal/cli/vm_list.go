@@ -36,7 +36,9 @@ as busy.`,
 }
 
 // listVMs prints the VMs of these names, or all.
-func (a *app) listVMs(ctx context.Context, machines *vm.Machines, write func(vm.Reports, *ui.Page) error, names ...string) error {
+func (a *app) listVMs(
+	ctx context.Context, machines *vm.Machines, write func(vm.Reports, *ui.Page) error, names ...string,
+) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	list, err := machines.List(ctx, names...)
@@ -65,7 +67,8 @@ the VM's SSH key, and the host key that it showed at the first contact.`,
 			if err != nil {
 				return err
 			}
-			return a.listVMs(cmd.Context(), machines, func(r vm.Reports, p *ui.Page) error { return r.WriteDetails(p) }, vmNames(documents)...)
+			write := func(r vm.Reports, p *ui.Page) error { return r.WriteDetails(p) }
+			return a.listVMs(cmd.Context(), machines, write, vmNames(documents)...)
 		},
 	})
 }

@@ -111,10 +111,15 @@ func (a *app) vmImageCommand() *cobra.Command {
 		Long: `Shows the editions of a Windows ISO, or the drivers of a virtio-win ISO, and the
 lines of a node file that use it. It only reads the file. With --hash it compares
 the SHA-256 with those of Microsoft's evaluation media, which takes a minute.`,
-		Example:           examples("vm image inspect SERVER_EVAL_x64FRE_en-us.iso", "", "vm image inspect virtio-win.iso -o json", ""),
+		Example: examples(
+			"vm image inspect SERVER_EVAL_x64FRE_en-us.iso", "",
+			"vm image inspect virtio-win.iso -o json", "",
+		),
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeFiles,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.inspectISO(cmd.Context(), args[0], hash) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inspectISO(cmd.Context(), args[0], hash)
+		},
 	}
 	inspect.Flags().BoolVar(&hash, "hash", false, "compute the SHA-256, too")
 	return group("image", "Inspect installation media", inspect)

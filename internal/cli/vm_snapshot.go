@@ -19,13 +19,11 @@ its memory, too, and leaves it running when it is restored.`
 }
 
 // snapshotCommand returns a command that works with one snapshot of each VM.
-func (a *app) snapshotCommand(cmd *cobra.Command, work func(context.Context, *vm.Machines, string, string, ui.Reporter) (vm.Report, error)) *cobra.Command {
+func (a *app) snapshotCommand(cmd *cobra.Command, work func(snapshot string) vmAction) *cobra.Command {
 	cmd.Use += " NAME"
 	cmd.Args = arguments(cobra.ExactArgs(1))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.onTargets(cmd.Context(), func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
-			return work(ctx, machines, name, args[0], r)
-		})
+		return a.onTargets(cmd.Context(), work(args[0]))
 	}
 	return forNodes(cmd)
 }
@@ -38,8 +36,10 @@ goes on running, and its memory is saved, too: that takes as much disk as the
 guest uses memory.`,
 		Example:           examples("vm snapshot save clean", "", `vm snapshot save "before join"`, ""),
 		ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(ctx context.Context, machines *vm.Machines, name, snapshot string, r ui.Reporter) (vm.Report, error) {
-		return machines.Save(ctx, name, snapshot, r)
+	}, func(snapshot string) vmAction {
+		return func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
+			return machines.Save(ctx, name, snapshot, r)
+		}
 	})
 }
 
@@ -81,7 +81,7 @@ func (a *app) vmSnapshotRemoveCommand() *cobra.Command {
 }
 
 // confirmed asks first, and then does the work on every VM that the command line selects.
-func (a *app) confirmed(ctx context.Context, yes bool, question string, work func(context.Context, *vm.Machines, string, ui.Reporter) (vm.Report, error)) error {
+func (a *app) confirmed(ctx context.Context, yes bool, question string, work vmAction) error {
 	if err := confirm(ctx, a.prompter(a.newStory()), yes, question); err != nil {
 		return err
 	}

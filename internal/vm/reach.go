@@ -159,7 +159,7 @@ func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Repor
 		return Report{}, err
 	}
 	return s.with(ctx, name, func(record Record, _ Driver) (Report, error) {
-		return s.changed(ctx, record, "its SSH server answers"), nil
+		return s.began(ctx, record, "its SSH server answers"), nil
 	})
 }
 

@@ -161,6 +161,18 @@ func (s *Machines) changed(ctx context.Context, record Record, message string) R
 	return report
 }
 
+// began is like changed for a VM that runs now: its message also says how, and where.
+func (s *Machines) began(ctx context.Context, record Record, message string) Report {
+	report := s.changed(ctx, record, message)
+	words := []string{report.Accelerator, "process " + number(report.PID)}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	report.Message += " (" + strings.Join(words, ", ") + ")"
+	if report.Address != "" {
+		report.Message += "; its SSH server is at " + report.Address
+	}
+	return report
+}
+
 // look fills in what the driver knows. The caller holds the VM's lock.
 func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 	driver, err := s.driver(record.Driver)
@@ -305,12 +317,6 @@ func (r Reports) WriteMessages(w io.Writer) error {
 			continue
 		}
 		text := fmt.Sprintf("VM %s: %s", vm.Name, vm.Message)
-		if vm.State == Running && vm.Result == changed {
-			text += " (" + strings.Join(slices.DeleteFunc([]string{vm.Accelerator, "process " + number(vm.PID)}, func(s string) bool { return s == "" }), ", ") + ")"
-			if vm.Address != "" {
-				text += "; its SSH server is at " + vm.Address
-			}
-		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 		}
 		err = driver.Start(ctx, record.Machine)
 		if err == nil {
-			return s.changed(ctx, record, "started"), nil
+			return s.began(ctx, record, "started"), nil
 		}
 		if !errors.Is(err, ErrPortTaken) {
 			return Report{}, fmt.Errorf("start VM %s: %w", record.Name, err)
