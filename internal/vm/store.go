@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -149,8 +150,14 @@ func (s *Store) All() ([]Found, error) {
 }
 
 // add makes the folder of a new VM with its record and what fill writes into it. The
-// folder appears at once with all of that, or not at all.
-func (s *Store) add(r Record, fill func(folder string) error) error {
+// folder appears at once with all of that, or not at all. Two additions follow each other,
+// since each removes the staging folders of processes that were killed.
+func (s *Store) add(ctx context.Context, r Record, fill func(folder string) error) error {
+	held, err := claim(ctx, filepath.Join(s.root, lockFolder, newPrefix), r.Name, "swdt vm create", lockLimit)
+	if err != nil {
+		return err
+	}
+	defer held.unlock()
 	staging, err := localfile.Stage(s.root, newPrefix)
 	if err != nil {
 		return fmt.Errorf("make the VM's folder: %w", err)
