@@ -103,7 +103,9 @@ func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
 		}
 	}
 	var documents []config.Document
-	for _, name := range a.global.nodes {
+	names := slices.Clone(a.global.nodes) // a completion parses the flags twice
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		documents = append(documents, config.Document{Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: name}}})
 	}
 	return documents, nil
