@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Commands that destroy something ask first: reset, hcs kill and sandbox down
-// --all. A flag that can only mean yes (capture --force) already answers the question,
+// Commands that destroy something ask first: reset, hcs kill, sandbox down --all, vm
+// delete and the removal or restoration of a snapshot. A flag that can only mean yes (capture --force) already answers the question,
 // and a change that another command reverts exactly (a push, a rollback) needs none.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)

@@ -15,14 +15,26 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// commandsThatAsk returns a command line of each command with --yes.
-func commandsThatAsk(stateDir string) map[string][]string {
+// commandsThatAsk returns a command line of each command with --yes. vmFile is the node
+// file of the VM vm-1.
+func commandsThatAsk(stateDir, vmFile string) map[string][]string {
 	return map[string][]string{
-		"reset":        {"reset", "--no-drain"},
-		"hcs kill":     {"hcs", "kill", "default/burner/burn"},
-		"sandbox down": {"sandbox", "down", "--all", "--state-dir", stateDir},
+		"reset":               {"reset", "--no-drain", "-n", "win"},
+		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
+		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
+		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
+		"vm snapshot remove":  {"vm", "snapshot", "remove", "clean", "-c", vmFile, "-n", "vm-1"},
+		"vm snapshot restore": {"vm", "snapshot", "restore", "clean", "-c", vmFile, "-n", "vm-1"},
 	}
 }
+
+// vmNode is a node file of a VM.
+const vmNode = `apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata: {name: vm-1}
+spec:
+  machine: {image: {disk: base.qcow2}}
+`
 
 // Every command that asks follows the same rule: no ends it with exit code 1, and
 // without a terminal it requires --yes before it reports any other mistake.
@@ -30,7 +42,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	w := newWorkplace(t)
 	stateDir := filepath.Join(w.folder, "sandboxes")
 	sandboxIn(t, stateDir)
-	commands := commandsThatAsk(stateDir)
+	w.write("vm.yaml", []byte(vmNode))
+	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"))
 	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())),
 		slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
 		t.Fatalf("these commands have --yes: %q; this test knows %q", found, known)

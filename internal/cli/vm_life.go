@@ -139,6 +139,10 @@ first, unless --yes is set.`,
 }
 
 func (a *app) runVMDelete(ctx context.Context, yes bool) error {
+	prompt := a.prompter(a.newStory())
+	if err := canConfirm(prompt, yes, "Delete VMs with disks and snapshots?"); err != nil {
+		return err
+	}
 	machines, err := a.machines()
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	}
 	names := strings.Join(vmNames(documents), ", ")
 	question := "Delete " + severalVMs(len(documents)) + " with disks and snapshots: " + names + "?"
-	if err := confirm(ctx, a.prompter(a.newStory()), yes, question); err != nil {
+	if err := confirm(ctx, prompt, yes, question); err != nil {
 		return err
 	}
 	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
