@@ -195,8 +195,8 @@ func killed(root, command string, n int) error {
 	return err
 }
 
-// A swdt that is killed between any two steps of create or delete leaves a store that
-// tells the truth, and that create and delete repair.
+// A swdt that is killed between any two steps of create or delete leaves a store whose
+// list is true, and that create and delete repair.
 func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	for _, command := range []string{"create", "delete"} {
 		for n := 0; ; n++ {
