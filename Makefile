@@ -43,8 +43,9 @@ unit: ## run the quick tests: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
 .PHONY: e2e
-e2e: build lab ## run the end-to-end tests, with a real control plane and a node that joins it
-	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required \
+e2e: build lab ## run the end-to-end tests, with a real control plane, a node that joins it, and a VM (Debian, Ubuntu)
+	lab/build.sh guest
+	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required SWDT_LAB_GUEST=required \
 		go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/join/preflight/...
 
 .PHONY: bench

@@ -52,12 +52,19 @@ func (r result) String() string {
 // swdt runs bin/swdt to its end.
 func swdt(t *testing.T, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	return swdtWithin(t, commandLimit, args...)
+}
+
+// swdtWithin is like swdt for a command that may take longer than commandLimit.
+func swdtWithin(t *testing.T, limit time.Duration, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), args...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cacheHome(t))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 10 * time.Second // a process that swdt leaves behind may not hold its output open
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -1,0 +1,370 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/testing/vmguest"
+)
+
+const (
+	// vmName is the name of the node and its VM.
+	vmName = "acceptance"
+	// vmOverhead is the time that swdt gets beyond its own --timeout.
+	vmOverhead = 15 * time.Second
+)
+
+// vmReports has the promised fields of `swdt vm … -o json`.
+type vmReports struct {
+	VMs []vmReport
+}
+
+type vmReport struct {
+	Name, Result, State, Reason, Accelerator, Address, Image, Folder, Key string
+	PID                                                                   int
+}
+
+// A VM is made from an image, becomes a node, and goes back to the state before a push:
+// with real QEMU, and with the Linux guest that stands for Windows.
+func TestAVMFromCreateToRestore(t *testing.T) {
+	image := vmguest.Disk(t)
+	imageHash := hashFile(t, image)
+	home := newVMHome(t)
+	file := home.nodeFile(t, image)
+
+	created := oneVM(t, ok(t, "vm", "create", "-c", file, "-o", "json"))
+	wantVM(t, created, "changed", "stopped")
+	if created.Image != image || created.Folder != filepath.Join(home.machines(), vmName) {
+		t.Errorf("image %s, folder %s: want %s below %s", created.Image, created.Folder, image, home.machines())
+	}
+	home.writeCD(t, vmguest.Settings{
+		Hostname: vmName, Preset: "node", AuthorizedKeys: []string{readText(t, created.Key+".pub")},
+	})
+	started := oneVM(t, home.start(t, file))
+	wantVM(t, started, "changed", "running")
+	pids, sockets := home.processes(t), home.sockets(t)
+	if diff := cmp.Diff([]int{started.PID}, pids); diff != "" || started.Accelerator != "tcg" || len(sockets) == 0 {
+		t.Errorf("%+v: want it alone with accelerator tcg and sockets, which are %q; processes (-want +got):\n%s",
+			started, sockets, diff)
+	}
+
+	if got := setUp(t, file); got != "changed" {
+		t.Errorf("setup: %s, want changed", got)
+	}
+	before := kubeletOf(t, file)
+	wantVM(t, oneVM(t, ok(t, "vm", "snapshot", "save", "clean", "-c", file, "-o", "json")), "changed", "running")
+	wantSnapshot(t, file)
+
+	pushKubelet(t, file, before)
+	home.restore(t, file, before)
+	home.stop(t, file)
+	home.restore(t, file, before) // its memory too, so it runs again
+	home.stop(t, file)
+	wantVM(t, oneVM(t, ok(t, "vm", "delete", "--yes", "-c", file, "-o", "json")), "changed", "absent")
+	home.wantNothing(t, started)
+	if got := hashFile(t, image); got != imageHash {
+		t.Errorf("the image changed: %s, was %s", got, imageHash)
+	}
+}
+
+// vmHome has the folders of a user who has no VMs yet.
+type vmHome struct{ folder string }
+
+// newVMHome makes the folders and lets swdt use them. A VM that is left at the end of the
+// test is deleted.
+func newVMHome(t *testing.T) vmHome {
+	t.Helper()
+	home := vmHome{t.TempDir()}
+	for variable, name := range map[string]string{
+		"XDG_DATA_HOME": "data", "XDG_RUNTIME_DIR": "run", "XDG_CACHE_HOME": "cache", "XDG_STATE_HOME": "state",
+	} {
+		folder := filepath.Join(home.folder, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(variable, folder)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, name := range []string{"serial.log", "qemu.log"} {
+				text, err := os.ReadFile(filepath.Join(home.machines(), vmName, name))
+				t.Logf("%s (%v):\n%s", name, err, text)
+			}
+		}
+		ok(t, "vm", "delete", "--yes", "-n", vmName)
+	})
+	return home
+}
+
+func (h vmHome) machines() string { return filepath.Join(h.folder, "data", "swdt", "machines") }
+func (h vmHome) cd() string       { return filepath.Join(h.folder, "config.iso") }
+
+// nodeFile writes the node file of the VM. Its CD does not know the VM's key yet.
+func (h vmHome) nodeFile(t *testing.T, image string) string {
+	t.Helper()
+	h.writeCD(t, vmguest.Settings{})
+	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata:
+  name: %s
+spec:
+  credentials:
+    username: %s
+  machine:
+    driver: qemu
+    image:
+      disk: %q
+      drivers: %q # the guest's configuration
+    cpus: 1
+    memory: 512Mi
+    disk: 2Gi
+    diskBus: virtio
+    accelerator: tcg
+    network:
+      adapter: virtio
+  setup:
+    hosts:
+      - address: 10.0.0.10
+        names: [registry.example]
+  kubernetes:
+    provisioners:
+%s`, vmName, vmguest.User, image, h.cd(),
+		provisioner("kubelet", "1.29.0", lab(t, "kubelet-v1.29.0.exe"), kubeletExe, ""))
+	file := filepath.Join(h.folder, "node.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// writeCD replaces the guest's configuration.
+func (h vmHome) writeCD(t *testing.T, s vmguest.Settings) {
+	t.Helper()
+	if err := os.Rename(vmguest.ConfigCD(t, s), h.cd()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start starts the VM and waits for its SSH server.
+func (h vmHome) start(t *testing.T, file string) result {
+	t.Helper()
+	r := swdtWithin(t, bootLimit+vmOverhead,
+		"vm", "start", "--wait", "--timeout", bootLimit.String(), "-c", file, "-o", "json")
+	if r.code != 0 {
+		t.Fatalf("the VM does not start: exit code %d", r.code)
+	}
+	return r
+}
+
+// restore brings the snapshot back, and checks that the node is what it was when it was saved.
+func (h vmHome) restore(t *testing.T, file string, before kubelet) {
+	t.Helper()
+	restored := oneVM(t, ok(t, "vm", "snapshot", "restore", "clean", "--yes", "-c", file, "-o", "json"))
+	wantVM(t, restored, "changed", "running")
+	if diff := cmp.Diff(before, kubeletOf(t, file)); diff != "" {
+		t.Errorf("kubelet of the snapshot (-) and after it was restored (+):\n%s", diff)
+	}
+	if got := setUp(t, file); got != "unchanged" {
+		t.Errorf("setup after the snapshot was restored: %s, want unchanged", got)
+	}
+}
+
+// stop stops the VM, and checks that its process has ended.
+func (h vmHome) stop(t *testing.T, file string) {
+	t.Helper()
+	wantVM(t, oneVM(t, ok(t, "vm", "stop", "-c", file, "-o", "json")), "changed", "stopped")
+	stopped := oneVM(t, ok(t, "vm", "list", "-o", "json"))
+	wantVM(t, stopped, "ok", "stopped")
+	if left := h.processes(t); stopped.PID != 0 || len(left) != 0 {
+		t.Errorf("the stopped VM has a process: %+v, %v", stopped, left)
+	}
+}
+
+// processes returns the numbers of all processes that work in the test's folders.
+func (h vmHome) processes(t *testing.T) (pids []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("list the processes: %d, %v", len(files), err)
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(line, []byte(h.folder)) {
+			continue // it has ended, or is another's
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// files returns the paths below a folder of the test, without folders.
+func (h vmHome) files(t *testing.T, folder string, wanted func(fs.FileMode) bool) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(h.folder, folder), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && wanted(entry.Type()) {
+			paths = append(paths, strings.TrimPrefix(path, h.folder))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func (h vmHome) sockets(t *testing.T) []string {
+	t.Helper()
+	return h.files(t, ".", func(mode fs.FileMode) bool { return mode&fs.ModeSocket != 0 })
+}
+
+// wantNothing checks that the deleted VM has left no process, socket, port or file.
+func (h vmHome) wantNothing(t *testing.T, was vmReport) {
+	t.Helper()
+	if list := decoded[vmReports](t, ok(t, "vm", "list", "-o", "json")); len(list.VMs) != 0 {
+		t.Errorf("VMs are left: %+v", list.VMs)
+	}
+	if left := h.processes(t); len(left) != 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	if left := h.sockets(t); len(left) != 0 {
+		t.Errorf("sockets are left: %q", left)
+	}
+	// The store's own lock for additions is not of a VM.
+	want := []string{"/data/swdt/machines/.locks/.new"}
+	any := func(fs.FileMode) bool { return true }
+	if diff := cmp.Diff(want, append(h.files(t, "data", any), h.files(t, "run", any)...)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if entries, err := os.ReadDir(h.machines()); err != nil || len(entries) != 1 {
+		t.Errorf("the folder of VMs has %v (%v), want .locks only", entries, err)
+	}
+	if conn, err := net.DialTimeout("tcp", was.Address, time.Second); err == nil {
+		conn.Close()
+		t.Errorf("something listens at %s, which was the VM's address", was.Address)
+	}
+}
+
+// oneVM returns the only VM of a result.
+func oneVM(t *testing.T, r result) vmReport {
+	t.Helper()
+	reports := decoded[vmReports](t, r)
+	if len(reports.VMs) != 1 || reports.VMs[0].Name != vmName {
+		t.Fatalf("%+v, want VM %s alone", reports.VMs, vmName)
+	}
+	return reports.VMs[0]
+}
+
+func wantVM(t *testing.T, vm vmReport, result, state string) {
+	t.Helper()
+	if vm.Result != result || vm.State != state || vm.Reason != "" {
+		t.Fatalf("%+v, want result %s and state %s", vm, result, state)
+	}
+}
+
+func wantSnapshot(t *testing.T, file string) {
+	t.Helper()
+	list := decoded[struct {
+		Snapshots []struct {
+			Name   string
+			Memory bool
+		}
+	}](t, ok(t, "vm", "snapshot", "list", "-c", file, "-o", "json"))
+	if len(list.Snapshots) != 1 || list.Snapshots[0].Name != "clean" || !list.Snapshots[0].Memory {
+		t.Errorf("%+v, want clean, with memory", list)
+	}
+}
+
+// setUp runs swdt setup and returns its result.
+func setUp(t *testing.T, file string) string {
+	t.Helper()
+	done := decoded[struct {
+		Nodes []struct {
+			Result string
+			Steps  []struct{ Name, State string }
+		}
+	}](t, ok(t, "setup", "-c", file, "-o", "json"))
+	if len(done.Nodes) != 1 || len(done.Nodes[0].Steps) != 1 {
+		t.Fatalf("%+v, want one step on one node", done)
+	}
+	return done.Nodes[0].Result
+}
+
+// kubelet is the kubelet of a node, as far as a snapshot holds it.
+type kubelet struct {
+	Version, SHA256, Drift, State string
+	PID                           uint32
+}
+
+// kubeletOf returns the kubelet that swdt status reports.
+func kubeletOf(t *testing.T, file string) kubelet {
+	t.Helper()
+	status := decoded[struct {
+		Nodes []struct {
+			Components []struct {
+				Name, SHA256, Version, Drift string
+				Service                      struct {
+					State string
+					PID   uint32
+				}
+			}
+			PendingJournal bool
+		}
+	}](t, ok(t, "status", "-c", file, "-o", "json"))
+	if len(status.Nodes) != 1 || status.Nodes[0].PendingJournal {
+		t.Fatalf("%+v, want one node without an unfinished transaction", status)
+	}
+	for _, c := range status.Nodes[0].Components {
+		if c.Name == "kubelet" {
+			return kubelet{c.Version, c.SHA256, c.Drift, c.Service.State, c.Service.PID}
+		}
+	}
+	t.Fatalf("%+v, want a kubelet", status)
+	return kubelet{}
+}
+
+// pushKubelet pushes the node file's kubelet onto a node with another one.
+func pushKubelet(t *testing.T, file string, before kubelet) {
+	t.Helper()
+	source := hashFile(t, lab(t, "kubelet-v1.29.0.exe"))
+	if before.Drift != "binary" || before.State != "running" || before.SHA256 == source {
+		t.Fatalf("%+v, want another kubelet that runs", before)
+	}
+	pushed := decoded[report](t, ok(t, "kubernetes", "-c", file, "-o", "json"))
+	if pushed.Summary.Changed != 1 || len(pushed.Nodes) != 1 || len(pushed.Nodes[0].Components) != 1 {
+		t.Fatalf("%+v, want one component changed", pushed)
+	}
+	c := pushed.Nodes[0].Components[0]
+	if c.Action != "replaced" || c.SHA256 != source || c.PreviousSHA256 != before.SHA256 {
+		t.Errorf("%+v, want %s replaced by %s", c, before.SHA256, source)
+	}
+	after := kubeletOf(t, file)
+	want := kubelet{Version: "v1.29.0", SHA256: source, Drift: "none", State: "running", PID: after.PID}
+	if diff := cmp.Diff(want, after); diff != "" || after.PID == before.PID {
+		t.Errorf("kubelet after the push, with process %d before it (-want +got):\n%s", before.PID, diff)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
