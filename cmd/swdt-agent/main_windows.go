@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) int {
 	service := &guardian{ctx: ctx, machine: machine, args: args}
 	err = svc.Run(layout.GuardianService, service)
 	if errors.Is(err, syswindows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
-		// Not started by the SCM, but by a user or a session.
+		// A user or a session started the program, not the SCM.
 		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	if err != nil {
@@ -70,8 +70,8 @@ func hashOf(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// guardian is the program as a service. It works between the states Running and Stopped; the
-// controls Stop and Shutdown end it early.
+// guardian runs the agent as a Windows service. The service is in the state Running until
+// the agent returns; the controls Stop and Shutdown end the agent early.
 type guardian struct {
 	ctx      context.Context
 	machine  agent.Machine
@@ -93,8 +93,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	for {
 		select {
 		case g.exitCode = <-done:
-			// Exit codes other than 0 are the program's own, not Windows error
-			// codes.
+			// A code other than 0 is the agent's own exit code, not a Windows error code.
 			return g.exitCode != 0, uint32(g.exitCode)
 		case request := <-requests:
 			switch request.Cmd {

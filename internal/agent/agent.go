@@ -1,11 +1,11 @@
-// Package agent is the part of swdt that runs on the node: gRPC services, one file each, thin over the interfaces of
-// package platform. It is portable: the same code runs on platform/windows on Windows, and on platform/simulated in
-// tests and in the sandbox.
+// Package agent is the part of swdt that runs on the node. It serves gRPC services, one file each, which add little
+// to the interfaces of package platform. It is portable: the same code runs on platform/windows on Windows, and on
+// platform/simulated in tests and in the sandbox.
 //
-// A session is one stream (the agent's stdin and stdout): it begins with the handshake, continues
-// with gRPC, and ends with the stream. Everything that the session started ends with it, its locks
-// too. Work that must outlive a session belongs to a guardian, a Windows service that runs the
-// agent's executable: see packages swap and pktmon.
+// A session is one stream (the agent's stdin and stdout). It begins with the handshake, continues with gRPC, and
+// ends when the stream ends. Everything that the session started, including its locks, ends at the same time. Work
+// that must outlive a session belongs to a guardian, a Windows service that runs the agent's executable: see
+// packages swap and pktmon.
 package agent
 
 import (
@@ -51,10 +51,10 @@ const (
 	exitUsage  = 2
 )
 
-// Main is the agent's program. Without arguments it serves one session on stdin and stdout until
-// stdin ends. With `guardian ID` it finishes that transaction, with `capture ID` that capture, and
-// with `install` it installs itself on the node. It returns the exit code. A read of stdin or a
-// write to stdout may still be blocked when Main returns, so the caller must then end the process.
+// Main is the agent's program. Without arguments it serves one session on stdin and stdout until stdin ends. The
+// arguments `guardian ID` make it finish the transaction with that ID, `capture ID` the capture with that ID, and
+// `install` makes it install itself on the node. It returns the exit code. A read of stdin or a write to stdout may
+// still be blocked when Main returns, so the caller must then end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if m.Log == nil {
 		m.Log = log.New(stderr, "swdt-agent: ", log.LstdFlags|log.LUTC)
@@ -83,7 +83,7 @@ func serveStandardStreams(ctx context.Context, m Machine, stdin io.Reader, stdou
 	return exitDone
 }
 
-// standardStreams is stdin and stdout as one stream.
+// standardStreams joins stdin and stdout into one stream.
 type standardStreams struct {
 	io.Reader
 	io.Writer

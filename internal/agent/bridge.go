@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// drainTime limits the time that the last bytes may take to reach a peer that
-// reads.
+// drainTime limits how long close waits until the last bytes have been written to the stream.
 const drainTime = time.Second
 
-// A bridge makes a net.Conn of a plain stream. gRPC needs deadlines and a Close
-// that ends a blocked Read or Write; a Windows process's stdin has neither. So
-// gRPC gets one end of a net.Pipe, which has both, and two goroutines copy
-// between the other end and the stream.
+// A bridge turns a plain stream into a net.Conn. gRPC needs deadlines and a Close that ends a
+// blocked Read or Write; a Windows process's stdin has neither. So gRPC gets one end of a
+// net.Pipe, which has both, and two goroutines copy between the other end and the stream.
 type bridge struct {
 	stream  io.ReadWriteCloser
 	far     net.Conn      // the end of the pipe that gRPC does not use
@@ -32,14 +30,14 @@ func newBridge(stream io.ReadWriteCloser) (net.Conn, *bridge) {
 	}()
 	go func() {
 		defer close(b.written)
-		defer far.Close() // what gRPC writes from now on fails
+		defer far.Close() // later writes of gRPC fail
 		_, _ = io.CopyBuffer(onlyWriter{stream}, far, make([]byte, bufferSize))
 	}()
 	return near, b
 }
 
-// close ends the stream. Bytes that gRPC wrote before it closed its end have up
-// to drainTime to arrive, unless ctx has ended.
+// close ends the stream. Before that, it waits up to drainTime, or until ctx ends, for the
+// bytes that gRPC wrote before it closed its end.
 func (b *bridge) close(ctx context.Context) {
 	b.once.Do(func() {
 		timer := time.NewTimer(drainTime)
@@ -54,13 +52,13 @@ func (b *bridge) close(ctx context.Context) {
 	})
 }
 
-// onlyReader and onlyWriter make io.CopyBuffer use its buffer, whatever other
-// methods the stream has.
+// onlyReader and onlyWriter hide the other methods of the stream, so that io.CopyBuffer uses
+// its buffer.
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// listener gives gRPC the session's one connection. Its channel ended is closed when gRPC has
-// closed that connection.
+// listener gives gRPC the session's one connection. The channel ended is closed when gRPC
+// closes that connection.
 type listener struct {
 	conn   chan net.Conn
 	ended  chan struct{}

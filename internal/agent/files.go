@@ -128,8 +128,8 @@ func (s *filesService) Remove(ctx context.Context, request *agentv1.RemoveReques
 }
 
 // removeTree removes a file, or a folder with everything below it. It removes
-// links without following them. (os.RemoveAll would do on Windows, but not
-// under Wine 8.)
+// links without following them. (os.RemoveAll does the same on Windows, but
+// does not work under Wine 8.)
 func (s *filesService) removeTree(ctx context.Context, path string) error {
 	if isVolume(path) {
 		return status.Errorf(codes.InvalidArgument, "remove %s: that is a whole volume; name a folder on it", path)

@@ -17,8 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// install installs this program on the node, as swdt requests at the first contact: the program then runs from the
-// administrator's own profile, where no other user can write. It reports the result in one line on stdout.
+// install installs this program on the node. swdt requests this at the first contact, when the program runs from
+// the administrator's own profile, where no other user can write. install reports the result in one line on
+// stdout.
 func install(ctx context.Context, m Machine, stdout io.Writer) int {
 	i := &installation{files: custody.Files(m.Platform.Files), executable: m.Executable, hash: m.Hash,
 		path: layout.Agent(m.Hash)}
@@ -64,7 +65,7 @@ type installation struct {
 // maxRenames limits how often run repeats a rename that another swdt on the node disturbs.
 const maxRenames = 10
 
-// run installs the agent. If this very agent is installed already, it changes nothing and returns kept.
+// run installs the agent. If this very agent is installed already, run changes nothing and sets kept.
 func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	if kept, err := i.isThere(ctx); kept || err != nil {
 		return kept, err
@@ -81,7 +82,7 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 		if err == nil {
 			return false, nil
 		}
-		// A file that cannot be replaced is running in another session, so it is this very agent.
+		// A file that cannot be replaced is probably running in another session; then it is this very agent.
 		kept, look := i.isThere(ctx)
 		if kept || look != nil || try == maxRenames {
 			if !kept {
@@ -94,7 +95,7 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	}
 }
 
-// isThere reports whether exactly this agent is installed. Custody has judged the file.
+// isThere reports whether exactly this agent is installed. Custody has judged the installed file.
 func (i *installation) isThere(ctx context.Context) (bool, error) {
 	sum, err := i.hashOf(ctx, i.path)
 	if errors.Is(err, fault.ErrNotExist) {

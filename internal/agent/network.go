@@ -65,7 +65,7 @@ func (s *networkService) Listeners(ctx context.Context, _ *agentv1.ListenersRequ
 	for _, p := range processes {
 		byPID[p.PID] = p
 	}
-	delete(byPID, 0) // the idle process; as an owner, 0 means an unknown process
+	delete(byPID, 0) // 0 is the idle process; as the owner of a port it means "unknown"
 	reply := &agentv1.ListenersReply{}
 	for _, l := range listeners {
 		owner := byPID[l.PID]

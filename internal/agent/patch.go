@@ -23,10 +23,9 @@ import (
 
 type patchStream = grpc.ClientStreamingServer[agentv1.PatchRequest, agentv1.PatchReply]
 
-// Patch makes the new file while the patch arrives, in bounded memory: it reads
-// only the base, and writes the output as it is made. After any failure,
-// including a lost connection, it removes the partial file: a patch is small,
-// and can be sent again.
+// Patch makes the new file while the patch arrives, in bounded memory: it reads no file but the
+// base, and writes the output as it is made. After any failure, including a lost connection, it
+// removes the partial file; swdt can send the patch again, since a patch is small.
 func (s *filesService) Patch(stream patchStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
 		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
-		info, err := delta.Make(ctx, base, size, body, buffer) // the hash is computed from the disk instead
+		info, err := delta.Make(ctx, base, size, body, buffer) // not delta.Apply: the hash is computed from the disk
 		if err == nil {
 			err = buffer.Flush()
 		}

@@ -17,8 +17,9 @@ import (
 // pipeChunk is how many of a pipe's bytes are sent in one message.
 const pipeChunk = 32<<10 - 64
 
-// Pipe relays a container runtime's pipe. A side that reads slowly delays only
-// the other side: each relay is a stream with its own window.
+// Pipe relays a container runtime's pipe. If one side reads slowly, only the
+// other side of this pipe must wait: each relay is a stream with its own
+// window.
 func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeReques
 	return toClient(stream, conn)
 }
 
-// fromClient returns when the client or the pipe has closed.
+// fromClient copies the client's bytes to the pipe until the client or the pipe
+// has closed.
 func fromClient(conn net.Conn, stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) {
 	for {
 		request, err := stream.Recv()

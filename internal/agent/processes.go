@@ -69,8 +69,8 @@ func (s *session) kill(ctx context.Context, pid uint32) error {
 
 type runStream = grpc.BidiStreamingServer[agentv1.RunRequest, agentv1.RunReply]
 
-// Run uses the call's flow control for the pipes: a client that does not read stops the command at its next write,
-// and a command that does not read stdin stops the client.
+// Run runs a command. It uses the call's flow control for the pipes: if the client does not read, the command blocks
+// at its next write, and if the command does not read stdin, the client blocks.
 func (s *processesService) Run(stream runStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *processesService) Run(stream runStream) error {
 		return status.Error(codes.InvalidArgument, "run a command: the first message has no command")
 	}
 	stdin, feed := io.Pipe()
-	defer stdin.Close() // which ends a blocked feedStdin
+	defer stdin.Close() // which ends feedStdin if it is blocked
 	go feedStdin(stream, first, feed)
 
 	out := &output{stream: stream}
@@ -100,7 +100,8 @@ func (s *processesService) Run(stream runStream) error {
 	return out.send(&agentv1.RunReply{Exited: true, ExitCode: int32(code)})
 }
 
-// feedStdin passes on the client's bytes until the client ends its input, closes its side, or the command has ended.
+// feedStdin passes on the client's bytes until the client ends its input, the client closes its side, or the command
+// ends.
 func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWriter) {
 	for {
 		if len(request.GetStdin()) > 0 {
@@ -120,7 +121,7 @@ func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWrit
 	}
 }
 
-// output sends the command's output; a stream allows one Send at a time.
+// output sends the command's output. Its lock is needed because a stream allows only one Send at a time.
 type output struct {
 	mu     sync.Mutex
 	stream runStream

@@ -31,8 +31,8 @@ type readBack struct {
 	err    error
 }
 
-// newReadBack begins with the bytes that exist already in a file that is being
-// continued.
+// newReadBack starts to read the file. If the file is being continued, it reads
+// the bytes that exist already first: there is their number.
 func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (
 	*readBack, error) {
 	reader, err := files.Open(path)

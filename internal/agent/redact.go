@@ -77,15 +77,15 @@ type redactedError struct {
 func (e *redactedError) Error() string { return e.text }
 func (e *redactedError) Unwrap() error { return e.err }
 
-// cleanStream redacts the bytes of a file or of a program's output as one text,
-// even if a secret crosses messages.
+// cleanStream redacts the bytes of a file or of a program's output as one text, so that it also
+// finds a secret that is split between two messages.
 type cleanStream struct {
 	grpc.ServerStream
 	redactor *redact.Redactor
 	midway   bool
-	data     *redact.Stream // of a file; a program's stdout
+	data     *redact.Stream // the bytes of a file, or of a program's stdout
 	stderr   *redact.Stream
-	last     func(data []byte) any // makes a message of the remaining bytes
+	last     func(data []byte) any // returns a message with the remaining bytes
 }
 
 func (s *cleanStream) RecvMsg(m any) error {
@@ -112,11 +112,11 @@ func (s *cleanStream) SendMsg(m any) error {
 	case *agentv1.ReadReply:
 		s.last = func(data []byte) any { return &agentv1.ReadReply{Data: data} }
 		if m.Data = s.next(&s.data, m.GetData()); len(m.GetData()) == 0 {
-			return nil // all of it is held back for more; an empty message would have no meaning
+			return nil // all bytes are held back until more arrive; an empty message would have no meaning
 		}
 	case *agentv1.TailReply:
 		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
-		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // the event refers to data after everything sent before
+		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // the event follows everything sent before
 			if err := s.end(); err != nil {
 				return err
 			}
@@ -193,8 +193,8 @@ func cleanFields(r *redact.Redactor, m protoreflect.Message) {
 	})
 }
 
-// cleanLines redacts texts that may be lines of one text, such as a log: a
-// private key has many lines.
+// cleanLines redacts a list of texts together, since they may be lines of one text, such as a
+// log: a private key has many lines.
 func cleanLines(r *redact.Redactor, list protoreflect.List) {
 	lines := make([]string, list.Len())
 	for i := range lines {

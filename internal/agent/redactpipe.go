@@ -98,7 +98,8 @@ func (p *pipeBytes) Read(data []byte) (int, error) {
 }
 
 func (p *pipeBytes) Write(data []byte) (int, error) {
-	// A copy: the message may be sent after this returns.
+	// Send a copy of the data, since gRPC may read the message after Write has
+	// returned.
 	if err := p.stream.Send(&agentv1.PipeReply{Data: append([]byte(nil), data...)}); err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ const (
 	maxMessage       = 16 << 20
 	bufferSize       = 64 << 10
 
-	// handshakeTimeout also limits the start of HTTP/2.
+	// handshakeTimeout limits the handshake, and also the start of HTTP/2.
 	handshakeTimeout = 60 * time.Second
 	// A peer that is silent for pingAfter is pinged. Without pings, sshd keeps the session of a
 	// closed laptop for hours, and with the session its lock on the node.
@@ -42,7 +42,7 @@ const (
 func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	conn, bridge := newBridge(rw)
 	defer bridge.close(ctx)
-	defer conn.Close() // first, so that the bridge knows which byte is the last
+	defer conn.Close() // runs before bridge.close, so that the bridge has received the last byte
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
 	if err := shakeHands(conn, m.Hash); err != nil {
@@ -79,7 +79,8 @@ func shakeHands(conn net.Conn, hash string) error {
 	if err := handshake.Serve(conn, hash); err != nil {
 		return err
 	}
-	// If the other side has disconnected meanwhile, serving it reports that.
+	// If the other side has disconnected meanwhile, the error is reported when gRPC serves
+	// the connection.
 	if err := conn.SetDeadline(time.Time{}); !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}

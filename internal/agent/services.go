@@ -62,8 +62,8 @@ func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.Serv
 	}, nil
 }
 
-// processStarts returns when each process began. It is optional: without it the
-// rest of a status is still valid.
+// processStarts returns when each process began. If that fails, it logs the
+// error and returns nil: the rest of a status is valid without it.
 func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
 	processes, err := s.platform.Processes.List(ctx)
 	if err != nil {

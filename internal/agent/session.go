@@ -45,9 +45,9 @@ func (s *session) end() {
 	}
 }
 
-// unary and stream wrap every call: they turn errors into statuses that carry
-// their kind, and a panic in one call into that call's error, so that the
-// session continues.
+// unary and stream wrap every call. They convert errors to statuses that carry
+// the kind of error. They also convert a panic in one call to an error of that
+// call, so that the session continues.
 func (s *session) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (
 	reply any, err error) {
 	defer s.recover(info.FullMethod, &err)

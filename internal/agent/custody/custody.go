@@ -1,15 +1,15 @@
-// Package custody keeps swdt's files on a node, everything below layout.Root, under the sole control of SYSTEM and
-// the administrators. It is a layer between the agent and its files: everything that is read below the root is judged
-// first, from the root down to the file itself, and everything that is created there is restricted from its creation
-// on.
+// Package custody keeps swdt's files on a node (everything below layout.Root) under the sole control of SYSTEM and
+// the administrators. It is a layer between the agent and its files. Before it uses a file below the root, it judges
+// the root, each folder on the way, and the file itself: it refuses them if another account could have made or
+// changed them. It restricts each file and folder that it creates, from the creation on.
 //
 // Every user may create folders in C:\ProgramData, and the creator of a folder keeps control of it: an owner can
 // always change the access list, and a handle that was opened before a list was tightened keeps its rights. So a root
 // made by another account is never repaired. It is moved aside, unread, and a new one replaces it. The owner SYSTEM
 // marks a root that swdt made: no ordinary user can assign that owner.
 //
-// Once the root is swdt's, no other account can put anything into it, nor replace it by another folder: a judgement
-// stays valid, and each use judges again.
+// Once the root is swdt's, no other account can put anything into it, nor replace it by another folder. So a
+// judgement stays valid; custody nevertheless judges again before each use.
 package custody
 
 import (
@@ -24,11 +24,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// ForeignError reports that a file or folder with one of swdt's names could be another account's, and is not used.
+// ForeignError reports that custody does not use a file or folder with one of swdt's names, since it could belong to
+// another account.
 type ForeignError struct {
 	Path   string
 	Reason string
-	Err    error // why it could not be moved aside, if that was tried
+	Err    error // why moving the root aside failed; nil if that was not tried
 }
 
 func (e *ForeignError) Error() string {
@@ -45,7 +46,7 @@ func (e *ForeignError) Unwrap() error { return e.Err }
 // asideMark is part of the names of roots that were moved aside.
 const asideMark = "-foreign-"
 
-// Platform returns p with files that are in custody.
+// Platform returns a copy of p whose files are wrapped by Files.
 func Platform(p *platform.Platform) *platform.Platform {
 	if _, done := p.Files.(files); done {
 		return p
@@ -64,8 +65,7 @@ func Files(all platform.Files) platform.Files {
 	return files{all}
 }
 
-// rootTries limits how often Secure tries again because another account has made the root
-// meanwhile.
+// rootTries limits how often Secure tries again because another account made the root at the same time.
 const rootTries = 10
 
 // Secure makes sure that layout.Root exists and is swdt's. It returns the path to which a foreign root was moved, or
@@ -104,9 +104,8 @@ func makeRoot(all platform.Files) error {
 	return checkOwner(all, layout.Root)
 }
 
-// moveAside renames a root that is not swdt's, and returns its new path. If another swdt has
-// replaced the root by a good one before the rename, moveAside renames that one back and returns
-// "".
+// moveAside renames a root that is not swdt's, and returns its new path. Just before the rename, another swdt may
+// have replaced that root by a good one; then moveAside renames the good one back and returns "".
 func moveAside(all platform.Files, foreign *ForeignError) (aside string, err error) {
 	aside = layout.Root + asideMark + strings.ToLower(rand.Text()[:12])
 	err = all.Rename(layout.Root, aside, false)
@@ -125,8 +124,8 @@ func moveAside(all platform.Files, foreign *ForeignError) (aside string, err err
 	return "", nil
 }
 
-// checkOwner returns nil if the file or folder at path is swdt's, or a *ForeignError. It does not check the folders above
-// it.
+// checkOwner returns nil if the file or folder at path is swdt's, and a *ForeignError if it is not. It does not check
+// the folders above path.
 func checkOwner(all platform.Files, path string) error {
 	return judgeAs(all, path, strings.EqualFold(path, layout.Root))
 }
@@ -161,8 +160,8 @@ func judgeAs(all platform.Files, path string, root bool) error {
 	return nil
 }
 
-// below returns path and the folders above it up to the root, beginning with the root; nil for a
-// path that is neither the root nor below it.
+// below returns the root, the folders between the root and path, and path itself, in this order. It returns nil if
+// path is neither the root nor below the root.
 func below(path string) []string {
 	rest := strings.TrimPrefix(strings.ReplaceAll(path, "/", `\`), `\\?\`)
 	var parts []string
@@ -185,7 +184,7 @@ func below(path string) []string {
 	return chain
 }
 
-// withoutParents resolves the .. of a path.
+// withoutParents resolves each ".." in a path.
 func withoutParents(path string) string {
 	var parts []string
 	for _, part := range strings.Split(path, `\`) {

@@ -79,8 +79,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 	return f.all.Create(path, mode)
 }
 
-// createNew creates a restricted file. If the file exists, it judges it, and returns ErrExist if the file is
-// swdt's.
+// createNew creates a restricted file. If the file exists already, createNew judges it, and returns ErrExist if it
+// is swdt's.
 func (f files) createNew(path string) (platform.WriteFile, error) {
 	err := checkOwner(f.all, path)
 	if errors.Is(err, fault.ErrNotExist) {
@@ -140,7 +140,7 @@ func (f files) MakeFolder(path string) error {
 			return err
 		}
 	}
-	return f.all.MakeFolder(path) // the existing entry may be a file
+	return f.all.MakeFolder(path) // returns an error if the existing entry is a file
 }
 
 func (f files) Rename(from, to string, replace bool) error {

@@ -19,7 +19,7 @@ const stopTries = 5
 // cleanUpInterval is the longest pause between two tries of a guardian to clean up.
 const cleanUpInterval = 5 * time.Second
 
-// endingHolder is the holder that a guardian writes into a lock that it has taken over.
+// endingHolder is the holder that a guardian writes into the capture's lock when it has acquired the lock.
 const endingHolder = "swdt, which ends a capture"
 
 // Guard runs a capture from beginning to end, waits until its packets are fetched or KeepFor is over, and then
@@ -28,7 +28,7 @@ const endingHolder = "swdt, which ends a capture"
 func Guard(ctx context.Context, m Machine, id string) error {
 	j, err := readJournal(m.Platform.Files)
 	var damaged *damagedError
-	if errors.As(err, &damaged) { // the next start could not read it either
+	if errors.As(err, &damaged) { // a later start could not read the journal either
 		return errors.Join(err, guardianOf(m).Remove(ctx))
 	}
 	if err != nil {
@@ -37,11 +37,11 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	if j != nil && j.Plan.ID == id && j.State != captureplan.Done {
 		g := &guardian{Machine: m, journal: j, monitor: monitor{m.Platform.Processes, j.Plan.Blind}}
 		if err := g.run(ctx); err != nil {
-			return err // stay registered: the SCM, the next boot or contact tries again
+			return err // stay registered: the SCM starts the guardian again, or the next session does
 		}
 	}
 	if j != nil && j.Plan.ID == id && !linger(ctx, m.Platform.Files, id) {
-		return nil // the machine shuts down: the next boot does the rest
+		return nil // the machine shuts down: the guardian finishes at the next boot
 	}
 	return guardianOf(m).Remove(ctx)
 }
@@ -60,14 +60,15 @@ type guardian struct {
 func (g *guardian) run(ctx context.Context) error {
 	defer func() {
 		if g.held != nil {
-			_ = g.held.Unlock() // it also ends with this process
+			_ = g.held.Unlock() // the end of this process releases the lock too
 		}
 	}()
 	outcome := captureplan.Outcome{Result: captureplan.Captured, Reason: "the guardian was interrupted"}
 	if g.State == captureplan.Prepared {
 		outcome = g.capture(ctx)
 	}
-	// The end of the capture, even by the machine's shutdown, must not end the clean-up.
+	// ctx may have ended and so ended the capture, for example because the machine shuts down. The clean-up must run
+	// to its end nevertheless.
 	return wait.Condition{
 		Name:     "the clean-up after the capture",
 		Interval: pollInterval, MaxInterval: cleanUpInterval,
@@ -76,8 +77,8 @@ func (g *guardian) run(ctx context.Context) error {
 	}.Wait(context.WithoutCancel(ctx))
 }
 
-// finish removes what the capture has set up and records its outcome. It may be called again after an error: a disk
-// that was full may have space again.
+// finish removes everything that the capture has set up, and records the outcome. It may be called again after an
+// error: a disk that was full may have space again.
 func (g *guardian) finish(ctx context.Context, outcome captureplan.Outcome) error {
 	if g.State != captureplan.Prepared {
 		noted := g.enter(captureplan.Stopping, outcome.Reason)
@@ -122,7 +123,7 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	if err != nil {
 		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
 	}
-	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // a live capture has reported it
+	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // for a live capture, wait has reported it
 		reason += "; before that, " + ErrEndedByOther.Error()
 	}
 	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}
@@ -216,12 +217,12 @@ func (g *guardian) wait(ctx context.Context) (string, error) {
 	}
 }
 
-// sessionReleased reports whether the session has released the capture; the guardian then holds the lock until the clean-up
-// is done.
+// sessionReleased reports whether the session has released the capture's lock. From then on the guardian holds the
+// lock, until the clean-up is done.
 func (g *guardian) sessionReleased() bool {
 	if g.held == nil {
-		// The error means that another process has the lock, or that the disk fails: then the capture ends at its own
-		// time.
+		// An error means that another process holds the lock, or that the disk fails. The capture then ends when its
+		// time is over.
 		g.held, _ = g.Platform.Files.Lock(layout.CaptureLock, []byte(endingHolder))
 	}
 	return g.held != nil
@@ -288,8 +289,8 @@ func (g *guardian) stop(ctx context.Context) error {
 	return errors.New("pktmon stop does not end the capture")
 }
 
-// isRunning reports whether swdt's capture runs according to pktmon. It returns true for a blind
-// plan, whose capture pktmon cannot show.
+// isRunning reports whether swdt's capture runs according to pktmon. For a blind plan it returns true, since that
+// pktmon cannot report whether it captures.
 func (g *guardian) isRunning(ctx context.Context) (bool, error) {
 	text, running, err := g.monitor.status(ctx)
 	return g.Plan.Blind || running && g.isOurs(text), err

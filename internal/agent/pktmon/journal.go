@@ -14,12 +14,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// journal describes the present capture of the node, or its last. It is replaced as a whole: at every moment the file
-// has all of the old one or all of the new one.
+// journal describes the node's present capture, or the last one if none is running. Its file is replaced as a whole:
+// at every moment the file contains either the complete old journal or the complete new one.
 type journal struct {
 	Plan captureplan.Plan `json:"plan"`
 	captureplan.Event
-	// Began is when the guardian started, which determines the capture's end.
+	// Began is the time at which the guardian started. It determines when the capture ends.
 	Began time.Time `json:"began,omitzero"`
 }
 
@@ -87,7 +87,7 @@ func parseJournal(data []byte) (*journal, error) {
 	return j, j.validate()
 }
 
-// validate returns the reason why no guardian has written this journal, or nil.
+// validate returns nil if a guardian can have written this journal, or else the reason why none has.
 func (j *journal) validate() error {
 	states := []captureplan.State{captureplan.Prepared, captureplan.Filtering, captureplan.Starting,
 		captureplan.Capturing, captureplan.Stopping, captureplan.Done}
@@ -102,7 +102,7 @@ func (j *journal) validate() error {
 	return j.Plan.Validate()
 }
 
-// write returns when the journal is on the disk.
+// write writes the journal and returns when it is on the disk.
 func (j *journal) write(files platform.Files) error {
 	data, err := json.Marshal(j)
 	if err != nil {

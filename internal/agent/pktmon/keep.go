@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// quickly is how long a guardian checks often whether its packets were fetched, since a session
-	// usually fetches them at once.
+	// quickly is how long after a capture its guardian checks at short intervals whether the packets were fetched,
+	// since a session usually fetches them at once. Later the interval is leisurely.
 	quickly   = 10 * time.Second
 	leisurely = 2 * time.Second
 )
 
-// keepFile returns the lock file of the session that fetches a capture's packets. It differs from the capture's own
-// lock, since the next capture may begin meanwhile.
+// keepFile returns the lock file of the session that fetches a capture's packets. It is not the lock of the capture
+// itself, since the next capture may begin while the packets are fetched.
 func keepFile(id string) string { return layout.Captures + `\` + id + ".keep" }
 
 // Keep holds the files of a capture for the session that fetches them, until Unlock or the end of its process:
@@ -70,8 +70,8 @@ func isKept(files platform.Files, id string) bool {
 	return lock.Unlock() != nil
 }
 
-// setAside copies the result of the previous capture to its own file if its session still fetches
-// packets, since that session polls for the result only now and then.
+// setAside copies the result of the previous capture to its own file if a session still fetches that capture's
+// packets. The session polls for the result only now and then, and may not have read it yet.
 func setAside(files platform.Files) error {
 	j, err := readJournalIfWhole(files)
 	if err != nil || j == nil || !isKept(files, j.Plan.ID) {
@@ -103,8 +103,8 @@ func journalOf(files platform.Files, id string) (*journal, error) {
 	return j, err
 }
 
-// captureOf returns the ID of the capture that a file in the folder of the captures belongs to;
-// empty for the folder's lock and journal, and for a folder.
+// captureOf returns the ID of the capture to which a file in the folder of the captures belongs. It returns "" for
+// the folder's lock and journal, and for a folder.
 func captureOf(file platform.FileInfo) string {
 	name := file.Path[strings.LastIndexByte(file.Path, '\\')+1:]
 	id, _, _ := strings.Cut(name, ".")
@@ -115,8 +115,7 @@ func captureOf(file platform.FileInfo) string {
 	return id
 }
 
-// remaining returns the files of a capture that are still on the node; if id is empty, those of all
-// captures.
+// remaining returns the files of a capture that are still on the node, or, if id is empty, the files of all captures.
 func remaining(files platform.Files, id string) (paths []string, err error) {
 	list, err := files.List(layout.Captures)
 	if err != nil {
@@ -164,9 +163,9 @@ func forget(files platform.Files) error {
 	return remove(files, paths)
 }
 
-// linger waits until the capture's packets have left the node: fetched, removed by the next capture, or removed by
-// linger after KeepFor. It returns false if ctx ended before: the guardian's service then has to continue at the next
-// boot.
+// linger waits until the capture's packets are no longer on the node: their session has fetched them, the next
+// capture has removed them, or linger removes them after KeepFor. It returns false if ctx ends first; the guardian's
+// service must then continue at the next boot.
 func linger(ctx context.Context, files platform.Files, id string) bool {
 	for begun := time.Now(); ; {
 		j, err := readJournal(files)
@@ -175,7 +174,7 @@ func linger(ctx context.Context, files platform.Files, id string) bool {
 		}
 		paths, err := remaining(files, id)
 		if err != nil || !hasPackets(paths) {
-			_ = remove(files, paths) // a lock that is still held is removed by the next capture
+			_ = remove(files, paths) // the next capture removes a lock file that is still locked
 			return true
 		}
 		if time.Since(begun) >= captureplan.KeepFor && !isKept(files, id) && remove(files, paths) == nil {
@@ -191,7 +190,7 @@ func linger(ctx context.Context, files platform.Files, id string) bool {
 	}
 }
 
-// hasPackets reports whether any of a capture's files is not its lock.
+// hasPackets reports whether a capture's files include any besides its lock and its kept journal.
 func hasPackets(paths []string) bool {
 	for _, path := range paths {
 		if !strings.HasSuffix(path, ".keep") && !strings.HasSuffix(path, ".json") {

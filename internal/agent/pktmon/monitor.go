@@ -23,7 +23,7 @@ func (m monitor) run(ctx context.Context, args ...string) (string, error) {
 	var out limited
 	code, err := m.processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: args,
 		Stdout: &out, Stderr: &out})
-	text := strings.ReplaceAll(out.String(), "\x00", "") // of UTF-16, which some versions print
+	text := strings.ReplaceAll(out.String(), "\x00", "") // some versions print UTF-16, which contains zero bytes
 	if err == nil && code != 0 {
 		err = &captureplan.CommandError{Args: args, Code: code, Output: text}
 	}
@@ -31,8 +31,8 @@ func (m monitor) run(ctx context.Context, args ...string) (string, error) {
 }
 
 // status returns pktmon's report of its session. The text is in Windows'
-// language; but it describes a session if there is one, and is a single line
-// otherwise.
+// language, so only its length is examined: it is a single line if there is no
+// session, and longer if there is one.
 func (m monitor) status(ctx context.Context) (text string, running bool, err error) {
 	if m.blind {
 		return "", false, nil
@@ -41,8 +41,8 @@ func (m monitor) status(ctx context.Context) (text string, running bool, err err
 	return strings.TrimSpace(text), len(nonEmpty(text)) > 1, err
 }
 
-// filters returns the lines of `filter list` that have a filter: they begin
-// with its number, followed by its name.
+// filters returns the lines of `filter list` that describe a filter. Such a
+// line begins with the filter's number, followed by its name.
 func (m monitor) filters(ctx context.Context) (ours, others []string, err error) {
 	text, err := m.run(ctx, "filter", "list")
 	for _, line := range nonEmpty(text) {

@@ -59,7 +59,7 @@ func (p *printing) result() (string, error) {
 	return "", &captureplan.CommandError{Args: p.args, Code: p.code, Output: "it stopped printing"}
 }
 
-// bounded writes until it is full, and drops the rest.
+// bounded writes data to a file up to a limit, and drops the rest.
 type bounded struct {
 	file platform.WriteFile
 	left int64

@@ -10,16 +10,16 @@ import (
 )
 
 // maxWaiting is how many closed rounds may wait to be fetched. A round is a part of a capture with
-// its own log file. When so many wait, the current round continues, which loses nothing while its
-// log has room.
+// its own log file. While that many wait, the current round continues; no packet is lost as long
+// as its log has room.
 const maxWaiting = 2
 
 // ErrEndedByOther reports that another program has ended swdt's capture.
 var ErrEndedByOther = errors.New("another program ended the capture with pktmon")
 
 // turn closes the current round if it is old enough and fewer than maxWaiting rounds wait, and
-// begins the next. pktmon releases packets only after it stops, so turn stops it as briefly as
-// possible.
+// begins the next. pktmon releases a round's packets only after it was stopped, so turn stops it
+// as briefly as possible.
 func (g *guardian) turn(ctx context.Context) error {
 	if g.Plan.Round == 0 || time.Since(g.round) < g.Plan.Round || g.waiting() >= maxWaiting {
 		return nil
@@ -44,8 +44,8 @@ func (g *guardian) turn(ctx context.Context) error {
 	return g.enter(captureplan.Capturing, "")
 }
 
-// waiting returns the number of closed rounds that are still on the node: the session that fetches
-// a round removes it.
+// waiting returns the number of closed rounds that are still on the node. A session removes each
+// round that it has fetched.
 func (g *guardian) waiting() (count int) {
 	for round := g.Closed; round > 0 && g.exists(captureplan.RoundFile(g.Plan.ID, round)); round-- {
 		count++

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	pollInterval = 100 * time.Millisecond // of conditions without a notification
-	endLimit     = 60 * time.Second       // for a guardian to clean up
-	maxWakes     = 3                      // guardians that may die before a session gives up
+	pollInterval = 100 * time.Millisecond // between two checks of a condition without a notification
+	endLimit     = 60 * time.Second       // for the clean-up by a guardian
+	maxWakes     = 3                      // how often a session starts a guardian again
 )
 
 // Hold is a session's lock on its capture: when it is released, the capture ends. No other swdt
@@ -38,7 +38,7 @@ func (h *Hold) Forget() error {
 	return h.kept.Unlock()
 }
 
-// Release lets the capture end. Later calls do nothing.
+// Release releases the session's lock, which ends the capture. Later calls do nothing.
 func (h *Hold) Release() error {
 	h.once.Do(func() { h.err = h.lock.Unlock() })
 	return h.err
@@ -94,7 +94,7 @@ func acquireHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
 		if err == nil && (j == nil || j.State == captureplan.Done) {
 			return hold, nil
 		}
-		// Its guardian needs the lock to clean up.
+		// The guardian of that capture needs the lock to clean up.
 		if err := errors.Join(err, hold.Release()); err != nil {
 			return nil, err
 		}
@@ -125,8 +125,8 @@ func awaitDone(ctx context.Context, m Machine) error {
 	}.Wait(ctx)
 }
 
-// isEnding reports whether a guardian holds the lock, which it releases after the clean-up: at the latest when its
-// process ends, after the removal of its service.
+// isEnding reports whether err shows that a guardian holds the lock. The guardian releases it after the clean-up, at
+// the latest when its process ends after the removal of its service.
 func isEnding(err error) bool {
 	var locked *fault.LockedError
 	return errors.As(err, &locked) && string(locked.Holder) == endingHolder
@@ -143,14 +143,12 @@ func busy(err error) error {
 	return ErrBusy
 }
 
-// Follow reports a capture's steps until the capture is done. If its guardian dies before that,
-// Follow starts it again to clean up. When ctx ends, the capture continues as long as its Hold is
-// not released.
+// Follow reports a capture's steps until the capture is done. If the guardian ends before that, Follow starts it
+// again to clean up. When ctx ends, the capture continues as long as its Hold is not released.
 func Follow(ctx context.Context, m Machine, id string, report func(captureplan.Event) error) error {
 	wakes, closed := 0, 0
 	for last := (captureplan.State)(""); ; {
-		// Running is called before the journal is read, so that the records that a guardian wrote
-		// before its end are read.
+		// Call Running before the journal is read: then the journal has every record that an ended guardian wrote.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return err
@@ -180,9 +178,9 @@ func Follow(ctx context.Context, m Machine, id string, report func(captureplan.E
 	}
 }
 
-// Heal starts the guardian of an unfinished capture that no session holds and no guardian works on:
-// the guardian was killed, together with the session. Heal does not wait for it. A damaged journal
-// is returned as an error, and names no capture that a guardian could end.
+// Heal starts the guardian of an unfinished capture again if no session holds the capture and no guardian works on
+// it, because both were killed. Heal does not wait for the guardian. If the journal is damaged, Heal returns an
+// error, since the journal then names no capture that a guardian could end.
 func Heal(ctx context.Context, m Machine) error {
 	j, err := readJournal(m.Platform.Files)
 	if err != nil || j == nil {
@@ -193,7 +191,7 @@ func Heal(ctx context.Context, m Machine) error {
 	}
 	lock, err := m.Platform.Files.Lock(layout.CaptureLock, nil)
 	if err != nil {
-		return nil // its session or its guardian holds it
+		return nil // the capture's session or its guardian holds the lock
 	}
 	if err := lock.Unlock(); err != nil {
 		return err

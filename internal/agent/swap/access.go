@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// ownStaged makes sure that no ordinary account can change the staged file any
-// more: neither by its access list nor through an older handle. If such an
-// account made the file or may change it, ownStaged copies it into a new file.
+// ownStaged makes sure that no ordinary account can change the staged file any more, neither through
+// its access list nor through a handle that was opened earlier. If such an account made the file or
+// may change it, ownStaged copies the contents into a new file.
 func ownStaged(files platform.Files, c Component, id string) error {
 	if !files.KeepsACL() {
 		return nil

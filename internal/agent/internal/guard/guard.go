@@ -2,9 +2,9 @@
 // transaction, or a capture. Such a service continues after the end of the session that started it, is started again
 // at the next boot, and removes itself when the job is done.
 //
-// Sessions register and start a guardian, check whether it is working and start it again if it
-// died. The guardian itself calls Remove as its last action. If a guardian ended without that call,
-// the next session that finds its registration removes it.
+// Sessions register and start a guardian, check whether it is working, and start it again if it ended before its job
+// was done. The guardian itself calls Remove as its last action. If a guardian ended without that call, the next
+// session that finds its registration removes it.
 package guard
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// endTimeout is how long a guardian may take to end, or its removal may take.
+// endTimeout is how long a guardian may take to end, and how long its removal may take.
 const endTimeout = 20 * time.Second
 
 // Guardian is the guardian service for one purpose on one machine.
@@ -27,23 +27,24 @@ type Guardian struct {
 	Service     string // its name in the SCM
 	DisplayName string
 	Description string
-	Guards      string // its job, in errors: "the capture"
+	Guards      string // the name of its job in errors, such as "the capture"
 	// Executable and Argument run the agent as this guardian: `agent.exe ARGUMENT ID`.
 	Executable string
 	Argument   string
-	// Recovery is the SCM's reaction when the guardian is killed; nil: none until the next boot.
+	// Recovery is the SCM's reaction when the guardian is killed. If it is nil, the SCM starts the guardian again
+	// only at the next boot.
 	Recovery *platform.Recovery
 	Poll     time.Duration // interval of polling its state
 }
 
-// startTries limits how often Start tries again because another session has registered or removed a
-// guardian meanwhile.
+// startTries limits how often Start tries again because another session registered or removed a guardian at the same
+// time.
 const startTries = 10
 
 // Start registers the guardian of id and starts it, after the guardian of another id has ended. Several sessions may
-// call it for one id at once: all use the registration that one of them made, and one guardian is working when the
-// first of them returns. If a start seems to have failed, Start returns the error only if the guardian is not working
-// and hasRun reports that it did not work either.
+// call Start for one id at once: all use the registration that one of them made, and one guardian is working when the
+// first call returns. Start ignores the error of a start if the guardian is working nevertheless, or if hasRun
+// reports that it has worked.
 func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err error) {
 	for range startTries {
 		var retry bool
@@ -115,8 +116,8 @@ func (g Guardian) Running(ctx context.Context) (bool, error) {
 	return status.State != platform.Stopped, nil
 }
 
-// AwaitRemoved waits until no guardian is registered. It removes the registration of a guardian that has ended; the
-// caller has made sure that its job is done, or is about to be taken over.
+// AwaitRemoved waits until no guardian is registered. It removes the registration of a guardian that has ended. The
+// caller must have made sure that this guardian's job is done, or that another guardian will take it over.
 func (g Guardian) AwaitRemoved(ctx context.Context) error {
 	return wait.Condition{
 		Name:     fmt.Sprintf("the service that guarded %s to end", g.Guards),
@@ -142,13 +143,13 @@ func (g Guardian) AwaitRemoved(ctx context.Context) error {
 func (g Guardian) RemoveEnded(ctx context.Context) error {
 	status, err := g.Services.Status(ctx, g.Service)
 	if err != nil || status.State != platform.Stopped {
-		return nil // none, or a guardian that is about to remove itself
+		return nil // there is no guardian, or it is about to remove itself
 	}
 	return g.unregister(ctx)
 }
 
-// Remove deletes the registration, also while the machine shuts down, and retries until the SCM has accepted. It is
-// the last action of a guardian, whose process then ends by itself, and the clean-up after a failed start.
+// Remove deletes the registration, even while the machine shuts down, and retries until the SCM accepts. A guardian
+// calls Remove as its last action, and its process then ends. Start calls Remove to clean up after a failed start.
 func (g Guardian) Remove(ctx context.Context) error {
 	return wait.Condition{
 		Name:     fmt.Sprintf("the service that guarded %s to be removed", g.Guards),

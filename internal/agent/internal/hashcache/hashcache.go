@@ -1,7 +1,8 @@
 // Package hashcache caches the SHA-256 of files on a node, so that checking "is kubelet.exe the one that I built?"
 // does not read 80 MB each time. An entry is valid while the file's id, size and time of change are unchanged; it
-// survives a rename. The cache is only an optimisation: a damaged cache file counts as an empty cache. Files that an
-// ordinary user may change are not cached: that user can restore their size and time.
+// stays valid after a rename. The cache is only an optimisation: a damaged cache file counts as an empty cache.
+// Files that an ordinary user may change are not cached, since that user could change the contents and then restore
+// size and time.
 //
 // The cache is held in memory and written only by Save, since a session that changes nothing on a
 // node writes nothing there.
@@ -63,14 +64,13 @@ func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, 
 	return c.compute(ctx, path, info)
 }
 
-// Learn stores a hash that the caller computed while it wrote the file, which no other process
-// could write before it was closed. modified is the file's time of change when it was closed. Learn
-// stores the hash if the file's present size and time agree, and removes the file's entry if they
-// do not.
+// Learn stores a hash that the caller computed while it wrote the file. No other process could write the file before
+// the caller closed it. modified is the file's time of change when it was closed. If the file's present size and
+// time agree with size and modified, Learn stores the hash; otherwise it removes the file's entry.
 func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	info, err := c.stat(path)
 	if err != nil {
-		return // a file that cannot be read cannot be looked up either
+		return // Hash cannot look up a file without this information either
 	}
 	ours := c.onlyAdministratorsChange(path)
 	c.mu.Lock()
@@ -102,8 +102,8 @@ func (c *Cache) stat(path string) (platform.FileInfo, error) {
 	return info, nil
 }
 
-// onlyAdministratorsChange reports whether no other account may change a file, as far as the machine keeps access
-// lists.
+// onlyAdministratorsChange reports whether no other account may change a file. It returns true if the machine keeps
+// no access lists.
 func (c *Cache) onlyAdministratorsChange(path string) bool {
 	if !c.files.KeepsACL() {
 		return true
@@ -130,8 +130,8 @@ func (c *Cache) lookup(path string, info platform.FileInfo) (sha string, ok bool
 	return e.sha, true
 }
 
-// compute reads the file, and caches the result if the file was the same before and after, and had not just been
-// changed.
+// compute reads the file. It caches the hash if the file did not change while it was read, and its last change is
+// old enough (see settled).
 func (c *Cache) compute(ctx context.Context, path string, before platform.FileInfo) (string, int64, error) {
 	begun := c.now()
 	sha, size, err := c.read(ctx, path)

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// maxEntries limits the cache: a node has a handful of components.
+	// maxEntries limits the number of entries: a node has a handful of
+	// components.
 	maxEntries = 256
 	maxStored  = 1 << 20 // bytes of the cache file
 )

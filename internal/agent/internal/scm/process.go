@@ -9,12 +9,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// pinRounds limits how often pin tries again because the service got another process while pin
-// opened its present one.
+// pinRounds limits how often pin tries again because the service's process was replaced by a
+// new one while pin opened it.
 const pinRounds = 5
 
-// pin opens a handle on a service's process while the service still owns it, so
-// that its end can be awaited after the SCM no longer reports it.
+// pin opens a handle on a service's process while the service still owns the process. With the
+// handle, the caller can wait for the end of the process even after the SCM no longer reports
+// it.
 func pin(ctx context.Context, p *platform.Platform,
 	name string) (platform.ServiceStatus, platform.ProcessHandle, error) {
 	for round := 1; ; round++ {
@@ -34,7 +35,7 @@ func pin(ctx context.Context, p *platform.Platform,
 		process, err := p.Processes.Open(status.PID)
 		switch {
 		case errors.Is(err, fault.ErrNotExist) && round < pinRounds:
-			continue // it ended between the two calls
+			continue // the process ended between the two calls
 		case errors.Is(err, fault.ErrNotExist), errors.Is(err, fault.ErrPermission):
 			return status, noProcess{}, nil // a protected process: the SCM's status must suffice
 		case err != nil:

@@ -9,9 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Start starts a service with extra arguments and waits until it runs. It leaves a running service alone, and starts
-// a service that is just stopping once it has stopped. A service that ends instead of running is
-// fault.ErrStartFailed. ctx limits the wait.
+// Start starts a service with extra arguments and waits until it runs. If the service runs already, Start does
+// nothing. If the service is stopping, Start waits until it has stopped, and then starts it. If the service ends
+// instead of running, the error is fault.ErrStartFailed. ctx limits the wait.
 func Start(ctx context.Context, p *platform.Platform, name string, args []string) (platform.ServiceStatus, error) {
 	asked := false
 	var refused error
@@ -33,7 +33,7 @@ func Start(ctx context.Context, p *platform.Platform, name string, args []string
 		}
 	})
 	if refused != nil {
-		return status, refused // it names the attempted operation
+		return status, refused // the error names the attempted operation
 	}
 	if err != nil {
 		return status, fmt.Errorf("start service %s: %w", name, err)

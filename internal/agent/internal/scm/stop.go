@@ -14,25 +14,24 @@ import (
 // DefaultStopTimeout is how long each service may take to stop if StopOptions has no timeout.
 const DefaultStopTimeout = 30 * time.Second
 
-// killGrace is how long a killed process may take to end, and the SCM to notice it.
+// killGrace is how long a killed process may take to end, and the SCM to report the service as stopped.
 const killGrace = 10 * time.Second
 
-// stopRounds limits how often Stop repeats for dependents that another process started during the
-// stop.
+// stopRounds limits how often Stop begins again because another process started a dependent during the stop.
 const stopRounds = 3
 
 // StopOptions limit a stop and choose what happens after the timeout.
 type StopOptions struct {
-	// Timeout applies to each service, until its process has ended; 0: DefaultStopTimeout.
+	// Timeout limits the wait for the end of each service and its process; 0: DefaultStopTimeout.
 	Timeout time.Duration
 	// Kill ends the process of a service that did not stop in time. It never
 	// kills a process that other services share.
 	Kill bool
 }
 
-// Stop stops the services that depend on name, dependents before what they depend on, then name itself, each until
-// its process has ended. It returns the names of the services that it stopped, in that order, also with an error. A
-// service that has stopped already is not an error and is not included.
+// Stop stops the services that depend on name, each after its own dependents, and then name itself. It waits until
+// the process of each has ended. It returns the names of the services that it stopped, in that order, even if it
+// returns an error. If a service was stopped already, that is not an error, and its name is not returned.
 func Stop(ctx context.Context, p *platform.Platform, name string, options StopOptions) ([]string, error) {
 	var stopped []string
 	for round := 1; ; round++ {
@@ -62,7 +61,7 @@ func stopInto(ctx context.Context, p *platform.Platform, name string, options St
 }
 
 // StopOne stops one service and waits until its process has ended. stopped is false if the service was stopped
-// already. Running dependents are fault.ErrDependents.
+// already. If dependents of the service run, the error is fault.ErrDependents.
 func StopOne(ctx context.Context, p *platform.Platform, name string, options StopOptions) (stopped bool, err error) {
 	timeout := options.Timeout
 	if timeout <= 0 {
@@ -100,13 +99,13 @@ func askAndWait(ctx context.Context, p *platform.Platform, name string, process 
 			return true, nil
 		case platform.Running, platform.Paused:
 			if asked {
-				return false, nil // it has not reported yet that it is stopping
+				return false, nil // the service has not reported yet that it is stopping
 			}
 			accepted, err := ask(ctx, p, name)
 			asked = accepted
 			return false, err
 		default:
-			return false, nil // it refuses controls until its state has settled
+			return false, nil // the service refuses controls until its state has settled
 		}
 	})
 	if err != nil {
@@ -134,8 +133,8 @@ func ask(ctx context.Context, p *platform.Platform, name string) (accepted bool,
 	return false, err
 }
 
-// kill ends the process, and then the service in the SCM's state. The SCM may treat the kill as a crash and start the
-// service again (its recovery): that process is stopped in the ordinary way.
+// kill ends the process and waits until the SCM has noticed. The SCM may treat the kill as a crash and start the
+// service again (its recovery); kill then stops the new process in the ordinary way.
 func kill(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle, cause error) error {
 	bounded, cancel := context.WithTimeout(ctx, killGrace)
 	defer cancel()
@@ -158,7 +157,7 @@ func kill(ctx context.Context, p *platform.Platform, name string, process platfo
 	return err
 }
 
-// RunningDependents returns the services that depend on name, directly or through others, and are not stopped, in the
+// RunningDependents returns the services that are not stopped and depend on name, directly or through others, in the
 // order in which they can be stopped.
 func RunningDependents(ctx context.Context, p *platform.Platform, name string) ([]string, error) {
 	var order []string
@@ -171,7 +170,7 @@ func RunningDependents(ctx context.Context, p *platform.Platform, name string) (
 		}
 		for _, dependent := range dependents {
 			key := strings.ToLower(dependent)
-			if seen[key] { // a diamond, or a circle
+			if seen[key] { // a second path to the service, or a circle
 				continue
 			}
 			seen[key] = true
@@ -188,8 +187,8 @@ func RunningDependents(ctx context.Context, p *platform.Platform, name string) (
 	return notStopped(ctx, p, order)
 }
 
-// notStopped filters names in order. A stopped service may be between two running ones (it crashed), so the search
-// itself cannot skip stopped services.
+// notStopped returns those of the named services that are not stopped, in the same order. The search for dependents
+// must also follow stopped services: one that crashed may be between two running ones.
 func notStopped(ctx context.Context, p *platform.Platform, names []string) ([]string, error) {
 	var running []string
 	for _, name := range names {

@@ -1,8 +1,8 @@
 // Package settings edits settings that Windows stores as text and that people
-// edit too: the hosts file, and the machine's environment variables with PATH
-// among them. It changes only what was requested: every other line, comment,
-// line ending, order and spelling stays byte for byte, and a setting with the
-// wanted value is not written at all.
+// edit too: the hosts file, and the machine's environment variables including
+// PATH. It changes only what was requested: every other line, comment, line
+// ending, order and spelling stays byte for byte. If a setting has the wanted
+// value already, the package does not write it at all.
 package settings
 
 import "fmt"

@@ -21,11 +21,12 @@ const maxValue = 32767
 // Variable is one of the machine's environment variables.
 type Variable struct {
 	Name   string
-	Value  string // unexpanded: %SystemRoot%\system32
+	Value  string // unexpanded, as in %SystemRoot%\system32
 	Remove bool   // in a change: delete the variable
 }
 
-// EnvironmentChange is a change of variables and then of PATH's folders.
+// EnvironmentChange lists the changes of variables, and then those of PATH's
+// folders.
 type EnvironmentChange struct {
 	Variables  []Variable
 	AddPath    []string // appended unless present
@@ -65,8 +66,8 @@ func SetEnvironment(ctx context.Context, registry platform.Registry, machine pla
 	if !changed {
 		return false, err
 	}
-	// Also after an error, since programs should see the changes made before
-	// it.
+	// Notify after an error too: programs should see the changes that were made
+	// before the error.
 	if notifyErr := machine.BroadcastEnvironment(ctx); notifyErr != nil {
 		err = errors.Join(err, fmt.Errorf("notify running programs of the changed environment: %w", notifyErr))
 	}
@@ -121,7 +122,7 @@ func setVariable(registry platform.Registry, want Variable) (changed bool, err e
 	}
 	value := platform.RegistryValue{Name: want.Name, Type: platform.RegistryString, String: want.Value}
 	if !missing && is.Name != "" {
-		value.Name = is.Name // in its present spelling
+		value.Name = is.Name // keep the present spelling
 	}
 	if is.Type == platform.RegistryExpandString || refersToVariable(want.Value) {
 		value.Type = platform.RegistryExpandString

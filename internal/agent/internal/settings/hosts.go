@@ -13,8 +13,8 @@ type HostsEntry struct {
 	Address string // in a change: empty removes the name
 }
 
-// hostsFile is a hosts file as lines. It keeps lines that it does not
-// understand.
+// hostsFile is the list of lines of a hosts file. It keeps lines that it does
+// not understand.
 type hostsFile struct {
 	bom   bool
 	lines []hostsLine
@@ -83,9 +83,9 @@ func (f *hostsFile) change(changes []HostsEntry) {
 	}
 }
 
-// set makes name resolve to address and to no other. It keeps a line that does
-// so already, changes the address of a line that has only this name, or else
-// adds a line.
+// set makes name resolve to address and to no other. If a line maps name to
+// address already, set keeps that line. Otherwise it changes the address of a
+// line that has only this name. If there is no such line, it adds one.
 func (f *hostsFile) set(name, address string) {
 	keep := slices.IndexFunc(f.lines, func(line hostsLine) bool {
 		at, names := line.parse()
@@ -106,8 +106,9 @@ func (f *hostsFile) set(name, address string) {
 // remove deletes name from the file.
 func (f *hostsFile) remove(name string) { f.drop(name, -1) }
 
-// drop removes a name from all lines but one, which keeps it once. Lines
-// without any remaining name are removed, unless they have a comment.
+// drop removes a name from all lines; only the line with the index except keeps
+// the name, once. Lines without any remaining name are removed, unless they
+// have a comment.
 func (f *hostsFile) drop(name string, except int) {
 	var kept []hostsLine
 	for i, line := range f.lines {
@@ -149,7 +150,7 @@ func (l hostsLine) parse() (address token, names []token) {
 	return words[0], words[1:]
 }
 
-// comment returns the position of the comment: the line's length if there is
+// comment returns the position of the comment, or the line's length if there is
 // none.
 func (l hostsLine) comment() int {
 	if i := strings.IndexByte(l.text, '#'); i >= 0 {
@@ -219,8 +220,8 @@ func indexName(names []token, name string) int {
 	return slices.IndexFunc(names, func(t token) bool { return strings.EqualFold(t.text, name) })
 }
 
-// isAddress also accepts addresses that Windows reads and netip refuses, like
-// 010.0.0.1.
+// isAddress reports whether a text is an IP address. It also accepts addresses
+// that Windows reads and netip refuses, like 010.0.0.1.
 func isAddress(text string) bool {
 	if _, err := netip.ParseAddr(text); err == nil {
 		return true

@@ -70,7 +70,8 @@ func checkHosts(changes []HostsEntry) error {
 	return nil
 }
 
-// isHostname is permissive: Windows resolves names with underscores too.
+// isHostname reports whether a text can be a host name. It is permissive:
+// Windows resolves names with underscores too.
 func isHostname(name string) bool {
 	allowed := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
@@ -79,7 +80,8 @@ func isHostname(name string) bool {
 		!strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
 }
 
-// readHosts treats a missing file as an empty one, as Windows does.
+// readHosts reads the hosts file. It treats a missing file as an empty one, as
+// Windows does.
 func readHosts(files platform.Files) (hostsFile, []byte, error) {
 	file, err := files.Open(HostsPath)
 	if errors.Is(err, fault.ErrNotExist) {
@@ -125,9 +127,9 @@ func replace(files platform.Files, path string, data []byte) (err error) {
 	return nil
 }
 
-// copyAccess gives the new file the old one's access list unless it has
-// inherited the same list from the folder. The owner is not copied: only SYSTEM
-// may assign files to other accounts.
+// copyAccess gives the file `to` the access list of the file `from`, unless
+// `to` has inherited the same list from its folder. It does not copy the owner:
+// only SYSTEM may assign files to other accounts.
 func copyAccess(files platform.Files, from, to string) error {
 	want, err := files.ACL(from)
 	if errors.Is(err, fault.ErrNotExist) || errors.Is(err, fault.ErrNotSupported) {

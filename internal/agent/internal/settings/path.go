@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// editPath removes and appends folders of a PATH. The remaining folders keep
-// their bytes and their order, empty entries and quotes included.
+// editPath removes folders from a PATH and appends folders to it. The remaining
+// folders keep their bytes and their order, including empty entries and quotes.
 func editPath(path string, add, remove []string) string {
 	entries := splitPath(path)
 	kept := slices.DeleteFunc(slices.Clone(entries), func(entry string) bool {
@@ -28,8 +28,8 @@ func editPath(path string, add, remove []string) string {
 	return path
 }
 
-// splitPath splits at semicolons outside quotes. The parts joined with
-// semicolons are the path again.
+// splitPath splits a path at the semicolons outside quotes. Joining the parts
+// with semicolons restores the path.
 func splitPath(path string) []string {
 	if path == "" {
 		return nil
