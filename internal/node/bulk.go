@@ -7,12 +7,11 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// Bulk returns a client for transfers that take long. It has an agent of its own, on a
-// channel of its own of the present connection, so that calls on n.Files and the other
-// clients need not wait behind megabytes. The agent starts at the first call of Bulk,
-// once for each connection, and ends with the connection. When the connection is
-// replaced, call Bulk again. If the node refuses a second channel, the client is
-// n.Files.
+// Bulk returns a client for transfers that take long. The client uses a second agent on its
+// own channel of the present connection, so that calls on n.Files and the other clients
+// need not wait until a large transfer ends. The agent starts at the first call of Bulk,
+// once for each connection, and ends with the connection. When the connection is replaced,
+// call Bulk again. If the node refuses a second channel, Bulk returns n.Files.
 func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.bulk })
 	if err != nil || caller == nil {
@@ -21,11 +20,11 @@ func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	return agentv1.NewFilesClient(caller), nil
 }
 
-// second returns a caller on a further channel of the present connection, or nil if the
-// node refuses a further channel; the caller of second then uses n's own clients.
+// second returns a caller on a further channel of the present connection. It returns nil if
+// the node refuses a further channel; callers then use n's own clients.
 func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*caller, error) {
 	if n.caller == nil {
-		return nil, nil // a test's node, made of clients alone
+		return nil, nil // a node that a test made of clients alone
 	}
 	l, err := n.caller.current()
 	if err != nil {
@@ -48,8 +47,8 @@ func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*call
 	return &caller{node: n.Name, calls: n.caller.calls, link: further}, nil
 }
 
-// secondLink is a further channel of a connection, with an agent of its own once it
-// has been requested.
+// secondLink is a further channel of a connection. Its agent starts when open is called for
+// the first time.
 type secondLink struct {
 	mu     sync.Mutex
 	opened chan struct{} // nil: not requested; closed: link or err is set

@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Connect reaches the node by SSH and starts its agent, after installing it if it is
-// missing. The error is an *UnreachableError, unless ctx was cancelled.
+// Connect reaches the node by SSH and starts its agent. If the agent is missing, Connect
+// installs it first. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
 	if opts.Locate != nil {
@@ -48,9 +48,9 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	return n, nil
 }
 
-// Close ends the agent and the connection. It waits up to 3 seconds for the agent to end by
-// itself, so that the next agent finds everything released that this one holds on the node,
-// such as the node's lock.
+// Close ends the agent and the connection. It waits up to 3 seconds until the agent has
+// ended by itself. By then the agent has released everything that it holds on the node,
+// such as the node's lock, so that the next agent can take it.
 func (n *Node) Close() error {
 	l := n.caller.swap(nil)
 	if l == nil {
@@ -59,9 +59,9 @@ func (n *Node) Close() error {
 	return l.close()
 }
 
-// Reconnect replaces the connection by a new one to the same agent; the clients of n
-// then work again. The error is as Connect's. After an error n is not connected, and
-// Reconnect can be called again.
+// Reconnect replaces the connection by a new one to the same agent; the clients of n then
+// work again. The error is of the same kind as that of Connect. After an error n is not
+// connected, and Reconnect can be called again.
 func (n *Node) Reconnect(ctx context.Context) error {
 	if n.redial != nil {
 		return n.redial(ctx)
@@ -83,7 +83,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	return nil
 }
 
-// OnReconnect makes Reconnect call f instead. It is for a test's node, which consists
+// OnReconnect makes Reconnect call f instead. It is for the nodes of tests, which consist
 // of clients only.
 func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
@@ -118,13 +118,13 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	return l, fresh, nil
 }
 
-// installTries bounds the installations, since other swdt may remove the agent again
-// at their own first contact with the same node.
+// installTries bounds the installations. There can be several, since another swdt may
+// remove the agent again at its own first contact with the same node.
 const installTries = 3
 
-// runAgent starts the agent. On a machine that is in this user's state file, it installs
-// the agent only if the start shows that the agent is missing: the usual case uses one
-// channel and no additional request. On any other machine it always installs the agent
+// runAgent starts the agent. If the machine is in this user's state file, runAgent installs
+// the agent only after a failed start has shown that it is missing: so the usual case uses
+// one channel and no additional request. On any other machine it always installs the agent
 // first.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)

@@ -19,8 +19,8 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// LostError is returned by calls to a node if the connection has broken, or the agent
-// has died, since it was connected. Reconnect may help.
+// LostError is returned by calls to a node if the connection broke or the agent died
+// after it was connected. Reconnect may help.
 type LostError struct {
 	Node   string
 	Stderr string // the last part of the agent's stderr
@@ -39,7 +39,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // NotWindowsError reports that the machine at that address has no drive C:.
 type NotWindowsError struct {
 	Address string
-	Output  string // its shell's answer to the agent's path
+	Output  string // the shell's answer to the agent's path
 }
 
 func (e *NotWindowsError) Error() string {
@@ -47,8 +47,8 @@ func (e *NotWindowsError) Error() string {
 		e.Address, quoted("its shell answered", e.Output))
 }
 
-// AgentBlockedError reports that the agent is on the node, or was until it vanished,
-// and does not start there.
+// AgentBlockedError reports that the agent does not start, although it is on the node or
+// was there until something removed it.
 type AgentBlockedError struct {
 	Path     string
 	Vanished bool
@@ -58,7 +58,7 @@ type AgentBlockedError struct {
 
 func (e *AgentBlockedError) Error() string {
 	output := quoted("the node answered", e.Output)
-	// The folders of the installed agent and of its upload.
+	// The folders of the installed agent and of its upload, for a PowerShell command.
 	const folder = layout.Agents + `,"$env:USERPROFILE\` + uploadedPrefix + `*` + uploadedSuffix + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
@@ -128,7 +128,8 @@ type InstallError struct {
 func (e *InstallError) Error() string { return e.Attempt + ": " + e.Err.Error() }
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// quoted returns text with its source, in one line of readable length; "" without text.
+// quoted returns text with its source, in one line of readable length. It returns "" if
+// text is empty.
 func quoted(source, text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(text), " ")

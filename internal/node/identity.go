@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// SystemUUID returns the machine's identity as kubelet writes it into the Node object.
-// It distinguishes two machines of the same name.
+// SystemUUID returns the machine's identity in the format in which kubelet writes it
+// into the Node object. It distinguishes two machines of the same name.
 func (n *Node) SystemUUID(ctx context.Context) (string, error) {
 	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`,
 		Name: "LastConfig"})
@@ -24,7 +24,7 @@ func (n *Node) SystemUUID(ctx context.Context) (string, error) {
 }
 
 // ObjectName returns the name that the machine's Node object has, or will have: the
-// name in the node file, else the one on the command line of an installed kubelet,
+// name in the node file, else the name on the command line of an installed kubelet,
 // else the machine's own name.
 func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, error) {
 	if join.NodeName != "" {
@@ -48,8 +48,8 @@ func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, erro
 // flag --hostname-override.
 func ObjectNameOf(hostname string) string { return strings.ToLower(strings.TrimSpace(hostname)) }
 
-// LikelyObjectName is for callers that cannot ask the machine: it returns the Node's
-// name in the node file, else the node file's name of the machine.
+// LikelyObjectName is for callers that cannot ask the machine: it returns the name that
+// the node file gives to the Node object, else the name that it gives to the machine.
 func LikelyObjectName(file v1alpha1.Node) string {
 	if name := file.Spec.Kubernetes.Join.NodeName; name != "" {
 		return name

@@ -24,9 +24,9 @@ import (
 // sftpPath returns a Windows path as Win32-OpenSSH's SFTP spells it.
 func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
-// install brings the agent to the node. silent is the failure of the agent's start, if
-// it was tried; a missing agent is only one possible cause. known reports that the
-// folder is restricted, so that its content can be trusted.
+// install brings the agent to the node. silent is the failure of an earlier attempt to
+// start the agent, or nil; it may have another cause than a missing agent. known
+// reports that the folder is restricted, so that its content can be trusted.
 func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError, known bool) error {
 	files, err := n.sftp(ctx, client, silent)
 	if err != nil {
@@ -73,8 +73,8 @@ type otherMachine struct {
 	err      error
 }
 
-// notWindows returns the machine's answer to the agent's start or, if that was not
-// tried, to a command that only Windows understands.
+// notWindows returns the machine's answer to the agent's start. If the start was not
+// tried, it returns the answer to a command that only Windows understands.
 func notWindows(ctx context.Context, client *ssh.Client, silent *silentError) otherMachine {
 	output, exitCode := silent.output, silent.exitCode
 	if silent.err == nil {
@@ -85,7 +85,7 @@ func notWindows(ctx context.Context, client *ssh.Client, silent *silentError) ot
 	return otherMachine{exitCode, &NotWindowsError{Address: client.Address(), Output: output}}
 }
 
-// installation is one attempt to put the agent in its place.
+// installation is one attempt to install the agent on the node.
 type installation struct {
 	files  *sftp.Client
 	client *ssh.Client
@@ -95,7 +95,7 @@ type installation struct {
 }
 
 // run uploads the agent into the profile of the user that logs in, where no other user
-// of the node can write. It then runs the agent there, which installs itself: only
+// of the node can write. It then runs the uploaded agent, which installs itself: only
 // native calls can do that without a moment in which other users have access.
 func (i *installation) run(ctx context.Context) error {
 	if i.known {
@@ -117,14 +117,14 @@ func (i *installation) run(ctx context.Context) error {
 const (
 	uploadedPrefix = "swdt-agent-"
 	uploadedSuffix = ".exe"
-	// staleAfter is the age from which an uploaded agent counts as left behind by a
-	// lost connection.
+	// staleAfter is the age from which an uploaded agent counts as left behind when a
+	// connection was lost.
 	staleAfter = 24 * time.Hour
 )
 
-// removeStale removes uploaded agents that were left behind. It compares with the time
-// that the node's clock gives to new files, so that a wrong clock does not remove an
-// agent too early.
+// removeStale removes uploaded agents that were left behind. It compares their times
+// with the time of a new file on the node, so that a wrong clock does not make it
+// remove an agent too early.
 func (i *installation) removeStale() {
 	entries, err := i.files.ReadDir(".")
 	if err != nil {
@@ -146,8 +146,8 @@ func (i *installation) removeStale() {
 	}
 }
 
-// install runs the uploaded agent once. The command is a path without a folder's name
-// and one plain argument, which cmd and PowerShell parse alike, in every profile.
+// install runs the uploaded agent once. The command is a file name without a folder
+// and one plain argument; cmd and PowerShell parse it alike, for every user profile.
 func (i *installation) install(ctx context.Context, uploaded string) error {
 	const attempt = "install the agent"
 	limited, cancel := context.WithTimeout(ctx, i.node.opts.AgentTimeout)
@@ -217,8 +217,8 @@ func (i *installation) hash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// upload writes the agent into the profile and reads it back: since many writes are in
-// flight at once, a failure can leave holes.
+// upload writes the agent into the profile and reads it back: many writes run at once,
+// so a failed one can leave a hole in the file.
 func (i *installation) upload(name string, r ui.Reporter) error {
 	if err := i.write(name, r); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (i *installation) write(name string, r ui.Reporter) error {
 
 // diskFull checks the free space, because sshd reports just "failure" for a full disk.
 func (i *installation) diskFull(err error) bool {
-	const noSpace, quotaExceeded = 14, 15 // SFTP version 6, used by some servers
+	const noSpace, quotaExceeded = 14, 15 // SFTP version 6 defines these codes; some servers use them
 	var status *sftp.StatusError
 	if !errors.As(err, &status) {
 		return false
@@ -280,7 +280,8 @@ func (i *installation) diskFull(err error) bool {
 	return err == nil && disk.FreeSpace() < uint64(i.node.opts.Agent.Size)
 }
 
-// blocked returns the error for an agent that was just installed and does not start.
+// blocked returns the error for an agent that was just installed and still does not
+// start.
 func (n *Node) blocked(ctx context.Context, client *ssh.Client, silent *silentError) error {
 	e := &AgentBlockedError{
 		Path: layout.Agent(n.opts.Agent.Hash), ExitCode: silent.exitCode, Output: silent.output,

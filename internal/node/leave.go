@@ -8,9 +8,9 @@ import (
 // leaveTimeout bounds an orderly end of the connection.
 const leaveTimeout = 500 * time.Millisecond
 
-// Leave closes the connection, but does not wait for a node that no longer answers:
-// it returns after half a second, or when ctx has ended. It is for the end of a
-// command, when an error of closing changes nothing any more.
+// Leave closes the connection, but does not wait long for a node that no longer
+// answers: it returns after at most half a second, or when ctx has ended. It is for
+// the end of a command, when an error of closing no longer matters.
 func (n *Node) Leave(ctx context.Context) {
 	closed := make(chan struct{})
 	go func() {

@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	// The windows let one stream fill a fast link with a long round-trip time.
+	// These flow-control windows let one stream fill a fast link with a long
+	// round-trip time.
 	streamWindow     = 8 << 20
 	connectionWindow = 16 << 20
 	largestMessage   = 16 << 20
-	// goodbye is how long a closed agent may take to end.
+	// goodbye is how long the agent may take to end after its stdin is closed.
 	goodbye = 3 * time.Second
 )
 
@@ -33,7 +34,7 @@ type link struct {
 	client *ssh.Client
 	agent  *ssh.Process
 	rpc    *grpc.ClientConn
-	bulk   secondLink // for bytes that take long
+	bulk   secondLink // for transfers that take long
 	relays secondLink // for the node's named pipes
 }
 
@@ -53,7 +54,7 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(largestMessage), grpc.MaxCallSendMsgSize(largestMessage)),
 		grpc.WithChainStreamInterceptor(packed.Client),
-		grpc.WithIdleTimeout(0), // an idle stream must not be closed: there is no second one
+		grpc.WithIdleTimeout(0), // an idle stream must not be closed, since it cannot be opened again
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 	}
@@ -94,7 +95,8 @@ func (c *agentConn) Close() error                { return c.agent.Stdin.Close() 
 func (c *agentConn) LocalAddr() net.Addr  { return agentAddr("swdt") }
 func (c *agentConn) RemoteAddr() net.Addr { return agentAddr(c.address) }
 
-// Deadlines do not suit a stream that many calls share; contexts bound each call.
+// Deadlines do not suit a stream that many calls share. Each call is bounded by its
+// context.
 func (c *agentConn) SetDeadline(time.Time) error      { return nil }
 func (c *agentConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *agentConn) SetWriteDeadline(time.Time) error { return nil }
@@ -104,7 +106,7 @@ type agentAddr string
 func (a agentAddr) Network() string { return "ssh" }
 func (a agentAddr) String() string  { return string(a) }
 
-// silentError reports that the agent's path was run, and no agent answered.
+// silentError reports that the agent's path was run, but no agent answered.
 type silentError struct {
 	exitCode int
 	output   string
@@ -125,7 +127,8 @@ func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process
 	if err != nil {
 		return nil, n.notAnswered(ctx, limited, "", err)
 	}
-	// A read cannot be cancelled; without an agent the connection is of no use.
+	// A read cannot be cancelled, so the connection is closed; without an agent it is
+	// of no use.
 	unhook := context.AfterFunc(limited, func() { client.Close() })
 	err = handshake.Dial(struct {
 		io.Reader
@@ -141,8 +144,8 @@ func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process
 	return nil, silent(limited, agent, err)
 }
 
-// notAnswered returns ctx's error if the whole command was cancelled, a *NoAnswerError
-// after the agent's timeout, and otherwise the cause of the failed start.
+// notAnswered returns the error of a failed start: ctx's error if the whole command
+// was cancelled, a *NoAnswerError if the agent's timeout has passed, otherwise err.
 func (n *Node) notAnswered(ctx, limited context.Context, output string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -166,7 +169,7 @@ func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	default:
 		return err
 	}
-	agent.Stdin.Close() // ends the program that was started instead
+	agent.Stdin.Close() // ends the program that was started instead of an agent
 	limited, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()
 	code, _ := agent.ExitCode(limited) // -1 when it is not known

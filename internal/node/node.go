@@ -1,4 +1,4 @@
-// Package node is the one handle on a Windows node: it connects by SSH, finds or
+// Package node is the only way to a Windows node: it connects by SSH, finds or
 // installs the agent, and provides the agent's RPC clients. Commands never use SSH
 // themselves.
 package node
@@ -12,8 +12,8 @@ import (
 )
 
 // Node is a connected Windows node. The errors of its clients are those of package
-// fault (errors.Is works). They do not name the node, which the caller adds; a
-// *LostError does, since it is about the node.
+// fault (errors.Is works). They do not name the node, which the caller adds. Only
+// a *LostError names it, since it is about the node.
 type Node struct {
 	Name string
 

@@ -29,27 +29,27 @@ type Options struct {
 	// AcceptNewHostKey adds the key of an unknown host to known_hosts without asking.
 	// A changed key is always refused.
 	AcceptNewHostKey bool
-	// KnownHosts and SSHConfig are files; empty: those in HomeDir's .ssh.
+	// KnownHosts and SSHConfig are files; empty: the files in HomeDir's .ssh.
 	KnownHosts string
 	SSHConfig  string
-	// HomeDir holds .ssh; empty: the user's.
+	// HomeDir is the folder that holds .ssh; empty: the user's home folder.
 	HomeDir string
 	// StateFile remembers on which machines this user has restricted the agent's
 	// folder to administrators; empty: in the user's cache folder.
 	StateFile string
 	// Locate completes the credentials of a machine whose address is known only when it is
-	// contacted, such as a VM; nil: the document has them. Its error means that the
-	// machine is unreachable.
+	// contacted, such as a VM. nil: the document has all credentials. If Locate fails, the
+	// machine counts as unreachable.
 	Locate func(context.Context, config.Document) (config.Document, error)
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
-	// DialTimeout bounds the TCP connection and the SSH handshake, each, on
-	// every hop. 0: 20 s.
+	// DialTimeout bounds the TCP connection and, separately, the SSH handshake, on every
+	// hop. 0: 20 s.
 	DialTimeout time.Duration
 	// AgentTimeout bounds the start of the agent on the node. 0: 60 s.
 	AgentTimeout time.Duration
-	// Keyring remembers passphrases and passwords that were typed. Nodes that
-	// share one ask for each only once; nil: each node has its own.
+	// Keyring remembers passphrases and passwords that were typed. Nodes that share a
+	// Keyring ask for each only once. nil: each node has its own.
 	Keyring *Keyring
 	// Reporter receives progress and warnings; nil: none are reported.
 	Reporter ui.Reporter

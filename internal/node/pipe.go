@@ -18,17 +18,16 @@ import (
 const (
 	// pipeChunk is the size of one message, in bytes.
 	pipeChunk = 32<<10 - 64
-	// pipeGoodbye is how long the last bytes written to a pipe may take to arrive
-	// before it is closed.
+	// pipeGoodbye is how long Close waits for the last written bytes to arrive.
 	pipeGoodbye = 2 * time.Second
 )
 
-// DialPipe connects to a container runtime's named pipe on the node, one of those that
-// the agent relays (see package cri). The error is ErrPermission for any other pipe,
-// and ErrNotExist if no process serves it. ctx bounds the connecting only. The pipes of
-// a connection share a channel of their own on it, with an agent of their own, and end
-// with it. Each pipe has its own window, so that a pipe without a reader does not block
-// the others. Deadlines are not supported.
+// DialPipe connects to a named pipe of a container runtime on the node. The agent
+// relays only certain pipes (see package cri): for any other pipe the error is
+// ErrPermission, and ErrNotExist if no process serves the pipe. ctx bounds the
+// connecting only. All pipes of a connection share one further channel with a second
+// agent, and end with that channel. Each pipe has its own window, so that a pipe
+// without a reader does not block the others. Deadlines are not supported.
 func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	client, err := n.relays(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string)
 	if err != nil {
 		return nil, err
 	}
-	// Send's error only means that the stream has ended; the answer has the cause.
+	// An error of Send only means that the stream has ended; Recv returns the cause.
 	if err := stream.Send(&agentv1.PipeRequest{Pipe: path}); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -128,8 +127,8 @@ func (c *pipeConn) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close lets written bytes arrive, unless a Write is still under way, and then ends
-// both directions.
+// Close waits until written bytes have arrived, unless a Write is still under way, and
+// then ends both directions.
 func (c *pipeConn) Close() error {
 	if c.closed.Swap(true) {
 		return nil

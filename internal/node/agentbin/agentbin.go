@@ -18,7 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Without the .md file, this pattern would match no file in a fresh clone, and not compile.
+// The folder has a .md file that this pattern matches too. Without it, the pattern would
+// match no file in a fresh clone, and the package would not compile.
 //
 //go:embed swdt-agent.exe.*
 var embedded embed.FS
@@ -68,7 +69,8 @@ const (
 	headerSize  = 8 + frameLength
 )
 
-// Unpack reads a packed agent's header; its bytes are decompressed as they are read.
+// Unpack reads a packed agent's header. The executable's bytes are decompressed only when
+// they are read.
 func Unpack(packed []byte) (Agent, error) {
 	return unpack(bytes.NewReader(packed), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(packed)), nil

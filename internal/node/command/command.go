@@ -16,8 +16,8 @@ import (
 // chunk is how much of stdin travels in one message, bytes.
 const chunk = 64 << 10
 
-// Streams are the standard streams of the program. A nil Stdin is empty; a nil writer discards the
-// output.
+// Streams are the standard streams of the program. A nil Stdin is empty. Output for a nil writer
+// is discarded.
 type Streams struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -31,11 +31,11 @@ const mostInMemory = 64 << 20
 // reports a program that could not be started or followed, or a failure of one of the
 // caller's streams. When ctx ends, the program and everything it started end too.
 //
-// A *bytes.Buffer or *strings.Builder accepts 64 MiB: more is an error, since the node
-// decides how much it sends.
+// If a writer is a *bytes.Buffer or *strings.Builder, Run fails once it has received 64 MiB, since
+// the node decides how much it sends.
 //
-// If Stdin blocks in Read when the program has ended, Run returns without it: a read
-// from a terminal cannot be cancelled.
+// If Stdin still blocks in Read when the program has ended, Run returns without waiting for that
+// Read: a read from a terminal cannot be cancelled.
 func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunCommand, s Streams) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the program if Run returns first
@@ -76,8 +76,8 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 	return code, err
 }
 
-// LimitMemory returns a writer that fails after 64 MiB if w keeps everything in memory, and
-// w itself otherwise.
+// LimitMemory returns w. If w keeps everything in memory, it returns a writer to w that fails
+// after 64 MiB.
 func LimitMemory(w io.Writer) io.Writer {
 	switch w.(type) {
 	case *bytes.Buffer, *strings.Builder:

@@ -6,7 +6,7 @@ import (
 )
 
 // FailedError reports a program that ran and did not succeed. It keeps the whole
-// output; only its text is shortened.
+// output; only the text of Error is shortened.
 type FailedError struct {
 	Command  string // as a person would type it, without anything secret
 	ExitCode int

@@ -7,10 +7,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// ForShell quotes the arguments of cmd again, whose quotes the user's shell removed: cmd
-// itself splits its command line, at every space. An argument with cmd's own syntax
-// stays as it is, and so does the one after /c or /k, which may be a whole command
-// line. The arguments of other programs are returned unchanged.
+// ForShell restores the quotes around the arguments of cmd. The user's shell has removed
+// them, and cmd splits its command line again, at every space. An argument with cmd's
+// own syntax stays as it is. So does the argument after /c or /k, which may be a whole
+// command line. The arguments of other programs are returned unchanged.
 func ForShell(args []string) []string {
 	program := strings.ToLower(args[0][strings.LastIndexAny(args[0], `\/`)+1:])
 	first := slices.IndexFunc(args, func(arg string) bool {
@@ -28,7 +28,8 @@ func ForShell(args []string) []string {
 	return quoted
 }
 
-// NotFoundRemedy returns how to run a command that is not a program on the node.
+// NotFoundRemedy returns advice on how to run a command whose name is not a program on
+// the node.
 func NotFoundRemedy(args []string) string {
 	name := strings.ToLower(args[0])
 	switch {

@@ -58,7 +58,7 @@ func Containers(ctx context.Context, c *Client) (Answer, error) {
 	})
 }
 
-// ImageNames returns the names of a runtime's images, by ID.
+// ImageNames returns the names of a runtime's images. The keys are the images' IDs.
 func (c *Client) ImageNames(ctx context.Context) (map[string]string, error) {
 	reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
 	names := map[string]string{}
@@ -69,7 +69,7 @@ func (c *Client) ImageNames(ctx context.Context) (map[string]string, error) {
 }
 
 // ImageOf returns the name of a container's image. The kubelet refers to the image by
-// ID; only newer runtimes keep the name that the pod requested.
+// its ID; only newer runtimes also keep the name from the pod's specification.
 func ImageOf(c *runtimev1.Container, names map[string]string) string {
 	image := c.GetImage()
 	return cmp.Or(image.GetUserSpecifiedImage(), names[image.GetImage()], image.GetImage())
@@ -81,7 +81,8 @@ func Stats(ctx context.Context, c *Client) (Answer, error) {
 	return answer(reply, err, "its containers' statistics", func(w io.Writer) error { return statsTable(w, reply) })
 }
 
-// Images asks for all images, and which of them a node of this build runs.
+// Images asks for all images, and judges whether a node of the build host can run
+// each of them.
 func Images(host string) Question {
 	return func(ctx context.Context, c *Client) (Answer, error) {
 		reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
@@ -124,7 +125,7 @@ func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	return info.ImageSpec, nil
 }
 
-// On returns whether a node of this build runs the image.
+// On returns whether a node of the build host runs the image.
 func (p Platform) On(host string) Verdict {
 	if p.OS != "" && p.OS != "windows" {
 		return OtherOS

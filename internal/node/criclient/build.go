@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Build is a version of Windows: 10.0.20348.2700.
+// Build is a version of Windows, such as 10.0.20348.2700.
 type Build struct{ Major, Minor, Build, Revision int }
 
-// ParseBuild parses 10.0.20348 and 10.0.20348.2700, the formats of images, and
-// 20348.2700, the format of a node's facts.
+// ParseBuild parses a version in the format of images (10.0.20348 or 10.0.20348.2700),
+// or in the format of a node's facts (20348.2700).
 func ParseBuild(text string) (Build, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) == 2 {
@@ -28,7 +28,7 @@ func ParseBuild(text string) (Build, error) {
 	return Build{numbers[0], numbers[1], numbers[2], numbers[3]}, nil
 }
 
-// Verdict is the answer to whether a Windows can run an image.
+// Verdict is the answer to the question whether a version of Windows can run an image.
 type Verdict string
 
 const (
@@ -39,21 +39,22 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
-// firstCompatible is Windows Server 2022: before it, the builds must be equal.
+// firstCompatible is the build of Windows Server 2022. On older nodes, the builds of
+// node and image must be equal.
 const firstCompatible = 20348
 
 // longTerm returns the builds of the long-term servicing channel since firstCompatible.
 func longTerm() []int { return []int{firstCompatible, 26100} }
 
-// Judge returns whether a node runs containers of an image. From Windows Server 2022
-// on, process isolation accepts images from the previous long-term build up to the
-// node's own; before, only the node's own. Hyper-V isolation accepts older ones too.
-// Revisions may differ. HostProcess containers do not use their image's Windows and run
-// whatever the verdict is.
+// Judge returns whether a node runs containers of an image. A node with Windows Server
+// 2022 or newer runs, with process isolation, images from the previous long-term build
+// up to its own build. An older node runs only images of its own build. Hyper-V
+// isolation accepts older images too. Revisions may differ. The verdict does not apply
+// to HostProcess containers, which do not use their image's Windows.
 func Judge(host, image Build) Verdict {
 	switch {
 	case image.Major != host.Major || image.Minor != host.Minor:
-		return Unknown // its rule is not known
+		return Unknown // the compatibility rule for this version is not known
 	case image.Build > host.Build:
 		return TooNew
 	case image.Build >= oldestFor(host.Build):
@@ -62,7 +63,7 @@ func Judge(host, image Build) Verdict {
 	return HyperVOnly
 }
 
-// oldestFor returns the oldest build that a node runs with process isolation.
+// oldestFor returns the oldest build of images that a node runs with process isolation.
 func oldestFor(host int) int {
 	if host <= firstCompatible {
 		return host

@@ -17,12 +17,12 @@ import (
 // Bounds on a runtime's reply. Real replies are far smaller: a node runs about a hundred
 // pods.
 const (
-	// mostParts bounds the messages that a reply consists of, since a message of two
-	// bytes on the wire takes hundreds in memory.
+	// mostParts bounds the number of messages inside a reply, since a message that takes
+	// two bytes on the wire takes hundreds in memory.
 	mostParts = 1 << 18
 	// mostListed bounds the pods, containers or images that a reply lists.
 	mostListed = 1 << 14
-	// longestName bounds an ID, a name, or a label of the kubelet's, in bytes.
+	// longestName bounds an ID, a name, or a label that the kubelet sets, in bytes.
 	longestName = 512
 	// longestText bounds any other text, such as an annotation, in bytes.
 	longestText = 256 << 10
@@ -42,8 +42,8 @@ func (e *RefusedError) Error() string {
 		e.Field, e.Problem)
 }
 
-// incoming is a reply that is to be decoded and checked. It replaces the message in
-// gRPC, whose own errors would hide the type of this package's.
+// incoming is a reply before it is decoded and checked. gRPC gets it instead of the
+// message, because gRPC's own errors would hide the type of this package's errors.
 type incoming struct {
 	message proto.Message
 	refused *RefusedError

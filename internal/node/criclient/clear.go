@@ -8,12 +8,12 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Cleared counts what Clear has removed.
+// Cleared has the numbers of pods and images that Clear has removed.
 type Cleared struct{ Pods, Images int }
 
-// Clear has the runtime remove all pods, with their containers, and all images, with
-// their layers, which only the runtime can remove on Windows. If one of them cannot be
-// removed, Clear continues with the others; the error lists all that remain.
+// Clear makes the runtime remove all pods with their containers, and all images with
+// their layers. On Windows only the runtime can remove layers. If Clear cannot remove
+// one of them, it continues with the others; the error lists all that remain.
 func (c *Client) Clear(ctx context.Context) (Cleared, error) {
 	var done Cleared
 	pods, err := c.Runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{})

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// largestMessage is also the kubelet's limit.
+	// largestMessage bounds a message, in bytes. The kubelet has the same limit.
 	largestMessage = 16 << 20
 	// longestStatus bounds an error's text and details, in bytes.
 	longestStatus = 1 << 20
@@ -37,8 +37,8 @@ type Client struct {
 	connection *grpc.ClientConn
 }
 
-// New returns a client of the runtime that dial reaches. It contacts nothing yet. dial
-// gets the metadata that ctx has for each call to the node (redaction).
+// New returns a client of the runtime that dial reaches. It contacts nothing yet. The
+// context that dial gets has ctx's metadata for calls to the node (redaction).
 func New(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*Client, error) {
 	return connect(ctx, dial, answeringWithin(0))
 }

@@ -10,8 +10,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Message returns a message in crictl's JSON: protobuf's mapping, including the fields
-// without a value.
+// Message returns a message as JSON in crictl's format: protobuf's JSON mapping,
+// including the fields that have no value.
 func Message(m proto.Message) (json.RawMessage, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
@@ -24,8 +24,8 @@ func Message(m proto.Message) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// StatusDocument returns what crictl info prints: the status and the runtime's further
-// entries, each as JSON if it is JSON.
+// StatusDocument returns the output of crictl info: the status and the runtime's
+// further entries. An entry that is not valid JSON becomes a JSON string.
 func StatusDocument(reply *runtimev1.StatusResponse) (json.RawMessage, error) {
 	document := map[string]any{}
 	for name, text := range reply.GetInfo() {

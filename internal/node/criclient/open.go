@@ -14,20 +14,22 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// AnswerLimit is the limit for commands that show what a node runs. Users also run them
-// because the runtime hangs; the commands then show everything but the runtime's part.
+// AnswerLimit is the limit for commands that show the state of a node. Users also run
+// these commands because the runtime hangs; the commands then show everything except
+// the runtime's part.
 const AnswerLimit = 10 * time.Second
 
 // Options say how the runtime is reached and how long its answers may take.
 type Options struct {
-	// Reconnect, unless nil, connects to the node again when the connection is lost,
-	// and reports it. Otherwise a lost connection is the error of the call.
+	// Reconnect receives the progress of reconnecting to the node when the connection
+	// is lost. If it is nil, the connection is not restored, and the call returns the
+	// error.
 	Reconnect ui.Reporter
-	// Limit is how long one answer may take; then the call's error is a *SilentError.
-	// Running a command in a container has no limit. 0: no call has one.
+	// Limit is how long one answer may take. After that, the call fails with a
+	// *SilentError. Commands in a container are not limited. 0: no limit for any call.
 	Limit time.Duration
-	// DialNow makes Open dial the pipe, and return the error if no process listens.
-	// Otherwise the first call dials.
+	// DialNow makes Open dial the pipe at once, and return the error if no process
+	// listens. Without it, the first call dials.
 	DialNow bool
 }
 
@@ -49,7 +51,8 @@ func Open(ctx context.Context, n criproxy.Node, pipe string, o Options) (*Client
 	return connect(ctx, dial, answeringWithin(o.Limit))
 }
 
-// startingWith returns a dial function that returns first, and then what dial returns.
+// startingWith returns a dial function whose first call returns first. Later calls call
+// dial.
 func startingWith(first net.Conn, dial criproxy.Dial) criproxy.Dial {
 	unused := make(chan net.Conn, 1)
 	unused <- first

@@ -18,7 +18,7 @@ type Report struct {
 // NodeReport has the answer of one node.
 type NodeReport struct {
 	fleet.Outcome
-	Answer json.RawMessage `json:"answer"` // null: there is none
+	Answer json.RawMessage `json:"answer"` // null: no answer
 }
 
 // NewReport reports the answers of nodes.

@@ -13,13 +13,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// shortID returns the part of an ID that crictl shows.
+// shortID returns as much of an ID as crictl shows.
 func shortID(id string) string {
 	id = strings.TrimPrefix(id, "sha256:")
 	return id[:min(13, len(id))]
 }
 
-// displayID returns an ID as a page shows it: whole on a wide page, else shortened.
+// displayID returns an ID as a page shows it: the whole ID on a wide page,
+// otherwise the short one.
 func displayID(w io.Writer, id string) string {
 	if ui.IsWide(w) {
 		return id
@@ -27,7 +28,7 @@ func displayID(w io.Writer, id string) string {
 	return shortID(id)
 }
 
-// table writes a table and, on a wide page, its further columns.
+// table writes a table. On a wide page it adds the columns of more.
 func table(w io.Writer, nothing string, header, more []string, rows, moreRows [][]string) error {
 	if ui.IsWide(w) {
 		header = slices.Concat(header, more)
@@ -95,7 +96,7 @@ func podOf(labels map[string]string) string {
 	return namespace + "/" + name
 }
 
-// statsTable leaves missing values empty, since 0 would be a value.
+// statsTable leaves a missing value empty. A 0 would look like a measured value.
 func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error {
 	var rows [][]string
 	for _, s := range reply.GetStats() {

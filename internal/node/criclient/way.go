@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// way dials the runtime, and keeps the error of the last dial for call.
+// way dials the runtime. It keeps the error of the last dial, which call adds to its
+// own error.
 type way struct {
 	dial  func(context.Context) (net.Conn, error)
 	asked metadata.MD // metadata for the node, since grpc dials with a context of its own
@@ -21,8 +22,8 @@ type way struct {
 	closed error
 }
 
-// connect removes the agent's status from an error of dial: grpc would make it the
-// status of its calls, and report some codes as illegal.
+// connect removes the agent's gRPC status from an error of dial. Otherwise grpc would
+// use it as the status of its own calls, and report some codes as illegal.
 func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := w.dial(metadata.NewOutgoingContext(ctx, w.asked))
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package criproxy gives a node's container runtime an address on your machine, for
-// clients that do not know SSH. It listens on a socket of its user's, or on loopback,
-// and relays the bytes of each connection to the node. It neither parses nor changes
-// them, so that every protocol of the runtime's pipe (CRI, containerd's own API) works.
+// clients that cannot use SSH. It listens on a socket that only its user can access, or
+// on loopback, and relays the bytes of each connection to the node. It neither parses
+// nor changes the bytes, so that every protocol of the runtime's pipe (CRI,
+// containerd's own API) works.
 //
 //   - listen.go: the addresses at which it may listen
 //   - relay.go: one connection
@@ -20,9 +21,9 @@ import (
 // Dial connects to the runtime.
 type Dial func(context.Context) (net.Conn, error)
 
-// Serve relays every connection that listener accepts, until ctx ends or dialing has
-// become hopeless: the error is then a *HopelessError. It closes the listener and every
-// connection before it returns. The error is nil if ctx ended.
+// Serve relays every connection that listener accepts. It returns nil when ctx has
+// ended, and a *HopelessError when further dialing cannot succeed. It closes the
+// listener and every connection before it returns.
 func Serve(ctx context.Context, listener net.Listener, dial Dial) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// restTime is the time between two attempts to reach an unreachable node: a client that
-// tries again at once gets the last error.
+// restTime is the time between two attempts to reach an unreachable node. A client that
+// tries again sooner gets the error of the last attempt.
 const restTime = time.Second
 
 // Node is the part of a node that a Keeper uses.

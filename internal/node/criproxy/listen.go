@@ -14,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// longestSocket is the longest path of a unix socket, in bytes: the smallest limit of
-// all systems (macOS).
+// longestSocket is the longest path of a unix socket, in bytes. It is the limit of
+// macOS, the smallest of all systems.
 const longestSocket = 103
 
 // AddressError reports an address at which a proxy does not listen.
@@ -55,7 +55,8 @@ func checkSocket(address, path string) error {
 	return nil
 }
 
-// checkLoopback rejects every name, since its meaning depends on other machines.
+// checkLoopback accepts only addresses, not names: other machines determine what a
+// name resolves to.
 func checkLoopback(address, hostPort string) error {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -67,9 +68,9 @@ func checkLoopback(address, hostPort string) error {
 	return nil
 }
 
-// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. Only the owner can use a
-// socket, from its first moment. A missing folder is made, for the owner alone too. A
-// socket that a dead process left is replaced.
+// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. From its first moment, only
+// the owner can use a socket. If the socket's folder is missing, Listen makes it, also
+// for the owner alone. Listen replaces a socket that a dead process left.
 func Listen(address string) (net.Listener, error) {
 	if err := Check(address); err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func listenSocket(path string) (net.Listener, error) {
 	return &socket{Listener: listener, path: path, lock: lock}, nil
 }
 
-// bindPrivately gives the socket its name once it has its permissions: until then the
-// socket is in a folder that no other user can enter.
+// bindPrivately makes the socket in a folder that no other user can enter, and sets
+// its permissions there. Then it moves the socket to its name.
 func bindPrivately(path string) (net.Listener, error) {
 	folder, err := makeShortFolder(filepath.Dir(path))
 	if err != nil {
@@ -130,10 +131,11 @@ func bindPrivately(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// makeShortFolder makes a folder for the owner alone. Its name is short, since a
-// socket's path may have few bytes and the socket is created in it. The temporary path
-// is longer than the final one, by at most four bytes, only if the socket's name has
-// fewer than five letters; Linux and Windows have room for those beyond longestSocket.
+// makeShortFolder makes a folder for the owner alone, in which the socket is created.
+// The folder's name is short, since the path of a socket may have few bytes. If the
+// socket's final name has fewer than five letters, the temporary path is up to four
+// bytes longer than the final one. Linux and Windows accept that many bytes beyond
+// longestSocket.
 func makeShortFolder(parent string) (string, error) {
 	const letters, tries = "abcdefghijklmnopqrstuvwxyz0123456789", 1000
 	for range tries {
@@ -146,7 +148,7 @@ func makeShortFolder(parent string) (string, error) {
 	return "", fmt.Errorf("%s is full of folders such as .ab; remove them", parent)
 }
 
-// replaceSocket replaces a socket, and nothing else.
+// replaceSocket replaces a socket; any other kind of file is an error.
 func replaceSocket(from, to string) error {
 	if info, err := os.Lstat(to); err == nil && info.Mode()&os.ModeSocket == 0 {
 		return errors.New("the existing file is not a socket; choose another path")

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// refuseTime bounds a client's first request and the answer to it.
+// refuseTime bounds the time for a client's first request and its answer.
 const refuseTime = 5 * time.Second
 
 // refuse answers a gRPC client's first calls with the reason why the runtime cannot be
@@ -34,7 +34,7 @@ func refuse(ctx context.Context, local net.Conn, reason error) {
 		_ = server.Serve(listener) // it ends when refuse stops it
 	}()
 	<-ctx.Done()
-	// Answers are delivered; a client that reads nothing is disconnected.
+	// GracefulStop delivers the pending answers; Stop ends the connection of a client that does not read.
 	limit := time.AfterFunc(refuseTime, server.Stop)
 	defer limit.Stop()
 	server.GracefulStop()

@@ -10,7 +10,8 @@ import (
 // relayBuffer is the size of the buffer for one direction, in bytes.
 const relayBuffer = 64 << 10
 
-// relay relays bytes until one side ends, which ends the other, or ctx ends.
+// relay relays bytes in both directions until ctx ends or one side closes. Then
+// it closes both sides.
 func relay(ctx context.Context, local, remote net.Conn) {
 	ended := func() {
 		// Errors of a connection that is over do not matter.
@@ -22,7 +23,8 @@ func relay(ctx context.Context, local, remote net.Conn) {
 	for _, d := range []struct{ to, from net.Conn }{{remote, local}, {local, remote}} {
 		directions.Go(func() {
 			defer ended()
-			// Use this buffer, whatever shortcuts the connections offer.
+			// The wrapped types make CopyBuffer use this buffer, even if the
+			// connections offer shortcuts.
 			_, _ = io.CopyBuffer(struct{ io.Writer }{d.to}, struct{ io.Reader }{d.from}, make([]byte, relayBuffer))
 		})
 	}

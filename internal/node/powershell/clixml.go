@@ -14,8 +14,8 @@ import (
 // another PowerShell reads it.
 const marker = "#< CLIXML"
 
-// documentStart begins every document: the first one, after the marker, and those that
-// follow without a marker.
+// documentStart begins every document: the first one, after the marker, and later
+// ones, which have no marker.
 const (
 	documentStart = `<Objs Version="`
 	documentEnd   = "</Objs>"
@@ -25,9 +25,10 @@ const (
 // document is written unchanged.
 const maxDocument = 4 << 20
 
-// Decoder copies text and converts CLIXML documents in it to the text of their error,
-// warning, verbose and debug records. It drops progress records. Text before the first
-// marker is written at once, so that a running command's stderr can be followed.
+// Decoder copies text. It replaces each CLIXML document in it by the text of the
+// document's error, warning, verbose and debug records, and drops progress records.
+// Text before the first marker is written at once, so that a running command's stderr
+// can be followed.
 type Decoder struct {
 	w       io.Writer
 	pending []byte // possibly the beginning of a marker, or an unfinished document
@@ -37,7 +38,7 @@ type Decoder struct {
 // NewDecoder returns a Decoder that writes plain text to w.
 func NewDecoder(w io.Writer) *Decoder { return &Decoder{w: w} }
 
-// Write never keeps p.
+// Write decodes p and writes the result. It does not keep p.
 func (d *Decoder) Write(p []byte) (int, error) {
 	d.pending = append(d.pending, p...)
 	for {
@@ -51,10 +52,10 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	}
 }
 
-// Close writes the buffered text, unchanged if it is not a whole document.
+// Close writes the buffered text; an incomplete document is written unchanged.
 func (d *Decoder) Close() error { return d.flush(len(d.pending)) }
 
-// step handles one run of text or one document.
+// step handles one piece of plain text or one document.
 func (d *Decoder) step() (progress bool, err error) {
 	if !d.inside {
 		at := firstOf(d.pending, marker, documentStart)
@@ -76,7 +77,7 @@ func (d *Decoder) step() (progress bool, err error) {
 	document := bytes.TrimPrefix(d.pending[:end], []byte(marker))
 	text, err := decodeDocument(document)
 	if err != nil {
-		text = string(d.pending[:end]) // a document that cannot be decoded is better ugly than lost
+		text = string(d.pending[:end]) // a document that cannot be decoded is better printed unchanged than lost
 	}
 	if _, err := io.WriteString(d.w, text); err != nil {
 		return false, err
@@ -86,7 +87,8 @@ func (d *Decoder) step() (progress bool, err error) {
 	return true, nil
 }
 
-// documentLength returns the length of the document with its marker, once it is whole.
+// documentLength returns the length of the document with its marker; false if the
+// document is not complete yet.
 func (d *Decoder) documentLength() (int, bool) {
 	at := bytes.Index(d.pending, []byte(documentEnd))
 	if at < 0 {
@@ -117,7 +119,7 @@ func firstOf(p []byte, tokens ...string) int {
 	return first
 }
 
-// partial returns how many bytes at the end of p could begin the token.
+// partial returns the length of the longest end of p that is a beginning of the token.
 func partial(p []byte, token string) int {
 	for n := min(len(token)-1, len(p)); n > 0; n-- {
 		if bytes.HasSuffix(p, []byte(token[:n])) {

@@ -1,13 +1,14 @@
-// Package powershell is the only place that builds PowerShell command lines. The agent
-// does everything it can with native calls; PowerShell remains for Chocolatey's
+// Package powershell is the only package that builds PowerShell command lines. The agent
+// does everything it can with native calls; PowerShell is used only for Chocolatey's
 // installer and a user's own scripts.
 //
 // A script never passes through a command line parser: it travels base64-encoded
-// (-EncodedCommand) or, if it would exceed Windows' limit of 32,767 characters, as a
-// file that only administrators can access and that is deleted before its first line
-// runs. Either way it runs with $ErrorActionPreference 'Stop', without progress bars,
-// with UTF-8 output and with its own stdin. Its exit code is the N of `exit N`, else that
-// of the last program it ran, else 0, or 1 after an uncaught error (as in CI systems).
+// (-EncodedCommand) or, if it would exceed Windows' limit of 32,767 characters, as a file
+// that only administrators can access and that is deleted before its first line runs. In
+// both cases it runs with $ErrorActionPreference 'Stop', without progress bars, with
+// UTF-8 output and with its own stdin. Its exit code is the N of `exit N`. Without an
+// exit statement, it is that of the last program that the script ran, or 0 if it ran
+// none. An uncaught error makes it 1 (as in CI systems).
 package powershell
 
 import (
@@ -23,13 +24,13 @@ import (
 // Program is Windows PowerShell, which every node with a shell has.
 const Program = "powershell.exe"
 
-// maxInline is the longest command line, in characters. CreateProcess accepts 32,767;
-// sshd, job wrappers and the like add their own.
+// maxInline is the longest command line, in characters. CreateProcess accepts 32,767, but
+// sshd, job wrappers and others add characters of their own.
 const maxInline = 30000
 
-// prologue comes before every script.
+// prologue is put before every script.
 //
-// The console's encodings cannot be set in a process without a console, which is not a
+// In a process without a console, the console's encodings cannot be set; that is not a
 // reason to fail. Out-String renders an error as a person would see it, in full width,
 // instead of wrapped at 80 columns.
 const prologue = `$ErrorActionPreference = 'Stop'
@@ -54,8 +55,8 @@ func Args(script string) (args []string, ok bool) {
 	return args, length <= maxInline
 }
 
-// FileArgs returns the arguments to Program that delete a UTF-8 script file of the node
-// and run its content.
+// FileArgs returns the arguments to Program that read a UTF-8 script file on the node,
+// delete the file, and run its content.
 func FileArgs(path string) []string {
 	return encoded(prologue +
 		"$swdtFile = " + Quote(path) + "\n" +
@@ -63,17 +64,17 @@ func FileArgs(path string) []string {
 		"Remove-Item -LiteralPath $swdtFile -Force" + epilogue)
 }
 
-// ShortArgs returns the arguments to Program that run a script as it is. They are a third
-// as long as those of Args for a short script, for callers whose command line is limited;
-// such a script sets its own preferences and exit code.
+// ShortArgs returns the arguments to Program that run a script without the prologue. For
+// a short script they are a third as long as those of Args. They are for callers whose
+// command line is limited; such a script sets its own preferences and exit code.
 func ShortArgs(script string) []string { return encoded(normalize(script)) }
 
 // encoded builds the arguments.
 //
-// -InputFormat None: otherwise powershell.exe itself reads stdin, for $input, in a race
-// with the script. -OutputFormat Text: otherwise it writes its error stream as CLIXML
-// whenever a command is encoded and stderr is not a terminal.
-// -ExecutionPolicy Bypass is for modules that a script imports.
+// -InputFormat None is set because otherwise powershell.exe itself reads stdin, for
+// $input, in a race with the script. -OutputFormat Text is set because otherwise
+// PowerShell writes its error stream as CLIXML whenever a command is encoded and stderr
+// is not a terminal. -ExecutionPolicy Bypass is for modules that a script imports.
 func encoded(script string) []string {
 	return []string{
 		"-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
@@ -106,8 +107,8 @@ func Decode(argument string) (string, error) {
 	return string(utf16.Decode(units)), nil
 }
 
-// Quote returns a single-quoted string, in which PowerShell expands nothing. It also
-// doubles typographic quotes, which PowerShell treats as quotes.
+// Quote returns s as a single-quoted string, in which PowerShell expands nothing. It
+// doubles single quotes, also the typographic ones, which PowerShell treats alike.
 func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -125,8 +126,8 @@ func Quote(s string) string {
 // normalize removes a byte order mark, which is a syntax error in a script block.
 func normalize(script string) string { return strings.TrimPrefix(script, "\ufeff") }
 
-// Text decodes a script file: UTF-8, or the UTF-16 with a byte order mark that Windows'
-// own tools write.
+// Text decodes a script file. The file is UTF-8, or UTF-16 with a byte order mark, as
+// Windows' own tools write it.
 func Text(file []byte) (string, error) {
 	var order binary.ByteOrder
 	switch {

@@ -21,7 +21,7 @@ import (
 // layout.Root, so that only an administrator can change a script before it runs.
 const scripts = layout.Root + `\script`
 
-// chunk is how much of a long script one message carries, in bytes.
+// chunk is the size of the part of a long script that one message carries, in bytes.
 const chunk = 256 << 10
 
 // cleanUp bounds the removal of a script that could not delete itself.
@@ -102,9 +102,9 @@ func upload(ctx context.Context, files agentv1.FilesClient, script string) (stri
 	return path, nil
 }
 
-// remove removes a script that could not delete itself: it never started, or the call
-// was cut. If the node is unreachable, the file stays: a few kilobytes that only
-// administrators can read.
+// remove removes the file of a script that did not delete itself, because the script
+// never started or the call was interrupted. If the node is unreachable, the file
+// stays: a few kilobytes that only administrators can read.
 func remove(ctx context.Context, files agentv1.FilesClient, path string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()

@@ -24,12 +24,12 @@ type Build struct {
 
 // Agent is the agent inside swdt.
 type Agent struct {
-	Hash      string `json:"hash"` // SHA-256; "": there is none
+	Hash      string `json:"hash"` // SHA-256; "": no agent is embedded
 	SizeBytes int64  `json:"sizeBytes"`
 }
 
-// New returns the description of this build. It takes the version and the commit from Go's
-// build information if they are "".
+// New returns the description of this build. If version or commit is "", New takes it from
+// Go's build information.
 func New(version, commit string, agent agentbin.Agent) Build {
 	b := Build{
 		Version: version, Commit: commit,

@@ -2,8 +2,8 @@
 //
 //	go run ./internal/node/agentbin/pack bin/swdt-agent.exe internal/node/agentbin/swdt-agent.exe.zst
 //
-// If the output already holds that agent it is not rewritten, so that the build cache
-// stays warm.
+// If the output already holds that agent, pack does not write it again, so that Go's build cache
+// stays valid.
 package main
 
 import (
