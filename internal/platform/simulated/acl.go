@@ -12,18 +12,19 @@ import (
 type account struct {
 	sid    string   // owner of the files that it creates
 	groups []string // all SIDs of the account, sid included
-	// privileged accounts can read and set every access list, take ownership and assign it (SeBackup, SeRestore,
-	// SeTakeOwnership).
+	// privileged reports whether the account can read and set every access list, take ownership of
+	// files and assign it to others (SeBackup, SeRestore, SeTakeOwnership).
 	privileged bool
 }
 
-// User is the SID of the machine's ordinary user; OtherUser is a second one.
+// User is the SID of the machine's ordinary user; OtherUser is the SID of a second one.
 const (
 	User      = "S-1-5-21-1004336348-1177238915-682003330-1001"
 	OtherUser = "S-1-5-21-1004336348-1177238915-682003330-1002"
 )
 
-// system returns the account of swdt and of services: SYSTEM and the administrators in one.
+// system returns the account of swdt and of services, which has the rights of both SYSTEM and the
+// administrators.
 func system() *account {
 	return &account{sid: access.Administrators, groups: []string{access.Administrators, access.System, "BU", "AU",
 		"WD"}, privileged: true}
@@ -33,10 +34,11 @@ func ordinary(sid string) *account {
 	return &account{sid: sid, groups: []string{sid, "BU", "AU", "WD"}}
 }
 
-// nodeFolder holds kubelet on a node; a fresh machine does not have it.
+// nodeFolder is the folder of kubelet on a node; a fresh machine does not have the folder.
 const nodeFolder = `C:\k`
 
-// The access lists of a fresh Windows Server, by folder. Files and folders below inherit.
+// presetAccess returns the access lists of a fresh Windows Server, by folder. Files and folders
+// below inherit them.
 func presetAccess() map[string]string {
 	const (
 		installer = "O:S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
@@ -51,11 +53,12 @@ func presetAccess() map[string]string {
 		`C:\ProgramData`:         "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;DCLCRPCR;;;BU)",
 		`C:\ProgramData\ssh`:     "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
 		profileFolder:            private,
-		nodeFolder:               access.Programs, // as a join leaves it
+		nodeFolder:               access.Programs, // a join leaves this list
 	}
 }
 
-// driveAccess is the access list of C:\ itself: all accounts may make folders in it, and files in those.
+// driveAccess is the access list of C:\ itself: all accounts may make folders in C:\, and files in
+// those folders.
 const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
 
 // granted returns the rights that an account has to a file.
@@ -103,13 +106,13 @@ func (f *file) allowTaking(a *account) error {
 	return f.allow(a, access.Delete)
 }
 
-// create sets the owner and access list of a new file that is already in its folder: those of sddl,
-// or else the ones that it inherits from the folder.
+// create sets the owner and access list of a new file that is already in its folder. If sddl is
+// empty, the file inherits the list of the folder.
 func (f *file) create(by *account, sddl string) error {
 	f.security = access.List{Owner: by.sid, HasList: true}
 	if sddl == "" {
 		f.security.Entries = f.inherited()
-		if len(f.security.Entries) == 0 { // from the process's token
+		if len(f.security.Entries) == 0 { // without inherited entries, Windows takes the list from the process's token
 			f.security.Entries = []access.Entry{{Rights: access.All, Account: access.System},
 				{Rights: access.All, Account: by.sid}}
 		}
@@ -184,7 +187,8 @@ func (f *file) inherited() (all []access.Entry) {
 	return all
 }
 
-// passOn returns the entries that a child with that owner inherits from an entry of its folder.
+// passOn returns the entries that a child inherits from the entry e of its folder. owner is the
+// child's owner, and folder reports whether the child is a folder.
 func passOn(e access.Entry, folder bool, owner string) []access.Entry {
 	child := e
 	child.Inherited, child.Only = true, false
@@ -193,7 +197,7 @@ func passOn(e access.Entry, folder bool, owner string) []access.Entry {
 		return nil
 	case !folder || e.Once:
 		child.Files, child.Folders, child.Once = false, false, false
-	case !e.Folders: // it applies only to the files below
+	case !e.Folders: // the entry does not apply to this folder, only to files in it
 		child.Only = true
 	}
 	if e.Account != creatorOwner {

@@ -149,7 +149,8 @@ type kubeconfigEntry struct {
 	User    map[string]string `yaml:"user,omitempty"`
 }
 
-// parseKubeconfig reads the first cluster and user, which are the only ones.
+// parseKubeconfig reads the first cluster and the first user. A kubeconfig that kubeadm or kubelet
+// writes has no others.
 func parseKubeconfig(text []byte) (kubeconfig, error) {
 	var file kubeconfigFile
 	if err := yaml.Unmarshal(text, &file); err != nil {

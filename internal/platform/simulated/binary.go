@@ -23,8 +23,8 @@ const (
 	HangAtStart  Fault = "hang-at-start"  // never reports to the SCM
 )
 
-// ExitAfter returns the fault of a program that crashes after it has run for d;
-// SlowStart that of one that is start pending for d.
+// ExitAfter returns the fault of a program that crashes after it has run for d. SlowStart returns
+// the fault of a program that is start pending for d.
 func ExitAfter(d time.Duration) Fault { return Fault("exit-after=" + d.String()) }
 func SlowStart(d time.Duration) Fault { return Fault("slow-start=" + d.String()) }
 
@@ -50,7 +50,7 @@ type BinarySpec struct {
 }
 
 const (
-	noteOffset = 0x400 // begin of the one section
+	noteOffset = 0x400 // start of the only section
 	noteLimit  = 4096
 	noteMagic  = "SWDT-SIMULATED-PROGRAM\n"
 )
@@ -69,7 +69,7 @@ func Binary(spec BinarySpec) []byte {
 	}
 	note, err := json.Marshal(spec)
 	if err != nil {
-		panic(fmt.Sprintf("describe a binary: %v", err)) // no such value exists
+		panic(fmt.Sprintf("describe a binary: %v", err)) // a BinarySpec can always be encoded
 	}
 	body := append([]byte(noteMagic), note...)
 	body = append(body, 0)

@@ -70,7 +70,7 @@ func (c component) main(ctx context.Context) int {
 	return 0
 }
 
-// versionText returns the output of the real program.
+// versionText returns the version that the program prints, in the form of the real program.
 func (c component) versionText() string {
 	switch c.name {
 	case "kubelet", "kube-proxy":
@@ -244,9 +244,8 @@ func (c component) flag(name string) string {
 	return ""
 }
 
-// log appends a line to the component's log file, in the format of klog or
-// logrus. It is not an operation: tests enumerate swdt's operations, not a
-// kubelet's logging.
+// log appends a line to the component's log file, in the format of klog or logrus. The write is not
+// recorded as an operation, because tests enumerate swdt's operations, not a kubelet's logging.
 func (c component) log(level, message string, pairs ...string) {
 	path := strings.ReplaceAll(c.flag("--log-file"), "/", `\`)
 	if strings.HasPrefix(path, `\`) {
@@ -281,7 +280,7 @@ func (c component) debugs() bool {
 }
 
 func (c component) klog(level, message string, pairs []string) string {
-	if level == "D" { // klog has verbosity, and one letter for all of it
+	if level == "D" { // klog marks debug messages only by their verbosity; their letter is I
 		level = "I"
 	}
 	var b strings.Builder

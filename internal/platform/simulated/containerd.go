@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// defaultConfigs is the output of config default of real containerds of these
-// versions.
+// defaultConfigs has the output of "containerd config default" of real containerds, one file for
+// each generation.
 //
 //go:embed containerd/default-*.toml
 var defaultConfigs embed.FS
@@ -24,12 +24,12 @@ var defaultConfigs embed.FS
 // containerdConfigPath is the path of containerd's configuration.
 const containerdConfigPath = `C:\Program Files\containerd\config.toml`
 
-// containerdGeneration is the first containerd version with a configuration
-// version.
+// containerdGeneration describes the containerds from version major.minor on, up to the next
+// generation.
 type containerdGeneration struct {
 	major, minor int
 	file         string
-	newest       int // the newest version of configuration that it reads
+	newest       int // the newest configuration version that these containerds read
 }
 
 func containerdGenerations() []containerdGeneration {
@@ -48,7 +48,7 @@ func (c component) generation() containerdGeneration {
 	return all[i]
 }
 
-// versionNumbers returns the first two numbers of v1.36.3.
+// versionNumbers returns the first two numbers of a version such as v1.36.3.
 func versionNumbers(version string) (major, minor int) {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	major, _ = strconv.Atoi(parts[0])
@@ -142,8 +142,8 @@ func windowsPath(path string) string {
 	return path
 }
 
-// networkReady reports whether there is a pod network: a file of its
-// configuration.
+// networkReady reports whether there is a pod network, that is, whether confDir has a configuration
+// file of one.
 func (m *Machine) networkReady(confDir string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,7 +15,7 @@ type feature struct {
 	name   string
 	state  platform.FeatureState
 	reboot bool     // takes effect after a restart
-	needs  []string // enabled with it
+	needs  []string // features that are enabled together with this one
 }
 
 // featuresView implements platform.Features for one process.

@@ -95,7 +95,7 @@ func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
 	return f, nil
 }
 
-// slot returns the folder of a path's last name, and that name.
+// slot returns the folder that contains the last name of path, and that name.
 func (d *disk) slot(path string) (folder *file, name string, err error) {
 	parts, _, err := splitPath(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *disk) writable() error {
 	return nil
 }
 
-// create adds a new file or folder for an account; sddl as in Files.NewFolder.
+// create adds a new file or folder for an account; sddl has the same meaning as in Files.NewFolder.
 func (d *disk) create(by *account, folder *file, name string, isFolder bool, sddl string) (*file, error) {
 	if err := d.writable(); err != nil {
 		return nil, err
@@ -294,8 +294,8 @@ func (f *file) canReplace(target *file) error {
 	return nil
 }
 
-// busy reports whether anything below a folder is open or running. A handle on the folder itself that shares deletion
-// does not obstruct.
+// busy reports whether anything below a folder is open or running. It ignores handles on the folder
+// itself, since a handle that shares deletion does not prevent a move.
 func (f *file) busy() bool {
 	for _, child := range f.children {
 		if child.running > 0 || len(child.handles) > 0 || child.lock != nil || len(child.holds) > 0 || child.busy() {
@@ -305,7 +305,8 @@ func (f *file) busy() bool {
 	return false
 }
 
-// writers counts the handles that have the file open for writing, which exclude each other.
+// writers counts the handles and locks that have the file open for writing. Only one at a time is
+// allowed.
 func (f *file) writers() int {
 	n := 0
 	for h := range f.handles {

@@ -13,8 +13,8 @@ import (
 // filesView implements platform.Files for one process.
 type filesView struct{ p *process }
 
-// look calls Interleave's function, and then runs f, which only reads the disk, under the machine's
-// lock.
+// look calls the function of Interleave. Then it runs f under the machine's lock; f only reads the
+// disk.
 func (v filesView) look(kind Kind, path string, f func(d *disk) error) error {
 	v.p.interleave(Operation{Kind: kind, Target: path})
 	return v.locked(f)

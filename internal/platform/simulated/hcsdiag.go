@@ -76,5 +76,5 @@ func (m *Machine) containerIn(id string) (pod criserver.Pod, c criserver.Contain
 			}
 		}
 	}
-	return pod, c, true // added by a test: the programs work too
+	return pod, c, true // a test added this system: the programs treat it like the others
 }

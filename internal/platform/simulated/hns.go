@@ -15,12 +15,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// HNS and HCS read their replies from files, one object per file, as on a node under Wine: a test
-// that needs another network puts other files there.
+// The files from which HNS and HCS read their replies, one object per file, as on a node under
+// Wine. A test that needs another network puts other files there.
 const (
-	// HNSFolder has KIND\ID.json.
+	// HNSFolder holds the files KIND\ID.json.
 	HNSFolder = `C:\ProgramData\swdt-hns`
-	// HCSFolder has ID.json.
+	// HCSFolder holds the files ID.json.
 	HCSFolder = HNSFolder + `\systems`
 )
 
@@ -124,8 +124,8 @@ func (m *Machine) installPodNetwork() {
 	}
 }
 
-// podNetwork returns the prefix of one block of Calico's addresses, or of all of them if one block
-// is too small for the pods.
+// podNetwork returns the prefix of one block of Calico's addresses. If one block is too small for
+// the pods, it returns the prefix of all blocks.
 func podNetwork(pods []criserver.Pod) netip.Prefix {
 	block := netip.MustParsePrefix("192.168.15.128/26")
 	if block.Contains(netip.MustParseAddr(pods[len(pods)-1].IP)) {

@@ -14,7 +14,8 @@ import (
 	"sync"
 )
 
-// Image is an executable file with the properties by which the program that runs for it is chosen.
+// Image is an executable file with its properties. They determine which program the machine runs
+// for it.
 type Image struct {
 	Path         string // path of the file
 	Size         int64
@@ -96,9 +97,8 @@ var (
 	faultFlag   = regexp.MustCompile(`-X[= ]'?"?main\.fault=([^\s'"]+)`)
 )
 
-// readBuildInfo finds the data that the Go linker wrote. It includes -ldflags
-// unless the program was built with -trimpath; then it uses the module's
-// version.
+// readBuildInfo finds the data that the Go linker wrote. The data include -ldflags unless the
+// program was built with -trimpath; in that case readBuildInfo uses the module's version.
 func (i *Image) readBuildInfo(r contentReader) {
 	info, err := buildinfo.Read(r)
 	if err != nil {

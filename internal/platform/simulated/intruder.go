@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// SpawnAs is Spawn for a process of an ordinary user (User, OtherUser). Of its Platform, only Files and Processes.Run
-// respect the user's rights; the rest is not modelled, and left out.
+// SpawnAs is like Spawn, for a process of an ordinary user (User, OtherUser). The process's
+// Platform has only Files and Processes. Of Processes, only Run respects the user's rights.
 func (m *Machine) SpawnAs(name, sid string) *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -21,8 +21,8 @@ func (m *Machine) SpawnAs(name, sid string) *Process {
 		Executable: name, p: p}
 }
 
-// Hold is a handle that keeps the rights which its process had to a file or folder when it was opened, even if the
-// access list changes later.
+// Hold is a handle to a file or folder. It keeps the rights that its process had when the handle
+// was opened, even if the access list changes later.
 type Hold struct {
 	p         *process
 	file      *file

@@ -250,8 +250,8 @@ func (j *kubeadmJoin) write(file string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// kubeadmReset imitates kubeadm reset: it stops the kubelet and removes the contents of join's
-// folders, and join's files.
+// kubeadmReset imitates kubeadm reset: it stops the kubelet, and removes join's files and the
+// contents of join's folders.
 func (c component) kubeadmReset(ctx context.Context) int {
 	p := c.p
 	if !slices.ContainsFunc(p.Args, func(arg string) bool { return arg == "-f" || arg == "--force" }) {

@@ -65,8 +65,8 @@ type joinConfiguration struct {
 	} `yaml:"timeouts"`
 }
 
-// Simulated programs time out sooner than kubeadm's five and four minutes, if
-// the configuration sets no timeout.
+// simulatedTimeout is the timeout if the configuration sets none. It is shorter than kubeadm's own
+// timeouts of five and four minutes.
 const simulatedTimeout = 20 * time.Second
 
 func (c component) newKubeadmJoin() (*kubeadmJoin, error) {

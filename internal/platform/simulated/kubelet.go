@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// kubeletAddress is the address at which a kubelet serves the API server.
+// kubeletAddress is the address on which a kubelet listens for the API server.
 const kubeletAddress = "0.0.0.0:10250"
 
 // checkKubelet returns the errors that end a kubelet before it has reported to
@@ -151,7 +151,7 @@ func (c component) serveKubelet() (func(), error) {
 	if err != nil {
 		return stop, err
 	}
-	if c.flag("--kubeconfig") == "" { // it serves its API nevertheless
+	if c.flag("--kubeconfig") == "" { // without a cluster, the kubelet still serves its API
 		return stop, c.p.HandleHTTP(kubeletAddress, http.NotFoundHandler())
 	}
 	k := &kubeletNode{c: c, m: c.p.p.m, kubeconfig: windowsPath(c.flag("--kubeconfig"))}

@@ -28,15 +28,15 @@ import (
 const (
 	kubeletPKI = `C:\var\lib\kubelet\pki`
 	nodeIP     = "192.168.122.220" // as in ipconfig's output
-	// kubeletTick is the interval of checks of the runtime, kubeletRenewal that
-	// of renewals of the lease (10 s in a real kubelet: tests do not wait so
-	// long).
+	// kubeletTick is the interval between checks of the runtime. kubeletRenewal is the interval
+	// between renewals of the lease: 10 s in a real kubelet, but shorter here because tests should
+	// not wait that long.
 	kubeletTick    = 50 * time.Millisecond
 	kubeletRenewal = time.Second
 )
 
-// kubeletNode is a kubelet's part in its cluster: TLS bootstrap, the Node, its
-// lease, and of pods only as much as the installer of a pod network needs.
+// kubeletNode is a kubelet's part in its cluster: TLS bootstrap, the Node and its lease. It runs
+// pods only as far as the installer of a pod network needs.
 type kubeletNode struct {
 	c          component
 	m          *Machine
@@ -335,8 +335,8 @@ func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why
 	return version, ""
 }
 
-// podNetworkLabel marks a pod with a container that installs the pod network on
-// its node; its value is the file that it writes there.
+// podNetworkLabel marks a pod with a container that installs the pod network on its node. The
+// label's value is the file that the container writes there.
 const podNetworkLabel = "simulated.swdt.dev/installs"
 
 // runPods reports the pods that the cluster has bound to the node as running. For a pod that

@@ -47,8 +47,8 @@ func (c *ServiceControl) Running() {
 // then stop pending.
 func (c *ServiceControl) StopRequested() <-chan struct{} { return c.stop }
 
-// Stopped reports the end of the service; its process may live on for a while.
-// A program that returns without calling it counts as crashed.
+// Stopped reports the end of the service; its process may still run for a while. A program that
+// returns without calling Stopped counts as crashed.
 func (c *ServiceControl) Stopped(exit, specific uint32) {
 	c.Connect()
 	c.exit, c.specific = exit, specific
@@ -206,7 +206,7 @@ func (m *Machine) awaitConnected(ctx context.Context, s *service, proc *process,
 	case <-proc.ctx.Done():
 		select {
 		case <-control.connected:
-			return nil // it died just after connecting
+			return nil // the process ended just after connecting
 		default:
 		}
 		return m.startFailed(ctx, s, errorServiceRequestTimeout,
@@ -354,7 +354,8 @@ func (s *service) recover() {
 	s.m.spawn(func() {
 		defer cancel()
 		if wait.For(ctx, delay) == nil {
-			// A manual start meanwhile has cancelled ctx, or begins the start first.
+			// If a manual start came first, ctx is cancelled or this start fails because the
+			// service runs.
 			_ = s.m.startService(boot, name, args, nil)
 		}
 	})
@@ -407,7 +408,7 @@ func (m *Machine) startAtBoot(ctx context.Context, name string) {
 	}
 }
 
-// expand expands %NAME% as the registry's REG_EXPAND_SZ.
+// expand expands %NAME% in text as Windows does for a value of the type REG_EXPAND_SZ.
 func (m *Machine) expand(text string) string {
 	for name, value := range map[string]string{
 		"%SystemRoot%": `C:\Windows`, "%SystemDrive%": systemDrive, "%windir%": `C:\Windows`,

@@ -73,8 +73,8 @@ func WriteMirror(folder string, r Release) error {
 	return nil
 }
 
-// writeWithChecksum writes the checksum as the publishers do: dl.k8s.io the hash alone, containerd a line of
-// sha256sum in .sha256sum, cri-tools the hash alone.
+// writeWithChecksum writes a file and its checksum in the form of its publisher: dl.k8s.io and
+// cri-tools publish the hash alone, containerd a line of sha256sum in .sha256sum.
 func writeWithChecksum(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

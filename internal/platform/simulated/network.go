@@ -101,7 +101,8 @@ type pipe struct {
 	close   context.CancelFunc
 }
 
-// ListenPipe serves a named pipe (\\.\pipe\name) while the process lives.
+// ListenPipe serves a named pipe (\\.\pipe
+// ame) until the process ends.
 func (p *Process) ListenPipe(path string) (net.Listener, error) {
 	m := p.p.m
 	m.mu.Lock()
@@ -185,8 +186,7 @@ func (v networkView) dial(ctx context.Context, path string) (net.Conn, error) {
 	return endsWith(client, v.p, l.p), nil
 }
 
-// pipeConn is the client's end of a pipe; it ends with either of the two
-// processes.
+// pipeConn is the client's end of a pipe; it closes when either of the two processes ends.
 type pipeConn struct {
 	net.Conn
 	stop []func() bool

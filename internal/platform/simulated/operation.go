@@ -70,7 +70,7 @@ func (k Kind) changes() bool {
 	return true
 }
 
-// Phase is the time of the hook's call.
+// Phase says whether the hook is called before or after an operation.
 type Phase string
 
 const (
@@ -80,7 +80,7 @@ const (
 
 // Operation is one change that a process requests of the machine.
 type Operation struct {
-	Seq     int // 1, 2, … over the machine's life
+	Seq     int // 1, 2, … since the machine was created
 	Phase   Phase
 	Process string // name of the requesting process
 	PID     uint32
@@ -88,8 +88,8 @@ type Operation struct {
 	Kind    Kind
 	Target  string // path, service, key…
 	From    string // of a rename
-	// Occurrence counts the operations of this Process with this Kind and Target. Together the four
-	// identify an operation even if several processes take turns.
+	// Occurrence counts the operations of this Process with this Kind and Target. Process, Kind,
+	// Target and Occurrence together identify an operation even if several processes take turns.
 	Occurrence int
 	Err        error // in phase After: the result
 }
@@ -143,8 +143,9 @@ func (m *Machine) OnOperation(hook func(Operation) Verdict) {
 }
 
 // Interleave calls act before every operation of processes of SYSTEM and the administrators,
-// including those that only read files, as another user's process might act. Operations of act
-// itself are not interleaved. If act is nil, no function is called any more.
+// including operations that only read files. act does what another user's process might do at that
+// moment; operations of act itself are not interleaved. If act is nil, Interleave removes the
+// earlier function.
 func (m *Machine) Interleave(act func(Operation)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -217,9 +217,8 @@ func (m *Machine) installNode() {
 	})
 }
 
-// The control plane of a Member, as far as the node sees it: a name and a port
-// that can be reached. The kubelet is not configured for it and serves on its
-// own.
+// The control plane of a Member. The node sees only a name and a port that can be reached: the
+// kubelet is not configured for this control plane and serves on its own.
 const (
 	memberServer  = "control-plane.example"
 	memberAddress = "10.0.0.1"
@@ -258,7 +257,7 @@ func (p Preset) hasNode() bool { return p == Node || p == Member }
 // does.
 func (m *Machine) putFolder(path string) {
 	if strings.HasPrefix(fold(path)+`\`, fold(layout.Root)+`\`) {
-		_ = m.disk.newFolder(system(), layout.Root, access.SafeFolder) // unless it exists
+		_ = m.disk.newFolder(system(), layout.Root, access.SafeFolder) // fails if the folder exists, which is fine
 	}
 	if err := m.disk.makeFolder(system(), path); err != nil {
 		panic("simulated: preset folder " + path + ": " + err.Error())
@@ -270,7 +269,7 @@ func (m *Machine) putProgram(path string, spec BinarySpec) {
 	m.putFile(path, Binary(spec))
 }
 
-// putFile writes a file with its folders, whatever exists there; the caller
+// putFile writes a file, creates its folders if needed, and replaces an existing file; the caller
 // holds the lock.
 func (m *Machine) putFile(path string, data []byte) {
 	parts, _, err := splitPath(path)

@@ -46,7 +46,8 @@ type Process struct {
 // PID returns the ID of the process.
 func (p *Process) PID() uint32 { return p.p.pid }
 
-// Image returns the executable file that the process runs; nil in a process of Spawn.
+// Image returns the executable file that the process runs. It is nil for a process that Spawn
+// added.
 func (p *Process) Image() *Image { return p.image }
 
 // Context ends with the process.
@@ -67,7 +68,7 @@ type process struct {
 	parent  uint32
 	name    string // kubelet.exe
 	image   string // path of the executable when it started
-	file    *file  // the executable, locked while the process lives; nil: none
+	file    *file  // the executable, locked until the process ends; nil: none
 	started time.Time
 	session uint32
 	cores   float64 // number of cores that it uses
@@ -85,7 +86,7 @@ type process struct {
 	handles  map[*handle]struct{}
 	locks    map[*fileLock]struct{}
 	holds    map[*Hold]struct{}
-	closers  []func() // end with the process: listeners, pipes
+	closers  []func() // called when the process ends: they close listeners and pipes
 }
 
 // Spawn adds a process that runs no program: the caller is its code.
@@ -96,8 +97,8 @@ func (m *Machine) Spawn(name string) *Process {
 	return &Process{Platform: p.platform(), Executable: name, p: p}
 }
 
-// newProcess adds a process; the caller holds the lock. On a machine that is
-// down the process is dead from the start.
+// newProcess adds a process; the caller holds the lock. If the machine is down, the process has
+// already ended.
 func (m *Machine) newProcess(name string, parent *process) *process {
 	m.lastPID += 4
 	p := &process{

@@ -22,10 +22,9 @@ type Program struct {
 	Name string
 	// Match reports whether an executable is this program.
 	Match func(*Image) bool
-	// Main is its main function; it returns the exit code. It must end soon
-	// after ctx does, which happens when the process is killed or the machine
-	// goes down. In a service (p.Service is set) it reports its own state; a
-	// return without Stopped is a crash.
+	// Main is its main function; it returns the exit code. ctx ends when the process is killed or
+	// the machine goes down, and Main must return soon after that. In a service (p.Service is set)
+	// Main reports the service's state; a return without Stopped is a crash.
 	Main func(ctx context.Context, p *Process) int
 }
 
@@ -60,9 +59,9 @@ func AgentProgram(a Agent) Program {
 	}
 }
 
-// RunService is the frame of a service program: it reports running after the
-// machine's start delay, calls work, and when asked to stop, or when work
-// returns, reports the end after the stop delay. It returns the exit code.
+// RunService is the frame of a service program. It reports running after the machine's start delay
+// and calls work, whose ctx ends when the service is asked to stop. When work has returned 0, it
+// reports the end after the stop delay. It returns the exit code.
 func (p *Process) RunService(ctx context.Context, work func(ctx context.Context) int) int {
 	p.Service.Connect()
 	m := p.p.m
@@ -161,7 +160,7 @@ func (p *Process) fillStreams() {
 	p.Stdout, p.Stderr = mortal{p.Stdout, p.p}, mortal{p.Stderr, p.p}
 }
 
-// mortal is a process's output stream that accepts bytes only while the process lives: a killed
+// mortal is a process's output stream. It accepts bytes only until the process ends: a killed
 // process writes nothing more.
 type mortal struct {
 	io.Writer

@@ -40,9 +40,8 @@ func (m *Machine) SetReach(address string, outcome platform.ReachOutcome) {
 	m.around.outcomes[address] = outcome
 }
 
-// SetFacts changes the facts that the machine reports from now on: f receives
-// its facts and may alter them, and must not use the machine. nil: the real
-// facts.
+// SetFacts changes the facts that the machine reports from now on: f receives its facts and may
+// alter them, and must not use the machine. If f is nil, the machine reports its real facts.
 func (m *Machine) SetFacts(f func(*platform.Facts)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,8 +85,8 @@ func (v networkView) reach(ctx context.Context, name, port string, timeout time.
 	return reach, nil
 }
 
-// outcome returns the outcome that was set for an address, or else Reached if the address is on
-// loopback and a process of the machine listens there; otherwise it is empty.
+// outcome returns the outcome that was set for an address. If none was set, it returns Reached if
+// the address is on loopback and a process of the machine listens there, or else "".
 func (m *Machine) outcome(address, port string) platform.ReachOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()

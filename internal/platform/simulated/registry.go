@@ -61,7 +61,7 @@ func (k *registryKey) set(key string, value platform.RegistryValue) error {
 	return nil
 }
 
-// normalise returns the value with only the field that its type selects, as the registry would
+// normalise returns the value without the fields that its type does not use, as the registry would
 // store it.
 func normalise(v platform.RegistryValue) platform.RegistryValue {
 	out := platform.RegistryValue{Name: v.Name, Type: v.Type}

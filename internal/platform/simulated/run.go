@@ -80,7 +80,7 @@ func (v processesView) run(ctx context.Context, c platform.Command) (int, error)
 		return -1, err
 	}
 	in, out := newSource(c.Stdin), newSink(c.Stdout)
-	errOut := out // one stream for both: one goroutine writes to it
+	errOut := out // the same sink if both go to one stream, so that only one goroutine writes to it
 	if !sameWriter(c.Stdout, c.Stderr) {
 		errOut = newSink(c.Stderr)
 	}
@@ -235,7 +235,7 @@ func newSink(to io.Writer) *sink {
 	s.r, s.w = io.Pipe()
 	go func() {
 		defer close(s.done)
-		_, err := io.Copy(struct{ io.Writer }{to}, s.r) // by Write alone, as from another process
+		_, err := io.Copy(struct{ io.Writer }{to}, s.r) // io.Copy then uses only to.Write, as another process would
 		_ = s.r.CloseWithError(err)
 	}()
 	return s

@@ -12,11 +12,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// savedVersion is increased by a change of saved that older code would misread.
+// savedVersion must be increased when a change of saved makes older code misread it.
 const savedVersion = 1
 
 // saved is the state that a machine keeps while it is off, for encoding/gob. Names of DNS,
-// reachable addresses, hooks and scripts are around the machine, and are not kept.
+// reachable addresses, hooks and scripts are outside the machine, and are not kept.
 type saved struct {
 	Version  int
 	Hostname string
@@ -132,7 +132,8 @@ func ReadSaved(r io.Reader) (*Saved, error) {
 	return &Saved{s}, nil
 }
 
-// check returns an error if a file's bytes contradict its size, or a file has files below it.
+// check returns an error if a file's bytes contradict its size, or if a file that is not a folder
+// has files below it.
 func (f savedFile) check() error {
 	size := int64(0)
 	for _, chunk := range f.Chunks {

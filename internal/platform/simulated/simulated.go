@@ -148,7 +148,7 @@ type Machine struct {
 	outcomes  map[string]platform.ReachOutcome // of SetReach
 	around    surroundings
 	ip        ipSettings
-	// alterFacts is the function of SetFacts; nil: none.
+	// alterFacts is the function that SetFacts set; nil: none.
 	alterFacts func(*platform.Facts)
 
 	programs []Program
@@ -228,8 +228,8 @@ func (m *Machine) Close() {
 	m.running.Wait()
 }
 
-// Process returns the machine as seen by a new process of that name, which
-// lives until Kill, a reboot or Close.
+// Process returns the machine as seen by a new process of that name. The process ends with Kill,
+// Exit, a reboot or Close.
 func (m *Machine) Process(name string) *platform.Platform { return m.Spawn(name).Platform }
 
 // Register adds a program; the latest that matches an executable is run.
@@ -240,9 +240,8 @@ func (m *Machine) Register(p Program) {
 	m.disk.forgetPrograms()
 }
 
-// Up returns a context that lasts while the machine stays up, and false while
-// it is down. By it, a server in front of the machine detects that its
-// connections are cut.
+// Up returns a context that ends when the machine goes down; it returns false while the machine is
+// down. With the context, a server in front of the machine detects that its connections are cut.
 func (m *Machine) Up() (context.Context, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,8 +284,7 @@ func (m *Machine) notify() {
 // spawn runs a goroutine that Close waits for.
 func (m *Machine) spawn(f func()) { m.running.Go(f) }
 
-// HandleHTTP serves HTTPGet at address (127.0.0.1:10248) while the process
-// lives.
+// HandleHTTP serves HTTPGet at address (127.0.0.1:10248) until the process ends.
 func (p *Process) HandleHTTP(address string, handler http.Handler) error {
 	return p.p.listen(address, handler)
 }

@@ -59,8 +59,8 @@ func (m *Machine) logEvent(e LoggedEvent) {
 	m.events = keepLast(append(m.events, e))
 }
 
-// logServiceCrash logs the Service Control Manager's event about a service with
-// a process that ended unexpectedly; the caller holds the lock.
+// logServiceCrash logs the Service Control Manager's event about a service whose process ended
+// unexpectedly; the caller holds the lock.
 func (m *Machine) logServiceCrash(service string) {
 	m.logEvent(LoggedEvent{
 		Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2, Data: []string{service, "1"},
@@ -205,7 +205,7 @@ func (e LoggedEvent) holds(field, operator, value string) bool {
 func (e LoggedEvent) xml(computer string) string {
 	escape := func(text string) string {
 		var b strings.Builder
-		_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+		_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 		return b.String()
 	}
 	var data strings.Builder
