@@ -20,8 +20,8 @@ type Cluster interface {
 	cluster.Drainer
 }
 
-// readyTimeout bounds the wait for a node to be Ready after its kubelet's health check has
-// succeeded: kubelet sends a status update and renews its lease, each every 10 s.
+// readyTimeout bounds the wait for a node to become Ready after kubelet's health check has
+// succeeded. kubelet sends its status every 10 s and renews its lease every 10 s.
 const readyTimeout = 2 * time.Minute
 
 // swapInCluster swaps the binaries of a node that serves a cluster. If Drain is
@@ -52,14 +52,14 @@ func (w *work) swapInCluster(ctx context.Context) error {
 	return err
 }
 
-// takenBack reports whether err leaves the node unchanged: all its old binaries run
-// again.
+// takenBack reports whether err means that all old binaries of the node run again.
 func takenBack(err error) bool {
 	var back *RolledBackError
 	return errors.As(err, &back) && back.Complete()
 }
 
-// swapAndAwait swaps and waits until the node is Ready, if the cluster has one.
+// swapAndAwait swaps the binaries. If the cluster has a Node object for the machine, it then
+// waits until that Node is Ready.
 func (w *work) swapAndAwait(ctx context.Context, before cluster.Node) error {
 	if err := w.swap(ctx); err != nil || !before.Exists {
 		return err
@@ -85,8 +85,8 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	if w.options.Drain != nil {
 		return found, nil // the drain refuses a Node that is another machine
 	}
-	// A Node of another cluster may have the same name. A machine that does not
-	// report its system UUID is taken for the node.
+	// A Node of another cluster may have the same name. If the machine does not report its
+	// system UUID, the Node is assumed to belong to it.
 	machine := MachineOf(ctx, w.node, name)
 	if same, known := cluster.SameMachine(machine.UUID, found.SystemUUID); same || !known {
 		return found, nil
@@ -97,19 +97,19 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	return cluster.Node{Name: name}, nil
 }
 
-// MachineOf returns the machine of a node, which has a Node object of the given name.
+// MachineOf returns the machine n with its system UUID. name is the name of its Node object.
 func MachineOf(ctx context.Context, n *node.Node, name string) cluster.Machine {
 	uuid, err := n.SystemUUID(ctx)
 	if err != nil {
-		uuid = "" // unknown: the machine is taken for the node
+		uuid = "" // unknown: the Node is assumed to belong to the machine
 	}
 	return cluster.Machine{Node: name, UUID: uuid}
 }
 
-// awaitReady is the last check of a push. A node that does not become Ready with the
-// new binaries gets the old ones back. If it was not Ready before the push either, the
-// new binaries need not be the cause: then it is enough that their kubelet renews the
-// node's lease.
+// awaitReady is the last check of a push. If the node does not become Ready with the new
+// binaries, awaitReady restores the old ones. A node that was not Ready before the push does
+// not have to become Ready, since the cause may be another one: the new kubelet only has to
+// renew the node's lease.
 func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
 	started, err := w.kubeletStarted(ctx)
 	if err != nil {

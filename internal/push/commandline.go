@@ -8,10 +8,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// withArgs replaces the arguments that a service passes to the binary at
-// destination. It keeps the rest of the command line letter for letter: the quotes
-// around the path, and a program that only wraps the binary, such as
-// kube-log-runner.exe, with its own arguments.
+// withArgs replaces the arguments that a service passes to the binary at destination. It
+// keeps the rest of the command line letter for letter, such as the quotes around the path.
+// If a program such as kube-log-runner.exe wraps the binary, withArgs keeps that program and
+// its arguments.
 func withArgs(commandLine, destination string, args []string) (string, error) {
 	end := endOfProgram(commandLine, destination)
 	if end < 0 {
@@ -48,11 +48,11 @@ func endOfProgram(commandLine, destination string) int {
 	return -1
 }
 
-// sameNameElsewhere returns the file of a command line that has the same name as the file
-// at destination but is in another folder. It returns "" if the command line contains
-// destination itself, or no file of that name, as with a wrapper that has its own
-// configuration. It also returns "" for command lines with % or ~, whose paths only the
-// node can resolve.
+// sameNameElsewhere returns the file of a command line that has the same name as the file at
+// destination but is in another folder. It returns "" if the command line contains
+// destination itself, or no file of that name. (A wrapper may have the path in its own
+// configuration.) It also returns "" for command lines with % or ~, whose paths only the node
+// can resolve.
 func sameNameElsewhere(commandLine, destination string) string {
 	if endOfProgram(commandLine, destination) >= 0 || strings.ContainsAny(commandLine, "%~") {
 		return ""

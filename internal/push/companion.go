@@ -12,12 +12,12 @@ import (
 )
 
 // Companion is a small file, such as the configuration that a new binary needs. The
-// transaction replaces it together with the binaries, while their services are stopped, and
-// restores it if it restores the binaries.
+// transaction replaces the file together with the binaries, while their services are stopped.
+// If the transaction restores the binaries, it restores the file too.
 type Companion struct {
 	Destination string
-	// Before is the content that the file has now. The transaction does not begin if
-	// the file has another content by then.
+	// Before is the content that the file has now. If the file has other content when the
+	// transaction is about to begin, the transaction does not begin.
 	Before []byte
 	After  []byte
 }
@@ -37,8 +37,8 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// stageCompanions asks the caller for the files that go with the staged binaries,
-// and puts them beside their destinations.
+// stageCompanions asks the caller for the files that belong to the staged binaries, and
+// writes each one beside its destination.
 func (w *work) stageCompanions(ctx context.Context) error {
 	if w.options.Companions == nil {
 		return nil

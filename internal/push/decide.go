@@ -20,7 +20,7 @@ type change int
 
 const (
 	changeNone    change = iota
-	changeSkipped        // something differs and may not be touched
+	changeSkipped        // something differs, but must not be changed
 	changeRestart        // same binary; its service is restarted
 	changeBinary
 	changeCreate
@@ -42,7 +42,7 @@ type component struct {
 	traces      tracerecord.Record // what swdt trace changed on the node
 	staged      string             // path on the node; empty: nothing is staged
 	sha256      string             // of the staged file
-	joined      bool               // installed by swdt join: no provisioner, so no source to compare with
+	joined      bool               // a component of swdt join: it has no provisioner, so there is no source to compare with
 
 	result  *ComponentResult
 	err     error
@@ -62,9 +62,8 @@ func (c *component) inspect() *agentv1.InspectComponent {
 	}
 }
 
-// versionArgs returns the arguments that make the binary report its version. A
-// binary that swdt does not know is only run if the node file wants a version,
-// since it might do anything.
+// versionArgs returns the arguments that make the binary report its version. An unknown
+// binary might do anything, so it is only run if the node file wants a version.
 func (c *component) versionArgs() []string {
 	known := []string{"kubelet", "containerd", "kube-proxy"}
 	if c.spec.Version == "" && !slices.Contains(known, strings.ToLower(c.spec.Name)) {
@@ -126,9 +125,9 @@ func (c *component) decide(force bool) error {
 	return nil
 }
 
-// otherFile returns a hint if the component's service runs another file than the
-// one at the destination, or if a service of another name runs the component's
-// file: then the push has no effect. "" if neither is so.
+// otherFile returns a hint if the push has no effect: either the component's service runs
+// another file than the one at the destination, or a service of another name runs the
+// component's file. Otherwise it returns "".
 func (c *component) otherFile() string {
 	if by := c.state.GetRunBy(); len(by) > 0 {
 		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
@@ -210,7 +209,7 @@ func (c *component) dependsOn() []string {
 	return names
 }
 
-// duration returns nil, which means the agent's default, if d is nil.
+// duration converts d. If d is nil, it returns nil, which means the agent's default.
 func duration(d *v1alpha1.Duration) *durationpb.Duration {
 	if d == nil {
 		return nil

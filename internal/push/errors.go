@@ -56,8 +56,8 @@ type ShownError struct {
 	Err       error
 }
 
-// Shown returns the error of a node whose result is printed as text: a *ShownError
-// if the printed result contains the whole reason.
+// Shown returns the error to print below a node's result: a *ShownError if the result,
+// printed as text, already contains the whole reason, otherwise err.
 func Shown(n NodeResult, err error) error {
 	for _, c := range n.Components {
 		if err != nil && c.cause && c.Message != "" && !strings.Contains(c.Message, "\n") {
@@ -105,7 +105,7 @@ type SupersededError struct{}
 
 func (*SupersededError) Error() string { return "abandoned for a newer binary; nothing was changed" }
 
-// VersionError reports a binary that is not of the version in the node file.
+// VersionError reports a binary whose version is not the one in the node file.
 type VersionError struct{ Wanted, Got string }
 
 func (e *VersionError) Error() string {

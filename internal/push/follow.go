@@ -58,7 +58,7 @@ func (w *work) acknowledge(ctx context.Context, id string) {
 type following struct {
 	*work
 	id    string
-	begun bool // it may have begun: the staged files are the transaction's
+	begun bool // the transaction may have begun, so the staged files belong to it
 }
 
 // Bounds on reconnecting while the node is at work. It may be rebooting.
@@ -151,9 +151,9 @@ func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome
 	return nil, &InterruptedError{Err: fmt.Errorf("follow the transaction: %w", why)}
 }
 
-// cutShort reports whether work failed because its context ended. The node enforces
-// the deadline of each call as well, and its clock may be a moment ahead: if cutShort
-// returns true, ctx has ended, so that its cause is known.
+// cutShort reports whether work failed because its context ended. The node enforces the
+// deadline of each call as well, and its clock may be a moment ahead. cutShort therefore
+// waits for ctx to end, so that after a true result the cause of ctx is known.
 func cutShort(ctx context.Context, err error) bool {
 	if deadline, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) &&
 		time.Until(deadline) < time.Second {
@@ -187,7 +187,7 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 	if err == nil {
 		outcome, err = f.follow(stream)
 	}
-	if errors.Is(err, fault.ErrNotExist) { // it ended since the last look, or never began
+	if errors.Is(err, fault.ErrNotExist) { // the transaction has ended since the last look, or never began
 		reply, err := f.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
 		if err != nil {
 			return nil, err
@@ -204,8 +204,8 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 	return outcome, err
 }
 
-// find returns this push's transaction: by its id or, if the connection broke before
-// the id arrived, by its holder.
+// find returns this push's transaction. It compares the ids or, if the connection broke
+// before the id arrived, the holders.
 func (f *following) find(transactions []*agentv1.Transaction) *agentv1.Transaction {
 	for _, t := range transactions {
 		if f.id != "" && t.GetId() == f.id || f.id == "" && t.GetHolder() == f.options.Holder {
@@ -242,9 +242,8 @@ func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
 	return nil
 }
 
-// askVersions has the new binaries, which are in place and run, report their
-// version. An unexpected one is a warning here; with Strict it is an error, found
-// before the swap.
+// askVersions asks the new binaries, which already run, for their versions. It only warns
+// about an unexpected version: with Strict, checkStagedVersions has found it before the swap.
 func (w *work) askVersions(ctx context.Context) {
 	var asked []*component
 	request := &agentv1.InspectRequest{}

@@ -9,9 +9,10 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// addJoined adds the usual components that no provisioner of the node file has: containerd
-// and kubelet, in the versions that the node file sets for a join, if any, and kube-proxy,
-// which a join does not install.
+// addJoined adds each of containerd, kubelet and kube-proxy that has no provisioner in the
+// node file. The wanted versions of containerd and kubelet are the versions that the node
+// file sets for a join, if any. kube-proxy has no wanted version, since a join does not
+// install it.
 func (w *work) addJoined() {
 	kubernetes := w.doc.Node.Spec.Kubernetes
 	for _, spec := range []v1alpha1.Provisioner{
@@ -41,10 +42,10 @@ func (c *component) runsOther() bool {
 		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
 }
 
-// inspectWithJoined inspects the components, including those of addJoined, and drops those
-// that are neither in the node file nor on the node; kube-proxy counts as on the node only
-// as a service. If a service runs its program from another folder, the component is
-// inspected there.
+// inspectWithJoined inspects all components, including the ones that addJoined added. It
+// drops a component that is neither in the node file nor on the node. kube-proxy counts as
+// being on the node only if it is a service. If a service runs its program from another
+// folder, inspectWithJoined inspects the component there.
 func (w *work) inspectWithJoined(ctx context.Context) (*agentv1.InspectReply, error) {
 	reply, err := w.inspect(ctx)
 	if err != nil {

@@ -35,8 +35,8 @@ func (c *ComponentResult) Line(built time.Duration) string {
 	return line.String()
 }
 
-// how returns what was sent. If a binary replaced another without being sent, the
-// node had kept it, and how returns "rolled back".
+// how returns a text about the bytes that were sent. If a binary replaced another without
+// being sent, the node had kept that binary, and how returns "rolled back".
 func (c *ComponentResult) how() string {
 	if !c.moved() && c.Action == ActionReplaced {
 		return actionText(ActionRolledBack)

@@ -44,7 +44,8 @@ func (w *work) connectAgain(ctx context.Context) error {
 	return w.lockAgain(ctx)
 }
 
-// lockAgain takes the lock after a broken connection, whose session may still exist.
+// lockAgain takes the lock after the connection broke. The session of the old connection may
+// still exist and hold the lock.
 func (w *work) lockAgain(ctx context.Context) error {
 	return wait.Condition{
 		Name:        "the node to release the lock of the session that broke",
@@ -62,7 +63,7 @@ func (w *work) lockAgain(ctx context.Context) error {
 	}.Wait(ctx)
 }
 
-// unlock releases the lock early: it ends with the session anyway.
+// unlock releases the lock before the end of the session, which would also release it.
 func (w *work) unlock(ctx context.Context) {
 	if !w.locked || w.options.Locked {
 		return

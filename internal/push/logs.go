@@ -14,12 +14,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// logTail is how much of a log is read for its last lines, bytes.
+// logTail is the number of bytes at the end of a log in which its last lines are looked for.
 const logTail = 16 << 10
 
-// LogLines returns the last lines that a service logged, at most most, and the file
-// on the node that holds them. The error is fault.ErrNotExist if the service's log is
-// not known.
+// LogLines returns the last lines that a service logged, and the path of its log file on the
+// node. most is the highest number of lines. The error is fault.ErrNotExist if the path of
+// the service's log is not known.
 func LogLines(ctx context.Context, n *node.Node, service string, most int) (file string, lines []string, err error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if err != nil {

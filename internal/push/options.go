@@ -1,7 +1,7 @@
-// Package push brings binaries onto a node. It compares the node file with the
-// node, stages what differs while the services still run, and has the node replace
-// it all in one transaction (package swap, on the node). It follows the transaction
-// to its end, across lost connections.
+// Package push brings binaries onto a node. It compares the node file with the node, stages
+// the binaries that differ while the services still run, and makes the node replace all of
+// them in one transaction (package swap, on the node). It follows the transaction to its end,
+// across lost connections.
 //
 //   - push.go: `swdt kubernetes` from beginning to end; decide.go: what differs
 //   - stage.go: new binaries to the node; companion.go: files that go with them
@@ -83,7 +83,7 @@ type work struct {
 	companions []*agentv1.SwapComponent // staged
 	result     *NodeResult
 	locked     bool
-	lost       bool // whether the session ended that held the lock
+	lost       bool // whether the session that held the lock has ended
 	underway   bool // a transaction began, and its outcome is unknown
 }
 

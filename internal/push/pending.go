@@ -8,9 +8,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// settlePending follows the transaction that an earlier, interrupted command left until it
-// has ended, and reports its outcome, before the push begins its own. It returns the state
-// of the node afterwards.
+// settlePending looks for a transaction that an earlier, interrupted command left. It follows
+// that transaction to its end and reports the outcome, before the push begins its own
+// transaction. It returns the state of the node afterwards.
 func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (*agentv1.InspectReply, error) {
 	resumed := false
 	for _, t := range reply.GetTransactions() {
@@ -49,8 +49,9 @@ func (w *work) reportRecovered(r Recovered) {
 	w.reporter.Warn("%s", text)
 }
 
-// finishPending follows an unfinished transaction. The swdt that began it may still
-// be connected: then the transaction belongs to that swdt, and the lock reports so.
+// finishPending follows an unfinished transaction. If the swdt that began it is still
+// connected, the transaction belongs to that swdt, which holds the node's lock: finishPending
+// then returns the error of taking the lock.
 func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agentv1.SwapOutcome, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err

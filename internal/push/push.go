@@ -22,12 +22,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// Push brings the node's components to the state in the node file. It replaces all that
-// differ in one transaction. If none differs, it makes one call and writes nothing.
+// Push brings the node's components to the state in the node file. It replaces all components
+// that differ in one transaction. If none differs, it makes one call and writes nothing.
 //
-// A *RolledBackError means that the node changed and was changed back, an
-// *InterruptedError that it is still at work, any other error that it is unchanged.
-// The result is filled in as far as known in every case.
+// A *RolledBackError means that the node was changed and changed back. An *InterruptedError
+// means that the node is still at work. Any other error means that the node is unchanged. The
+// result is filled in as far as it is known, also with an error.
 func Push(ctx context.Context, n *node.Node, doc config.Document, options Options, r ui.Reporter) (NodeResult, error) {
 	w := newWork(n, doc, options, r)
 	return w.finish(w.push(ctx))
@@ -193,7 +193,8 @@ func (w *work) decideAll(reply *agentv1.InspectReply) error {
 }
 
 // checkDependencies reports a component's dependsOn services that the node does not have:
-// because of a mistake in such a name, Windows would not wait for any service.
+// such a name is probably a mistake, and Windows would then not wait for the service that was
+// meant.
 func (w *work) checkDependencies(ctx context.Context) error {
 	if !w.needed() {
 		return nil
@@ -217,8 +218,8 @@ func (w *work) checkDependencies(ctx context.Context) error {
 	return nil
 }
 
-// hasService reports whether the push has a component with this service, and the node
-// has the service.
+// hasService reports whether name is a component of the push whose service exists on the
+// node.
 func (w *work) hasService(name string) bool {
 	return slices.ContainsFunc(w.components, func(c *component) bool {
 		return strings.EqualFold(c.spec.Name, name) && c.state.GetServiceExists()
@@ -252,8 +253,8 @@ func (w *work) checkVersion(c *component) error {
 	return nil
 }
 
-// sameVersion compares versions with or without a leading v. The version that a
-// binary reports may have build metadata (+…) that the node file omits.
+// sameVersion reports whether two versions are equal, apart from a leading v. The version
+// that a binary reports may have build metadata (+…) that the node file omits.
 func sameVersion(wanted, got string) bool {
 	wanted, got = strings.TrimPrefix(wanted, "v"), strings.TrimPrefix(got, "v")
 	if wanted == got {

@@ -31,7 +31,8 @@ const (
 	ActionRolledBack Action = "rolledBack"
 )
 
-// actionOf returns the action of a transaction on the node, or "".
+// actionOf returns the Action for a component's action in a transaction on the node, or "" if
+// it is unspecified.
 func actionOf(a agentv1.SwapAction) Action {
 	return map[agentv1.SwapAction]Action{
 		agentv1.SwapAction_SWAP_ACTION_REPLACED:    ActionReplaced,
@@ -42,7 +43,8 @@ func actionOf(a agentv1.SwapAction) Action {
 	}[a]
 }
 
-// ResultWord returns how a transaction on the node ended, as reports write it, or "".
+// ResultWord returns the word that reports use for the result of a transaction on the node,
+// or "" if the result is unspecified.
 func ResultWord(r agentv1.SwapResult) string {
 	return map[agentv1.SwapResult]string{
 		agentv1.SwapResult_SWAP_RESULT_COMMITTED:   "committed",
@@ -71,8 +73,8 @@ type NodeResult struct {
 	Error      string             `json:"error"` // why it failed
 	DryRun     bool               `json:"dryRun"`
 	Components []*ComponentResult `json:"components"`
-	// ReadySeconds is how long the node took to be Ready for its cluster once all
-	// services were healthy; 0 if no cluster was asked.
+	// ReadySeconds is the time from the moment when all services were healthy until the cluster
+	// reported the node as Ready; 0 if no cluster was asked.
 	ReadySeconds float64 `json:"readySeconds"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome this
 	// push reports.
@@ -96,7 +98,8 @@ type ComponentResult struct {
 	cause bool // Message is the reason why the node failed
 }
 
-// Version has the version in the node file and those that the binaries report.
+// Version has the version in the node file, and the versions that the old and the new binary
+// report.
 type Version struct {
 	Wanted string `json:"wanted"`
 	Before string `json:"before"`

@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Rollback restores the previous binaries of the named components, which the node has kept,
-// in one transaction. The node keeps the present binaries in turn, so that a second
-// rollback undoes the first. Errors are those of Push.
+// Rollback restores the previous binaries of the named components in one transaction. The
+// node has kept these binaries; it now keeps the present ones, so that a second rollback
+// undoes the first. The errors are the same as those of Push.
 func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
 	r ui.Reporter) (NodeResult, error) {
 	if options.Holder == "" {

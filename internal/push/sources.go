@@ -76,7 +76,7 @@ func (e *SourcesError) Unwrap() []error {
 }
 
 // lookAtSources returns an error that lists all missing local binaries. It runs before the
-// first binary is obtained, since that may take a download.
+// first binary is obtained, since obtaining a binary may need a download.
 func (w *work) lookAtSources() error {
 	problems := LookAtSources(w.doc, w.options.Only)
 	if len(problems) == 0 {

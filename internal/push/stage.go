@@ -20,7 +20,7 @@ import (
 // continues where the last one stopped.
 const stageTries = 4
 
-// stage sends every binary that differs, beside its destination, while the services
+// stage sends every binary that differs to the folder of its destination, while the services
 // run.
 func (w *work) stage(ctx context.Context) error {
 	for _, c := range w.components {
@@ -76,9 +76,9 @@ func fileOf(name string, binary source.Binary, depot *transfer.Depot) transfer.F
 	}
 }
 
-// Prepare computes, ahead of time, the patch that a push of a component's new binary will
-// send after a push with this result. If the node has another binary by then, the patch is
-// not used.
+// Prepare computes, ahead of time, the patch that the next push of a component will send.
+// last is the result of the last push, and binary is the component's new binary. If the node
+// has another binary by the time of the next push, the patch is not used.
 func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, binary source.Binary, depot *transfer.Depot) error {
 	i := slices.IndexFunc(last.Components, func(c *ComponentResult) bool { return c.Name == name })
 	if i < 0 || last.Components[i].SHA256 == "" {
@@ -96,8 +96,8 @@ func (c *component) hasLeftover() bool {
 	})
 }
 
-// noteStanding records which binaries the work left on the node, so that the next push
-// can begin before it has asked the node.
+// noteStanding records which binaries the work left on the node, so that the next push can
+// begin to work before the node has answered.
 func (w *work) noteStanding(err error) {
 	if w.options.Depot == nil || w.options.DryRun {
 		return
@@ -113,9 +113,9 @@ func (w *work) noteStanding(err error) {
 	}
 }
 
-// keep keeps copies of the binaries that are on the node, or soon will be, so that the
-// next build can be compared with them. It runs beside the transaction. The copy is an
-// optimisation: its failure does not fail the push.
+// keep keeps copies of the binaries that are on the node, or soon will be, so that the next
+// build can be compared with them. The copying runs beside the transaction, and wait waits
+// for it. The copies are an optimisation: a failure to make them does not fail the push.
 func (w *work) keep(ctx context.Context) (wait func()) {
 	if w.options.Depot == nil {
 		return func() {}
@@ -144,7 +144,7 @@ func sendError(err error) error {
 	return err
 }
 
-// tidy removes what interrupted pushes left, if there is nothing to push.
+// tidy removes the files that interrupted pushes left. It runs if there is nothing to push.
 func (w *work) tidy(ctx context.Context) error {
 	for _, c := range w.components {
 		if len(c.state.GetLeftovers()) == 0 || w.options.DryRun {
@@ -158,8 +158,8 @@ func (w *work) tidy(ctx context.Context) error {
 	return nil
 }
 
-// clearLeftovers removes the files of other builds that interrupted pushes left
-// beside the destination. It may fail: the push does not depend on it.
+// clearLeftovers removes the files of other builds that interrupted pushes left beside the
+// destination. A failure does not matter: the push does not depend on it.
 func (w *work) clearLeftovers(ctx context.Context, c *component) {
 	for _, path := range c.state.GetLeftovers() {
 		if samePath(path, c.staged) || samePath(path, transfer.Part(c.staged)) {
@@ -205,9 +205,9 @@ func (w *work) checkStagedVersions(ctx context.Context) error {
 	return nil
 }
 
-// unstage removes the files that were staged for a transaction that did not begin,
-// bounded by farewell after Ctrl-C. After a lost connection nothing can be removed;
-// the next push then uses the parts.
+// unstage removes the files that were staged for a transaction that did not begin, and takes
+// at most farewell, since the user may have pressed Ctrl-C. After a lost connection nothing
+// can be removed; the next push then uses the parts.
 func (w *work) unstage(ctx context.Context, why error) {
 	if lost(why) {
 		return

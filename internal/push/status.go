@@ -33,7 +33,7 @@ type StatusReport struct {
 type NodeStatus struct {
 	Name          string            `json:"name"`
 	Result        string            `json:"result"` // ok or failed
-	Error         string            `json:"error"`  // why nothing is known
+	Error         string            `json:"error"`  // why the node's state is unknown
 	OS            OS                `json:"os"`
 	Agent         Agent             `json:"agent"`
 	Architecture  string            `json:"architecture"`
@@ -42,7 +42,7 @@ type NodeStatus struct {
 	Components    []ComponentStatus `json:"components"`
 	// PendingJournal reports whether a transaction is in flight or unfinished.
 	PendingJournal bool `json:"pendingJournal"`
-	// Transactions are the unfinished ones, and finished ones whose outcome has not
+	// Transactions are the unfinished transactions, and the finished ones whose outcome has not
 	// been reported yet.
 	Transactions []Recovered `json:"transactions"`
 }
@@ -65,7 +65,7 @@ type Agent struct {
 	Hash string `json:"hash"`
 }
 
-// Drift is how a component differs from the node file.
+// Drift is the way in which a component differs from the node file.
 type Drift string
 
 const (
@@ -90,9 +90,8 @@ type ComponentStatus struct {
 	Message        string   `json:"message"`
 }
 
-// Status inspects the node and changes nothing. Besides the components of the node
-// file it reports on the node's containerd, kubelet and service kube-proxy if they have
-// no provisioner.
+// Status inspects the node and changes nothing. It reports on the components of the node file
+// and, if they have no provisioner, on containerd, kubelet and the service kube-proxy.
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions,
 	r ui.Reporter) (NodeStatus, error) {
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
@@ -126,8 +125,8 @@ func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
 	}
 }
 
-// componentStatus compares a component with the node file. now is the time by the
-// node's clock, since the process's start is in that time too.
+// componentStatus compares a component with the node file. now is a time of the node's clock,
+// like the start time of the service's process.
 func (w *work) componentStatus(ctx context.Context, c *component, now time.Time) ComponentStatus {
 	status := ComponentStatus{
 		Name: c.spec.Name, Destination: c.spec.Destination,
@@ -159,7 +158,7 @@ func (w *work) componentStatus(ctx context.Context, c *component, now time.Time)
 }
 
 func (c *component) restartHint() string {
-	if c.joined { // nothing in the node file for a push
+	if c.joined { // it has no provisioner, so a push cannot restart it
 		return "its process is older than the file: " + remedy.Command("powershell", "--command",
 			"Restart-Service -Force "+c.spec.Name) + " restarts it"
 	}
@@ -167,7 +166,7 @@ func (c *component) restartHint() string {
 }
 
 // drift compares the component with its source, if the source is a local file or the node
-// file has its hash. It downloads nothing.
+// file has the source's hash. It downloads nothing.
 func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 	switch {
 	case !c.state.GetExists() && c.runsOther():

@@ -86,8 +86,8 @@ func (c *ComponentResult) row(dryRun bool) []string {
 	return append(row, c.sent(), c.times(), message)
 }
 
-// versions returns the versions before and after; one of them if they are equal or
-// the other is unknown.
+// versions returns the versions before and after the push, or only one of them if they are
+// equal or the other is unknown.
 func (c *ComponentResult) versions() string {
 	before, after := ui.Version(c.Version.Before), ui.Version(c.Version.After)
 	switch {
@@ -169,8 +169,8 @@ func (r Report) writeSummary(w io.Writer) error {
 	return ui.Lines(w, rows)
 }
 
-// WriteText writes the states for people: for one node its facts above a table of its
-// components, for several nodes one table. A wide page has more columns.
+// WriteText writes the states for people: for one node, the node's facts and below them a
+// table of its components; for several nodes, one table of all. A wide page has more columns.
 func (r StatusReport) WriteText(p *ui.Page) error {
 	if len(r.Nodes) != 1 {
 		return r.writeTable(p, p.Wide)

@@ -10,9 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Settle follows the transaction that an earlier, interrupted command left until it has
-// ended, as a push does first. If there is such a transaction, Settle takes the node's
-// lock. With dryRun it only reports the transaction.
+// Settle looks for a transaction that an earlier, interrupted command left, and follows it to
+// its end. A push does the same at first. If there is such a transaction, Settle takes the
+// node's lock. With dryRun it only reports the transaction.
 func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
 	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)
 	reply, err := w.inspect(ctx)
@@ -24,11 +24,11 @@ func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.
 	return err
 }
 
-// Transact has the node run a transaction whose files are staged, and follows it to
-// its end. The caller holds the node's lock, and still holds it afterwards.
+// Transact makes the node run a transaction, whose files are already staged, and follows it
+// to its end. The caller holds the node's lock, and still holds it afterwards.
 //
-// Errors are those of Push. began reports whether the node may have begun: then the
-// staged files belong to the transaction.
+// Errors are those of Push. began reports whether the node may have begun the transaction: if
+// so, the staged files belong to it.
 func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Reporter) (outcome *agentv1.SwapOutcome, began bool, err error) {
 	w := newWork(n, config.Document{}, Options{Holder: plan.GetHolder()}, r)
 	w.locked = true

@@ -20,7 +20,7 @@ type Request struct {
 	Name    string // printed
 	Dir     string
 	Command v1alpha1.Command
-	Env     []string // NAME=value, in addition to this process's; of two with the same name, the last one applies
+	Env     []string // NAME=value, added to this process's environment; of two with the same name, the last one applies
 }
 
 // FailedError reports a command that could not be run or did not succeed.
@@ -49,14 +49,14 @@ func (r Request) short() string {
 	return "`" + text + "`"
 }
 
-// maxOutput is how much of the output is kept, in bytes.
+// maxOutput is the number of bytes of the output that are kept.
 const maxOutput = 1 << 20
 
 // Run runs the command to its end. Its output is kept for the error and not printed.
 // When ctx ends, Run returns ctx's error once no process of the command is running.
 func Run(ctx context.Context, r Request) error {
-	// A file, not a pipe: a process that the command leaves running, such as a
-	// compile server, may keep it open for as long as it likes.
+	// The output goes to a file, not to a pipe: Run would have to wait until every process has
+	// closed the pipe, and the command may leave a process running, such as a compile server.
 	output, err := os.CreateTemp("", "swdt-build-*.log")
 	if err != nil {
 		return fmt.Errorf("build %s: keep the output: %w", r.Name, err)
@@ -84,7 +84,8 @@ func Run(ctx context.Context, r Request) error {
 	return nil
 }
 
-// command reads no input: other readers use the terminal.
+// command returns the exec.Cmd of a request. It has no input, since other readers use the
+// terminal.
 func command(r Request) *exec.Cmd {
 	if r.Command.Args != nil {
 		return exec.Command(r.Command.Args[0], r.Command.Args[1:]...)

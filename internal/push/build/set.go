@@ -76,7 +76,7 @@ func (s *Set) Add(document config.Document, p v1alpha1.Provisioner) (*Shared, er
 	return shared, nil
 }
 
-// alsoNamed adds a name to names, once.
+// alsoNamed returns the list names with name added, unless the list already contains it.
 func alsoNamed(names, name string) string {
 	if slices.ContainsFunc(strings.Split(names, ", "), func(n string) bool { return strings.EqualFold(n, name) }) {
 		return names

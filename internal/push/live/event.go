@@ -27,7 +27,7 @@ type eventLine struct {
 	Output         string             `json:"output,omitempty"` // of a build that failed
 }
 
-// event writes a line for each component.
+// event writes a line for each component, or one line if the event names no component.
 func (n *Narrator) event(e watch.Event) {
 	common := eventLine{Time: e.Time, Event: string(e.Kind), Node: e.Node, RetrySeconds: e.Retry.Seconds(),
 		Message: e.Message}

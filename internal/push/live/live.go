@@ -28,10 +28,10 @@ type Options struct {
 	// Push has the options of each push. Its Only selects the components; its Force
 	// applies to the first push alone.
 	Push push.Options
-	// Builds are those of the node files.
+	// Builds are the builds of the node files.
 	Builds *build.Set
-	// Parallel is the number of nodes that are connected to, pushed to or rolled back
-	// at a time.
+	// Parallel is the highest number of nodes on which swdt works at a time: it connects to
+	// them, pushes or rolls back.
 	Parallel int
 	// Reporter returns the reporter of a node.
 	Reporter func(config.Document) ui.Reporter
@@ -43,7 +43,7 @@ type Watch struct {
 
 	options  Options
 	plan     watch.Options
-	free     chan struct{} // a place for each node that is worked on at a time
+	free     chan struct{} // holds one element for each node that is being worked on
 	binaries map[string]*watch.Binary
 	builds   map[*build.Shared]*watch.Build
 	requests map[*watch.Binary]source.Request
@@ -72,7 +72,7 @@ func New(documents []config.Document, o Options) (*Watch, error) {
 	return w, nil
 }
 
-// add adds a node, unless it has none of the selected components.
+// add adds a node if it has at least one of the selected components.
 func (w *Watch) add(document config.Document) error {
 	remote := &Remote{watch: w, document: document, reporter: w.options.Reporter(document)}
 	for _, p := range document.Node.Spec.Kubernetes.Provisioners {
@@ -154,8 +154,8 @@ func (w *Watch) prepare(ctx context.Context, b *watch.Binary) {
 	}
 }
 
-// Run connects to the nodes and pushes until ctx ends, whose cause it returns, or until the
-// command watch.Quit. commands may be nil.
+// Run connects to the nodes and pushes until ctx ends or the command watch.Quit arrives. If
+// ctx ended, Run returns its cause. commands may be nil.
 func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.Command, report func(watch.Event),
 	r ui.Reporter) error {
 	for _, remote := range w.Remotes {

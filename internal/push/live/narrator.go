@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Narrator reports the events of a watch: to people, a line on stdout for each binary
-// that was pushed and one on stderr for each failure; to programs, an event a line on
-// stderr.
+// Narrator reports the events of a watch. For people it prints a line on stdout for each
+// binary that was pushed, and a line on stderr for each failure. For programs it prints each
+// event as a line on stderr.
 type Narrator struct {
 	Story *ui.Story
 	// Events reports whether stderr is for programs (--log-format json).
@@ -25,10 +25,11 @@ type Narrator struct {
 	Help string
 	// ShowBuild shows the output of a failed build.
 	ShowBuild func(error)
-	// Print prints the result of a push or rollback on stdout: lines are for people.
+	// Print prints the result of a push or rollback on stdout. lines are the result as text for
+	// people.
 	Print func(result push.NodeResult, lines []string)
-	// AllTried is called once, when each of the Nodes nodes was reached or could not be
-	// reached. nil: not called.
+	// AllTried is called once, after the first connection to each node has succeeded or failed.
+	// Nodes is the number of nodes. nil: not called.
 	AllTried func()
 	Nodes    int
 
@@ -56,8 +57,8 @@ func (n *Narrator) Report(e watch.Event) {
 	}
 }
 
-// describe reports an event to people. Progress is shown only on a terminal, where it
-// is replaced.
+// describe reports an event to people. Progress is shown only on a terminal, where later
+// progress replaces it.
 func (n *Narrator) describe(e watch.Event) {
 	names := strings.Join(e.Names, ", ")
 	switch e.Kind {
@@ -90,8 +91,8 @@ func (n *Narrator) describe(e watch.Event) {
 	}
 }
 
-// fail reports a failure. If the node failed in the same way before, it reports only a
-// detail.
+// fail reports a failure. If the node failed in the same way before, fail reports it only at
+// debug level.
 func (n *Narrator) fail(e watch.Event) {
 	text := strings.TrimPrefix(e.Err.Error(), e.Node+": ")
 	retry := ""
@@ -116,7 +117,7 @@ func (n *Narrator) fail(e watch.Event) {
 	n.line(e, component, "failed: "+first+retry+rest)
 }
 
-// line writes a line on stderr, in the form of those on stdout.
+// line writes a line on stderr, in the same form as the lines on stdout.
 func (n *Narrator) line(e watch.Event, names, text string) {
 	prefix := e.Time.Format(time.TimeOnly)
 	if e.Node != "" && n.Several {
@@ -153,8 +154,8 @@ func (n *Narrator) result(e watch.Event) {
 	n.Story.Suspend(func() { n.Print(result.NodeResult, lines) })
 }
 
-// worthALine returns the components that were changed or have a message, or all of
-// them if there are none.
+// worthALine returns the components that were changed or have a message, or all components if
+// no component was changed and none has a message.
 func worthALine(components []*push.ComponentResult) []*push.ComponentResult {
 	var some []*push.ComponentResult
 	for _, c := range components {

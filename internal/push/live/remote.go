@@ -59,7 +59,8 @@ func (r *Remote) Connect(ctx context.Context) error {
 	return nil
 }
 
-// enter waits until fewer than Options.Parallel nodes are worked on.
+// enter waits until swdt works on fewer than Options.Parallel nodes, and takes a place, which
+// leave frees.
 func (r *Remote) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case r.watch.free <- struct{}{}:
@@ -100,8 +101,8 @@ func (r *Remote) prepare(ctx context.Context, name string, binary source.Binary)
 	}
 }
 
-// Result is the watch.Event's Result of a push or a rollback, with the order that it
-// answers.
+// Result is the value of watch.Event.Result after a push or a rollback. order is the order of
+// the push; it is empty after a rollback.
 type Result struct {
 	push.NodeResult
 	order watch.Order
@@ -122,8 +123,8 @@ func (r *Remote) RollBack(ctx context.Context) (any, error) {
 	return Result{NodeResult: result}, err
 }
 
-// work calls do with the node. A connection that was lost unnoticed costs one try,
-// not a failure.
+// work calls do with the node. If the connection was lost unnoticed, work reconnects and
+// calls do once more.
 func (r *Remote) work(ctx context.Context, do func(*node.Node) (push.NodeResult, error)) (push.NodeResult, error) {
 	leave, err := r.enter(ctx)
 	if err != nil {
@@ -177,7 +178,7 @@ func (r *Remote) Close(ctx context.Context) {
 }
 
 // Logs returns the last lines of the services' logs: after a failed push the lines that the
-// node reported, otherwise the present last lines of the log files.
+// node reported, otherwise the lines that are now the last ones of the log files.
 func (r *Remote) Logs(ctx context.Context) []string {
 	r.mutex.Lock()
 	n, last := r.node, r.last

@@ -12,16 +12,15 @@ import (
 
 // binary is a file to push, and the state of the watch for it.
 //
-// It is pending from the moment at which it differs from the version that was last taken
-// for a push, until it has not changed for Quiet and Examine has found it complete. Only
-// the latest look counts: if a linker continues writing, or renames another file over it,
-// the wait starts again.
+// The file becomes pending when it differs from the version that was last taken for a push.
+// It stays pending until it has not changed for Quiet and Examine has found it complete. If a
+// linker continues writing, or renames another file over it, this wait starts again.
 type binary struct {
 	*loop
 	spec    *Binary
 	builder *builder // nil: it is built by other means
 	targets []*target
-	target  string // of a link
+	target  string // the file to which spec.Path leads, if it is a link
 
 	seen    fs.FileInfo // at the last look; nil: it does not exist
 	looked  bool        // there was a look
@@ -32,7 +31,7 @@ type binary struct {
 	still   bool      // it has not changed for long enough
 	exam    *exam
 	broken  error              // why the file cannot be pushed, once that is certain
-	abandon context.CancelFunc // ends the work ahead of its push; nil: none runs
+	abandon context.CancelFunc // ends the work of Prepare; nil: none is running
 
 	quiet, soon, complaint *time.Timer
 }
@@ -101,8 +100,8 @@ func (b *binary) awaitQuiet(quiet time.Duration) {
 	b.quiet = b.after(quiet, b.rest)
 }
 
-// rest is called when no change of the file was noticed for long enough. It looks at the
-// file once more; only if that finds no change does the file count as written.
+// rest is called when no change of the file was noticed for long enough. It looks at the file
+// once more. If this look finds no change either, the file counts as written.
 func (b *binary) rest() {
 	before := b.seen
 	if b.look(); b.seen != before || !b.pending {
@@ -113,8 +112,7 @@ func (b *binary) rest() {
 	b.takeIfWhole()
 }
 
-// forget drops the state of the file: what is known about it, the wait for it, and the work ahead
-// of its push.
+// forget drops what is known about the file, and ends the wait for it and the work of Prepare.
 func (b *binary) forget() {
 	b.endWait()
 	if b.abandon != nil {
@@ -203,8 +201,8 @@ func (b *binary) reportBroken() {
 	b.evaluate()
 }
 
-// lookAgain examines a file again that Examine has found broken: the file may be complete
-// by now without a change of its size and time.
+// lookAgain repeats the examination of a file that Examine has found broken: by now the file
+// may be complete although its size and time have not changed.
 func (b *binary) lookAgain() {
 	if b.pending && b.still && b.exam != nil && b.exam.done && b.exam.err != nil {
 		b.exam = nil

@@ -27,13 +27,15 @@ type builder struct {
 	failed  bool               // the last build failed
 	took    time.Duration      // duration of the last build that succeeded
 
-	// Against a build that changes its own sources, which would never end:
+	// These fields detect a build that changes its own sources, and would therefore be restarted
+	// for ever.
 	stopped  int      // builds stopped in a row
-	suspects []string // changed during each of them
+	suspects []string // files that changed during each of these builds
 	own      []string // files that the build itself seems to change
 }
 
-// maxStops is how many builds in a row a change of the same file may stop.
+// maxStops is the number of builds in a row after which a file that changed during each of
+// them is taken for an output of the build.
 const maxStops = 3
 
 func newBuilder(l *loop, spec *Build) *builder {
@@ -51,14 +53,15 @@ func (b *builder) begin() {
 	b.scan()
 }
 
-// sourceChanged is called when a source may have changed. More changes may follow.
+// sourceChanged is called when a source may have changed. It waits for Quiet before it looks,
+// since more changes may follow.
 func (b *builder) sourceChanged() {
 	stop(b.quiet)
 	b.quiet = b.after(Quiet, b.scan)
 }
 
-// poll looks at the sources without a notification: rarely if notifications work, and at
-// most a twentieth of the time.
+// poll looks at the sources at intervals, without a notification. The intervals are longer if
+// notifications work, and looking takes at most a twentieth of the time.
 func (b *builder) poll() {
 	interval := max(treePoll, 20*b.scanTook)
 	if b.allNotified() {
@@ -108,7 +111,7 @@ func (b *builder) see(now snapshot) {
 		if !b.watchFolder(folder) {
 			break // too many folders, or not on a local disk: poll
 		}
-		b.rescan = b.rescan || !known // changes between the look and the watch were not notified
+		b.rescan = b.rescan || !known // no notification reported changes between the look and the start of the watch
 	}
 	b.change(changed)
 	b.start()
@@ -182,8 +185,8 @@ func (b *builder) build(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// end handles the result of a build. Changes of the sources up to this snapshot are not in
-// the build.
+// end handles the result of a build. now is a snapshot of the sources after the build. A
+// change that it shows was made during the build, and is not in the build's outputs.
 func (b *builder) end(took time.Duration, err error, now snapshot) {
 	b.change(b.tree.update(now))
 	b.running = nil

@@ -3,7 +3,8 @@ package watch
 import "golang.org/x/sys/unix"
 
 // onNetwork reports whether other machines may change files in the folder without this
-// kernel's knowledge: network file systems, and those shared by a virtual machine's host.
+// kernel's knowledge: this is so for network file systems, and for file systems that a
+// virtual machine's host shares.
 func onNetwork(folder string) bool {
 	const (
 		vboxsf = 0x786f4256
@@ -15,7 +16,7 @@ func onNetwork(folder string) bool {
 	if unix.Statfs(folder, &stat) != nil {
 		return false
 	}
-	switch uint32(stat.Type) { // it is signed, and of another size, on some processors
+	switch uint32(stat.Type) { // the field is signed, or has another size, on some processors
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC,
 		unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.CODA_SUPER_MAGIC,
 		unix.OCFS2_SUPER_MAGIC, vboxsf, afs, gfs2, vmhgfs:

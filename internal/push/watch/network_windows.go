@@ -12,7 +12,7 @@ import (
 func onNetwork(folder string) bool {
 	volume := filepath.VolumeName(folder)
 	if strings.HasPrefix(volume, `\\`) {
-		return true // a share; WSL's are shares too
+		return true // a share; the folders of WSL are shares too
 	}
 	root, err := windows.UTF16PtrFromString(volume + `\`)
 	return err == nil && windows.GetDriveType(root) == windows.DRIVE_REMOTE

@@ -51,7 +51,7 @@ func (n *notifier) forward() {
 				return
 			}
 			if event.Op == fsnotify.Chmod {
-				continue // indexers and virus scanners: the content is the same
+				continue // indexers and virus scanners cause such events; the content is the same
 			}
 			path = event.Name
 		case err, ok := <-n.watcher.Errors:
@@ -59,7 +59,7 @@ func (n *notifier) forward() {
 				return
 			}
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				continue // errors of one folder: the regular looks make up for it
+				continue // the error concerns one folder, and the regular looks make up for it
 			}
 		}
 		select {

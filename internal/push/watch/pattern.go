@@ -58,11 +58,11 @@ func matchName(pattern, name string) bool {
 		return false
 	}
 	ok, err := path.Match(pattern, name)
-	return ok && err == nil // an invalid pattern was refused with the node file
+	return ok && err == nil // err is nil: an invalid pattern is refused when the node file is read
 }
 
-// needsFullName reports whether only a pattern that spells the name in full can match it. Such
-// names are those of files that tools keep beside the sources, and of third-party sources.
+// needsFullName reports whether a pattern must spell the name in full to match it. Such names
+// belong to files that tools keep beside the sources, and to folders of third-party sources.
 func needsFullName(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules"
 }

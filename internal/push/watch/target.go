@@ -40,10 +40,11 @@ type job struct {
 	committed  bool
 	superseded bool
 
-	err error // once it has ended
+	err error // set once the job has ended
 }
 
-// commit is called by the job when the node is about to be changed.
+// commit is called by the job when the node is about to be changed. It returns false if the
+// job was superseded, and the node must not be changed.
 func (j *job) commit() bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -138,7 +139,7 @@ func (t *target) unsettled() bool {
 	return false
 }
 
-// do runs a job beside the loop, and afterwards end in the loop.
+// do runs work as a job beside the loop, and then runs end in the loop.
 func (t *target) do(work func(ctx context.Context, j *job) error, end func(took time.Duration, err error)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	j := &job{cancel: cancel}
@@ -251,7 +252,7 @@ func (t *target) rollBackNow() {
 	t.rollBack = false
 	var result any
 	t.do(func(ctx context.Context, j *job) (err error) {
-		j.commit() // the user asked for it
+		j.commit() // the user asked for the rollback, so nothing may supersede it
 		result, err = t.spec.Remote.RollBack(ctx)
 		return err
 	}, func(took time.Duration, err error) {
@@ -295,7 +296,7 @@ func (t *target) outdated() bool {
 	return changed
 }
 
-// fail reports an error, and returns whether the work is retried after a while.
+// fail reports an error. It returns true if the work will be retried after a while.
 func (t *target) fail(took time.Duration, err error) bool {
 	if t.quitting {
 		return false

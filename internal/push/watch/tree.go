@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tree are the source files of a build.
+// tree is the set of source files of a build.
 type tree struct {
 	folder           string
 	wanted, unwanted []pattern
@@ -143,7 +143,8 @@ func stampOf(path string, info fs.FileInfo, before stamp) stamp {
 	return now
 }
 
-// sumOf returns "" if the file cannot be read: then it counts as changed.
+// sumOf returns the SHA-256 of the file, or "" if the file cannot be read and therefore
+// counts as changed.
 func sumOf(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -162,7 +163,7 @@ func sumOf(path string) string {
 func (t *tree) update(now snapshot) []string {
 	before := t.last
 	if now.begun.Before(before.begun) {
-		return nil // two looks ran at a time, and this one is the older
+		return nil // two looks ran at the same time, and now is the older one
 	}
 	t.last = now
 	if before.files == nil {

@@ -4,8 +4,8 @@
 // delays a push.
 //
 //   - watch.go: options, events and interfaces; loop.go: the goroutine that owns all state
-//   - binary.go: a file that a linker writes, from its first byte to whole
-//   - builder.go, tree.go, pattern.go: a build, the sources it is made from
+//   - binary.go: a file that a linker writes, from its first byte until it is complete
+//   - builder.go, tree.go, pattern.go: a build and its sources
 //   - target.go: one node, its connection and the pushes to it
 //   - notify.go: the operating system's notifications of changed folders
 package watch
@@ -78,7 +78,7 @@ type Remote interface {
 	// Connect makes a connection that stays open between pushes, replacing a
 	// previous one.
 	Connect(ctx context.Context) error
-	// Lost is closed when the present connection has ended.
+	// Lost returns a channel that is closed when the present connection has ended.
 	Lost() <-chan struct{}
 	// Push brings the named components to the node, all in one transaction, and
 	// returns the result to report.
@@ -87,7 +87,7 @@ type Remote interface {
 	RollBack(ctx context.Context) (result any, err error)
 	// Retry reports whether a later try may succeed after err.
 	Retry(err error) bool
-	// Close ends the connection; once ctx has ended, without a goodbye.
+	// Close ends the connection. Once ctx has ended, it does not wait for the node.
 	Close(ctx context.Context)
 }
 
@@ -121,7 +121,7 @@ type Kind string
 const (
 	Watching     Kind = "watching"     // the watch begins; Message notes a missing notification of changes
 	Changed      Kind = "changed"      // a binary changed
-	Waiting      Kind = "waiting"      // for a binary to exist and be whole; Err is what is wrong with it
+	Waiting      Kind = "waiting"      // the watch waits for a binary that is missing or broken; Err has the reason
 	Building     Kind = "building"     // a build began
 	Built        Kind = "built"        // a build succeeded
 	Unchanged    Kind = "unchanged"    // a build made the same binary as before
@@ -156,8 +156,8 @@ type Event struct {
 // Notifier reports the folders in which something changed. The regular looks make up
 // for a lost notification.
 type Notifier interface {
-	// Watch starts watching a folder, without those below it. After an error, the
-	// folder must be looked at more often.
+	// Watch starts watching a folder, without the folders below it. After an error, the folder
+	// must be looked at more often.
 	Watch(folder string) error
 	// Events returns the changed paths; an empty path means that some were lost.
 	Events() <-chan string
@@ -166,17 +166,17 @@ type Notifier interface {
 
 // Intervals and limits; see docs/guides/watch.md.
 const (
-	// Quiet is for how long a file must not change to count as written.
+	// Quiet is the time for which a file must stay unchanged to count as written.
 	Quiet = 200 * time.Millisecond
-	// early is when a file that seems complete is read in advance, so that its hash
-	// is known when it counts as written.
+	// early is the time for which a file must stay unchanged to be read in advance, so that its
+	// hash is known when the file counts as written.
 	early = 50 * time.Millisecond
 	// reportBrokenAfter is how long a file may be missing or broken before that is
 	// reported.
 	reportBrokenAfter = 2 * time.Second
 
-	fileSafety = 2 * time.Second        // looking at files despite notifications
-	filePoll   = 300 * time.Millisecond // and without them
+	fileSafety = 2 * time.Second        // interval between looks at the files if notifications work
+	filePoll   = 300 * time.Millisecond // and if they do not
 	treeSafety = 15 * time.Second
 	treePoll   = time.Second
 
@@ -184,8 +184,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// Run watches and pushes until ctx ends, whose cause it returns, or until the Quit
-// command: then it returns nil.
+// Run watches and pushes until ctx ends or the command Quit arrives. It returns the cause of
+// ctx or, after Quit, nil.
 func Run(ctx context.Context, o Options) error {
 	return newLoop(o).run(ctx)
 }
