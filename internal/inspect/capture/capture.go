@@ -4,21 +4,23 @@
 // The node's side (package pktmon) starts a capture, guards it and ends it. This package
 // builds the request and processes the result:
 //
-//   - dialect.go: detects what the node's pktmon supports, which depends on its Windows
+//   - dialect.go: detects the features of the node's pktmon, which differ between builds
+//     of Windows
 //   - commandline.go: filters and options as pktmon's arguments
 //   - run.go: runs one capture on one node
 //   - show.go: prints the packets of a live capture
 //   - rounds.go: fetches packets while the capture goes on
 //   - text.go: parses pktmon's text about packets
-//   - export.go: downloads a log as pcapng, with the information in its text
+//   - export.go: downloads a log as pcapng, and the information about packets in
+//     pktmon's text
 //   - pods.go: addresses of pods and Services
 //   - component.go: the components of the network stack, and the pods that own them
-//   - place.go: finds the pod of a packet, and why the packet was dropped
+//   - place.go: finds the pod of a packet, and the reason if the packet was dropped
 //   - onenode.go: captures on one node and downloads its packets
 //   - named.go: the addresses of named pods and Services
-//   - report.go, stdout.go: the files, and what `swdt capture` prints
-//   - merge.go, stream.go: merge the captures of several nodes, at their end or while
-//     they go on
+//   - report.go, stdout.go: write the files and the output of `swdt capture`
+//   - merge.go, stream.go: merge the captures of several nodes, after they have ended or
+//     while they go on
 package capture
 
 import (
@@ -51,7 +53,8 @@ type Options struct {
 	Fetched func(Round) error
 	Folder  string // for the files that Fetched receives
 
-	// Stop ends the capture when it is closed. Nil: only the time limit ends it.
+	// Stop ends the capture when Stop is closed. If it is nil, only the time limit ends
+	// the capture.
 	Stop <-chan struct{}
 	// Packet receives the packets of a live capture.
 	Packet func(Packet) error
@@ -61,7 +64,7 @@ type Options struct {
 
 // Result is the result of a capture on one node.
 type Result struct {
-	// Reason is a text about the end of the capture.
+	// Reason describes why the capture ended.
 	Reason string
 	// Warnings are for the user.
 	Warnings []string
@@ -70,7 +73,7 @@ type Result struct {
 	ID         string
 	Exportable bool
 	dialect    Dialect
-	// Rounds are the rounds of a capture that was fetched while it went on.
+	// Rounds has the rounds of a capture whose packets were fetched while it went on.
 	Rounds captureplan.Rounds
 }
 

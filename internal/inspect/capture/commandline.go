@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxFilters is pktmon's limit.
+	// maxFilters is the largest number of filters that pktmon accepts.
 	maxFilters = 32
 	megabyte   = 1 << 20
 	// MaxText is the largest size in bytes of a live capture's text on the node.
@@ -72,7 +72,7 @@ func values(flag string, each []string) (all [][]string) {
 }
 
 // cross returns the combinations of one element of each list, joined. It skips empty lists,
-// since they stand for no condition.
+// since an empty list sets no condition.
 func cross(lists ...[][]string) [][]string {
 	all := [][]string{}
 	for _, list := range lists {

@@ -38,7 +38,7 @@ func Components(ctx context.Context, programs Programs) (map[string]Component, e
 }
 
 // parseComponents parses a list of groups of components. It accepts the forms of all builds:
-// some write numbers as texts.
+// some builds write numbers as texts.
 func parseComponents(text string) (map[string]Component, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	if !strings.HasPrefix(text, "[") {

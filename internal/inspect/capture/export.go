@@ -21,14 +21,16 @@ import (
 type Export struct {
 	Packets string // a pcapng file of the packets that were not dropped
 	Drops   string // a pcapng file of the dropped packets
-	// Sightings have the information of pktmon's text about each packet, in its order.
+	// Sightings have the information about each packet in pktmon's text, in the order of
+	// that text.
 	Sightings Sightings
 	// Log is pktmon's own log. It is set instead of the fields above if the node's Windows
 	// cannot convert to pcapng.
 	Log string
 }
 
-// Fetch has the node convert a capture to pcapng, and downloads that into a local folder.
+// Fetch asks the node to convert a capture to pcapng, and downloads the result into a local
+// folder.
 func Fetch(ctx context.Context, n *node.Node, captured Result, folder string, r ui.Reporter) (Export, error) {
 	log := captureplan.LogFile(captured.ID)
 	if _, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: log}); errors.Is(err, fault.ErrNotExist) {
@@ -55,7 +57,7 @@ type exporter struct {
 	reporter ui.Reporter
 }
 
-// The names of the converted files, which are beside the log.
+// These are the names of the converted files, which the node writes beside the log.
 const (
 	packetsFile = "packets.pcapng"
 	dropsFile   = "drops.pcapng"
@@ -84,7 +86,8 @@ func (e exporter) export(ctx context.Context, log, prefix string) (x Export, err
 	return x, err
 }
 
-// pcapng converts to one file and downloads it. The name is "" if there are no packets.
+// pcapng converts the log to one file and downloads that file. It returns the name "" if
+// there are no packets.
 func (e exporter) pcapng(ctx context.Context, log, name, prefix string, more ...string) (string, error) {
 	remote, local := log+"."+name, prefix+name
 	if _, err := output(ctx, e.node.Processes, append([]string{e.dialect.ToPcap, log, "--out", remote},
@@ -105,8 +108,8 @@ func (e exporter) pcapng(ctx context.Context, log, name, prefix string, more ...
 	return "", os.Remove(local)
 }
 
-// sightings reads the sightings of a text. The node sends only the lines with the
-// information, not those with the packets.
+// sightings reads the sightings in the text at path. The node sends only the lines with
+// information about packets, not the lines that print the packets themselves.
 func sightings(ctx context.Context, files agentv1.FilesClient, path string) (Sightings, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

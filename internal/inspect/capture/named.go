@@ -14,7 +14,7 @@ import (
 // be on any node, and their packets are captured on all selected nodes.
 type Named struct{ Pods, Services []string }
 
-// Found has the information of one node about the pods and Services of a Named.
+// Found has the information of one node about the pods and Services that a Named lists.
 type Found struct {
 	pods  []hns.Pod
 	state hns.State

@@ -128,7 +128,7 @@ func namesAt(ctx context.Context, n *node.Node, doc config.Document, r ui.Report
 	return names
 }
 
-// KnownPods returns the node's pods, if its runtime answers.
+// KnownPods returns the node's pods if the node's container runtime answers.
 func KnownPods(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (known hns.Known) {
 	var err error
 	if known.Here, err = hns.PodsOf(ctx, n, doc.RuntimePipe(), r); err != nil {

@@ -18,16 +18,16 @@ type Names struct {
 	Components map[string]Component
 }
 
-// Of returns the packet with the name of its component, and the pod that owns the
-// component.
+// Of returns a copy of p in which the name of the component, and the pod that owns the
+// component, are set.
 func (n Names) Of(p Packet) Packet {
 	c := n.Components[p.Component]
 	p.Place, p.Pod = c.Name, c.Pod
 	return p
 }
 
-// sources opens a part's files, and sets the names of their packets and counts them as they
-// are read. after is called with the path of each file after it was read; it may be nil.
+// sources opens a part's files. It names and counts the packets while they are read. It
+// calls after with the path of each file when the whole file was read; after may be nil.
 func (part Part) sources(count *Count, after func(path string) error) (all []pcapng.Source, err error) {
 	for _, one := range []struct {
 		path      string
@@ -70,8 +70,8 @@ func closeAll(sources []pcapng.Source) {
 	}
 }
 
-// placer names the interface of each packet of a file in their order, adds the reason if
-// it was dropped, and counts it.
+// placer processes the packets of a file in their order. It names the interface of each
+// packet, adds the reason to a dropped packet, and counts the packets.
 type placer struct {
 	Names
 	count     *Count
@@ -139,9 +139,9 @@ func (n Names) podOf(data []byte, linkType uint16) string {
 // such a header.
 const ethernetHeader = 14
 
-// match returns the sightings if they fit the file's packets in their order: the same
-// number, and the same sizes. Otherwise it returns nil, since the sightings cannot be
-// assigned to packets.
+// match returns the sightings if they fit the file's packets: the same number, and the same
+// sizes in the same order. Otherwise it returns nil, since the sightings cannot be assigned
+// to packets.
 func match(path string, sightings []Sighting) ([]Sighting, error) {
 	count, same := 0, true
 	err := eachPacket(path, func(p pcapng.Packet) {

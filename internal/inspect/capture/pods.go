@@ -11,7 +11,7 @@ import (
 )
 
 // UnknownError names pods or Services without a known address: they do not exist, or have
-// no address of their own, as pods on the host network and headless Services.
+// no address of their own, like pods on the host network and headless Services.
 type UnknownError struct {
 	Kind  string // pod, Service
 	Names []string

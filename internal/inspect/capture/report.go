@@ -24,11 +24,11 @@ type Report struct {
 	Merged *Written     `json:"merged"` // the merged file of several nodes; null: there is one node
 }
 
-// NodeReport is one node's part.
+// NodeReport is the part of the report about one node.
 type NodeReport struct {
 	fleet.Outcome
 	Written
-	Reason  string `json:"reason"` // why it ended
+	Reason  string `json:"reason"` // why the capture ended
 	Message string `json:"message"`
 }
 
@@ -41,22 +41,22 @@ type Written struct {
 // StdoutFile is the file name that means stdout.
 const StdoutFile = "-"
 
-// FileOf returns the file of one node if there are several nodes.
+// FileOf returns the path of the file of one node, for a capture on several nodes.
 func FileOf(file, node string) string {
 	extension := filepath.Ext(file)
 	return strings.TrimSuffix(file, extension) + "-" + node + extension
 }
 
-// UnwrittenError is returned for a file of packets that could not be written.
+// UnwrittenError reports that a file of packets could not be written.
 type UnwrittenError struct{ Err error }
 
 func (e *UnwrittenError) Error() string { return "write the capture: " + e.Err.Error() }
 func (e *UnwrittenError) Unwrap() error { return e.Err }
 
-// Write writes the captures of the nodes to file, and of several nodes also to a file for
-// each. If a file cannot be written, it keeps the fetched files of staging in the folder
-// FILE.parts, since the packets are no longer on the nodes. The report is complete even if
-// there is an error.
+// Write writes the captures of the nodes to file. If there are several nodes, it also
+// writes a file for each node. If a file cannot be written, Write keeps the fetched files
+// of staging in the folder FILE.parts, since the packets are no longer on the nodes. The
+// report is complete even if there is an error.
 func Write(file string, staging *localfile.Staging, results []fleet.Result[NodeCapture]) (Report, error) {
 	report, err := writeAll(file, results)
 	var unwritten *UnwrittenError
@@ -118,7 +118,7 @@ func (w *Written) write(parts ...Part) (err error) {
 	return nil
 }
 
-// keepLog keeps the log of a Windows that makes no pcapng.
+// keepLog keeps pktmon's own log of a node whose Windows cannot convert to pcapng.
 func keepLog(file string, captured NodeCapture, one *NodeReport) error {
 	one.Message = "this Windows' pktmon makes no pcapng, Windows Server 2022 (build 20348) does: " +
 		"there, `pktmon etl2pcap` converts this log, as Microsoft's etl2pcapng does anywhere"
@@ -188,7 +188,7 @@ type Printer struct {
 	mu sync.Mutex
 }
 
-// Record is a packet for tools.
+// Record is a packet in the form that is printed for tools.
 type Record struct {
 	Node string `json:"node"`
 	Packet
@@ -209,7 +209,7 @@ func (p *Printer) Print(node string, packet Packet) error {
 	return err
 }
 
-// ReportStream reports the packets of a stream to stdout.
+// ReportStream returns the report about packets that were streamed to stdout.
 func ReportStream(stream *Stream, results []fleet.Result[NodeCapture]) Report {
 	report := Report{Nodes: []NodeReport{}}
 	all := Written{File: StdoutFile}

@@ -18,23 +18,24 @@ import (
 // DefaultRound is the default length of a round.
 const DefaultRound = 2 * time.Second
 
-// Round is the packets captured in one round.
+// Round has the packets captured in one round.
 type Round struct {
 	Export Export
-	// Until is a time by the node's clock; packets of later rounds are younger. Zero if it
-	// is unknown.
+	// Until is a time by the node's clock. The packets of later rounds were captured after
+	// it. It is zero if this time is unknown.
 	Until time.Time
 }
 
 // fetching fetches the rounds of a capture while it goes on.
 type fetching struct {
 	cancel context.CancelFunc
-	rounds chan captureplan.Rounds // receives the closed rounds; closed when there are no more
+	rounds chan captureplan.Rounds // receives the closed rounds; the channel is closed after the last one
 	gone   chan struct{}
-	err    error // once gone is closed
+	err    error // set before gone is closed
 }
 
-// fetchRounds fetches each round after it is closed. If that fails, the capture ends.
+// fetchRounds fetches each round after the round is closed. If a fetch fails, the capture
+// ends.
 func (o Options) fetchRounds(ctx context.Context, n *node.Node, d Dialect, id string,
 	fail context.CancelFunc) *fetching {
 	ctx, cancel := context.WithCancel(ctx)
@@ -82,9 +83,9 @@ type fetcher struct {
 	last       int // number of the last round that was fetched
 }
 
-// fetchAll fetches each round after it is closed. When closed has no more rounds, it fetches
-// the rest: the round that the end of the capture has closed, and a round that the node's
-// guardian did not report because it died.
+// fetchAll fetches each round after the round is closed. When the channel closed has no more
+// rounds, fetchAll fetches the rest: the round that the end of the capture has closed, and a
+// round that the node's guardian did not report because the guardian ended early.
 func (f *fetcher) fetchAll(ctx context.Context, closed <-chan captureplan.Rounds) error {
 	for {
 		select {

@@ -18,14 +18,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// beat is the interval of signs of life: the node ends a capture whose caller has sent
-// none for five times as long.
+// beat is the interval at which the caller sends keep-alive messages. The node ends a
+// capture if no such message has arrived for five times this interval.
 const beat = 2 * time.Second
 
 // Run captures on one node until o.For is over, o.Stop is closed, or ctx ends, and then
 // waits until the node's packet monitor is as it was before the capture. If ctx or the
-// connection ends, the node restores its packet monitor by itself. The packets are then on
-// the node: see Fetch and Forget.
+// connection ends, the node restores its packet monitor by itself. After the capture, the
+// packets are on the node: see Fetch and Forget.
 func Run(ctx context.Context, n *node.Node, o Options) (Result, error) {
 	d, err := Learn(ctx, n.Processes)
 	if err != nil {
@@ -52,7 +52,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (Result, error) {
 	return result, nil
 }
 
-// newID returns an ID of a readable time and a random part.
+// newID returns an ID that consists of a readable time and a random part.
 func newID() string {
 	var random [4]byte
 	rand.Read(random[:])
@@ -61,7 +61,8 @@ func newID() string {
 
 type captureStream = grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeReply]
 
-// meanwhile processes packets while the node captures. If it fails, it ends the capture.
+// meanwhile processes packets while the node captures. If the processing fails, meanwhile
+// ends the capture.
 type meanwhile interface {
 	// closed is called when these rounds can be fetched.
 	closed(context.Context, captureplan.Rounds)
@@ -80,8 +81,8 @@ func (nothing) closed(context.Context, captureplan.Rounds) {}
 func (nothing) end(context.Context) error                  { return nil }
 func (nothing) because(err error) error                    { return err }
 
-// begun calls Options.Begun. It returns the meanwhile for a capture that has started, which
-// prints packets, fetches rounds, or does nothing.
+// begun calls Options.Begun, and returns the meanwhile for a capture that has started. This
+// meanwhile prints packets, fetches rounds, or does nothing.
 func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
 	fail context.CancelFunc) meanwhile {
 	if o.Begun != nil {
@@ -97,7 +98,7 @@ func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captur
 }
 
 // unseen returns the meanwhile for a capture that ended before the node reported its start.
-// It does nothing for a live capture that has written no text.
+// If the capture is live and has written no text, this meanwhile does nothing.
 func (o Options) unseen(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
 	fail context.CancelFunc) meanwhile {
 	_, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: captureplan.TextFile(plan.ID)})
@@ -181,8 +182,8 @@ func receive(stream captureStream) (event captureplan.Event, err error) {
 	return event, nil
 }
 
-// keepAlive sends signs of life until ctx ends, or until stop is closed, which ends the
-// capture.
+// keepAlive sends keep-alive messages until ctx ends or stop is closed. Closing stop also
+// ends the capture.
 func keepAlive(ctx context.Context, stream captureStream, stop <-chan struct{}) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
@@ -191,7 +192,7 @@ func keepAlive(ctx context.Context, stream captureStream, stop <-chan struct{}) 
 		case <-ctx.Done():
 			return
 		case <-stop:
-			_ = stream.CloseSend() // Recv returns its failure
+			_ = stream.CloseSend() // if it fails, Recv returns the error
 			return
 		case <-ticker.C:
 			if stream.Send(&agentv1.PipeRequest{}) != nil {

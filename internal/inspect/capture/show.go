@@ -20,7 +20,7 @@ type showing struct {
 	done   chan error
 }
 
-// show prints pktmon's text. If that fails, the capture ends.
+// show prints pktmon's text. If printing fails, the capture ends.
 func (o Options) show(ctx context.Context, n *node.Node, id string, fail context.CancelFunc) *showing {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &showing{cancel: cancel, files: n.Files, path: captureplan.TextFile(id), size: make(chan int64, 1),
@@ -56,7 +56,8 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 			}
 		}
 	}()
-	// The position in the file counts: of UTF-16 fewer bytes arrive than the file has.
+	// seen and all are positions in the file. They are not numbers of received
+	// bytes, since a UTF-16 file has more bytes than arrive.
 	seen, all := int64(0), int64(-1)
 	for all < 0 || seen < all {
 		select {
@@ -76,7 +77,7 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 // closed does nothing, since a live capture has no rounds.
 func (s *showing) closed(context.Context, captureplan.Rounds) {}
 
-// because returns the error of showing, or err if it had none.
+// because returns the error of printing, or err if printing did not fail.
 func (s *showing) because(err error) error {
 	s.cancel()
 	if failed := <-s.done; failed != nil && !errors.Is(failed, context.Canceled) {

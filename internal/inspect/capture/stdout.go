@@ -10,22 +10,22 @@ import (
 	"syscall"
 )
 
-// Stdout is stdout for packets. If the reader of stdout is gone, the capture ends on every
-// node, also on nodes that have no packets just then.
+// Stdout is a writer of packets to stdout. If the reader of stdout is gone, the capture
+// ends on every node, even on nodes without packets at that moment.
 type Stdout struct {
 	to  io.Writer
 	end context.CancelCauseFunc
 }
 
-// StdoutError is returned if packets could not be written to stdout.
+// StdoutError reports that packets could not be written to stdout.
 type StdoutError struct{ err error }
 
 func (e *StdoutError) Error() string { return fmt.Sprintf("write packets to stdout: %v", e.err) }
 func (e *StdoutError) Unwrap() error { return e.err }
 
 // ToStdout returns a context that ends when a packet cannot be written; the caller calls
-// stop. It catches SIGPIPE, since otherwise a pipe without a reader would end swdt
-// immediately, and swdt could not remove its folder.
+// stop. It catches SIGPIPE. Otherwise, a write to a pipe without a reader would end swdt
+// immediately, before swdt removes its folder.
 func ToStdout(parent context.Context, to io.Writer) (ctx context.Context, out *Stdout, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	broken := make(chan os.Signal, 1) // the channel is not read, since the write returns the error
@@ -45,8 +45,8 @@ func (o *Stdout) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwritten returns the *StdoutError that ended ctx, which is reported once and not for
-// each node; if there is none, err.
+// Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx.
+// The *StdoutError is reported once, not once for each node.
 func Unwritten(ctx context.Context, err error) error {
 	var failed *StdoutError
 	if errors.As(context.Cause(ctx), &failed) {

@@ -16,11 +16,12 @@ import (
 const maxLag = 10 * time.Second
 
 // Stream writes the rounds of several nodes as one capture while they arrive, in order of
-// time: a packet waits until no node can send an older one, or for maxLag.
+// time: a packet waits until no node can send an older packet, or until another node is
+// ahead by more than maxLag.
 type Stream struct {
 	mu     sync.Mutex
 	merger *pcapng.Merger
-	until  map[string]time.Time // for each node that has not ended: its next packets are not older
+	until  map[string]time.Time // for each node that has not ended: the minimum time of its next packets
 	counts map[string]*Count
 }
 
@@ -42,7 +43,7 @@ func NewStream(to io.Writer, nodes ...string) (*Stream, error) {
 }
 
 // Add adds packets of a node, and removes their files after they were written. The node's
-// later packets are younger than until, which is zero if that is unknown.
+// later packets were captured after until. A zero until means that this time is unknown.
 func (s *Stream) Add(part Part, until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *Stream) Add(part Part, until time.Time) error {
 }
 
 // End records that the node sends no more packets, so that the packets of other nodes need
-// not wait for them.
+// not wait for this node.
 func (s *Stream) End(node string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

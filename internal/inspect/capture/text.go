@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Packet is pktmon's information on one packet in one component.
+// Packet is the information that pktmon prints about one packet in one component.
 type Packet struct {
 	Time      string `json:"time"` // the node's local time
 	Direction string `json:"direction"`
 	Component string `json:"component"` // its number
-	// Place is the name of the component, Pod the NAMESPACE/NAME of the pod that owns it.
+	// Place is the name of the component. Pod is the NAMESPACE/NAME of the pod that owns the component.
 	Place string `json:"place"`
 	Pod   string `json:"pod"`
 	// DropReason and DropLocation are set if the component dropped the packet.
@@ -49,17 +49,19 @@ func (p Packet) seenBy() string {
 	return text
 }
 
-// aboutMark is in each line about a packet, in every language.
+// aboutMark is a text that every line about a packet contains, in every language.
 const aboutMark = "PktGroupId "
 
-// mostSightings limits the memory for a text, since the node determines its length.
+// mostSightings is the maximum number of sightings in a text. It limits the memory, since the node
+// determines the length of the text.
 const mostSightings = 4 << 20
 
 // maxLine is the length in bytes at which a line without an end is cut.
 const maxLine = 64 << 10
 
-// packetLines parses packets from pktmon's text: a line about the packet, and one line of
-// the packet itself, or more if it encapsulates others. Other lines are skipped.
+// packetLines parses packets from pktmon's text. For each packet, the text has a line about the packet,
+// then one line that prints the packet, or several lines if the packet encapsulates others. Other lines are
+// skipped.
 type packetLines struct {
 	each  func(Packet) error
 	rest  []byte
@@ -149,11 +151,11 @@ func clock(text string) string {
 // Sighting is the information on one packet in one component, without its bytes.
 type Sighting struct {
 	Component        string // its number
-	Size             int    // stored bytes of the packet
+	Size             int    // number of stored bytes of the packet
 	Reason, Location string // why and where it was dropped
 }
 
-// Sightings are the sightings of packets that were not dropped, and of dropped ones.
+// Sightings are the sightings of packets that were not dropped, and of packets that were dropped.
 type Sightings struct{ Passed, Dropped []Sighting }
 
 // sightingLines parses the lines about packets.

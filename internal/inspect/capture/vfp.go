@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// vfpctrl is the tool of the virtual filtering platform in the virtual switch.
+// vfpctrl is Windows' tool for the virtual filtering platform of the virtual switch.
 const vfpctrl = "vfpctrl.exe"
 
 // VFPError reports that vfpctrl failed.
@@ -33,10 +33,10 @@ func (e *VFPError) Error() string {
 // platform.
 type SwitchPort struct {
 	vfp.Port
-	Endpoint string // ID of the HNS endpoint that it belongs to; empty: none
+	Endpoint string // ID of the HNS endpoint that the port belongs to; empty: none
 	Pod      string // NAMESPACE/NAME of the endpoint's pod, hns.None or hns.Unknown
 	Counters []vfp.Counters
-	Raw      string // vfpctrl's output, if nothing in it is known
+	Raw      string // vfpctrl's output, if swdt found no counter in it
 }
 
 // SwitchPorts returns the ports of a node's virtual switches, without counters.
@@ -59,8 +59,8 @@ func (p *SwitchPort) Count(ctx context.Context, programs Programs) (err error) {
 	return err
 }
 
-// OwnPorts sets the owners of ports: a port has its endpoint's ID as its label or name, or
-// at least its endpoint's MAC address.
+// OwnPorts sets the owners of ports. It finds the endpoint of a port by ID, since the
+// port's label or name is the endpoint's ID, or else by MAC address.
 func OwnPorts(ports []SwitchPort, state hns.State, known hns.Known) {
 	for i := range ports {
 		p := &ports[i]
@@ -86,7 +86,7 @@ func localEndpoint(state hns.State, is func(hns.Endpoint) bool) (hns.Endpoint, b
 	return hns.Endpoint{}, false
 }
 
-// askVFP requests JSON, and if this vfpctrl does not support JSON, text.
+// askVFP requests JSON. If this vfpctrl does not support JSON, it requests text.
 func askVFP[T any](ctx context.Context, programs Programs, parse func(string) []T, args ...string) (all []T,
 	printed string, err error) {
 	printed, err = runVFP(ctx, programs, append(args, "/format", "1")...)

@@ -19,7 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// PortSelection selects ports of the virtual switch; empty: all.
+// PortSelection selects ports of the virtual switch. An empty selection selects all ports.
 type PortSelection struct {
 	Ports []string // GUIDs
 	Pods  []string // NAMESPACE/NAME
@@ -64,8 +64,8 @@ func ExcuseMissing(results []fleet.Result[criclient.Answer]) {
 	}
 }
 
-// Ask asks a node for the counters of the selected ports. It also returns an answer together
-// with a *NoPortError.
+// Ask asks a node for the counters of the selected ports. If the error is a *NoPortError,
+// Ask also returns an answer.
 func (o PortSelection) Ask(ctx context.Context, n *node.Node, doc config.Document,
 	r ui.Reporter) (answer criclient.Answer, err error) {
 	all, err := SwitchPorts(ctx, n.Processes)
@@ -132,7 +132,7 @@ type portDocument struct {
 	Endpoint string            `json:"endpoint"`
 	Pod      string            `json:"pod"`
 	Counters []counterDocument `json:"counters"`
-	Raw      string            `json:"raw"` // vfpctrl's output, if no counter in it is known
+	Raw      string            `json:"raw"` // vfpctrl's output, if swdt found no counter in it
 }
 
 type counterDocument struct {
@@ -187,7 +187,7 @@ func (o PortSelection) print(w io.Writer, ports []SwitchPort) error {
 	return nil
 }
 
-// printCounters prints every counter of a port, one a line.
+// printCounters prints every counter of a port, one per line.
 func printCounters(w io.Writer, p SwitchPort) error {
 	var names []string
 	counts := map[string]map[string]uint64{}
@@ -215,8 +215,8 @@ func printCounters(w io.Writer, p SwitchPort) error {
 	return ui.Table(w, []string{"COUNTER", "OUT", "IN"}, rows)
 }
 
-// portOwner returns the pod of a port, or the switch's label of the port if it has no known
-// pod.
+// portOwner returns the pod of a port. If no pod is known, it returns the label that the
+// switch has for the port.
 func portOwner(p SwitchPort) string {
 	if p.Pod != hns.None && p.Pod != hns.Unknown || p.Label == "" {
 		return p.Pod

@@ -173,7 +173,7 @@ type owners struct {
 }
 
 // ownersTimeout limits the request for the owners, since the collectors of the nodes wait
-// for its answer.
+// for the owners.
 const ownersTimeout = 30 * time.Second
 
 func askOwners(ctx context.Context, o Options) (found owners) {

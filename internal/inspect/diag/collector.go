@@ -46,7 +46,7 @@ type Task struct {
 	remedies func(node, text string) string
 }
 
-// Table stores a table: as the document, and as text that print writes.
+// Table stores a table twice: the document, and the output of the function text.
 func (t *Task) Table(name string, document any, text func(io.Writer) error) error {
 	if err := t.folder.table(name, document, text); err != nil {
 		return err
@@ -75,7 +75,8 @@ func (t *Task) place(folder, path string) string {
 	return folder + "/" + safePath(t.folder.redactor.String(path))
 }
 
-// write stores the output of fill as a file, even if fill fails later.
+// write stores the output of fill as a file. If fill fails, write stores the output up to the
+// failure.
 func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error) error {
 	o, path, err := t.folder.output(record.Path, limit)
 	if err != nil {
@@ -117,7 +118,7 @@ type visit struct {
 }
 
 // collect runs the collectors, a few at a time, and returns their records in the order of
-// the table.
+// collectors.
 func (v *visit) collect(ctx context.Context, collectors []Collector) ([]CollectorRecord, []Finding) {
 	ctx = redacting(ctx, v.options.Redact)
 	records := make([]CollectorRecord, len(collectors))
@@ -188,7 +189,7 @@ func (v *visit) run(ctx context.Context, c Collector, record *CollectorRecord) [
 	return task.findings
 }
 
-// guarded returns a panic of a collector as its error.
+// guarded runs a collector, and returns a panic of the collector as an error.
 func guarded(ctx context.Context, c Collector, task *Task) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

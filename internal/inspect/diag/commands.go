@@ -124,7 +124,7 @@ func (c Command) collector() Collector {
 type ExitError struct {
 	Program string
 	Code    int
-	Output  string // the end of its error output
+	Output  string // the end of the command's stderr
 }
 
 func (e *ExitError) Error() string {

@@ -10,7 +10,7 @@
 //   - commands.go: the table of commands; to add one, add a line
 //   - machine.go, network.go, runtime.go, files.go, events.go, cluster.go: the
 //     collectors that are not commands
-//   - evtx.go: event channels as files, the one thing that cannot be redacted
+//   - evtx.go: event channels as files, which are the only files that cannot be redacted
 //   - collector.go: runs collectors within their deadlines
 //   - folder.go: stores their results
 //   - gather.go: gathers from many nodes and writes the bundle
@@ -50,10 +50,10 @@ func (p *Profile) Set(name string) error {
 	return fmt.Errorf("%q is not a profile: use quick, network or full", name)
 }
 
-// Type names the values in a flag's usage text.
+// Type returns the allowed values, for a flag's usage text.
 func (p *Profile) Type() string { return "quick|network|full" }
 
-// of returns the one of the three values that belongs to the profile.
+// of returns that one of the three values that belongs to profile p.
 func of[T any](p Profile, quick, network, full T) T { return [...]T{quick, network, full}[p] }
 
 // Defaults of Options.
@@ -62,16 +62,16 @@ const (
 	NodeTimeout = 10 * time.Minute
 	// collectorTimeout is the deadline of collectors that set none.
 	collectorTimeout = 30 * time.Second
-	// abreast is the number of collectors that work on one node at a time, since their
-	// commands share its processors with its pods.
+	// abreast is the number of collectors that work on one node at a time, since the commands
+	// of collectors share the node's processors with its pods.
 	abreast = 4
-	// readers is the number of files that are read at a time, of all nodes. Each may have
-	// megabytes in flight.
+	// readers is the maximum number of files that are read at a time, from all nodes
+	// together. Each read may have megabytes in flight.
 	readers = 3
 	// MostNodes is the maximum number of nodes to gather from at a time, whatever the user
 	// allows, since each takes memory for data in flight.
 	MostNodes = 6
-	// memory is the limit in bytes that makes Go collect garbage earlier: half of the memory
-	// that swdt may use.
+	// memory is Go's memory limit in bytes, which makes Go collect garbage earlier. It is
+	// half of the memory that swdt may use.
 	memory = 80 << 20
 )

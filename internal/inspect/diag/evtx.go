@@ -102,7 +102,8 @@ func (t *Task) scratch(ctx context.Context) (string, error) {
 	return folder, nil
 }
 
-// clearTimeout limits the removal, which also happens after an interrupt.
+// clearTimeout limits the removal of the scratch folder, which also happens after an
+// interrupt.
 const clearTimeout = 10 * time.Second
 
 func (t *Task) clear(ctx context.Context, folder string) error {

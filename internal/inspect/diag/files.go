@@ -24,7 +24,7 @@ const (
 )
 
 // configurations returns patterns of files, with * within a name. To add one, add an entry.
-// No pattern matches a file of keys.
+// No pattern matches a file with keys.
 func configurations() []string {
 	return []string{
 		`C:\Program Files\containerd\config.toml`,
@@ -51,8 +51,8 @@ func configurations() []string {
 	}
 }
 
-// configuration stores the files of configurations, and those on the command lines of
-// services.
+// configuration stores the files that match configurations, and the configuration files
+// that the command lines of services name.
 func configuration(ctx context.Context, t *Task) error {
 	patterns := configurations()
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
@@ -103,7 +103,7 @@ func namedFiles(line string) (paths []string) {
 	return paths
 }
 
-// read stores a file of the node from an offset on, at most the given number of bytes.
+// read stores a part of a file of the node: it begins at offset and has at most most bytes.
 func (t *Task) read(ctx context.Context, record FileRecord, path string, offset, most int64) error {
 	if record.Raw {
 		ctx = unredacted(ctx)
@@ -124,7 +124,7 @@ func (t *Task) read(ctx context.Context, record FileRecord, path string, offset,
 		if err != nil {
 			return fmt.Errorf("read %s: %w", record.From, err)
 		}
-		for left := most; left >= 0; { // one byte more, which shows that the file is longer
+		for left := most; left >= 0; { // reads one byte more than most, to detect a longer file
 			reply, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -146,11 +146,11 @@ type logRow struct {
 	File     string     `json:"file"`
 	Size     int64      `json:"sizeBytes"`
 	Modified *time.Time `json:"modified,omitempty"`
-	Kept     string     `json:"kept,omitempty"` // where in the bundle
+	Kept     string     `json:"kept,omitempty"` // path in the bundle
 }
 
-// tails stores the ends of the logs of the known sources, and in larger profiles of all
-// pods.
+// tails stores the ends of the logs of the known sources. In larger profiles, it also
+// stores the ends of the logs of all pods.
 func tails(ctx context.Context, t *Task) error {
 	found, err := logs.List(ctx, t.Node)
 	if err != nil {

@@ -76,7 +76,7 @@ func (f *folder) create(path string) (*os.File, string, error) {
 type output struct {
 	file   *os.File
 	stream *redact.Stream   // nil: the file is not redacted
-	whole  *redact.Redactor // nil: it is no document
+	whole  *redact.Redactor // nil: the file is not a document
 	limit  int64
 	kept   int64
 	cut    bool // reports whether bytes were dropped
@@ -126,7 +126,7 @@ func (o *output) Close() error {
 	return errors.Join(err, o.file.Close())
 }
 
-// isDocument reports whether a file is one that swdt can parse.
+// isDocument reports whether a file's extension is that of a document that swdt can parse.
 func isDocument(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".yaml", ".yml", ".toml", ".xml", ".conf", ".conflist", ".config":
@@ -135,7 +135,8 @@ func isDocument(path string) bool {
 	return false
 }
 
-// redactWhole redacts the secrets in a document that only its structure shows.
+// redactWhole redacts those secrets in a document that only the structure of the document
+// shows.
 func (o *output) redactWhole() error {
 	if o.linesOnly = true; o.cut {
 		return nil

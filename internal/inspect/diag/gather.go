@@ -34,15 +34,16 @@ type Options struct {
 	Redact   []string // the user's own patterns, see package redact
 	Version  string   // of swdt
 	Parallel int      // nodes at a time, at most MostNodes; 0: MostNodes
-	// Timeout limits the gathering from all nodes; the bundle has the results until then.
-	// 0: no limit.
+	// Timeout limits the gathering from all nodes; the bundle has the results that were
+	// gathered until then. 0: no limit.
 	Timeout time.Duration
 	// NodeTimeout limits the time for one node, including connecting. 0: NodeTimeout.
 	NodeTimeout time.Duration
-	// CollectorTimeout shortens the collectors' own deadlines if they are longer. 0: they
-	// stay.
+	// CollectorTimeout is the upper bound of the collectors' own deadlines. 0: the
+	// collectors keep their deadlines.
 	CollectorTimeout time.Duration
-	// EventFiles also stores the event channels as files, which cannot be redacted.
+	// EventFiles requests that the event channels are also stored as files, which cannot
+	// be redacted.
 	EventFiles bool
 	// Cluster is the cluster of the nodes; nil if no kubeconfig was given.
 	Cluster *cluster.Cluster
@@ -85,7 +86,7 @@ func Gather(ctx context.Context, documents []config.Document, path string, o Opt
 	}
 	for _, result := range results {
 		record := result.Value
-		if result.Err != nil { // the node was not begun in time, or a bug caused a panic
+		if result.Err != nil { // gathering from the node did not begin in time, or a bug caused a panic
 			record = NodeRecord{Name: result.Name(), Result: Failed, Error: result.Err.Error(), Err: result.Err}
 		}
 		manifest.Nodes = append(manifest.Nodes, record)

@@ -229,8 +229,9 @@ func (t *Task) service(ctx context.Context, name string) (*agentv1.ServiceConfig
 	return reply.GetConfig(), nil
 }
 
-// programOf returns the program that a command line runs: the one of that name, if another
-// program wraps it.
+// programOf returns the path of the program that a command line runs. If the command line
+// has a program called name, perhaps after a program that wraps it, programOf returns that
+// program. Otherwise it returns the first program.
 func programOf(line, name string) string {
 	args := commandline.Split(line)
 	for _, arg := range args {

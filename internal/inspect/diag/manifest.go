@@ -16,7 +16,7 @@ const manifestName = "manifest.json"
 // Manifest lists the content of a bundle.
 type Manifest struct {
 	Format   string       `json:"format"`
-	SWDT     string       `json:"swdt"` // its version
+	SWDT     string       `json:"swdt"` // version of swdt
 	Created  time.Time    `json:"created"`
 	Profile  string       `json:"profile"`
 	Patterns int          `json:"patterns"` // number of the user's own patterns that were redacted; the patterns are not stored
@@ -28,12 +28,12 @@ const (
 	Whole   = "whole"   // a node: nothing failed
 	Partial = "partial" // a node: some collectors failed
 	Done    = "done"    // a collector
-	Absent  = "absent"  // a collector: the node does not have what it reads
+	Absent  = "absent"  // a collector: the node does not have the object that the collector reads
 	Failed  = "failed"  // a node or a collector
 	Late    = "late"    // a collector: its deadline passed
 )
 
-// NodeRecord is one node's part.
+// NodeRecord is the part of the manifest about one node.
 type NodeRecord struct {
 	Name       string            `json:"name"`
 	Folder     string            `json:"folder"` // in the bundle
@@ -46,7 +46,7 @@ type NodeRecord struct {
 	Collectors []CollectorRecord `json:"collectors"`
 	Findings   []Finding         `json:"findings"`
 
-	Err error `json:"-"` // the error whose text Error has, for use while swdt runs
+	Err error `json:"-"` // the error whose text is Error, for use while swdt runs
 }
 
 // Examined reports whether a collector searched for faults: if none did, the absence of
@@ -77,7 +77,7 @@ type CollectorRecord struct {
 	Files    []FileRecord `json:"files"`
 }
 
-// FileRecord is one file.
+// FileRecord describes one file of the bundle.
 type FileRecord struct {
 	Path  string `json:"path"` // in the bundle
 	From  string `json:"from"` // a path on the node, or a command
@@ -90,7 +90,7 @@ type FileRecord struct {
 	LinesOnly bool `json:"linesOnly"`
 }
 
-// Finding is a finding.Finding with the names of the bundle's format.
+// Finding is a finding.Finding with the field names of the bundle's format.
 type Finding struct {
 	Severity finding.Severity `json:"severity"`
 	What     string           `json:"title"`
@@ -98,7 +98,7 @@ type Finding struct {
 	Remedy   string           `json:"remedy"`
 }
 
-// table returns the path of a node's table of a kind.
+// table returns the path in the bundle of a node's table; kind is the file's extension.
 func (r NodeRecord) table(name, kind string) string {
 	return r.Folder + "/tables/" + name + "." + kind
 }

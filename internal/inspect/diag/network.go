@@ -180,7 +180,7 @@ func switchPorts(ctx context.Context, t *Task) error {
 	return errors.Join(failed...)
 }
 
-// portNames returns the names of ports that can be an argument.
+// portNames returns those names of ports in list that can be passed as an argument.
 func portNames(list string) (names []string) {
 	for _, port := range vfp.ParsePorts(list) {
 		if port.Name != "" && !strings.ContainsAny(port.Name, ` "/`) {

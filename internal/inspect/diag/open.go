@@ -16,7 +16,7 @@ import (
 // largestManifest is the largest size of a manifest in bytes.
 const largestManifest = 64 << 20
 
-// NoBundleError reports a file that is not a bundle, or not one that this swdt reads.
+// NoBundleError reports a file that is not a bundle, or a bundle that this swdt cannot read.
 type NoBundleError struct {
 	Path string
 	Why  string

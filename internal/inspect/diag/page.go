@@ -19,8 +19,9 @@ var page string
 const dataMark = "{{data}}"
 
 const (
-	// The numbers of bytes of each log, from its end, and of each table, from its
-	// beginning, that are in the page. The files beside it are complete.
+	// pageLog is the maximum number of bytes of a log in the page: the end of the log.
+	// pageTable is that of a table: the beginning of the table. The files beside the page
+	// are complete.
 	pageLog   = 96 << 10
 	pageTable = 256 << 10
 	// pageNode and pageAll bound the total bytes of logs and tables in the page, for one
@@ -116,7 +117,8 @@ type part struct {
 	cut  bool
 }
 
-// readPart reads a file's beginning, or its end from the beginning of a line.
+// readPart reads at most most bytes of a file: its beginning or, if end is true, its end,
+// which then starts at the beginning of a line.
 func readPart(file string, most int64, end bool) (p part, err error) {
 	f, err := os.Open(file)
 	if err != nil {

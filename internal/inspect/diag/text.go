@@ -67,7 +67,7 @@ func (m Manifest) Failures() error {
 	return failed
 }
 
-// NodeReport is one node of a bundle.
+// NodeReport is the report about one node of a bundle.
 type NodeReport struct {
 	Nodes []NodeRecord `json:"nodes"` // always one node
 }
@@ -103,7 +103,7 @@ func (r NodeReport) WriteText(p *ui.Page) error {
 	return ui.Table(p, []string{"SEVERITY", "FINDING", "SEEN", "REMEDY"}, rows)
 }
 
-// TableReport is one table of a node, in the form in which the live command prints it.
+// TableReport is one table of a node, in the form that the live command prints.
 type TableReport struct {
 	Nodes []NodeTable `json:"nodes"`
 }
