@@ -6,8 +6,8 @@
 // The API server is generic. It stores an object as plain JSON, by resource,
 // namespace and name; get, list, create, update, patch, delete and watch work
 // for every resource of the table in resources.go and for those that a test
-// adds. Types of Kubernetes matter for two things only: strategic merge patches
-// need them, and some resources have a behaviour of their own:
+// adds. The server needs Kubernetes' Go types for two purposes only: strategic merge patches, and
+// some resources that have a behaviour of their own:
 //
 //   - bootstrap-token Secrets expire and sign cluster-info (bootstrap.go)
 //   - certificate signing requests of nodes are approved and signed (csr.go)
@@ -135,7 +135,7 @@ func (c *Cluster) prepare() error {
 	return c.install()
 }
 
-// Close ends the control plane: every connection is cut.
+// Close ends the control plane and cuts every connection.
 func (c *Cluster) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -157,8 +157,8 @@ func (c *Cluster) CA() []byte { return c.ca.pem }
 // CACertHash returns the hash of CA, in the form of kubeadm's --discovery-token-ca-cert-hash.
 func (c *Cluster) CACertHash() string { return c.ca.hash() }
 
-// Kubeconfig returns the administrator's kubeconfig. server is the URL that it
-// contains; "": the URL of Server.
+// Kubeconfig returns the administrator's kubeconfig. server is the URL that the kubeconfig
+// contains; if it is "", Kubeconfig uses the URL of Server.
 func (c *Cluster) Kubeconfig(server string) ([]byte, error) {
 	if server == "" {
 		server = c.Server()

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// asJSON converts a request's body to JSON. Kubernetes' own clients send their own types as
-// protobuf, but accept answers in JSON. Patches stay unchanged.
+// asJSON converts a request's body to JSON. Kubernetes' own clients send Kubernetes' own types as
+// protobuf, but accept answers in JSON. asJSON leaves patches unchanged.
 func asJSON(r Request, resource Resource, contentType string, body []byte) ([]byte, error) {
 	switch {
 	case len(body) == 0, r.Verb == "patch", contentType == "", contentType == "application/json":

@@ -99,8 +99,8 @@ func (c *Cluster) expireTokens(ctx context.Context) {
 	}
 }
 
-// tokenLook is the longest time between two checks of the tokens, since the server's clock may be
-// set meanwhile.
+// tokenLook is the longest time between two checks of the tokens. It is short because a test may
+// set the server's clock between two checks.
 const tokenLook = time.Second
 
 // signAndClean signs cluster-info and removes expired tokens. It returns the time until the next
@@ -133,7 +133,7 @@ func (c *Cluster) sign(tokens []bootstrapToken) {
 	_, _ = c.store.update(r, key{"configmaps", "kube-public", clusterInfoName}, func(o object) (object, error) {
 		data, ok := o["data"].(object)
 		if !ok {
-			return o, nil // a client broke the object: there is nothing to sign
+			return o, nil // a client has damaged the object, so there is nothing to sign
 		}
 		for name := range data {
 			if strings.HasPrefix(name, signaturePrefix) {

@@ -22,8 +22,8 @@ func (c *Cluster) versionInfo() version.Info {
 	return info
 }
 
-// discovery answers /openapi/v3, /api, /apis and the paths below them down to the versions, in the
-// form that preceded aggregated discovery, which every client understands.
+// discovery answers /openapi/v3, /api, /apis and the paths below them down to the versions. It uses
+// the form of discovery from before aggregated discovery, which every client understands.
 func (c *Cluster) discovery(path string) (any, bool) {
 	switch parts := strings.Split(strings.TrimPrefix(path, "/"), "/"); {
 	case path == "/api":

@@ -9,7 +9,7 @@ import (
 type Request struct {
 	Verb        string // get, list, watch, create, update, patch, delete, deletecollection
 	Group       string // empty: core
-	Resource    string // nodes; empty for paths that are no resource, such as /version
+	Resource    string // nodes; empty for a path that is not a resource, such as /version
 	Subresource string // status, eviction, …
 	Namespace   string
 	Name        string

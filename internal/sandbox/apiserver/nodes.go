@@ -15,7 +15,7 @@ const (
 	leaseResource      = "leases.coordination.k8s.io"
 )
 
-// taintNewNode adds the taint that admission adds to a node that registers.
+// taintNewNode adds the taint that Kubernetes' admission adds to a node when it registers.
 func taintNewNode(o object) {
 	setTaint(o, taintNotReady, true)
 }
@@ -132,7 +132,7 @@ func (c *Cluster) markUnknown(name string) {
 const podNetworkName = "pod-network-windows"
 
 // bindNetwork does the work of the pod network's DaemonSet: it creates a pod for a Windows node.
-// The simulated kubelet runs the pod, and so the node has a network.
+// The simulated kubelet runs the pod, which gives the node a network.
 func (c *Cluster) bindNetwork(event change) {
 	if event.key.resource != "nodes" || event.before != nil ||
 		text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {

@@ -75,7 +75,7 @@ func (c *Cluster) budget(namespace string, budget object) (healthy, needed int) 
 			continue
 		}
 		expected++
-		// A pod that a test plants without a status counts as running.
+		// If a test plants a pod without a status, the pod counts as running.
 		if state := condition(pod, "Ready"); state == nil || state["status"] == "True" {
 			if field(pod, "metadata", "deletionTimestamp") == nil {
 				healthy++
@@ -91,7 +91,8 @@ func (c *Cluster) budget(namespace string, budget object) (healthy, needed int) 
 	return healthy, 0
 }
 
-// share returns value if it is a number, or that percentage of all, rounded up.
+// share returns value if it is a number. If it is a percentage, share returns that percentage of
+// all, rounded up.
 func share(value any, all int) int {
 	text := fmt.Sprint(value)
 	percent, ok := strings.CutSuffix(text, "%")

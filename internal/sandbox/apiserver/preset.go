@@ -140,8 +140,8 @@ func (c *Cluster) plant(o object) error {
 	return nil
 }
 
-// Object returns an object as decoded JSON; false if there is none. The resource has its full
-// name: nodes, leases.coordination.k8s.io.
+// Object returns an object as decoded JSON, and false if there is none. resource is the resource's
+// full name: nodes, leases.coordination.k8s.io.
 func (c *Cluster) Object(resource, namespace, name string) (map[string]any, bool) {
 	o, ok := c.store.get(key{resource, namespace, name})
 	if !ok {
@@ -151,7 +151,7 @@ func (c *Cluster) Object(resource, namespace, name string) (map[string]any, bool
 }
 
 // RemoveOwned removes an object as the garbage collector would after its owner's deletion: without
-// grace period or other checks. It reports whether there was one.
+// grace period or other checks. It reports whether the object existed.
 func (c *Cluster) RemoveOwned(resource, namespace, name string) bool {
 	for _, r := range c.table() {
 		if r.qualified() == resource {

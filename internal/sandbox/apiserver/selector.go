@@ -17,8 +17,8 @@ var (
 	errPrecondition = errors.New("the precondition of the delete does not hold")
 )
 
-// selector returns a function for a request's label and field selector, which reports whether an
-// object matches. A field selector can use every field with a single value.
+// selector returns a function that reports whether an object matches the label and field selectors
+// of a request. A field selector can use every field with a single value.
 func selector(query url.Values) (func(object) bool, error) {
 	byLabel, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {

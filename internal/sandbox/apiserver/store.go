@@ -85,8 +85,8 @@ func (s *store) list(resource, namespace string) ([]object, int64) {
 	return list, s.version
 }
 
-// create adds the object o, which belongs to the store from then on: the caller must not
-// change it.
+// create adds the object o. The caller must not change o afterwards, since it then belongs to the
+// store.
 func (s *store) create(r Resource, k key, o object) (object, error) {
 	s.mu.Lock()
 	if _, exists := s.objects[k]; exists {
@@ -110,8 +110,8 @@ func (s *store) create(r Resource, k key, o object) (object, error) {
 	return o, nil
 }
 
-// update replaces the object with the key k by the result of f, which gets a copy of the
-// object. If f returns nil, update removes the object and the objects that it owns.
+// update replaces the object with the key k. f gets a copy of the object and returns the new one.
+// If f returns nil, update removes the object and the objects that it owns.
 func (s *store) update(r Resource, k key, f func(object) (object, error)) (object, error) {
 	s.mu.Lock()
 	before, exists := s.objects[k]
@@ -199,7 +199,7 @@ func (s *store) notify(events ...change) {
 }
 
 // since returns the changes after a version, and a channel that is closed at the next change. It
-// returns false if the history does not reach back so far.
+// returns false if the history no longer has all of these changes.
 func (s *store) since(version int64) ([]change, <-chan struct{}, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func field(o object, path ...string) any {
 	return value
 }
 
-// text returns the value at a path as a string, also if it is not a string.
+// text returns the value at a path as a string; it formats a value that is not a string.
 func text(o object, path ...string) string {
 	switch value := field(o, path...).(type) {
 	case nil:
