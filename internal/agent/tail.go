@@ -57,16 +57,16 @@ type tailer struct {
 	stream  grpc.ServerStreamingServer[agentv1.TailReply]
 	now     time.Time // the machine's time, with its zone
 
-	file   io.ReadSeekCloser // nil: it does not exist
+	file   io.ReadSeekCloser // nil: the file does not exist
 	id     platform.FileID
 	offset int64
-	early  bool // the lines read now are older than since
+	early  bool // whether the lines read now are older than the request's since
 
-	head    head  // of the bytes that were read
+	head    head  // the hash of the first bytes that were read
 	skipped int64 // if the file is a copy: the bytes that were sent from its original
 
-	known  bool  // reports whether the encoding is known
-	wide   *wide // nil: it is not UTF-16
+	known  bool  // whether the encoding is known
+	wide   *wide // nil: the file is not UTF-16
 	buffer []byte
 	held   int    // bytes in buffer that wait for the rest of their line
 	lower  []byte // the buffer's text in lower case
@@ -124,8 +124,8 @@ func (t *tailer) follow(ctx context.Context) error {
 	}
 }
 
-// poll sends new data. If the log cannot be read because it is being replaced,
-// the next poll reads it.
+// poll sends new data. If the log cannot be read at this moment because it is being replaced, poll
+// returns no error, and the next poll reads it.
 func (t *tailer) poll() error {
 	info, err := t.files.Stat(t.request.GetPath())
 	there := err == nil
@@ -183,8 +183,8 @@ func (t *tailer) drain(last bool) error {
 			return err
 		}
 		read, err := t.read()
-		// A file that was truncated while its beginning was read ends
-		// unexpectedly.
+		// If a file is truncated while its beginning is read, the reader returns an unexpected end
+		// of file.
 		ended := read == 0 && err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !ended {
 			return t.failed(err)
@@ -209,8 +209,8 @@ func (t *tailer) flush(last bool) error {
 		}
 	}
 	send := t.dropEarly(text)
-	// A container's line may be split into pieces, only one of which contains
-	// the word.
+	// A container's line may be split into pieces, and only one piece may contain the word. So
+	// lines of containers are not filtered here.
 	if len(t.request.GetContains()) > 0 && !logline.IsCRI(firstLine(send)) {
 		send = t.filter(send)
 	}
@@ -223,8 +223,8 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes lines at the beginning of text that were logged before the time since of the
-// request.
+// dropEarly removes the lines at the beginning of text that were logged before the request's time
+// since.
 func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {
@@ -287,8 +287,8 @@ func (t *tailer) lowered(text []byte) []byte {
 	return t.lower
 }
 
-// begin finds the place to begin at. It searches from the end of the file backwards, and reads no
-// more than necessary.
+// begin finds the position at which to begin. It searches backwards from the end of the file, and
+// reads no more than necessary.
 func (t *tailer) begin() error {
 	size, err := t.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -344,9 +344,9 @@ func (t *tailer) block(at, end int64) ([]byte, error) {
 	return text, nil
 }
 
-// lastLines finds the beginning of the last *wanted lines in a block. It subtracts the lines that
-// it passes, so that the search can continue in the block before. If isEnd is set, the very last
-// byte ends a line and does not begin one.
+// lastLines finds the beginning of the last *wanted lines in a block. It subtracts from *wanted
+// the lines that it passes, so that the search can continue in the previous block. If isEnd is
+// set, the last byte of the block ends a line and does not begin one.
 func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	if *wanted < 0 {
 		return 0, false
@@ -366,9 +366,9 @@ func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	}
 }
 
-// reaches reports whether lines at or after then may precede the block, because the first time in
-// the block is not earlier. If no line of the block has a time, it returns false and switches the
-// filter by time off.
+// reaches reports whether the block begins at or after the time then, so that wanted lines may
+// precede it: it returns true if the first time in the block is not earlier than then. If no line
+// of the block has a time, it returns false and switches the filter by time off.
 func (t *tailer) reaches(block []byte, then time.Time) bool {
 	for len(block) > 0 {
 		line := firstLine(block)

@@ -8,8 +8,8 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// A log that is rotated by copying and truncating leaves a second file with text that was already sent. That copy is
-// recognised by its beginning.
+// If a log is rotated by copying and truncating, there is a second file with text that was already sent. The tailer
+// recognises that copy by its beginning.
 const (
 	headMost  = 4 << 10 // bytes that distinguish the beginning of one log from another's
 	headLeast = 64      // fewer bytes could be the beginning of any log
@@ -39,13 +39,13 @@ func (t *tailer) noteHead() {
 	if t.head.size >= headMost || t.head.size >= t.offset {
 		return
 	}
-	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // otherwise a copy is sent twice
+	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // if it fails, a copy may be sent twice
 		t.head = h
 	}
 }
 
-// copied returns the position in a copy behind which the unsent bytes begin. ok is false if the
-// file is not a copy of a log that the client has read.
+// copied returns the position in a copy at which the unsent bytes begin. ok is false if the file is not a copy of a
+// log that the client has read.
 func (t *tailer) copied() (offset int64, ok bool, err error) {
 	for _, c := range t.request.GetCopies() {
 		if c.GetHeadSize() < headLeast || c.GetHeadSize() > headMost {

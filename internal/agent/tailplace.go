@@ -11,7 +11,7 @@ import (
 )
 
 // start opens the log at the place to read from. It returns the event that the client must receive
-// about it, such as a lost or truncated file.
+// about the log, such as a lost or truncated file.
 func (t *tailer) start() (event agentv1.TailEvent, err error) {
 	if from := t.request.GetFrom(); from != nil {
 		return t.resume(from)

@@ -31,11 +31,10 @@ type (
 
 // Write receives a file in bounded memory. The state of the file after a failure
 // depends on the cause:
-//
-//   - The stream broke: the bytes that arrived stay. The next Write continues
-//     them with its offset, which must be the file's size, and a sha256.
-//   - Anything else (more or fewer bytes than declared, a wrong hash, a disk that
-//     is full, damaged compression): the file is removed, since it is of no use.
+//   - If the stream broke, the bytes that arrived stay. The next Write can continue
+//     the file: its offset must be the file's size, and it must have a sha256.
+//   - After any other failure (more or fewer bytes than declared, a wrong hash, a
+//     full disk, damaged compression) the file is removed, since it is of no use.
 //
 // The file is written in place. A caller that needs the old file until the new
 // one is complete writes beside it and renames.
@@ -107,8 +106,7 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile,
 	return s.platform.Files.Create(h.GetPath(), mode)
 }
 
-// createFresh replaces a file of that name by one that no other account has a
-// handle on.
+// createFresh replaces any file of that name by a new file on which no other account has a handle.
 func (s *filesService) createFresh(h *agentv1.WriteHeader) (platform.WriteFile, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
@@ -157,8 +155,8 @@ func isOurs(file platform.WriteFile, restricted bool) bool {
 	return list.Exclusive() || !restricted && acl.Trusted(list.Owner)
 }
 
-// parentFolder returns "" for a path without a parent. The path is a Windows
-// path on every OS.
+// parentFolder returns the parent of a path, or "" if it has none. The path is a Windows path on
+// every OS.
 func parentFolder(path string) string {
 	i := strings.LastIndexAny(path, `\/`)
 	if i < 0 {
@@ -261,8 +259,8 @@ func (r *zstdReader) Read(p []byte) (int, error) {
 	}
 }
 
-// verify compares a closed file with what was announced. It stores the hash in
-// the cache, since the swap needs it again.
+// verify compares a closed file with the header. It stores the hash in the cache, since the swap
+// needs it again.
 func (s *filesService) verify(h *agentv1.WriteHeader, file *readBack) (string, error) {
 	sha, size := file.hash()
 	if size != h.GetSize() || h.GetSha256() != "" && !strings.EqualFold(sha, h.GetSha256()) {
@@ -288,7 +286,7 @@ type message interface{ GetData() []byte }
 type bodyReader[M message] struct {
 	stream interface{ Recv() (M, error) }
 	data   []byte
-	broken error // how the stream ended, unless complete
+	broken error // how the stream ended; nil if it was complete
 }
 
 func (r *bodyReader[M]) Read(p []byte) (int, error) {

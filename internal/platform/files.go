@@ -13,8 +13,9 @@ type FileInfo struct {
 	Path     string // the requested path, cleaned: C:\k\kubelet.exe
 	Size     int64  // bytes; 0 for a folder
 	Modified time.Time
-	// Created is when the file was created, by the machine's clock. A new access list, name or attribute does not
-	// change it. NTFS gives a new file the time of a file that had its name up to 15 seconds before.
+	// Created is the time at which the file was created, by the machine's clock. A new access list, name or attribute
+	// does not change it. If a file of the same name existed up to 15 seconds before, NTFS gives the new file the old
+	// file's time.
 	Created  time.Time
 	Folder   bool
 	ReadOnly bool
@@ -28,7 +29,7 @@ type FileID struct {
 	Index  uint64
 }
 
-// CreateMode decides how CreateFile treats an existing file.
+// CreateMode selects how Create treats an existing file.
 type CreateMode int
 
 const (
@@ -48,8 +49,8 @@ type Files interface {
 	Open(path string) (io.ReadSeekCloser, error)
 	// Create opens a file for writing; the parent folder must exist.
 	Create(path string, mode CreateMode) (WriteFile, error)
-	// Rename moves a file or folder on one volume. If `to` exists it fails with fault.ErrExist unless replace is set,
-	// which replaces a file atomically (never a folder). The change is on the disk when it returns.
+	// Rename moves a file or folder on one volume. If `to` exists, it fails with fault.ErrExist; if replace is set,
+	// it instead replaces the file `to` atomically (never a folder). The change is on the disk when Rename returns.
 	Rename(from, to string, replace bool) error
 	// Remove deletes a file or an empty folder, even if it is read-only.
 	Remove(path string) error
@@ -62,9 +63,9 @@ type Files interface {
 	// nothing. The parent folder must exist.
 	NewFolder(path, sddl string) error
 	NewFile(path, sddl string) (WriteFile, error)
-	// ACL returns owner and access list in SDDL (O:…D:…), and SetACL sets those parts that sddl contains, all at
-	// once. A protected list (D:P…) stops inheriting. If path is a link, both apply to the link. The access list of a
-	// file that Open, Create or NewFile returned is read with ACLOf.
+	// ACL returns owner and access list in SDDL (O:…D:…). SetACL sets the parts that sddl contains, all at once. A
+	// protected list (D:P…) stops inheriting. If path is a link, both apply to the link. ACLOf reads the access list
+	// of a file that Open, Create or NewFile returned.
 	ACL(path string) (sddl string, err error)
 	SetACL(path, sddl string) error
 	// KeepsACL reports whether the file system keeps access lists and enforces them. Wine does not: ACL returns an
@@ -78,9 +79,9 @@ type Files interface {
 	Lock(path string, holder []byte) (Unlocker, error)
 }
 
-// WriteFile is a file open for writing, which no other process can write until it is closed. The written bytes are on
-// the disk, not just in the cache, when Sync returns nil. SetModified, after the last write, sets the time of the
-// last change that the file has when it is closed.
+// WriteFile is a file open for writing. No other process can write it until it is closed. When Sync returns nil, the
+// written bytes are on the disk, not just in the cache. SetModified must follow the last write; it sets the time of
+// the last change that the file has after Close.
 type WriteFile interface {
 	io.Writer
 	io.Closer

@@ -12,21 +12,22 @@ const (
 	HNSLoadBalancers NetworkKind = "loadbalancers"
 )
 
-// HCSSystems is the kind of the Host Compute Service's objects, in requests that name objects of either service by
-// their kind.
+// HCSSystems names the kind of the Host Compute Service's objects, in requests that select objects of either
+// service by their kind.
 const HCSSystems = "systems"
 
-// Compute is the Windows services that run containers: the Host Network Service (HNS) and the Host Compute Service
-// (HCS). Their objects are JSON documents, which are returned unchanged; your machine parses them.
+// Compute queries the Windows services that run containers: the Host Network Service (HNS) and the Host Compute
+// Service (HCS). Their objects are JSON documents, which the agent returns unchanged; your machine parses them.
 type Compute interface {
-	// NetworkObjects returns the Host Network Service's objects of a kind, as documents of schema 2, without those
-	// that were deleted meanwhile. An unknown kind, and a machine without the service, is fault.ErrNotSupported.
+	// NetworkObjects returns the Host Network Service's objects of a kind, as documents of schema 2, without
+	// objects that were deleted during the call. For an unknown kind, and on a machine without the service, the
+	// error is fault.ErrNotSupported.
 	NetworkObjects(ctx context.Context, kind NetworkKind) ([][]byte, error)
-	// Systems returns every compute system: containers and utility VMs. A machine without the Host Compute Service is
-	// fault.ErrNotSupported.
+	// Systems returns every compute system: containers and utility VMs. On a machine without the Host Compute
+	// Service, the error is fault.ErrNotSupported.
 	Systems(ctx context.Context) ([]ComputeSystem, error)
-	// Terminate ends a compute system with everything that runs in it, and may return before it has ended. A system
-	// that does not exist, or has stopped already, is fault.ErrNotExist.
+	// Terminate ends a compute system with everything that runs in it, and may return before the system has ended.
+	// If the system does not exist, or has stopped already, the error is fault.ErrNotExist.
 	Terminate(ctx context.Context, id string) error
 }
 
@@ -35,7 +36,7 @@ type ComputeSystem struct {
 	ID string
 	// Summary is the system's entry in the service's list of all systems.
 	Summary []byte
-	// Properties is the document with its resource usage and processes; empty if the service did
+	// Properties is the document with the system's resource usage and processes. It is empty if the service did
 	// not return them.
 	Properties []byte
 	// Failure is the reason why the service did not return Properties.

@@ -8,10 +8,10 @@ import (
 // Facts describe the machine. Sizes are bytes.
 type Facts struct {
 	Hostname      string
-	Product       string // Windows Server 2022 Datacenter
-	Build         string // 20348.2700 (build.UBR)
+	Product       string // such as Windows Server 2022 Datacenter
+	Build         string // such as 20348.2700 (build.UBR)
 	Architecture  string // amd64, arm64 (as GOARCH)
-	BootID        string // differs after every boot
+	BootID        string // differs after each boot
 	Uptime        time.Duration
 	CPUs          int
 	Memory        uint64
@@ -19,7 +19,7 @@ type Facts struct {
 	SystemDrive   string    // C:
 	DiskFree      uint64    // on the system drive
 	PendingReboot []string  // reasons for a pending reboot; empty if none is pending
-	Elevated      bool      // reports whether the agent may change the machine
+	Elevated      bool      // whether the agent may change the machine
 	Simulated     string    // "" on Windows, "wine" under Wine, "simulated" in memory
 	Time          time.Time // the machine's clock
 	// Virtualization reports whether the processor and its firmware can run
@@ -49,7 +49,7 @@ const (
 	RegistryBinary       RegistryType = "REG_BINARY"
 )
 
-// RegistryValue is a value with its name and type; Type selects the field that holds the data.
+// RegistryValue is a value with its name and type. Type determines which field holds the data.
 type RegistryValue struct {
 	Name    string // empty: the key's default value
 	Type    RegistryType
@@ -86,8 +86,8 @@ const (
 
 // Features are Windows optional features (DISM).
 type Features interface {
-	// State returns the state of one feature; fault.ErrNotExist if this Windows
-	// does not have the feature.
+	// State returns the state of one feature. If this Windows does not have the feature, the
+	// error is fault.ErrNotExist.
 	State(ctx context.Context, name string) (FeatureState, error)
 	// Enable enables a feature and all features it needs; Disable disables it.
 	Enable(ctx context.Context, name string) (rebootRequired bool, err error)
@@ -111,9 +111,10 @@ type FirewallRule struct {
 // Firewall is Windows Defender Firewall.
 type Firewall interface {
 	Rules(ctx context.Context) ([]FirewallRule, error)
-	// Add creates a rule, replacing rules of that name.
+	// Add creates a rule, and replaces all rules of the same name.
 	Add(ctx context.Context, rule FirewallRule) error
-	// Remove deletes every rule of that name; fault.ErrNotExist if there is none.
+	// Remove deletes every rule of that name. If there is none, the error is
+	// fault.ErrNotExist.
 	Remove(ctx context.Context, name string) error
 	// EnableGroup turns all rules of a group, named by its resource id, on or off.
 	EnableGroup(ctx context.Context, group string, enabled bool) error

@@ -15,15 +15,16 @@ type Network interface {
 	// If no process serves the pipe, the error is fault.ErrNotExist.
 	DialPipe(ctx context.Context, path string) (net.Conn, error)
 	// Reach connects to host:port by TCP, closes the connection at once and
-	// reports the outcome. A failed connection is an outcome; err is for an
-	// invalid address, and for ctx.
+	// reports the outcome. A failed connection is an outcome, not an error; err
+	// is set only for an invalid address, and when ctx ends.
 	Reach(ctx context.Context, address string, timeout time.Duration) (Reach, error)
-	// Resolve returns the addresses of a name, as programs on the machine get
-	// them, which includes the hosts file. A name that is not found is
-	// fault.ErrNotExist.
+	// Resolve returns the addresses of a name that programs on the machine get,
+	// including those from the hosts file. If the name is not found, the error
+	// is fault.ErrNotExist.
 	Resolve(ctx context.Context, name string) ([]string, error)
-	// Listeners returns every TCP port that a process listens on, sorted by
-	// port; fault.ErrNotSupported if the machine cannot list them.
+	// Listeners returns every TCP port on which a process listens, sorted by
+	// port. If the machine cannot list them, the error is
+	// fault.ErrNotSupported.
 	Listeners(ctx context.Context) ([]Listener, error)
 }
 
@@ -43,11 +44,11 @@ const (
 type Reach struct {
 	Outcome ReachOutcome
 	Address string        // address:port of the connection's other end, if there was one
-	Took    time.Duration // until the outcome was known
+	Took    time.Duration // from the beginning of the attempt until its outcome
 	Detail  string        // the operating system's error text, after a failure
 }
 
-// Listener is a TCP port that a process listens on.
+// Listener is a TCP port on which a process listens.
 type Listener struct {
 	Address string // 0.0.0.0:10250, [::]:10250
 	Port    uint16

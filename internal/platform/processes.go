@@ -22,9 +22,10 @@ type Process struct {
 	CommandLine string
 }
 
-// ProcessHandle pins one process, so that no other process can get its PID.
+// ProcessHandle is a handle to one process. While it is open, no other process can get the same
+// PID.
 type ProcessHandle interface {
-	// Wait returns nil once the process has ended, or ctx's error if that is first.
+	// Wait returns nil once the process has ended, or ctx's error if ctx ends first.
 	Wait(ctx context.Context) error
 	// Kill ends the process at once; no error if it has ended already.
 	Kill() error
@@ -48,11 +49,13 @@ type Command struct {
 // Processes are the machine's processes.
 type Processes interface {
 	List(ctx context.Context) ([]Process, error)
-	// Open pins a running process; fault.ErrNotExist if there is none.
+	// Open returns a handle to a running process. If there is none with this PID, the error is
+	// fault.ErrNotExist.
 	Open(pid uint32) (ProcessHandle, error)
-	// Run runs a command to its end and returns its exit code, zero or not. err means that the
-	// command could not be started (fault.ErrNotExist) or waited for. The command and all its
-	// children end when ctx ends or the agent's process does. Args are quoted as Windows programs
-	// parse them; for cmd.exe they are joined with spaces, since it parses its command line itself.
+	// Run runs a command to its end and returns its exit code, zero or not. err is set only if
+	// the command could not be started (fault.ErrNotExist if the program does not exist) or the
+	// wait for it failed. The command and all its children end when ctx ends or the agent's
+	// process ends. Args are quoted as Windows programs parse them; for cmd.exe they are joined
+	// with spaces, since cmd.exe parses its command line itself.
 	Run(ctx context.Context, c Command) (exitCode int, err error)
 }

@@ -18,7 +18,7 @@ const (
 	Paused          ServiceState = "paused"
 )
 
-// StartType is when the Service Control Manager starts a service.
+// StartType determines when the Service Control Manager starts a service.
 type StartType string
 
 const (
@@ -42,8 +42,8 @@ type ServiceStatus struct {
 	SharedProcess bool
 }
 
-// ServiceConfig is the configuration of a service. A zero field in Configure
-// leaves that setting unchanged.
+// ServiceConfig is the configuration of a service. If a field is zero,
+// Configure leaves that setting unchanged.
 type ServiceConfig struct {
 	Name        string
 	DisplayName string
@@ -56,25 +56,26 @@ type ServiceConfig struct {
 	Recovery     *Recovery
 }
 
-// Recovery is the SCM's reaction when the service's process dies.
+// Recovery is the SCM's reaction when the service's process ends unexpectedly.
 type Recovery struct {
 	// Restarts are the delays before the first, second, … restart; after the
 	// last one the SCM does nothing more.
 	Restarts []time.Duration
-	// Reset is the time without a failure after which the count starts anew.
+	// Reset is the time without a failure after which the SCM counts failures
+	// from zero again.
 	Reset time.Duration
 }
 
 // Services is the Service Control Manager. Start and Stop only send the
-// request: package scm waits. Names compare without case.
+// request; package scm waits until it is done. Names compare without case.
 type Services interface {
 	// List returns every Win32 service, sorted by name.
 	List(ctx context.Context) ([]ServiceStatus, error)
 	Status(ctx context.Context, name string) (ServiceStatus, error)
-	// Config returns the readable part of the configuration; a part that this
-	// machine cannot report (Wine: recovery) is zero.
+	// Config returns the configuration. A part that this machine cannot report
+	// is zero (under Wine: recovery).
 	Config(ctx context.Context, name string) (ServiceConfig, error)
-	// Dependents returns the services that need this one directly, in any
+	// Dependents returns the services that depend on this one directly, in any
 	// state.
 	Dependents(ctx context.Context, name string) ([]string, error)
 	Create(ctx context.Context, config ServiceConfig) error
@@ -83,8 +84,8 @@ type Services interface {
 	// and all handles to it are closed.
 	Delete(ctx context.Context, name string) error
 	// Start requests the SCM to start the service with extra arguments. The SCM
-	// also starts the services that it depends on; its dependents stay as they
-	// are.
+	// also starts the services on which it depends; it does not start its
+	// dependents.
 	Start(ctx context.Context, name string, args ...string) error
 	// Stop sends the stop control and returns at once.
 	Stop(ctx context.Context, name string) error

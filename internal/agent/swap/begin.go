@@ -35,8 +35,9 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 			return "", fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
-	// For the guardian, which must verify files of many megabytes while the
-	// user waits. Without the cache, it reads them.
+	// Save the hashes for the guardian, which must verify files of many
+	// megabytes while the user waits. Without the saved hashes, it reads the
+	// files.
 	_ = hashes.Save()
 	facts, err := m.Platform.Machine.Facts(ctx)
 	if err != nil {
@@ -47,10 +48,10 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 		return "", err
 	}
 	// From here on the guardian owns the transaction. If the connection breaks
-	// now, the journal of a working guardian must not be removed.
+	// now, the journal of a working guardian must stay.
 	if err := startGuardian(context.WithoutCancel(ctx), m, id); err != nil {
-		// Without a journal the guardian, if it starts after all, has nothing
-		// to do.
+		// If the guardian starts after all, it finds no journal and does
+		// nothing.
 		return "", errors.Join(err, m.Platform.Files.Remove(journalPath(id)))
 	}
 	return id, nil
@@ -120,7 +121,7 @@ func checkFiles(ctx context.Context, files platform.Files, hashes *hashcache.Cac
 	if current != c.PreviousSHA256 {
 		return fmt.Errorf("%w: %s", ErrChanged, c.Destination)
 	}
-	// With no transaction unfinished, an undo file beside a live binary is
+	// No transaction is unfinished. So an undo file beside a live binary is
 	// either not swdt's, or was left because its program still ran.
 	if err := setAside(files, c.undo(), layout.Aside(c.Destination, id+"-undo")); err != nil {
 		return fmt.Errorf("remove an older undo file: %w", err)

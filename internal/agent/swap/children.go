@@ -10,9 +10,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// children are processes below a service's own that run one of the components'
-// binaries: a kubelet under kube-log-runner or nssm. When a service manager
-// reports "stopped", it refers to the wrapper; these processes may live on.
+// children are the processes below a service's own process that run one of the
+// components' binaries, such as a kubelet under kube-log-runner or nssm. When a
+// service manager reports "stopped", it refers to the wrapper; the children may
+// still run.
 type children struct {
 	handles []platform.ProcessHandle
 }

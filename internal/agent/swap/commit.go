@@ -25,14 +25,13 @@ func (t *transaction) commit(ctx context.Context) error {
 	return t.finish(ctx, t.committedOutcome(ctx, notes))
 }
 
-// keepPrevious keeps the old binary for a rollback by hand. If a program still runs the previous
-// binary of an earlier swap, that file cannot be replaced: keepPrevious moves it aside, and a later
-// transaction removes it.
+// keepPrevious keeps the old binary for a rollback by hand. It replaces the previous binary of an earlier swap. If a
+// program still runs that previous binary, keepPrevious moves it aside instead, and a later transaction removes it.
 func (t *transaction) keepPrevious(c Component) error {
 	files := t.Platform.Files
 	err := files.Rename(c.undo(), c.previous(), true)
 	if errors.Is(err, fault.ErrNotExist) {
-		return nil // nothing was replaced, or an earlier guardian did it
+		return nil // nothing was replaced, or an earlier guardian kept it already
 	}
 	if errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse) {
 		if err := setAside(files, c.previous(), layout.Aside(c.Destination, t.journal.id)); err != nil {
@@ -69,8 +68,8 @@ func (t *transaction) clearLeftovers() {
 	}
 }
 
-// leftovers returns staged and partially sent files beside a destination, and binaries that were set aside while they
-// ran.
+// leftovers returns the staged and partially sent files beside a destination, and the binaries that were set aside
+// because programs still ran them.
 func leftovers(files platform.Files, destination string) (paths []string) {
 	folder := destination[:len(destination)-len(baseName(destination))]
 	entries, err := files.List(folder)
@@ -93,5 +92,5 @@ func (t *transaction) rememberHashes(ctx context.Context) {
 		_, _, _ = hashes.Hash(ctx, c.Destination)
 		_, _, _ = hashes.Hash(ctx, c.previous())
 	}
-	_ = hashes.Save() // only a cache: without it the next inspection reads the file
+	_ = hashes.Save() // if this fails, the next inspection reads the files
 }

@@ -10,10 +10,10 @@
 //	      any failure → rollingBack → done
 //
 // Each record is on the disk before the announced action begins. So any swdt
-// that reads a journal without done can finish the work: an incomplete swap is
-// undone, a complete one is started and checked. Every action can be repeated
-// safely, because it depends on which files exist, not on what the journal
-// intends.
+// that reads a journal without the record done can finish the work: it undoes
+// an incomplete swap, and starts and checks a complete one. Every action can be
+// repeated safely, because it depends on which files exist, not on the
+// intention that the journal records.
 //
 // Files of a component, all in the destination's folder and so on one volume:
 //
@@ -25,7 +25,8 @@
 //	                             renamed because a program still ran it when
 //	                             the name was needed
 //
-// A running executable can be renamed on Windows but not replaced, so swapping
-// is two renames. A power cut between them leaves no file at the destination;
-// the guardian, started by the SCM at the next boot, puts one there.
+// On Windows a running executable can be renamed but not replaced, so each swap
+// consists of two renames. A power cut between them leaves no file at the
+// destination; the SCM starts the guardian at the next boot, and the guardian
+// puts a file there.
 package swap

@@ -17,8 +17,8 @@ import (
 const GuardianArgument = "guardian"
 
 const (
-	pollInterval = 20 * time.Millisecond // of conditions without a notification
-	maxResumes   = 3                     // guardians that may try to finish before one undoes
+	pollInterval = 20 * time.Millisecond // between two checks of a condition without a notification
+	maxResumes   = 3                     // how many new guardians may try to finish before the next one undoes
 )
 
 // guardianOf returns the service that owns this machine's transaction.
@@ -35,8 +35,8 @@ func guardianOf(m Machine) guard.Guardian {
 	}
 }
 
-// startGuardian starts the guardian of a transaction. The guardian has run before if the journal
-// has a record after the plan.
+// startGuardian starts the guardian of a transaction. A journal with a record after the plan shows
+// that the guardian has run before.
 func startGuardian(ctx context.Context, m Machine, id string) error {
 	return guardianOf(m).Start(ctx, id, func() bool {
 		records, _, err := readJournal(m.Platform.Files, id)
@@ -61,7 +61,7 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	}
 	err := finishTransaction(ctx, m, id)
 	if err != nil && !errors.Is(err, ErrNoTransaction) {
-		return err // stay registered: the next boot or contact tries again
+		return err // stay registered: the guardian starts again at the next boot or contact
 	}
 	return guardianOf(m).Remove(ctx)
 }
@@ -75,7 +75,7 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 	if j.outcome() != nil {
 		return nil
 	}
-	if j.plan() == nil { // torn while it was written: nothing was changed
+	if j.plan() == nil { // a crash interrupted the write of the plan: nothing was changed
 		return m.Platform.Files.Remove(journalPath(id))
 	}
 	t := &transaction{
@@ -85,13 +85,13 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 	return t.run(ctx)
 }
 
-// Follow reports a transaction's events until it is done. If its guardian dies before that, Follow
+// Follow reports a transaction's events until it is done. If the guardian ends before that, Follow
 // starts it again. When ctx ends, the transaction continues.
 func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
 	seen, wakes := 0, 0
 	for {
-		// Running is called before the journal is read, so that the records that a guardian wrote
-		// before its end are read.
+		// Call Running before the journal is read: then the journal has every record that an ended
+		// guardian wrote.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return Outcome{}, err

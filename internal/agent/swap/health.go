@@ -22,8 +22,8 @@ func (t *transaction) check(ctx context.Context, c Component) error {
 	return t.awaitHealthy(ctx, c)
 }
 
-// settle waits until the service has run with the same process for the settle
-// time, counted from its start.
+// settle waits until the service has run with the same process for the component's settle time,
+// counted from the start of the service.
 func (t *transaction) settle(ctx context.Context, c Component) error {
 	started, err := t.runningSince(ctx, c.Service)
 	if err != nil {
@@ -62,8 +62,9 @@ func (t *transaction) stillRuns(ctx context.Context, c Component, started starte
 	return nil
 }
 
-// runningSince returns when this guardian started the service, and its process. A guardian that
-// took over from another one counts from its first query.
+// runningSince returns the time at which this guardian started the service, and the service's
+// process. If another guardian started the service, the time is that of this guardian's first
+// query.
 func (t *transaction) runningSince(ctx context.Context, service string) (startedService, error) {
 	key := strings.ToLower(service)
 	if s, ok := t.started[key]; ok {
@@ -82,8 +83,9 @@ func (t *transaction) startedAt(service string) (startedService, bool) {
 	return s, ok
 }
 
-// awaitHealthy waits for the component's health check, which must pass unless it failed before the
-// swap. If the service ends meanwhile, awaitHealthy returns an error at once.
+// awaitHealthy waits until the component's health check passes. If the check failed before the
+// swap too, it need not pass. If the service ends meanwhile, awaitHealthy returns an error at
+// once.
 func (t *transaction) awaitHealthy(ctx context.Context, c Component) error {
 	if c.Health.empty() || t.unhealthyBefore(c) != "" {
 		t.markHealthy(c)
@@ -119,8 +121,8 @@ func (t *transaction) markHealthy(c Component) {
 	}
 }
 
-// unhealthyBefore returns a note if a component's check failed before the
-// transaction; empty if it did not.
+// unhealthyBefore returns a note if a component's check failed before the transaction, and "" if
+// it did not.
 func (t *transaction) unhealthyBefore(c Component) string {
 	if b := t.journal.before(); b != nil && containsFold(b.Unhealthy, c.Name) {
 		return "its health check failed before the swap too, so it was not waited for"

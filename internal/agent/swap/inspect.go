@@ -37,14 +37,14 @@ type Answer struct {
 	PreviousPath    string // of the kept previous binary; empty: none
 	PreviousSHA256  string
 	PreviousVersion string
-	// Leftovers are files beside the destination that an interrupted swdt left
-	// there; while a transaction is in flight, no other swdt may remove them.
+	// Leftovers are files beside the destination that an interrupted swdt left there. While
+	// a transaction is in flight, no other swdt may remove these files.
 	Leftovers     []string
 	ServiceExists bool
 	// Outdated reports that the service runs a file other than the one at the destination.
 	Outdated bool
-	// RunBy are services with other names that run the file at the destination; set only if the
-	// service in question does not exist.
+	// RunBy are services with other names that run the file at the destination. It is set
+	// only if the service named in the question does not exist.
 	RunBy         []string
 	Service       platform.ServiceStatus
 	ServiceConfig platform.ServiceConfig
@@ -110,8 +110,8 @@ func (a *Answer) inspectPrevious(ctx context.Context, p *platform.Platform, hash
 	return nil
 }
 
-// versionTimeout ends a binary that does not know the version argument and
-// continues to run.
+// versionTimeout limits how long a binary may run that does not support the version argument
+// and so does not end.
 const versionTimeout = 10 * time.Second
 
 // versionOf runs a binary to get its version; empty if it prints none.

@@ -32,21 +32,21 @@ type record struct {
 // before is the state that the transaction must restore, as it was before the
 // first stop.
 type before struct {
-	// Running are the services to stop, in that order, and to start again in
-	// reverse order.
+	// Running are the services to stop, in the order of the stops. They start again in reverse
+	// order.
 	Running []string `json:"running"`
-	// CommandLines are the old command lines, by service, of the services whose command line the
-	// transaction changes.
+	// CommandLines are the old command lines of the services whose command line the transaction
+	// changes, by service.
 	CommandLines map[string]string `json:"commandLines,omitempty"`
-	// LogSizes are the sizes of the services' log files, in bytes, by path:
-	// later bytes were written during this transaction.
+	// LogSizes are the sizes of the services' log files, in bytes, by path. Bytes beyond that size
+	// were written during this transaction.
 	LogSizes map[string]int64 `json:"logSizes,omitempty"`
-	// Old identifies the binaries at the destinations, by component name:
-	// another account may put a file at a path from which a transaction has
-	// just moved one.
+	// Old identifies the binaries at the destinations, by component name. Without it, the
+	// transaction could mistake another account's file for one of them, since another account may
+	// put a file at a path from which a binary has just been moved.
 	Old map[string]platform.FileID `json:"old,omitempty"`
-	// Unhealthy are components that failed their health check before the transaction: the new
-	// binary is not to blame for that.
+	// Unhealthy are components that failed their health check before the transaction, so that the
+	// new binary did not cause the failure.
 	Unhealthy []string `json:"unhealthy,omitempty"`
 }
 
@@ -54,7 +54,8 @@ const journalSuffix = ".jsonl"
 
 func journalPath(id string) string { return layout.Journals + `\` + id + journalSuffix }
 
-// validID prevents an ID from the command line from naming any other file.
+// validID reports whether id, which comes from the command line, can name nothing but a
+// transaction's journal.
 func validID(id string) bool {
 	allowed := func(r rune) bool {
 		return r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z'
@@ -94,7 +95,7 @@ func openJournal(files platform.Files, id string) (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
-	if !whole { // end the line that a crash left torn, so that the next one can be read
+	if !whole { // end the incomplete line that a crash left, so that the next record can be read
 		if _, err := file.Write([]byte("\n")); err != nil {
 			return nil, errors.Join(fmt.Errorf("continue the journal: %w", err), file.Close())
 		}
@@ -102,7 +103,7 @@ func openJournal(files platform.Files, id string) (*journal, error) {
 	return &journal{id: id, records: records, file: file}, nil
 }
 
-// append returns when the record is on the disk.
+// append writes a record and returns when it is on the disk.
 func (j *journal) append(r record) error {
 	r.Time = time.Now().UTC()
 	line, err := json.Marshal(r)
@@ -120,8 +121,8 @@ func (j *journal) append(r record) error {
 	return nil
 }
 
-// readJournal returns a journal's records and reports whether its last line is
-// complete. A power cut leaves a torn last line: its action was not begun.
+// readJournal returns a journal's records and reports whether its last line is complete. A power
+// cut leaves an incomplete last line; the action that it announces was not begun.
 func readJournal(files platform.Files, id string) (records []record, whole bool, err error) {
 	f, err := files.Open(journalPath(id))
 	if errors.Is(err, fault.ErrNotExist) {
@@ -193,8 +194,8 @@ func (j *journal) last(s State) (record, bool) {
 	return record{}, false
 }
 
-// at returns when the transaction was first in a state with this component or service. If component
-// is empty, any component or service counts.
+// at returns the time at which the transaction first entered a state for this component or service.
+// If component is empty, any component or service counts.
 func (j *journal) at(s State, component string) (time.Time, bool) {
 	for _, r := range j.records {
 		if r.State == s && (component == "" || strings.EqualFold(r.Component, component)) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	logLines     = 10       // of a service that failed
-	logTailBytes = 16 << 10 // read to find them
+	logLines     = 10       // of a service that failed, for the outcome
+	logTailBytes = 16 << 10 // bytes of the log that are read to find these lines
 )
 
 // logSizes records the sizes of the services' logs before the services are
@@ -37,7 +37,7 @@ func (t *transaction) logLines(ctx context.Context, service string) []string {
 			continue
 		}
 		var begin int64
-		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // else: it was rotated
+		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // otherwise the log was rotated
 			begin = b.LogSizes[path]
 		}
 		if lines := tail(t.Platform.Files, path, begin, info.Size); len(lines) > 0 {
@@ -55,7 +55,8 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	return servicelog.Paths(service, config.CommandLine)
 }
 
-// tail returns the last lines between begin and end, offsets in bytes.
+// tail returns the last lines between begin and end, which are offsets in
+// bytes.
 func tail(files platform.Files, path string, begin, end int64) []string {
 	f, err := files.Open(path)
 	if err != nil {

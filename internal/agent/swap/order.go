@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// stopOrder returns the running services that a swap of these components stops:
-// their own and all dependents, dependents first. They start again in reverse
-// order.
+// stopOrder returns the running services that a swap of these components stops,
+// in the order of the stops: the components' own services and all their
+// dependents, each after its own dependents. They start again in reverse order.
 func stopOrder(ctx context.Context, p *platform.Platform, components []Component) ([]string, error) {
 	o := ordering{platform: p, dependents: map[string][]string{}, visited: map[string]bool{}}
 	for _, c := range components {
@@ -41,7 +41,7 @@ type ordering struct {
 	running    []string
 }
 
-// visit appends service to the order, after everything that depends on it.
+// visit appends service to the order, after all services that depend on it.
 func (o *ordering) visit(ctx context.Context, service string) error {
 	key := strings.ToLower(service)
 	if o.visited[key] {

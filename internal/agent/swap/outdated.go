@@ -10,22 +10,20 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// outdated reports whether the service runs another file than the one at the
-// destination, which has this info. The process may be one below the service's
-// own, as under kube-log-runner.
+// outdated reports whether the service runs another file than the one at the destination, which
+// info describes. The process that runs the file may be one below the service's own, as under
+// kube-log-runner.
 //
-// Windows allows renaming a running executable, but not writing, replacing or
-// removing it. So a file that replaced it is another file, and the running one
-// has another name: Windows names a process by the present path of its file
-// (Wine, and a file system that does not follow the rename, by the old path).
-// Files are compared by their ids, since a junction or a short name gives one
-// file two paths.
+// Windows allows renaming a running executable, but not writing, replacing or removing it. So a
+// swap puts another file at the destination, and the running file has another name by then: Windows
+// names a process by the present path of its file (but Wine, and a file system that does not follow
+// the rename, by the old path). Files are compared by their ids, since a junction or a short name
+// gives one file two paths.
 //
-// If the process still has the destination as its name, it is outdated if the
-// file was created or written after the process began. NTFS's time of the last
-// change does not count: a backup that clears the archive bit or a new access
-// list changes it. Nor does a file with a time in the future: the clock was set
-// back.
+// If the process is still named by the destination, it is outdated if the file there was created or
+// written after the process began. NTFS's time of the last change is not used, since a new access
+// list changes it, and so does a backup that clears the archive bit. A file with a time in the
+// future does not count as newer: the clock was set back.
 func (a *Answer) outdated(files platform.Files, q Question, info platform.FileInfo) bool {
 	if a.Service.State != platform.Running || a.Service.PID == 0 || a.Service.SharedProcess {
 		return false
@@ -55,15 +53,14 @@ func startedAs(p platform.Process, path string) bool {
 	return len(args) > 0 && samePath(path, args[0])
 }
 
-// isBeside reports whether path is one that a transaction gives to the
-// destination's old binary.
+// isBeside reports whether a transaction could have moved the destination's old binary to path.
 func isBeside(destination, path string) bool {
 	end := len(destination)
 	return len(path) > end && samePath(path[:end], destination) && strings.HasPrefix(path[end:], ".swdt-")
 }
 
 // runBy returns the services whose command line contains the file at a destination. It searches all
-// running services, and a stopped service only if it has the file's name. It skips services that
+// running services, and those stopped services that have the file's name. It skips services that
 // cannot be read, since the result only helps to find a misspelt name.
 func runBy(ctx context.Context, services platform.Services, destination string) (names []string) {
 	all, err := services.List(ctx)
@@ -82,7 +79,8 @@ func runBy(ctx context.Context, services platform.Services, destination string) 
 	return names
 }
 
-// mentions reports whether a command line contains a path as a whole.
+// mentions reports whether a command line contains a whole path, not only the beginning of a longer
+// one.
 func mentions(commandLine, path string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "/", `\`)) }
 	commandLine, path = fold(commandLine), fold(path)

@@ -3,6 +3,6 @@
 package swap
 
 // afterRecord is called when a record is on the disk and its action has not
-// begun. An agent built with the tag swdtpause waits there briefly, for tests
-// that kill it in a given state.
+// begun. Here it does nothing. In an agent built with the tag swdtpause,
+// afterRecord waits briefly, for tests that kill the agent in a given state.
 func afterRecord() {}

@@ -40,9 +40,8 @@ type Component struct {
 	// Staged is the new file, beside the destination. Empty: restart the
 	// service with the present binary.
 	Staged string `json:"staged,omitempty"`
-	// SHA256 is the hash of the staged file, PreviousSHA256 that of the file at
-	// the destination when the transaction begins (empty: there must be no
-	// file).
+	// SHA256 is the hash of the staged file. PreviousSHA256 is the hash that the file at the
+	// destination must have when the transaction begins; empty: there must be no file.
 	SHA256         string `json:"sha256,omitempty"`
 	PreviousSHA256 string `json:"previousSha256,omitempty"`
 	// Service is the Windows service to restart; empty: none.
@@ -53,13 +52,14 @@ type Component struct {
 	// CommandLine is the service's new command line; empty: unchanged.
 	CommandLine string `json:"commandLine,omitempty"`
 	Health      Health `json:"health"`
-	// Settle is how long the service must run with one process.
+	// Settle is how long the service must run with the same process.
 	Settle       time.Duration `json:"settle"`
 	StopTimeout  time.Duration `json:"stopTimeout"`
 	StartTimeout time.Duration `json:"startTimeout"`
 }
 
-// Health is how a component's service proves that it works, beyond running.
+// Health describes the checks by which a component's service proves that it works, beyond
+// running.
 type Health struct {
 	HTTPGet string        `json:"httpGet,omitempty"` // must answer 2xx
 	CRIPipe string        `json:"criPipe,omitempty"` // must answer CRI Version
@@ -97,8 +97,8 @@ func (c Component) previous() string { return layout.Previous(c.Destination) }
 func (c Component) swaps() bool      { return c.Staged != "" }
 func (c Component) creates() bool    { return c.swaps() && c.PreviousSHA256 == "" }
 
-// revives reports whether the component returns to its kept previous binary:
-// the staged file must then not be deleted.
+// revives reports whether the staged file is the component's kept previous binary, to which the
+// component returns. Then the staged file must not be deleted.
 func (c Component) revives() bool { return samePath(c.Staged, c.previous()) }
 
 // State is a stage of a transaction.
@@ -106,26 +106,26 @@ type State string
 
 const (
 	Prepared    State = "prepared"    // recorded, nothing changed yet
-	Stopping    State = "stopping"    // a service
-	Swapping    State = "swapping"    // a component's files
+	Stopping    State = "stopping"    // stopping a service
+	Swapping    State = "swapping"    // swapping the files of a component
 	Swapped     State = "swapped"     // all files: from here on the transaction is finished, not undone
-	Starting    State = "starting"    // a service
-	Checking    State = "checking"    // a service: settling, healthy
-	Committing  State = "committing"  // removing what an undo would need
-	RollingBack State = "rollingBack" // with the reason
+	Starting    State = "starting"    // starting a service
+	Checking    State = "checking"    // checking that a service settles and is healthy
+	Committing  State = "committing"  // removing the files that only an undo would need
+	RollingBack State = "rollingBack" // undoing; the record has the reason
 	Resumed     State = "resumed"     // a new guardian took over
 	GaveUp      State = "gaveUp"      // the undo itself failed; the next guardian tries again
 	Done        State = "done"        // the outcome is known
 )
 
-// Result is how a transaction ended, as the journal records it.
+// Result is the way in which a transaction ended, as the journal records it.
 type Result string
 
 const (
 	Committed  Result = "committed"
 	RolledBack Result = "rolledBack"
-	// Failed is the result of a rollback after which a service that ran before the transaction does
-	// not run.
+	// Failed is the result of a rollback if a service that ran before the transaction does not
+	// run after it.
 	Failed Result = "failed"
 )
 
@@ -144,11 +144,11 @@ const (
 type Event struct {
 	Time      time.Time
 	State     State
-	Component string // or the service
+	Component string // the name of a component or of a service
 	Message   string
 }
 
-// Outcome is how a transaction ended, for each component.
+// Outcome describes the end of a transaction, for each component.
 type Outcome struct {
 	Result          Result             `json:"result"`
 	Message         string             `json:"message,omitempty"`
@@ -180,8 +180,7 @@ var ErrChanged = errors.New("the file at the destination has changed since it wa
 // ErrNoTransaction is returned if no transaction has the wanted ID.
 var ErrNoTransaction = errors.New("no such transaction")
 
-// StuckError reports that a transaction could neither be finished nor undone
-// yet.
+// StuckError reports that a transaction is neither finished nor undone yet, since both failed.
 type StuckError struct {
 	ID   string
 	Last Event

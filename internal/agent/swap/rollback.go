@@ -48,8 +48,8 @@ func (t *transaction) restoreAll(ctx context.Context) error {
 	return t.removeStaged()
 }
 
-// removeStaged removes the new binaries after all old ones are restored. A *stillRunsError reports one that cannot be
-// removed.
+// removeStaged removes the new binaries after all old ones are restored. If one cannot be removed, the error is a
+// *stillRunsError.
 func (t *transaction) removeStaged() error {
 	for _, c := range t.plan.Components {
 		if !c.swaps() || c.revives() {
@@ -62,9 +62,9 @@ func (t *transaction) removeStaged() error {
 	return nil
 }
 
-// stillRunsError reports a new binary that cannot be removed after the old one was restored. A service that the SCM
-// started from it at a boot must be stopped again; if any other program runs it, such as a pod's shim, the undo does
-// not fail: the next transaction removes the file as a leftover.
+// stillRunsError reports a new binary that cannot be removed after the old one was restored. If the SCM started a
+// service from it at a boot, that service must be stopped again. If any other program runs it, such as a pod's shim,
+// the undo does not fail: the next transaction removes the file as a leftover.
 type stillRunsError struct {
 	path string
 	err  error
@@ -75,8 +75,8 @@ func (e *stillRunsError) Error() string {
 }
 func (e *stillRunsError) Unwrap() error { return e.err }
 
-// stopAgain stops the services that this transaction may have started. It leaves those running that it never stopped:
-// their binaries have not changed.
+// stopAgain stops the services that this transaction may have started. It does not stop services that the transaction
+// never stopped: their binaries have not changed.
 func (t *transaction) stopAgain(ctx context.Context) error {
 	if !t.journal.reached(Swapping) {
 		return nil
@@ -119,8 +119,8 @@ func (t *transaction) restoreFile(c Component) error {
 	return t.restoreOld(c)
 }
 
-// restoreOld renames the old binary back to the destination, unless it is there already. If there
-// is another file at the destination, another account put it there, and restoreOld sets it aside.
+// restoreOld renames the old binary back to the destination, unless it is there already. If another file is at the
+// destination, another account put it there; restoreOld sets that file aside.
 func (t *transaction) restoreOld(c Component) error {
 	files := t.Platform.Files
 	if t.isOld(c, c.Destination) {
@@ -150,8 +150,8 @@ func (t *transaction) isOld(c Component, path string) bool {
 	return known && err == nil && info.ID == id
 }
 
-// swappedFile reports whether the new binary is at the destination: the old one was set aside, or there was none, and
-// the staged file is gone.
+// swappedFile reports whether the new binary is at the destination. It is if the staged file is gone, and the old
+// binary was set aside or did not exist.
 func (t *transaction) swappedFile(c Component) (bool, error) {
 	staged, err := exists(t.Platform.Files, c.Staged)
 	if err != nil || staged {

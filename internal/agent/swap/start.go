@@ -32,9 +32,9 @@ func (t *transaction) startServices(ctx context.Context) error {
 	return nil
 }
 
-// startNew starts a service and makes sure that its process runs the new binary. If the stop had to
-// kill the old process, a recovery action of the SCM may have restarted the service some seconds
-// later, between the stop and the swap, from the old binary.
+// startNew starts a service and makes sure that its process runs the new binary. The process may
+// run the old one: if the stop had to kill the old process, a recovery action of the SCM may have
+// restarted the service some seconds later, between the stop and the swap.
 func (t *transaction) startNew(ctx context.Context, service string) error {
 	if err := t.start(ctx, service); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (t *transaction) startNew(ctx context.Context, service string) error {
 }
 
 // stopUpTo stops the running services in their stop order, up to and including this service. The
-// ones stopped before it are those that start after it: the SCM starts a service's dependencies
-// along with the service, so one of them may have restarted the old process.
+// services before it in that order start after it. The SCM starts a service's dependencies along
+// with the service, so one of these services may have restarted the old process.
 func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	for _, name := range t.journal.before().Running {
 		if err := t.stop(ctx, name); err != nil || name == service {

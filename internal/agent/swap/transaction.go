@@ -20,7 +20,7 @@ type transaction struct {
 	Machine
 	journal *journal
 	plan    Plan
-	started map[string]startedService // by lower-case name, as this process saw it
+	started map[string]startedService // by lower-case name, as this process observed it
 	healthy map[string]time.Time      // by component name
 	planted int                       // files of other accounts that were set aside
 }
@@ -72,7 +72,7 @@ func asFailure(err error) *failure {
 	return &failure{err: err}
 }
 
-// proceed performs the remaining steps up to the commit. An error is the reason to undo them.
+// proceed performs the remaining steps up to the commit. If it returns an error, the caller undoes the steps.
 func (t *transaction) proceed(ctx context.Context) error {
 	if err := t.resume(ctx); err != nil {
 		return err
@@ -97,10 +97,11 @@ func (t *transaction) proceed(ctx context.Context) error {
 	return t.note(Committing, "", "")
 }
 
-// resume decides what to do about another guardian's unfinished work. An error is the reason to undo it.
+// resume decides how to continue another guardian's unfinished work. If it returns an error, the caller undoes the
+// work.
 func (t *transaction) resume(ctx context.Context) error {
 	if rebooted, err := t.rebooted(ctx); err != nil || len(t.journal.records) == 1 && !rebooted {
-		return err // the first guardian of this transaction
+		return err // only the plan is recorded: this is the first guardian of the transaction
 	}
 	last := t.journal.records[len(t.journal.records)-1]
 	if err := t.note(Resumed, "", "after %s", last.State); err != nil {
@@ -118,8 +119,8 @@ func (t *transaction) resume(ctx context.Context) error {
 	return t.verifySwapped(ctx)
 }
 
-// verifySwapped makes sure that the new binaries are in place as the journal says: an undo on a full disk may have
-// left no record of itself.
+// verifySwapped makes sure that the new binaries are in place, as the journal records. They may not be: an undo on a
+// full disk may have left no record of itself.
 func (t *transaction) verifySwapped(ctx context.Context) error {
 	hashes := hashcache.Load(t.Platform.Files)
 	for _, c := range t.plan.Components {
@@ -207,8 +208,8 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	return b, nil
 }
 
-// stop stops one service and waits until its process, and every process of the components' binaries that it had
-// started, has ended.
+// stop stops one service. It waits until the service's process has ended, and also every process that it had started
+// from a binary of the components.
 func (t *transaction) stop(ctx context.Context, service string) error {
 	timeout := t.stopTimeout(service)
 	children, err := t.pinChildren(ctx, service)
@@ -265,8 +266,8 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 	return nil
 }
 
-// renameToFree renames a file to a name that is free, as Begin and the previous step have ensured: if a file has the name
-// nevertheless, another account put it there, and renameToFree sets it aside.
+// renameToFree renames a file to a name that is free, as Begin and the previous step have ensured. If a file has that
+// name nevertheless, another account put it there, and renameToFree sets it aside.
 func (t *transaction) renameToFree(ctx context.Context, c Component, from, to string) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
@@ -280,15 +281,15 @@ func (t *transaction) renameToFree(ctx context.Context, c Component, from, to st
 	}
 }
 
-// setPlantedAside moves a file that another account put at a path aside.
+// setPlantedAside sets aside a file that another account put at path.
 func (t *transaction) setPlantedAside(c Component, path string) error {
 	t.planted++
 	return setAside(t.Platform.Files, path,
 		layout.Aside(c.Destination, fmt.Sprintf("%s-planted-%d-%d", t.journal.id, len(t.journal.records), t.planted)))
 }
 
-// rename retries while another program has the file open: a virus scanner reads an executable when it is new and when
-// a program that it ran has ended.
+// rename renames a file, and retries while another program has the file open: a virus scanner reads an executable
+// when it is new, and when a program that ran it has ended.
 func (t *transaction) rename(ctx context.Context, from, to string) error {
 	busy := func(err error) bool { return errors.Is(err, fault.ErrInUse) || errors.Is(err, fault.ErrPermission) }
 	return retryWhile(ctx, busy, func() error { return t.Platform.Files.Rename(from, to, false) })

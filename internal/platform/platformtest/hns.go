@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// The objects that a test adds: both kinds of machine that the suite runs on
-// read them from files.
+// These are the objects that a test adds. Both kinds of machine that the suite
+// runs on read the objects from files.
 const (
 	plantedFolder  = `C:\ProgramData\swdt-hns`
 	plantedNetwork = `0A1B2C3D-1111-2222-3333-444455556666`

@@ -1,8 +1,9 @@
-// Package platformtest is the contract of package platform as tests: it checks the promises of the package's
-// comments, against the real Windows (under Wine) and the simulated one. If the two disagree, Windows is right.
+// Package platformtest is the contract of package platform as tests. It checks the promises in the comments of
+// package platform, against the real Windows (under Wine) and the simulated one. If the two disagree, Windows is
+// right.
 //
-// An implementation's test calls Run with a function that makes a Fixture. Capabilities declare what a machine cannot
-// do; only those tests are skipped.
+// An implementation's test calls Run with a function that makes a Fixture. Capabilities declare the abilities of a
+// machine; only tests that need a missing ability are skipped.
 package platformtest
 
 import (
@@ -22,8 +23,8 @@ type Fixture struct {
 	Platform *platform.Platform
 	Folder   string // an empty, writable folder
 
-	// Program is an executable that performs its arguments, after ProgramArgs. They are words, performed one after
-	// the other:
+	// Program is an executable that treats its arguments after ProgramArgs as instructions, and carries them out one
+	// after the other:
 	//
 	//	args A…          prints every argument that follows as a JSON string on a line; exit 0
 	//	stderr TEXT      prints a line on stderr
@@ -33,13 +34,13 @@ type Fixture struct {
 	//	exit N           ends with that code
 	//	child WORDS…     starts itself with WORDS, prints its PID and a newline; exit 0
 	//	childandwait …   the same, but waits for the child
-	//	lock PATH TEXT   takes host's lock on the file, prints "locked" and a newline,
-	//	                 and holds it until stdin ends
+	//	lock PATH TEXT   acquires the lock of the file with the holder TEXT, prints
+	//	                 "locked" and a newline, and holds the lock until stdin ends
 	//	forever          waits to be killed
 	Program     string
 	ProgramArgs []string
 
-	// InstallService registers a service with a program of this behaviour and config's other fields, and removes it
+	// InstallService registers a service whose program has this behaviour, with config's other fields, and removes it
 	// after the test.
 	InstallService func(t *testing.T, config platform.ServiceConfig, b Behaviour)
 
@@ -56,30 +57,30 @@ type Fixture struct {
 
 // Behaviour is the behaviour of a service program; the zero value runs until it is stopped.
 type Behaviour struct {
-	CrashAtStart bool          // ends before it has reported to the SCM
-	HangOnStop   bool          // stays stop pending until it is killed
-	ExitAfter    time.Duration // ends on its own, without reporting to the SCM
+	CrashAtStart bool          // whether it ends before it has reported to the SCM
+	HangOnStop   bool          // whether it stays stop pending until it is killed
+	ExitAfter    time.Duration // after this time it ends on its own, without reporting to the SCM
 	ExitCode     uint32        // the service-specific code that a clean stop reports
 	SlowStart    time.Duration // how long it is start pending
-	// a file that gets a line for each start: the arguments, service name first, as a JSON list
+	// Record is a file that gets a line for each start: the arguments, service name first, as a JSON list.
 	Record string
 }
 
 // Capabilities are abilities that only some machines have.
 type Capabilities struct {
 	ACL               bool // access lists are kept
-	Inheritance       bool // … and inherited
+	Inheritance       bool // access lists are inherited
 	Recovery          bool // recovery actions can be read back
-	Restarts          bool // … and are performed
+	Restarts          bool // recovery actions are carried out
 	StartDependencies bool // the SCM starts a service's dependencies
 	DeletePending     bool // a running service that is deleted is marked, and still exists
 	Features          bool
 	Firewall          bool
 	ParentPID         bool
 	RunningReplace    bool // replacing a running executable by a rename is refused
-	SpecificExit      bool // 1066 and the service's own code are kept
+	SpecificExit      bool // the exit code 1066 and the service's own code are kept
 	Respelling        bool // a rename may change only a name's case
-	PortOwner         bool // the process that listens on a port is known
+	PortOwner         bool // the PID of the process that listens on a port is known
 	PlantedHNS        bool // HNS and HCS take their objects from the files of a folder: not on real Windows
 }
 
@@ -104,7 +105,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 // waitLimit limits every wait for another process.
 const waitLimit = 30 * time.Second
 
-// need skips a test if the machine has declared that it lacks the ability.
+// need skips a test if the machine's Capabilities lack an ability.
 func need(t *testing.T, has bool, what string) {
 	t.Helper()
 	if !has {
@@ -120,7 +121,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// eventually waits for a condition that another process fulfils.
+// eventually waits until a condition holds that another process causes.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)

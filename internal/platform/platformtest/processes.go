@@ -26,7 +26,7 @@ type running struct {
 	err    error
 }
 
-// begin starts the fixture's program; start starts any command.
+// begin starts the fixture's program, and start starts any command.
 func (f Fixture) begin(t *testing.T, words ...string) *running {
 	t.Helper()
 	return f.start(t, f.command(words...))
@@ -263,9 +263,9 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 		check(t, handle.Kill())
 		expectEnded(t, handle)
-		check(t, handle.Kill()) // it has ended already
+		check(t, handle.Kill()) // the process has ended already
 		check(t, handle.Close())
-		r.wait(t) // its parent waited for it
+		r.wait(t) // the parent waited for the child
 		eventually(t, "it is no longer listed", func() bool { return !f.lists(t, child) })
 	})
 	t.Run("OpenOfNobody", func(t *testing.T) {

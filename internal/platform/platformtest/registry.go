@@ -11,7 +11,8 @@ import (
 )
 
 func testRegistry(t *testing.T, fixture func(*testing.T) Fixture) {
-	// key returns a key of the test's own, which is removed after the test.
+	// key returns a registry key that only this test uses, and that is removed
+	// after the test.
 	key := func(t *testing.T, f Fixture) string {
 		name := `HKCU\Software\swdt-hosttest-` + base(t.Name())
 		remove := func() {

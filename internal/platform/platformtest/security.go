@@ -54,7 +54,7 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 		case string(locked.Holder) != "the other":
 			t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "the other")
 		}
-		other.cancel() // killed: it has no chance to unlock
+		other.cancel() // kills the process, which cannot unlock before
 		other.wait(t)
 		var lock platform.Unlocker
 		eventually(t, "the lock ends with its process", func() bool {
@@ -135,8 +135,8 @@ func testACL(t *testing.T, fixture func(*testing.T) Fixture) {
 	})
 }
 
-// testCreatedWithAccess checks that a file that is created with an access list never has
-// another one.
+// testCreatedWithAccess checks that a file created with an access list never has a
+// different list.
 func testCreatedWithAccess(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NewNeverTakesOver", func(t *testing.T) {
 		f := fixture(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// serviceName returns the name of a service that no machine has.
+// serviceName returns a name that no service on the machine has.
 func serviceName(t *testing.T, suffix string) string {
 	return "swdt-" + strings.ToLower(base(t.Name())) + suffix
 }
@@ -226,7 +226,8 @@ func serviceMissingExecutable(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Stopped)
 }
 
-// serviceCrash checks that a process that ends without reporting it has exit code 1067.
+// serviceCrash checks that the exit code is 1067 if a process ends without reporting this
+// to the SCM.
 func serviceCrash(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{ExitAfter: 50 * time.Millisecond})
 	check(t, f.Platform.Services.Start(t.Context(), name))
@@ -249,7 +250,7 @@ func serviceHangOnStop(t *testing.T, f Fixture) {
 	if status := f.await(t, name, platform.StopPending); status.PID != pid {
 		t.Errorf("stopping: %+v", status)
 	}
-	check(t, f.Platform.Services.Stop(t.Context(), name)) // it is stopping already
+	check(t, f.Platform.Services.Stop(t.Context(), name)) // the service is stopping already
 	check(t, handle.Kill())
 	expectEnded(t, handle)
 	if status := f.await(t, name, platform.Stopped); status.PID != 0 {

@@ -1,5 +1,5 @@
-// Package criserver is a container runtime that serves the Container Runtime Interface (runtime.v1) as containerd on
-// Windows does, with pods that only use CPU time. The simulated Windows serves it on containerd's pipe.
+// Package criserver is a container runtime that serves the Container Runtime Interface (runtime.v1) as containerd
+// does on Windows. Its pods only use CPU time. The simulated Windows serves it on containerd's pipe.
 package criserver
 
 import (
@@ -14,14 +14,14 @@ import (
 
 // Options configure the runtime.
 type Options struct {
-	Version string // v1.7.12
+	Version string // such as v1.7.12
 	// Unhealthy makes every call return Unavailable.
 	Unhealthy bool
 	// NetworkReady reports whether there is a pod network; nil: there is one.
 	NetworkReady func() bool
 	Workload     Workload
-	// Ended reports whether a container or pod sandbox was ended on the machine, without the
-	// runtime; nil: none was.
+	// Ended reports whether a container or pod sandbox was ended on the machine by another program than the runtime;
+	// nil: none was ended.
 	Ended func(id string) bool
 	// Removed records the pods and images that were removed; nil: the record ends with the server.
 	Removed *Removed

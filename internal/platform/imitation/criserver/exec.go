@@ -39,8 +39,9 @@ func (s *runtimeService) ExecSync(_ context.Context, request *runtimev1.ExecSync
 // hostsPath is the only file of a container.
 const hostsPath = `C:\Windows\System32\drivers\etc\hosts`
 
-// Run runs the few programs of a container: hostname, ipconfig, and cmd with
-// type of its hosts file and exit. known is false for any other program.
+// Run runs the few programs that a container has: hostname, ipconfig, and cmd,
+// which supports exit, and type of the container's hosts file. known is false
+// for any other program.
 func (c Container) Run(pod Pod, args []string) (stdout, stderr string, code int, known bool) {
 	if len(args) == 0 {
 		return "", "", 0, false
@@ -64,7 +65,7 @@ func (c Container) shell(pod Pod, args []string) (stdout, stderr string, code in
 	}
 	switch {
 	case len(words) == 2 && words[0] == "exit":
-		_, _ = fmt.Sscan(words[1], &code) // a word that is not a number is 0, as in cmd
+		_, _ = fmt.Sscan(words[1], &code) // cmd, too, uses 0 for a word that is not a number
 		return "", "", code, true
 	case len(words) == 2 && words[0] == "type":
 		text, ok := c.File(pod, words[1])

@@ -14,7 +14,7 @@ type rates struct {
 	generation generation
 
 	mu   sync.Mutex
-	last map[string]stored // by container: of the previous call by any caller
+	last map[string]stored // the previous call's counter, by container, whichever caller made the call
 }
 
 type stored struct {
@@ -22,13 +22,13 @@ type stored struct {
 	taken   time.Time
 }
 
-// generation is a generation of containerd versions that fill usageNanoCores in the same way.
+// generation selects the containerd versions that fill usageNanoCores in the same way.
 type generation int
 
 const (
-	absent    generation = iota // before 1.7: never
-	sinceLast                   // 1.7: always, 0 at first
-	carefully                   // 2.3 and newer: not in the first call
+	absent    generation = iota // before 1.7: the field is never set
+	sinceLast                   // 1.7: the field is always set, and 0 in the first call
+	carefully                   // 2.3 and newer: the field is not set in the first call
 )
 
 // tick is the step of Windows' counters of CPU time.
@@ -47,8 +47,8 @@ func newRates(version string) *rates {
 	return r
 }
 
-// of returns a container's rate: the difference between this counter and that of the previous call,
-// divided by the time between them. It keeps this counter for the next call.
+// of returns a container's rate: the difference between this counter and that of the previous call, divided by
+// the time between the two calls. It stores this counter for the next call.
 func (r *rates) of(id string, counter uint64, now time.Time) *runtimev1.UInt64Value {
 	if r.generation == absent {
 		return nil

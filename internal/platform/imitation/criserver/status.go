@@ -34,7 +34,7 @@ func details(wanted bool, sandbox string, pid uint32) map[string]string {
 		Sandbox string `json:"sandboxID,omitempty"`
 		PID     uint32 `json:"pid"`
 	}{sandbox, pid})
-	if err != nil { // a text and a number can be written
+	if err != nil { // never happens: a text and a number can always be encoded
 		return nil
 	}
 	return map[string]string{"info": string(text)}

@@ -48,9 +48,9 @@ type Image struct {
 	OSVersion string // 10.0.20348.2700; empty: the image does not have it
 }
 
-// Example returns a small workload: a pod that uses a fifth of a core on a
-// Windows Server 2022, the requested number of further pods, which use nearly
-// nothing, and images for this Windows and for others.
+// Example returns a small workload on a Windows Server 2022: a pod that uses a fifth of a core, the
+// requested number of further pods, which use nearly nothing, and images for this Windows version
+// and for others.
 func Example(started time.Time, pods int) Workload {
 	w := Workload{
 		Images: []Image{
@@ -70,8 +70,8 @@ func Example(started time.Time, pods int) Workload {
 	return w
 }
 
-// examplePod returns burner, burner-2, burner-3 and so on, at consecutive
-// addresses.
+// examplePod returns the pod number i. The pods are called burner, burner-2, burner-3 and so on,
+// and have consecutive addresses.
 func examplePod(i int, started time.Time) Pod {
 	suffix, cores, namespace := "", 0.2, "5B3E71A0-6C1D-4F0E-9A44-8D1C20F7E3B2"
 	if i > 0 {
@@ -90,7 +90,7 @@ func examplePod(i int, started time.Time) Pod {
 	}
 }
 
-// id returns an ID in containerd's form, always the same one for the same text.
+// id returns an ID in containerd's form. The same text always has the same ID.
 func id(of string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(of))) }
 
 func (p Pod) metadata() *runtimev1.PodSandboxMetadata {
@@ -211,7 +211,7 @@ func (s *imageService) ImageFsInfo(context.Context, *runtimev1.ImageFsInfoReques
 	}}}, nil
 }
 
-// ImageStatus returns no image if there is none, as containerd does.
+// ImageStatus returns an empty reply if there is no such image, as containerd does.
 func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (
 	*runtimev1.ImageStatusResponse, error) {
 	wanted := request.GetImage().GetImage()

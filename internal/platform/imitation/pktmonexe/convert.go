@@ -69,8 +69,8 @@ func (p *program) readLog(path string) (all []packet, err error) {
 	}
 }
 
-// etl2pcap leaves out dropped packets unless only they are requested, and does
-// not write their reasons.
+// etl2pcap converts a log to pcapng. It leaves out dropped packets unless only
+// dropped packets are requested, and does not write the reasons of drops.
 func (p *program) etl2pcap(args []string) error {
 	file, out, flags, err := conversion(args, names("o out", "d drop-only", "c component-id"))
 	if err != nil {
@@ -122,8 +122,8 @@ func conversion(args []string, known map[string]string) (file, out string, flags
 
 func (p *program) zone() *time.Location { return time.UTC }
 
-// text returns a packet in the form of etl2txt: a line about it, and a line of
-// its contents.
+// text returns a packet in the form of etl2txt: a line that describes the
+// packet, and a line with its contents.
 func (k packet) text(zone *time.Location) string {
 	d := dissect(k.data)
 	end := func(i int) string {

@@ -1,15 +1,15 @@
 // Package pktmonexe is a pktmon.exe for machines without one: the simulated Windows and Wine. It accepts the options
-// that Microsoft documents and refuses others, keeps filters and session as the driver does (until the machine
-// restarts), applies the filters to a small, fixed traffic, and converts its logs to real pcapng and to text in
+// that Microsoft documents and refuses others. It keeps filters and session until the machine restarts, as the
+// driver does. It applies the filters to a small, fixed traffic, and converts its logs to real pcapng and to text in
 // pktmon's form. Its log files have their own format: pcapng, with the reasons of drops as comments.
 //
 // It cannot show behaviour that only Windows' pktmon has: see docs/guides/capture.md.
 //
 //   - pktmonexe.go: commands and their options
-//   - state.go: what the driver remembers
-//   - traffic.go: the packets, and which of them filters let pass
-//   - convert.go: a log as pcapng and as text
-//   - components.go: the network stack that the packets pass
+//   - state.go: the state that the driver keeps
+//   - traffic.go: the packets, and which of them the filters select
+//   - convert.go: conversion of a log to pcapng and to text
+//   - components.go: the components of the network stack that the packets pass
 package pktmonexe
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// Calls is a file with a line for each call of the program.
+// Calls is a file to which each run of the program adds a line.
 const Calls = `C:\Windows\Temp\pktmon-calls.txt`
 
 // BuildFile, if it exists, has the build number of the Windows that this pktmon imitates.
@@ -113,7 +113,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	case "counters":
 		return p.counters(rest)
 	}
-	return nil // reset, unload: their results are not used
+	return nil // reset and unload print nothing that swdt uses
 }
 
 func (p *program) print(format string, args ...any) error {
@@ -217,7 +217,7 @@ func value(given []string, otherwise string) string {
 	return given[0]
 }
 
-// realTime prints packets until the process is ended, as Ctrl-C does.
+// realTime prints packets until the process is ended, as pktmon does until Ctrl-C.
 func (p *program) realTime(ctx context.Context, s state) error {
 	for i := 0; ; i++ {
 		for _, packet := range s.packets(time.Now().UTC()) {
@@ -291,7 +291,7 @@ func (p *program) counters(args []string) error {
 		"12 vmswitch.sys Upper    Rx         %7d\n                Drop     Rx         %7d\n", flows, drops)
 }
 
-// refusal is pktmon's output if it refuses a command.
+// refusal is the text that pktmon prints when it refuses a command.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -53,7 +53,7 @@ func (p *program) save(s state) error {
 	return p.platform.Files.Rename(stateFile+".new", stateFile, true)
 }
 
-// lock waits until no other process changes the state, and locks it; unlock releases it.
+// lock waits until no other process uses the state, and locks it; unlock releases it.
 func (p *program) lock(ctx context.Context) (err error) {
 	for {
 		p.turn, err = p.platform.Files.Lock(stateFile+".lock", nil)
@@ -69,7 +69,7 @@ func (p *program) lock(ctx context.Context) (err error) {
 
 func (p *program) unlock() {
 	if p.turn != nil {
-		_ = p.turn.Unlock() // it also ends with the process
+		_ = p.turn.Unlock() // the end of the process releases it too
 		p.turn = nil
 	}
 }
@@ -84,7 +84,7 @@ func (p *program) note(args []string) error {
 	return errors.Join(err, file.Close())
 }
 
-// read returns "" for a missing file.
+// read returns the contents of a file, or "" if it is missing.
 func (p *program) read(path string) (string, error) {
 	file, err := p.platform.Files.Open(path)
 	if errors.Is(err, fault.ErrNotExist) {

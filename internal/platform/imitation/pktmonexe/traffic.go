@@ -14,15 +14,14 @@ import (
 type packet struct {
 	time   time.Time
 	data   []byte
-	reason string // why it was dropped; empty: it was not
+	reason string // why it was dropped; empty if it was not dropped
 	seen   int    // the component that captured it
 }
 
 // PodMAC is the MAC address of the pod's endpoint, 192.168.15.167.
 const PodMAC = "00-15-5D-0A-0F-A7"
 
-// Packets is the number of packets of a capture without filters, dropped ones
-// included.
+// Packets is the number of packets, including dropped ones, of a capture without filters.
 const Packets = 8
 
 // traffic returns the packets of a pod that resolves a name, connects to a server and
@@ -126,7 +125,7 @@ func frame(protocol byte, from string, fromPort uint16, to string, toPort uint16
 	copy(ip[16:], destination[:])
 	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
 	var ethernet []byte
-	for _, address := range [][4]byte{destination, source} { // Hyper-V's addresses, with the IP's end
+	for _, address := range [][4]byte{destination, source} { // Hyper-V's MAC addresses, which end in bytes of the IP address
 		ethernet = append(ethernet, 0x00, 0x15, 0x5d, 0x0a, address[2], address[3])
 	}
 	return slices.Concat(ethernet, []byte{0x08, 0x00}, ip, body)

@@ -1,6 +1,6 @@
 // Package vfpctrlexe is a vfpctrl.exe for machines without one: the simulated Windows and Wine. Its switch has a port
-// for the adapter, one for the machine, and one for each HNS endpoint; its counters are invented. It prints in the
-// form of Windows' own, as text or as JSON, as far as that form is published.
+// for the adapter, one for the machine, and one for each HNS endpoint; its counters are invented. Its output has the
+// form of Windows' own vfpctrl, as text or as JSON, as far as that form is published.
 package vfpctrlexe
 
 import (
@@ -58,7 +58,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	return fmt.Errorf("unknown command %s", strings.Join(args, " "))
 }
 
-// port handles the commands about a port. There are no rules, and no flows.
+// port carries out a command about a port. There are no rules and no flows.
 func (p *program) port(port port, what string) error {
 	switch what {
 	case "/get-port-counter":
