@@ -92,8 +92,8 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// hashFile returns the hash of a file, without reading it into memory: the peak of this
-// process's memory would count as that of the commands it starts.
+// hashFile returns the hash of a file. It does not read the whole file into memory, because the
+// peak of this process's memory would count as the peak of the commands that it starts.
 func hashFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

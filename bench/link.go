@@ -103,19 +103,19 @@ func (p *proxy) connection(client net.Conn) {
 const (
 	// packet is the number of bytes in a packet: small, so that a slow link is smooth.
 	packet = 16 << 10
-	// inFlight bounds the packets that have left and not yet arrived: 16 MB.
+	// inFlight bounds the packets that have left and have not arrived yet: 16 MB.
 	inFlight = 1024
 )
 
-// carried is a packet on its way.
+// carried is a packet that has left and has not arrived yet.
 type carried struct {
 	data    []byte
 	arrives time.Time
 }
 
-// carry moves the bytes of one direction of a connection: each packet waits for its
-// turn on the lane, and arrives half a round trip later. Nothing is read meanwhile, so
-// the sender is slowed down as by a real link.
+// carry moves the bytes of one direction of a connection: each packet waits for its turn on the
+// lane, and arrives half a round trip later. While a packet waits for its turn, carry reads
+// nothing, so the sender is slowed down as by a real link.
 func (p *proxy) carry(to, from net.Conn, lane *lane) {
 	onTheWay := make(chan carried, inFlight)
 	var delivering sync.WaitGroup
@@ -157,7 +157,7 @@ func deliver(ctx context.Context, to net.Conn, packets <-chan carried) {
 	}
 }
 
-// waitUntil waits for a time, and reports whether it came before the end of ctx.
+// waitUntil waits until t, and reports whether t came before the end of ctx.
 func waitUntil(ctx context.Context, t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {
@@ -173,8 +173,8 @@ func waitUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// lane is one direction of a link: a clock that runs ahead by the time that the bytes
-// need.
+// lane is one direction of a link. Its clock runs ahead of the real one by the time that the booked
+// bytes need.
 type lane struct {
 	mu   sync.Mutex
 	rate float64
@@ -186,8 +186,8 @@ func newLane(rate float64, now func() time.Time) *lane {
 	return &lane{rate: rate, now: now, free: now()}
 }
 
-// late is how much lost time a lane makes up for: timers fire late, and without this
-// each of them would slow the link down.
+// late is the maximum delay that a lane makes up for. Timers fire late, and without this each late
+// timer would slow the link down.
 const late = 2 * time.Millisecond
 
 // book books n bytes and returns the time at which they will have left.

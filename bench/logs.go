@@ -96,7 +96,7 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 	return result, err
 }
 
-// writeLog writes lines of klog, of which one has the needle.
+// writeLog writes lines of klog, of which one contains the needle.
 func writeLog(path string) (int64, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func writeLine(out io.Writer, begun time.Time, i int, word string) {
 type wayToRead struct {
 	name  string
 	c     command
-	lines int64 // that it must print
+	lines int64 // number of lines that the command must print
 }
 
 func (n *wineNode) waysToRead(file string, wire *wire) []wayToRead {

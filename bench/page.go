@@ -102,7 +102,7 @@ func sizesTables(s Sizes) string {
 	return b.String()
 }
 
-// patchTable compares the bytes and seconds of each tool with bsdiff's.
+// patchTable compares the bytes and seconds of each tool with those of bsdiff.
 func patchTable(p PairResult) string {
 	var bsdiff Patch
 	for _, patch := range p.Patches {

@@ -92,8 +92,8 @@ func (b *bench) randomPair() (Pair, error) {
 	return p, nil
 }
 
-// cppPackage is a large C++ library of which Debian usually has two builds at a
-// time: the release's, and that with the latest security fixes.
+// cppPackage is a large C++ library. Debian usually has two builds of it at a time: the build of
+// the release, and the build with the latest security fixes.
 const cppPackage, cppFile = "libnode108", "libnode.so.108"
 
 // cppPair returns the two newest builds that apt lists.

@@ -21,8 +21,8 @@ type way struct {
 	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
 }
 
-// farEnds are the far ends behind one link: this machine itself for the tools
-// that need one of their own kind there, and the Windows node.
+// farEnds are the far ends behind one link. One is the Windows node. The other is this machine
+// itself, for the tools that need a copy of themselves at the far end.
 type farEnds struct {
 	itself, node *proxy
 	nodeFile     string
@@ -169,7 +169,7 @@ func medianPush(rounds []Push) Push {
 	return cell
 }
 
-// Names of the ways in tables and plots.
+// The names of the ways in tables and plots.
 const (
 	wayConnect    = "ssh true"
 	wayScp        = "scp"
@@ -255,8 +255,8 @@ ssh %[3]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[4]s -o %[4]s.ne
 	return p.arrived(words("bash", "-c", script).run(ctx))
 }
 
-// oldNode pushes the old binary, and removes the new one, which the node keeps for a
-// rollback and which would need no transfer.
+// oldNode pushes the old binary, and removes the new one. The node keeps the new binary for a
+// rollback, and a push of it would need no transfer.
 func (p *pusher) oldNode(ctx context.Context) error {
 	if _, _, err := p.node.push(ctx, p.oldFile, component); err != nil {
 		return err

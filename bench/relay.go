@@ -65,9 +65,8 @@ func (b *bench) relay(ctx context.Context) (Relay, error) {
 	return result, err
 }
 
-// relayInProcess runs the benchmarks of the relay against a simulated node in one
-// process, SSH on loopback included: without Wine, whose pipes take longer than
-// everything else.
+// relayInProcess runs the benchmarks of the relay against a simulated node. Node, relay and SSH on
+// loopback are in one process, without Wine, whose pipes take longer than all the rest together.
 func (b *bench) relayInProcess(ctx context.Context) (map[string][]float64, error) {
 	found := map[string][]float64{}
 	for pattern, times := range map[string]string{"Bulk": "60x", "Unary": "3000x"} {

@@ -62,8 +62,8 @@ esac
 	return n, err
 }
 
-// shareTemplate gives the run a separate cache, in which only Wine's template, which is
-// slow to make, is the user's.
+// shareTemplate gives the run a separate cache that contains only the user's Wine template, since a
+// template is slow to make.
 func (n *wineNode) shareTemplate() error {
 	own := filepath.Join(n.cache, "swdt")
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -80,7 +80,8 @@ func (n *wineNode) shareTemplate() error {
 	return os.Symlink(template, filepath.Join(own, "wine"))
 }
 
-// end removes the sandbox. It has its own deadline, since the run's may have passed.
+// end removes the sandbox. It has a deadline of its own, since the deadline of the run may have
+// passed.
 func (n *wineNode) end(ctx context.Context) {
 	if n.server != nil {
 		n.server.stop()

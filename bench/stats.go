@@ -45,8 +45,8 @@ type Watch struct {
 	Output  string  `json:"output"`
 	Seconds float64 `json:"seconds"` // on the clock, start and end included
 	CPU     float64 `json:"processorSeconds"`
-	// Resident is the maximum of the process's memory, the pages of its own file
-	// included; Own is the maximum without those, sampled every second.
+	// Resident is the maximum of the process's memory, including the pages of its executable file.
+	// Own is the maximum without those pages, sampled every second.
 	Resident int64 `json:"residentBytes"`
 	Own      int64 `json:"ownBytes"`
 	Answers  int   `json:"answers"`
@@ -56,7 +56,7 @@ type Watch struct {
 	Far      []Far `json:"far"`
 }
 
-// Far are processes at the other end.
+// Far has the cost of the processes at the other end.
 type Far struct {
 	What string  `json:"what"`
 	CPU  float64 `json:"processorSeconds"`
@@ -210,7 +210,8 @@ func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	}, nil
 }
 
-// count reads the answers from the recording; if they are there, the watch did its work.
+// count reads the answers from the recording. It returns an error if they are missing, since the
+// watch then did not do its work.
 func (w *Watch) count(recording string, ticks int) error {
 	var err error
 	if w.Recorded, err = sizeOf(recording); err != nil {
@@ -288,7 +289,7 @@ func processorSeconds(pid int) (float64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	// The name, in brackets, may have anything in it.
+	// The name, in brackets, may contain any character.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0, false

@@ -1,8 +1,8 @@
 //go:build windows
 
-// Command crinode measures on the node for the tests and benchmarks: the time of a call
-// of the runtime, and the handles and threads of swdt's agents. It also serves a
-// simulated runtime, for more pods than a real one could run there.
+// Command crinode measures, on the node, for the tests and benchmarks: the duration of a call of
+// the runtime, and the handles and threads of swdt's agents. It also serves a simulated runtime,
+// for more pods than a real runtime could run there.
 package main
 
 import (

@@ -24,7 +24,7 @@ import (
 // agentPort is the name of the virtio port on which QEMU's guest agent answers.
 const agentPort = "org.qemu.guest_agent.0"
 
-// agentPoll is the time between two looks at a port that has no reader on the other side.
+// agentPoll is the time between two checks of a port that has no reader on the other side.
 const agentPoll = 250 * time.Millisecond
 
 // serveGuestAgent answers the protocol of QEMU's guest agent: a line of JSON for a line of JSON.
@@ -47,7 +47,7 @@ func (g *guest) serveGuestAgent(ctx context.Context) {
 	}
 }
 
-// patient reads a port to which nothing is connected as a port that is silent.
+// patient reads a port. If nothing is connected to the port, a read waits instead of failing.
 type patient struct {
 	ctx context.Context
 	in  io.Reader

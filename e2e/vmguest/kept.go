@@ -26,15 +26,15 @@ import (
 // stateLabel is the name of the partition that holds the guest's state; lab/guest makes it.
 const stateLabel = "swdt-state"
 
-// kept is a guest's own state, besides that of the simulated Windows.
+// kept is the state of the guest itself, in addition to the state of the simulated Windows.
 type kept struct {
 	Settings settings
 	HostKey  []byte // in OpenSSH's format
 }
 
-// state is the partition: two slots of half its size. A save goes into the slot that does
-// not hold the newest state, data before header, so that one whole state is there at every
-// moment.
+// state is the partition: two slots of half its size. A save overwrites the slot that does not hold
+// the newest state, and writes data before header. So the partition always holds one complete
+// state.
 type state struct {
 	device interface {
 		io.ReaderAt
@@ -48,7 +48,7 @@ type state struct {
 // The header of a slot, in its first block:
 //
 //	8 bytes  magic
-//	8 bytes  number of the save, little endian as all below; the slot is its remainder by 2
+//	8 bytes  number of the save, little endian like all numbers below; the slot is this number modulo 2
 //	8 bytes  length of the data, which begins at the next block
 //	32 bytes SHA-256 of the data
 const (
@@ -104,7 +104,7 @@ func partition(label string) (string, error) {
 	return "", errors.New("no disk has it yet")
 }
 
-// load returns the newest state, or nil for Windows if there is none.
+// load returns the newest state; windows is nil if there is none.
 func (s *state) load() (k kept, windows *simulated.Saved, err error) {
 	data := s.read()
 	if data == nil {
@@ -115,7 +115,7 @@ func (s *state) load() (k kept, windows *simulated.Saved, err error) {
 		return kept{}, nil, fmt.Errorf("read the guest's state: %w", err)
 	}
 	defer plain.Close()
-	in := bufio.NewReader(plain) // both decoders read bytewise from it, so neither takes what is the other's
+	in := bufio.NewReader(plain) // both decoders read single bytes from it, so neither consumes bytes of the other
 	if err := gob.NewDecoder(in).Decode(&k); err != nil {
 		return kept{}, nil, fmt.Errorf("read the guest's state: %w", err)
 	}
@@ -154,7 +154,7 @@ func (s *state) readSlot(i int64) (number uint64, data []byte) {
 	return number, data
 }
 
-// save writes a new state; after it returns, the disk holds it.
+// save writes a new state. When it returns without an error, the state is on the disk.
 func (s *state) save(k kept, windows *simulated.Machine) error {
 	var data bytes.Buffer
 	// A guest without acceleration compresses slowly, and its files compress little.

@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// console prints messages for whoever reads the serial port or takes a screenshot.
+// console prints messages to the serial port and the screen.
 type console struct {
 	mu  sync.Mutex
 	out []io.Writer
 }
 
-// openConsole opens the one device that exists before anything is mounted.
+// openConsole opens the only device that exists before anything is mounted.
 func openConsole() *console {
 	c := &console{}
 	c.add("/dev/console")
 	return c
 }
 
-// reopen adds the screen.
+// reopen adds the screen, which exists only after the devices are mounted.
 func (c *console) reopen() { c.add("/dev/tty0") }
 
 func (c *console) add(device string) {
@@ -39,7 +39,7 @@ func (c *console) add(device string) {
 // print prints a line of the guest's own.
 func (c *console) print(format string, args ...any) { c.line("guest: " + fmt.Sprintf(format, args...)) }
 
-// line prints a whole line. A guest without a serial port has no reader, and goes on.
+// line prints a whole line. It ignores errors, since a guest without a serial port cannot print.
 func (c *console) line(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func loadModule(file string) error {
 	return nil
 }
 
-// How a guest ends.
+// The ways in which a guest ends.
 const (
 	powerOff = unix.LINUX_REBOOT_CMD_POWER_OFF
 	restart  = unix.LINUX_REBOOT_CMD_RESTART

@@ -82,7 +82,7 @@ func boot(ctx context.Context, c *console) error {
 	go g.watchButtons(ctx)
 	go g.serveGuestAgent(ctx)
 	go bringUpNetwork(ctx, kept.Settings, c)
-	if err := g.save(); err != nil { // the host key must outlive even a guest that is switched off at once
+	if err := g.save(); err != nil { // the guest must keep its host key even if it is switched off at once
 		return err
 	}
 	keys, err := kept.Settings.keys()

@@ -20,12 +20,13 @@ import (
 const (
 	// dhcpTimeout bounds one try to get an address.
 	dhcpTimeout = 5 * time.Second
-	// networkPoll is the time between two looks for a network card, and between two tries.
+	// networkPoll is the time between two checks for a network card, and between two tries to get
+	// an address.
 	networkPoll = 200 * time.Millisecond
 )
 
-// bringUpNetwork gives the first network card its address. Like Windows, the guest asks for an
-// address for as long as it runs.
+// bringUpNetwork gives the first network card its address. Like Windows, the guest does not stop
+// asking for an address until it gets one.
 func bringUpNetwork(ctx context.Context, s settings, c *console) {
 	if lo, err := netlink.LinkByName("lo"); err == nil {
 		if err := netlink.LinkSetUp(lo); err != nil {
@@ -80,7 +81,7 @@ type address struct {
 	gateway net.IP // nil: none
 }
 
-// address returns the address of the settings, or one of a DHCP server.
+// address returns the address of the settings, or else one that a DHCP server assigns.
 func (s settings) address(ctx context.Context, card string) (address, error) {
 	if s.Address == "" {
 		return askForAddress(ctx, card)

@@ -21,9 +21,9 @@ import (
 // The files that a guest looks for on each CD, in the root and one folder deep.
 const (
 	settingsFile = "swdt-guest.json"
-	keysFile     = "authorized_keys" // the end of a name: administrators_authorized_keys counts too
-	answerFile   = "unattend.xml"    // the end of a name too: Autounattend.xml
-	// mostBytes bounds what is read of a file.
+	keysFile     = "authorized_keys" // the end of a name: administrators_authorized_keys also matches
+	answerFile   = "unattend.xml"    // also the end of a name: Autounattend.xml also matches
+	// mostBytes is the maximum number of bytes that are read of a file.
 	mostBytes = 1 << 20
 )
 
@@ -39,10 +39,12 @@ type settings struct {
 	Shell    string   `json:"shell,omitempty"`
 	Password string   `json:"password,omitempty"`
 	Keys     []string `json:"authorizedKeys,omitempty"`
-	// Address with its prefix's length and Gateway; empty: DHCP.
+	// Address includes the length of its prefix. If Address and Gateway are empty, the guest uses
+	// DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart names the thing that a restart of Windows restarts: computer (default) or, quicker, windows.
+	// Restart selects what restarts when Windows restarts: computer (default) or, quicker, windows
+	// alone.
 	Restart string `json:"restart,omitempty"`
 }
 
@@ -139,8 +141,8 @@ func settingsBelow(folder string) (settings, error) {
 	return s, nil
 }
 
-// computerName returns the computer's name in an answer file of Windows Setup; "": it has none, or
-// * for a random one.
+// computerName returns the computer's name in an answer file of Windows Setup. It returns "" if the
+// file has no name, or has * for a random one.
 func computerName(file string) (string, error) {
 	data, err := readSmall(file)
 	if err != nil {

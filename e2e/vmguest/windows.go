@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// saveDelay is the time without a change after which Windows' state is saved, and
-	// mostDelay the time after which it is saved in spite of further changes. A guest whose
-	// power is cut loses what is younger, as a Windows that did not flush its caches.
+	// saveDelay is the time without a change after which Windows' state is saved. mostDelay is the
+	// time after which it is saved even if changes continue. If the power of a guest is cut,
+	// changes since the last save are lost, as on a Windows that did not flush its caches.
 	saveDelay = 300 * time.Millisecond
 	mostDelay = 3 * time.Second
 	// closeLimit bounds the time that Windows' programs get to end.
@@ -33,7 +33,7 @@ type guest struct {
 	windows *simulated.Machine
 	console *console
 	kept    kept
-	changed chan struct{} // has one element if something is not saved yet
+	changed chan struct{} // has one element if a change is not saved yet
 
 	mu    sync.Mutex // held while the state is written
 	disk  *state
@@ -65,15 +65,16 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 		return nil, fmt.Errorf("read the identity of this boot: %w", err)
 	}
 	g.windows = simulated.New(o)
-	// Restored snapshots bring old numbers of boots back, so each boot gets an identity of its own.
+	// A restored snapshot repeats earlier numbers of boots, so each boot gets an identity of its
+	// own.
 	g.windows.SetFacts(func(f *platform.Facts) { f.BootID += "-" + strings.TrimSpace(string(boot)) })
 	g.windows.OnOperation(g.note)
 	go g.saveChanges(context.Background())
 	return g, nil
 }
 
-// anyAgent runs this build's agent in place of each swdt-agent.exe: a guest's disk is older
-// than the swdt under test, whose agent has another hash.
+// anyAgent runs this build's agent in place of each swdt-agent.exe. A guest's disk is older than
+// the swdt under test, and the agent of that swdt has another hash.
 func anyAgent() simulated.Program {
 	begin := strings.TrimSuffix(layout.AgentName, ".exe")
 	return simulated.Program{
@@ -100,7 +101,8 @@ func (g *guest) note(op simulated.Operation) simulated.Verdict {
 	return simulated.Continue()
 }
 
-// saveChanges saves the state when no change has come for a while.
+// saveChanges saves the state when nothing has changed for saveDelay, or at the latest after
+// mostDelay.
 func (g *guest) saveChanges(ctx context.Context) {
 	for {
 		<-g.changed

@@ -81,8 +81,8 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	return err
 }
 
-// endWhenRemoved ends the sandbox when its folder has been deleted: Status and Down could not find
-// it any more.
+// endWhenRemoved ends the sandbox when its folder has been deleted, because Status and Down can
+// then no longer find the sandbox.
 func (f folder) endWhenRemoved(ctx context.Context, stop func()) {
 	tick := time.NewTicker(removedInterval)
 	defer tick.Stop()
@@ -116,7 +116,7 @@ func readKey(path string) (ssh.Signer, error) {
 	return key, nil
 }
 
-// publish writes the node file, then the Info, whose presence means that the sandbox is ready.
+// publish writes the node file and then the Info. Once the Info exists, the sandbox is ready.
 func (f folder) publish(info Info, hostKey ssh.PublicKey, section string) error {
 	text := NodeFile(info.Name, info.Hostname, f.file(clientKeyFile), hostKey) + section
 	if err := os.WriteFile(f.file(nodeFile), []byte(text), 0o600); err != nil {

@@ -28,8 +28,8 @@ func RunShell(ctx context.Context, prefixFolder, line string, streams ui.Streams
 // only when no process has the session's files open any more.
 type copied struct{ io.Writer }
 
-// RunSFTP is the body of the hidden command `swdt sandbox sftp --prefix DIR`, an
-// SFTP subsystem with Windows' paths for the same purpose.
+// RunSFTP is the body of the hidden command `swdt sandbox sftp --prefix DIR`. Like RunShell, it
+// turns any SSH server into a Windows node: it is an SFTP subsystem with Windows' paths.
 func RunSFTP(prefixFolder string, streams ui.Streams) error {
 	prefix, err := wine.Open(prefixFolder)
 	if err != nil {
@@ -38,7 +38,7 @@ func RunSFTP(prefixFolder string, streams ui.Streams) error {
 	return serveSFTP(stdio{streams.In, streams.Out}, prefixDisk{prefix})
 }
 
-// stdio stays open when SFTP ends: an exit code may follow.
+// stdio stays open when SFTP ends, because sshd may still send an exit code.
 type stdio struct {
 	io.Reader
 	io.Writer

@@ -14,7 +14,7 @@ import (
 const (
 	// answerTimeout bounds the SSH handshake with a sandbox that listens.
 	answerTimeout = 10 * time.Second
-	// stopTimeout bounds an orderly end; after it the process is killed.
+	// stopTimeout bounds an orderly end; after that time, the process is killed.
 	stopTimeout = 20 * time.Second
 )
 
@@ -53,8 +53,8 @@ func (f folder) dial(ctx context.Context, info Info) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// stop ends the background process, if it is alive. It sends a request. If the process does
-// not answer, stop kills it by its ID, which cannot belong to another process as long as the
+// stop ends the background process if it is alive. It sends a request. If the process does not
+// answer, stop kills it by its ID. That ID cannot belong to another process as long as the
 // background process holds the server's lock.
 func (f folder) stop(ctx context.Context) error {
 	info, err := f.running(ctx)

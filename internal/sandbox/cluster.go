@@ -19,7 +19,7 @@ const clusterFolder = "cluster"
 // clusterEndLimit bounds the end of a control plane. It is short, since the processes are killed.
 const clusterEndLimit = 10 * time.Second
 
-// The versions of the programs in the lab with which a node joins.
+// The versions of the lab's programs with which a node joins.
 const (
 	labKubernetes = "1.36.3"
 	labContainerd = "1.7.12"

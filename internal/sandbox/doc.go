@@ -9,10 +9,8 @@
 //   - wine: a Wine prefix in which the real swdt-agent.exe, a real Service
 //     Control Manager and real services run. Linux.
 //
-// Up, Status and Down manage such processes, each in a state folder of its own.
-// The process holds a lock on its folder for as long as it lives. So the state
-// that a crash left behind is reliably distinguished from a running sandbox, and
-// swdt never signals an unrelated process that got the same process ID.
-//
+// Up, Status and Down manage such processes, each in a state folder of its own. A process holds a
+// lock on its folder until it ends. So swdt reliably distinguishes a running sandbox from the state
+// that a crash left behind, and never signals an unrelated process that got the same process ID.
 // Serve is the same server in the caller's process, for tests.
 package sandbox

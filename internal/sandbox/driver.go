@@ -28,7 +28,7 @@ type running struct {
 	machine    machine
 	prefix     string
 	kubeconfig string // of the cluster, if one was requested
-	section    string // the part of the node file after the credentials
+	section    string // the part of the node file that follows the credentials
 	close      func()
 }
 

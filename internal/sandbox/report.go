@@ -47,7 +47,7 @@ type Ends struct {
 // End is the result for one sandbox.
 type End struct {
 	Name  string `json:"name"`
-	Ended bool   `json:"ended"` // false: it did not run
+	Ended bool   `json:"ended"` // false: the sandbox did not run
 }
 
 // WriteText writes a line for each sandbox.

@@ -27,7 +27,7 @@ const (
 	DefaultName = "sandbox"
 	// DefaultDriver needs nothing but swdt.
 	DefaultDriver = "simulated"
-	// MostPods bounds the pods of a simulated node; a Windows node runs fewer.
+	// MostPods bounds the pods of a simulated node; a real Windows node cannot run as many.
 	MostPods = 1000
 )
 
@@ -228,8 +228,8 @@ func (f folder) existing(ctx context.Context, o Options) (Info, error) {
 	return info, nil
 }
 
-// Status lists the running sandboxes, sorted by name: the one with the given name, or all below the
-// state folder. It cleans up after crashed sandboxes.
+// Status lists the running sandboxes, sorted by name: only the sandbox that o names, or all below
+// the state folder if o has no name. It cleans up after crashed sandboxes.
 func Status(ctx context.Context, o Options) ([]Info, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -371,7 +371,7 @@ func (f folder) launch(ctx context.Context, o Options) (Info, error) {
 		return Info{}, fmt.Errorf("start the sandbox: %w", err)
 	}
 	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }() // leaves no zombie if the caller keeps running
+	go func() { cmd.Wait(); close(exited) }() // Wait, so that no zombie is left if the caller keeps running
 	info, err := awaitReady(ctx, reader)
 	if err != nil {
 		cmd.Process.Kill()

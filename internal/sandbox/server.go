@@ -43,7 +43,7 @@ type ServerOptions struct {
 	Log    *slog.Logger // nil: nothing is logged
 }
 
-// Serve answers SSH on the listener, as a Windows node does, until ctx ends; then it cuts every
+// Serve answers SSH on the listener, as a Windows node does, until ctx ends. It then cuts every
 // connection. While the machine is down (a reboot), Serve cuts connections and refuses new ones.
 func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
 	shell, err := parseShell(o.Shell)
@@ -66,8 +66,8 @@ type machine interface {
 	// up returns a context that ends when the machine goes down, or false while
 	// it is down.
 	up() (context.Context, bool)
-	// session begins the session of one SSH channel. All processes that were
-	// started through it end with it.
+	// session begins the session of one SSH channel. When the session ends, all processes that were
+	// started through it end.
 	session() (session, error)
 }
 
@@ -202,8 +202,8 @@ func (s *server) serveSFTP(channel gssh.Session) {
 	channel.Exit(code)
 }
 
-// serveSFTP answers SFTP as Win32-OpenSSH does: paths are /C:/folder/file, and
-// relative ones begin in the administrator's profile.
+// serveSFTP answers SFTP as Win32-OpenSSH does: paths are /C:/folder/file, and relative paths begin
+// in the administrator's profile.
 func serveSFTP(stream io.ReadWriteCloser, d disk) error {
 	h := &sftpHandlers{disk: d, written: map[string]*written{}}
 	server := sftp.NewRequestServer(stream, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},

@@ -30,7 +30,7 @@ type disk interface {
 	SetModified(path string, t time.Time) error
 }
 
-// sftpHandlers serve a disk to package sftp.
+// sftpHandlers are the handlers with which package sftp serves a disk.
 type sftpHandlers struct {
 	disk disk
 
@@ -81,7 +81,7 @@ func (h *sftpHandlers) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	return &readerAt{file: file}, nil
 }
 
-// readerAt makes positioned reads of a file that has one position.
+// readerAt makes positioned reads from a file that has only one current position.
 type readerAt struct {
 	mu   sync.Mutex
 	file io.ReadSeekCloser
@@ -130,8 +130,8 @@ func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	return h.open(p, mode)
 }
 
-// writable has the methods for writing in place, which the files of every disk have beside those of
-// platform.WriteFile.
+// writable has the methods for writing in place. The files of every disk have them in addition to
+// the methods of platform.WriteFile.
 type writable interface {
 	io.WriterAt
 	io.Closer
@@ -176,8 +176,8 @@ func (w *written) Close() error {
 	return sftpError(w.file.Close())
 }
 
-// truncate uses the client's own handle if the client has the file open, since Windows then lets no
-// other handle write. scp truncates each file at the end.
+// truncate uses the client's own handle if the client has the file open, since Windows does not let
+// another handle write meanwhile. scp truncates each file at the end.
 func (h *sftpHandlers) truncate(p string, size uint64) error {
 	if size > math.MaxInt64 {
 		return sftp.ErrSSHFxFailure

@@ -36,17 +36,17 @@ func parseShell(s string) (shellKind, error) {
 	return "", fmt.Errorf("shell %q: the sandbox has cmd and powershell", s)
 }
 
-// shell imitates the default shell of a simulated machine, which is cmd or PowerShell. It
-// supports the part of the shell's language that tools which log in need (lists of commands,
-// quotes, redirections to nowhere) and a few built-in commands, and runs everything else as
-// a program of the machine.
+// shell imitates the default shell of a simulated machine, which is cmd or PowerShell. It supports
+// the part of the shell's language that tools need when they log in (lists of commands, quotes,
+// redirections to nowhere) and a few built-in commands. It runs all other commands as programs of
+// the machine.
 type shell struct {
 	kind shellKind
 	disk disk
 	// program runs a program of the machine to its end: platform.Processes.Run.
 	program func(context.Context, platform.Command) (exitCode int, err error)
-	// builtin runs a further built-in command of this machine's shell. ok reports
-	// whether the shell has the command.
+	// builtin runs a further built-in command of this machine's shell. ok reports whether the shell
+	// has that command.
 	builtin func(ctx context.Context, s *shell, words []string) (code int, ok bool)
 	// about is the text that an interactive user gets at the start.
 	about string
@@ -153,8 +153,8 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	return sub.runProgram(ctx, words), false
 }
 
-// redirect removes redirections (to nowhere, or of stderr to stdout) from the words, and returns a
-// shell that applies them.
+// redirect removes redirections from the words, and returns a shell that applies them. A
+// redirection goes to nowhere, or from stderr to stdout.
 func (s *shell) redirect(words []string) (*shell, []string) {
 	sub := *s
 	var rest []string

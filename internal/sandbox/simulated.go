@@ -32,7 +32,7 @@ func otherAgent(hash string) simulated.Program {
 		Name: "another swdt-agent",
 		Match: func(image *simulated.Image) bool {
 			ours := strings.EqualFold(image.SHA256(), hash)
-			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // an uploaded file has a longer name
+			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // the name without its folder: an uploaded file has a longer name
 			agent := strings.TrimSuffix(layout.AgentName, ".exe")
 			return !ours && strings.HasPrefix(strings.ToLower(name), agent)
 		},
@@ -52,8 +52,8 @@ type simulatedMachine struct {
 
 func (m *simulatedMachine) up() (context.Context, bool) { return m.machine.Up() }
 
-// session creates a process for the channel, a child of sshd. When that process ends, everything
-// that was run through it ends too.
+// session creates a process for the channel, a child of sshd. When that process ends, all processes
+// that were started through it end.
 func (m *simulatedMachine) session() (session, error) {
 	if _, ok := m.machine.Up(); !ok {
 		return nil, errors.New("the machine is down")

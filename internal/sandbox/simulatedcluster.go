@@ -12,7 +12,7 @@ import (
 	clustersim "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
-// The versions that the simulated cluster's node will run.
+// The versions of the programs that the simulated cluster's node will run.
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
 	simulatedContainerd = "2.2.1"
@@ -27,8 +27,8 @@ const (
 	mirrorFolder   = "mirror"
 )
 
-// startSimulatedCluster starts a control plane in memory, and writes the programs with which a
-// simulated machine joins it.
+// startSimulatedCluster starts a control plane in memory, and writes the programs that a simulated
+// machine uses to join it.
 func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Cluster, section string, err error) {
 	mirror := f.file(mirrorFolder)
 	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes,

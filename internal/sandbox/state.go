@@ -22,7 +22,7 @@ import (
 const (
 	requestFile   = "request.json" // the request of Up; marks a folder as a sandbox
 	infoFile      = "sandbox.json" // the Info, once the server listens
-	lockFile      = "lock"         // held by the server while it lives
+	lockFile      = "lock"         // held by the server until it ends
 	hostKeyFile   = "host_key"
 	clientKeyFile = "client_key"
 	nodeFile      = "node.yaml"
@@ -70,8 +70,8 @@ func (f folder) manage(ctx context.Context) (unlock func(), err error) {
 	return func() { lock.Unlock() }, nil
 }
 
-// running returns the Info of a sandbox whose process is alive, else ErrNotRunning. It waits for a
-// sandbox that is still starting (its Up was interrupted).
+// running returns the Info of a sandbox whose process is alive, else ErrNotRunning. If the sandbox
+// is still starting because its Up was interrupted, running waits for it.
 func (f folder) running(ctx context.Context) (Info, error) {
 	var info Info
 	err := wait.Condition{

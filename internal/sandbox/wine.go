@@ -86,8 +86,8 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 	}, nil
 }
 
-// wineMachine is a Wine prefix behind the SSH server. It simulates a reboot: when the prefix has
-// gone down, it starts the prefix again.
+// wineMachine is a Wine prefix behind the SSH server. To simulate a reboot, it starts the prefix
+// again when the prefix has gone down.
 type wineMachine struct {
 	prefix *wine.Prefix
 	shell  shellKind
@@ -123,8 +123,8 @@ func (m *wineMachine) boot(ctx context.Context) error {
 	return nil
 }
 
-// bootLimit bounds one boot. Wine sometimes hangs for ever if it is started at the moment when its
-// server ends; then the next attempt succeeds.
+// bootLimit bounds one boot. If Wine is started at the moment when its server ends, it sometimes
+// hangs for ever; the next attempt then succeeds.
 const bootLimit = 15 * time.Second
 
 func (m *wineMachine) bootAgain() {
@@ -221,8 +221,8 @@ func (s *wineSession) program(ctx context.Context, c platform.Command) (int, err
 	cmd := s.prefix.Command(ctx, path, c.Args...)
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.WaitDelay = drainLimit
-	// With a pipe of our own instead of cmd.Stdin, Wait does not wait for a client
-	// that has no reason to close its end.
+	// Use a pipe of our own instead of cmd.Stdin: with cmd.Stdin, Wait would wait for the client to
+	// close its end, which the client has no reason to do.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.Path, err)
@@ -246,9 +246,8 @@ func (s *wineSession) program(ctx context.Context, c platform.Command) (int, err
 	return 1, err
 }
 
-// find returns the program's full path. If a command has only the program's name, Wine
-// starts it through another process, and prints a line of debugging output if there is no
-// such program.
+// find returns the program's full path. If a command has only the program's name, Wine starts the
+// program through another process, and prints a line of debugging output if no such program exists.
 func (s *wineSession) find(name string) (string, error) {
 	folders := []string{`C:\windows\system32\`, `C:\windows\`}
 	if strings.ContainsAny(name, `\/`) {

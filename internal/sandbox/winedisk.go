@@ -84,7 +84,7 @@ func (d prefixDisk) Create(path string, mode platform.CreateMode) (platform.Writ
 	if err != nil {
 		return nil, err
 	}
-	if mode == platform.CreateAppend { // appends by position, since O_APPEND forbids WriteAt
+	if mode == platform.CreateAppend { // start at the end, since O_APPEND forbids WriteAt
 		if _, err := file.Seek(0, io.SeekEnd); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}

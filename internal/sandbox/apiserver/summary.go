@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// summaryPath is the path below a node of its kubelet's summary, through the API
-	// server's proxy.
+	// summaryPath is the path of a kubelet's summary, relative to its node in the API: the API
+	// server's proxy forwards it to the kubelet.
 	summaryPath = "proxy/stats/summary"
 	// burnsLabel sets how many cores each container of a pod uses; without it, a
 	// container uses half of its limit, or usualBurn if it has no limit.
 	burnsLabel = "simulated.swdt.dev/burns"
-	// reportsLabel makes the kubelet report that many cores instead of those used, or no usage
-	// ("absent"), as a kubelet does if the container runtime is faulty.
+	// reportsLabel makes the kubelet report the label's number of cores instead of the cores used.
+	// The value "absent" makes it report no usage, as a kubelet does if the container runtime is
+	// faulty.
 	reportsLabel = "simulated.swdt.dev/reports"
 	usualBurn    = 0.1
 	// usualMemory is the memory that every container uses, in bytes.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// call is one request for objects other than a watch.
+// call is one request for objects. Watches are handled elsewhere: see watcher.
 type call struct {
 	Request
 	c           *Cluster
@@ -157,9 +157,9 @@ func (c *call) patch() (object, error) {
 	})
 }
 
-// change replaces an object. If the request's subresource is the status, it replaces only
-// the status. If it is not, and the resource has that subresource, it replaces everything
-// but the status. Otherwise it replaces the whole object.
+// change replaces an object. A request for the subresource "status" replaces only the status. Any
+// other request replaces everything but the status if the resource has that subresource, or else
+// the whole object.
 func (c *call) change(f func(object) (object, error)) (object, error) {
 	return c.c.store.update(c.resource, c.key(), func(before object) (object, error) {
 		version := text(before, "metadata", "resourceVersion")

@@ -2,9 +2,9 @@ package controlplane
 
 import "fmt"
 
-// component is a program of the control plane, with the arguments that kubeadm writes into
-// the manifest of its static pod, except for arguments that differ because the program binds
-// to loopback.
+// component is a program of the control plane. It has the arguments that kubeadm writes into the
+// manifest of the program's static pod. Some arguments differ because the program binds to
+// loopback.
 type component struct {
 	name string
 	args []string

@@ -19,8 +19,7 @@ import (
 // startTimeout bounds the whole start, which takes some 4 s on an idle machine with two cores.
 const startTimeout = 3 * time.Minute
 
-// ErrNotHere is the error of a machine that cannot run a control plane, or lacks the programs for
-// it.
+// ErrNotHere is the error if this machine cannot run a control plane or lacks its programs.
 var ErrNotHere = errors.New("no control plane can be started here")
 
 // Options are the settings of a control plane.
@@ -40,7 +39,7 @@ type Options struct {
 type ControlPlane struct {
 	layout    layout
 	ports     *ports
-	running   context.Context // when it ends, all processes end
+	running   context.Context // all processes end when it ends
 	stop      context.CancelFunc
 	processes []*process
 	died      chan struct{} // closed when a process has ended by itself
@@ -81,9 +80,9 @@ func Check(binaries string) error {
 }
 
 // Start starts a control plane and returns when nodes can join it: the API server is ready, its
-// controllers work, and cluster-info and the configuration that `kubeadm join` reads exist. ctx is
-// for the start alone. After that the control plane runs until Stop, or until this process ends if
-// the system supports that.
+// controllers work, and cluster-info and the configuration that `kubeadm join` reads exist. ctx
+// limits only the start. After that the control plane runs until Stop, or until this process ends
+// if the system supports that.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err := Check(o.Binaries); err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func (c *ControlPlane) start(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Start these programs only now, since they look for an API server only every other
-	// second.
+	// Start these programs only now: if they find no API server, they look again only after two
+	// seconds.
 	if err := c.run(c.layout.controllerManager(name, c.ports), c.layout.scheduler(c.ports)); err != nil {
 		return err
 	}

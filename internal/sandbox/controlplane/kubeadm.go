@@ -13,11 +13,10 @@ const kubeadm = "kubeadm"
 const (
 	serviceSubnet = "10.96.0.0/12"
 	podSubnet     = "10.244.0.0/16"
-	// advertised is the address behind the Service "kubernetes". kubeadm and the
-	// API server refuse a loopback address there. Nothing uses the address: the
-	// programs and nodes of this cluster are configured with the endpoint on
-	// loopback. So it is a reserved address without a host (RFC 5737, TEST-NET-2),
-	// and works without a network.
+	// advertised is the address behind the Service "kubernetes". kubeadm and the API server refuse
+	// a loopback address there. Nothing uses the address, because the programs and nodes of this
+	// cluster use the endpoint on loopback. So it is a reserved address without a host (RFC 5737,
+	// TEST-NET-2), which also works without a network.
 	advertised = "198.51.100.1"
 )
 
@@ -47,9 +46,9 @@ apiServer:
   certSANs: [127.0.0.1, localhost]
 `
 
-// writeKubeadmConfigs writes the configuration twice: once with the folder in which the
-// certificates are on this machine, and once for the cluster with the folder in which every node
-// has them, since a joining kubelet uses that path.
+// writeKubeadmConfigs writes two configurations. The one for this machine has the folder in which
+// the certificates are here. The one for the cluster has the folder in which every node has its
+// certificates, since a joining kubelet uses that path.
 func (l layout) writeKubeadmConfigs(ctx context.Context, name string, p *ports) error {
 	// Without a version, kubeadm asks the internet for the newest.
 	version, err := l.kubeadm(ctx, "version", "--output", "short")
@@ -77,7 +76,7 @@ func (l layout) makeCredentials(ctx context.Context) error {
 	return err
 }
 
-// upload writes the objects that a joining node reads into the cluster.
+// upload writes into the cluster the objects that a joining node reads.
 func (l layout) upload(ctx context.Context) error {
 	config, admin := "--config="+l.clusterConfig(), "--kubeconfig="+l.kubeconfig("admin")
 	if _, err := l.kubeadm(ctx, "init", "phase", "upload-config", "all", config, admin); err != nil {

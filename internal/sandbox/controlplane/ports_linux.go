@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ports are the TCP ports of a control plane. This process binds them, without listening, from
-// before the programs start until they have ended; the programs bind them too (SO_REUSEPORT). So
-// the kernel assigns none of the ports to another process meanwhile.
+// ports are the TCP ports of a control plane. This process binds them, without listening, before
+// the programs start and until they have ended; the programs bind them too (SO_REUSEPORT). So the
+// kernel assigns none of the ports to another process in that time.
 type ports struct {
 	apiServer, etcd int
 	sockets         []int

@@ -31,8 +31,8 @@ func startProcess(running context.Context, name, path string, args []string, log
 	p := &process{name: name, cmd: cmd, log: log, ended: ended}
 	started := make(chan error)
 	go func() {
-		// The kernel kills the process when the thread that started it ends (see
-		// endWithParent), so that thread must live as long as the process.
+		// The kernel kills the process when the thread that started it ends (see endWithParent), so
+		// that thread must not end before the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer end()

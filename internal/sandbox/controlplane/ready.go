@@ -57,13 +57,13 @@ func letAdministratorsIn(ctx context.Context, client kubernetes.Interface) error
 	return nil
 }
 
-// upload makes kubeadm write the objects that a joining node reads into the cluster.
+// upload makes kubeadm write into the cluster the objects that a joining node reads.
 func (c *ControlPlane) upload(ctx context.Context, client kubernetes.Interface) error {
 	if err := c.layout.upload(ctx); err != nil {
 		return err
 	}
-	// kubeadm always creates a token, too, which no caller knows: a caller that joins a node
-	// creates its own.
+	// kubeadm always creates a token too, which no caller knows. Delete it: a caller that joins a
+	// node creates another one.
 	tokens := meta.ListOptions{FieldSelector: "type=bootstrap.kubernetes.io/token"}
 	if err := client.CoreV1().Secrets(meta.NamespaceSystem).DeleteCollection(ctx, meta.DeleteOptions{},
 		tokens); err != nil {
@@ -72,8 +72,8 @@ func (c *ControlPlane) upload(ctx context.Context, client kubernetes.Interface) 
 	return nil
 }
 
-// awaitControllers waits until controller-manager and scheduler are elected, and the former has
-// created the default service account, which pods need.
+// awaitControllers waits until controller-manager and scheduler are elected, and until the
+// controller-manager has created the default service account, which pods need.
 func (c *ControlPlane) awaitControllers(ctx context.Context, client kubernetes.Interface) error {
 	for _, name := range []string{controllerManager, scheduler} {
 		if err := c.await(ctx, name+" to hold its lease", func(ctx context.Context) error {
@@ -92,7 +92,8 @@ func (c *ControlPlane) awaitControllers(ctx context.Context, client kubernetes.I
 	})
 }
 
-// await checks a condition until it holds, a process of the control plane has died, or ctx is done.
+// await checks a condition until it holds, a process of the control plane has ended, or ctx is
+// done.
 func (c *ControlPlane) await(ctx context.Context, what string, condition func(context.Context) error) error {
 	return wait.Condition{
 		Name:     what,

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// A process that is just starting when wineserver ends waits for it for ever: wineserver does not
-// know the process yet and cannot end it. So shutDown lists the processes of the prefix first, and
-// after the end of wineserver kills those that are left.
+// If wineserver ends while a process is just starting, the process waits for wineserver for ever:
+// wineserver has no record of the process yet and cannot end it. So shutDown lists the processes of
+// the prefix first, and kills those that are left after the end of wineserver.
 
 // process is a process of this machine. The start time distinguishes it from a later process with
 // the same ID.
@@ -18,8 +18,8 @@ type process struct {
 	started string // in the kernel's ticks since boot; empty: unknown
 }
 
-// processes returns the processes of this prefix, by the environment that they were started with;
-// none on a system without /proc.
+// processes returns the processes of this prefix, which it finds by the environment that they were
+// started with. It returns none on a system without /proc.
 func (p *Prefix) processes() []process {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -41,10 +41,10 @@ func (p *Prefix) processes() []process {
 }
 
 // environment returns the environment that the process was started with, with a zero byte before
-// and after each variable; nothing if the process has ended or belongs to another user. A process
-// that is just replacing itself with another program (as the script wine does) has no environment
-// for less than a millisecond, so environment reads again. A zombie or a kernel thread never has
-// one; it is detected because it has no program either.
+// and after each variable. It returns nothing if the process has ended or belongs to another user.
+// While a process replaces itself with another program (as the script wine does), it has no
+// environment for less than a millisecond, so environment reads again. A zombie or a kernel thread
+// never has an environment; environment detects them because they have no program either.
 func environment(folder string) []byte {
 	const patience = 1000
 	for range patience {

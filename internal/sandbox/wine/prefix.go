@@ -149,8 +149,8 @@ func (p *Prefix) Path(windowsPath string) (string, error) {
 	return path, nil
 }
 
-// actualName returns the entry of folder that name means on Windows, which ignores case; name
-// itself if there is none.
+// actualName returns the entry of folder that name means on Windows, which ignores case. If there
+// is no such entry, it returns name itself.
 func actualName(folder, name string) string {
 	if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
 		return name
@@ -167,9 +167,9 @@ func actualName(folder, name string) string {
 	return name
 }
 
-// Reboot ends every process of the prefix at once, as a power switch does, but writes the registry.
-// The machine boots when the next program starts in it: then the Service Control Manager starts the
-// services with automatic start.
+// Reboot ends every process of the prefix at once, as a power switch does, but the registry is
+// written first. The machine boots when the next program starts in it; the Service Control Manager
+// then starts the automatic services.
 func (p *Prefix) Reboot(ctx context.Context) error {
 	if err := p.shutDown(ctx); err != nil {
 		return fmt.Errorf("reboot Wine prefix %s: %w", p.folder, err)

@@ -26,7 +26,8 @@ const (
 	lockInterval  = 200 * time.Millisecond
 )
 
-// shims returns the DLLs that Wine lacks or has in name only. Each is built from recipe/NAME.c.
+// shims returns the DLLs that Wine lacks, or has without the functions that a node needs. Each is
+// built from recipe/NAME.c.
 func shims() []string {
 	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork", "bindfltapi"}
 }
@@ -38,7 +39,7 @@ func programs() map[string]string {
 }
 
 // template returns the folder of the finished template, and creates it if it does not exist yet.
-// One process creates it; the others wait for that one.
+// One process creates it; the other processes wait.
 func template(ctx context.Context, tools tools, cache string) (string, error) {
 	name, err := recipeName(ctx, tools)
 	if err != nil {
@@ -116,8 +117,8 @@ func (p *Prefix) build(ctx context.Context) error {
 	return p.cutOff()
 }
 
-// slim removes the debug information from Wine's own DLLs, of which each prefix has a copy: 190 MB
-// of 700 MB remain.
+// slim removes the debug information from Wine's own DLLs, since each prefix has a copy of them:
+// 190 MB of 700 MB remain.
 func (p *Prefix) slim(ctx context.Context, system32 string) error {
 	var images []string
 	for _, pattern := range []string{"*.dll", "*.exe", "*.drv", "*.ocx", "*.cpl"} {
@@ -173,9 +174,9 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 	return nil
 }
 
-// addFiles copies recipe/drive_c to drive C:. It contains a CNI configuration without a plugin,
-// which stands in for that of a cluster's pod network: a node without a configuration is never
-// Ready.
+// addFiles copies recipe/drive_c to drive C:. The folder contains a CNI configuration without a
+// plugin, which stands in for the configuration of a cluster's pod network: a node without one is
+// never Ready.
 func (p *Prefix) addFiles() error {
 	files, err := fs.Sub(recipe, "recipe/drive_c")
 	if err != nil {

@@ -25,8 +25,8 @@ func (l Link) shape(conn net.Conn) net.Conn {
 	return s
 }
 
-// shaped is a connection whose writes arrive later. It queues a few of them, as a socket's buffer
-// does; then a write waits.
+// shaped is a connection whose writes arrive later. It queues a few writes, as a socket's buffer
+// does; when the queue is full, a write waits.
 type shaped struct {
 	net.Conn
 	link  Link

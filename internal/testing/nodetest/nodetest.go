@@ -38,7 +38,7 @@ import (
 type Node struct {
 	*node.Node
 	Machine *simulated.Machine
-	// Files are the machine's files; a process of their own accesses them.
+	// Files are the machine's files, accessed by a separate process of the machine.
 	Files platform.Files
 
 	t          testing.TB
@@ -69,7 +69,7 @@ func Start(t testing.TB, name string, options simulated.Options) *Node {
 	n.Machine = simulated.New(options)
 	t.Cleanup(n.Machine.Close)
 	n.Files = custody.Files(n.Machine.Process("test").Files)
-	n.Machine.WriteFile(n.executable, program) // on the disk, so a power cut does not remove it
+	n.Machine.WriteFile(n.executable, program) // the file is synced to the disk, so a power cut does not remove it
 	if err := n.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 
 type explained struct {
 	grpc.ClientStream
-	ctx  context.Context // the caller's: gRPC ends that of the stream when the stream ends
+	ctx  context.Context // the caller's; gRPC ends the stream's own context when the stream ends
 	node *Node
 }
 

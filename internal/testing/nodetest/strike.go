@@ -20,7 +20,7 @@ type Strikes struct {
 	// Asker returns the name of the process that requests an operation, the same in
 	// every run; "" for a process that must not be interrupted.
 	Asker func(simulated.Operation) string
-	// Dying are the processes that die with the killed one.
+	// Dying are the processes that end together with the killed one.
 	Dying []string
 }
 
@@ -49,7 +49,7 @@ type Strike struct {
 type disturbance struct {
 	name  string
 	phase simulated.Phase
-	cut   bool // the connection breaks, as it does when the agent dies
+	cut   bool // the connection breaks, as it does when the agent is killed
 	deals func(op simulated.Operation) simulated.Verdict
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // Tamper changes the replies of a node's agent as an attacker would who has taken over the node. It
-// gets each reply of a call, counted from 0, and may call send any number of times, with the reply
-// or other ones. If it returns an error, the call ends.
+// gets each reply of a call, counted from 0. It may call send any number of times, with that reply
+// or with others. If it returns an error, the call ends.
 type Tamper func(method string, number int, reply proto.Message, send func(proto.Message) error) error
 
 // Tamper passes all replies through f from now on; nil: replies stay unchanged.
@@ -62,7 +62,7 @@ func Between(agent net.Conn, f Tamper) (near net.Conn, stop func(), err error) {
 		_ = server.Serve(&oneConn{conn: far, closed: make(chan struct{})})
 	}()
 	return near, func() {
-		far.Close() // else the server would wait for the first bytes of a connection that was never used
+		far.Close() // otherwise the server would wait for the first bytes of a connection that is never used
 		server.Stop()
 		back.Close()
 		<-served

@@ -2,10 +2,11 @@
 // Linux whose only program is e2e/vmguest, on a disk that lab/build.sh guest makes.
 //
 // The guest boots by UEFI from virtio-blk or SATA, has drivers for virtio-net and e1000e, answers
-// the guest agent and the power button, and serves SSH on port 22 as a simulated Windows. Its
-// first CD with a file of Settings, or with a file whose name ends in authorized_keys, says who
-// may log in; without Settings, the guest's name is the ComputerName of an answer file there. Lines
-// on the first serial port begin with "guest: "; Ready is the last one.
+// the guest agent and the power button, and serves SSH on port 22 as a simulated Windows. The guest
+// reads the first CD that has a file of Settings, or a file whose name ends in authorized_keys, to
+// find out who may log in. Without Settings, the guest's name is the ComputerName of an answer file
+// on that CD. The guest's lines on the first serial port begin with "guest: "; Ready is the last
+// one of a boot.
 package vmguest
 
 import (
@@ -21,15 +22,16 @@ import (
 const (
 	// Ready is the text of the line that the guest prints when its SSH server answers.
 	Ready = "guest: ssh is ready"
-	// HostKey is the beginning of the line that ends in the fingerprint of the SSH server's key.
+	// HostKey is the beginning of a line; the line ends in the fingerprint of the SSH server's key.
 	HostKey = "guest: host key "
 	// SettingsFile is the name of the file of Settings on a CD.
 	SettingsFile = "swdt-guest.json"
-	// User is the only one who can log in.
+	// User is the only user who can log in.
 	User = "Administrator"
 )
 
-// Settings say what a guest is. It keeps them on its disk, so a CD is needed at the first boot only.
+// Settings configure a guest. The guest keeps them on its disk, so a CD is needed at the first boot
+// only.
 type Settings struct {
 	Hostname string `json:"hostname,omitempty"`
 	// Preset names the content of a fresh disk: minimal (default), node or member, as
@@ -40,17 +42,18 @@ type Settings struct {
 	Password string `json:"password,omitempty"`
 	// AuthorizedKeys are lines as in OpenSSH's authorized_keys.
 	AuthorizedKeys []string `json:"authorizedKeys,omitempty"`
-	// Address with the length of its prefix, as 172.18.255.10/16, and Gateway; empty: DHCP.
+	// Address includes the length of its prefix, as in 172.18.255.10/16. If Address and Gateway are
+	// empty, the guest uses DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart names the thing that a restart of Windows restarts: computer (default; QEMU
-	// sends RESET), or windows, which takes no time.
+	// Restart selects what restarts when Windows restarts: "computer" (default; QEMU sends RESET),
+	// or "windows" alone, which takes no time.
 	Restart string `json:"restart,omitempty"`
 }
 
-// Disk returns the qcow2 file of an installed guest that has not booted yet. Tests must not
-// write to it: lay an overlay over it. If it was not built, the test is skipped, or fails if
-// SWDT_LAB_GUEST=required.
+// Disk returns the qcow2 file of an installed guest that has not booted yet. Tests must not write
+// to it: use it as the backing file of an overlay. If it was not built, the test is skipped, or
+// fails if SWDT_LAB_GUEST=required.
 func Disk(t testing.TB) string { return built(t, "guest.qcow2") }
 
 func built(t testing.TB, name string) string {
