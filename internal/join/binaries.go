@@ -141,7 +141,8 @@ func (s *binaries) note(r *record, c *push.ComponentResult) {
 	}
 }
 
-// push compares the programs with the node's, by package push, or also replaces them.
+// push uses package push to compare the programs with those on the node and, unless dryRun is
+// set, to replace them.
 func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Reporter) (push.NodeResult, error) {
 	doc, err := s.document(ctx, n)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // joinConfiguration has the fields of kubeadm's JoinConfiguration that swdt sets. They are
 // the same in v1beta2 to v1beta4. It has no taints, labels and flags, since kubeadm stores
-// them in files that would outlive a change of the node file.
+// them in files that would keep the old values after a change of the node file.
 type joinConfiguration struct {
 	APIVersion       string           `json:"apiVersion"`
 	Kind             string           `json:"kind"`
@@ -86,7 +86,8 @@ func (s *kubeadmJoin) caCertHashes(ctx context.Context) ([]string, error) {
 	return s.options.Cluster.CACertHashes(ctx)
 }
 
-// withPort adds the API server's usual port to an endpoint of the node file without one.
+// withPort returns the endpoint of a node file with a port. If the endpoint has no port,
+// withPort adds the API server's usual one.
 func withPort(endpoint string) string {
 	if _, _, err := net.SplitHostPort(endpoint); err == nil || endpoint == "" {
 		return endpoint

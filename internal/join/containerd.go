@@ -29,7 +29,7 @@ func (s *containerdService) FollowUp() string {
 	return "restart containerd if its configuration changed"
 }
 
-// wanted returns what `containerd --register-service` registers.
+// wanted returns the registration that `containerd --register-service` makes.
 func (s *containerdService) wanted() *agentv1.ServiceConfig {
 	const restartIn = 15 * time.Second
 	return &agentv1.ServiceConfig{
@@ -87,8 +87,8 @@ func (s *containerdService) Apply(ctx context.Context, n *node.Node, r ui.Report
 	return plan.Outcome{}, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
 }
 
-// noteData records that only containerd uses its data folder, unless the folder existed
-// before.
+// noteData records that containerd's data folder has only containerd's data. If the folder
+// existed before, noteData records nothing.
 func (s *containerdService) noteData(ctx context.Context, n *node.Node) error {
 	there, err := smallfile.Exists(ctx, n, containerdData)
 	if err != nil || there {

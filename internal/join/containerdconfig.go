@@ -32,7 +32,7 @@ func (s *containerdConfig) FollowUp() string {
 }
 
 func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	if s.exchanges { // it is exchanged along with containerd, and compared again after that
+	if s.exchanges { // config.toml is exchanged along with containerd, and compared again after that
 		return plan.Change{}, nil
 	}
 	installed, err := smallfile.Exists(ctx, n, containerdExe)

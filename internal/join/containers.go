@@ -18,8 +18,8 @@ import (
 // layers of gigabytes.
 const clearedWithin = 5 * time.Minute
 
-// keepsOurs reports whether a reset removes all of containerd's data: the join has created
-// the data folder.
+// keepsOurs reports whether the join has created containerd's data folder. A reset then
+// removes all of containerd's data.
 func keepsOurs(r record) bool {
 	return slices.ContainsFunc(r.Folders,
 		func(f folderRecord) bool { return f.Data && strings.EqualFold(f.Path, containerdData) })

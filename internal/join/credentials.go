@@ -109,8 +109,8 @@ func authorities(ctx context.Context, n *node.Node) ([]string, error) {
 	return hashes, nil
 }
 
-// clusterHashes returns the hashes of the cluster's CAs; without access to the cluster, the
-// hash in the node file. It returns none if no hash is known.
+// clusterHashes returns the hashes of the cluster's CAs. Without access to the cluster, it
+// returns the hash in the node file, or none if the node file has no hash.
 func (j *joining) clusterHashes(ctx context.Context) ([]string, error) {
 	if j.options.Cluster != nil {
 		return j.options.Cluster.CACertHashes(ctx)

@@ -17,9 +17,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// newConfiguration returns the config.toml that a new containerd, staged on the node,
-// generates, with the node file's settings. It is exchanged along with containerd, so
-// that one restart applies both, and is rolled back if containerd does not become healthy.
+// newConfiguration returns the config.toml for a new containerd that is staged on the node:
+// the configuration that this containerd generates, with the node file's settings. The file
+// is exchanged along with containerd, so that one restart applies both. It is rolled back if
+// containerd does not become healthy.
 //
 // It returns no file if containerd is not replaced, if there is no config.toml yet, or if
 // the present config.toml is equivalent.
@@ -57,8 +58,8 @@ func (s *binaries) newConfiguration(ctx context.Context, n *node.Node, r ui.Repo
 	return []push.Companion{{Destination: containerdToml, Before: present, After: wanted}}, nil
 }
 
-// exchangesConfiguration reports whether a push that replaces containerd finds an
-// existing config.toml, which it may then exchange too.
+// exchangesConfiguration reports whether the push replaces containerd and a config.toml
+// exists. The push may then exchange config.toml too.
 func exchangesConfiguration(ctx context.Context, n *node.Node, found push.NodeResult) (bool, error) {
 	if !replacesContainerd(found) {
 		return false, nil

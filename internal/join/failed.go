@@ -22,11 +22,11 @@ import (
 // FailedError reports a failed phase of joining, with its likely cause.
 type FailedError struct {
 	Phase string // the step
-	// Log has the last lines of the log of the service that the phase needs, and
-	// LogFile is the path of that log on the node.
+	// Log has the last log lines of the service on which the phase depends. LogFile is the path
+	// of that log on the node.
 	Log     []string
 	LogFile string
-	// Conditions are the Node's conditions that a Ready node does not have.
+	// Conditions are the conditions of the Node that a Ready node would not have.
 	Conditions []cluster.Condition
 	// Cause is the likely cause; empty: not known.
 	Cause string
@@ -69,8 +69,8 @@ const (
 	reachWithin = 3 * time.Second
 )
 
-// failed adds the likely cause to the error of a failed phase, from questions to the node
-// and the cluster. It omits whatever they do not answer.
+// failed adds the likely cause to the error of a failed phase. It asks the node and the
+// cluster for details, and omits each detail that they do not supply.
 func (j *joining) failed(ctx context.Context, n *node.Node, phase, name string, err error) error {
 	if ctx.Err() != nil || lost(err) {
 		return err

@@ -19,12 +19,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// folders makes the folders that containerd, kubelet and kubeadm expect. Only
-// administrators can access those with credentials in them, and no ordinary account can
-// change those with programs and configurations of SYSTEM.
+// folders makes the folders that containerd, kubelet and kubeadm expect. Only administrators
+// can access the folders that hold credentials. No ordinary account can change the folders
+// that hold programs which SYSTEM runs, or the configuration of such programs.
 type folders struct{ *joining }
 
-// foldersSDDL is for folders with credentials; new files in them inherit it.
+// foldersSDDL is the access list of folders with credentials. New files in these folders
+// inherit it.
 const foldersSDDL = layout.RootSDDL
 
 func (s *folders) Name() string { return stepFolders }
@@ -37,7 +38,7 @@ func (s *folders) wanted() []string {
 		folderOf(s.spec.Containerd.LogFile), v1alpha1.KubernetesFolder,
 		folderOf(kubeletargs.LogFile), `C:\var\log\pods`, `C:\var\log\containers`,
 		kubeletData + `\pki`, kubernetesConfig + `\pki`, kubernetesConfig + `\manifests`,
-		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // kubelet would make it
+		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // otherwise kubelet makes it
 	}
 	if len(s.spec.Kubelet.ConfigPatch) > 0 {
 		paths = append(paths, kubeletargs.ConfigFolder)
@@ -205,10 +206,10 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	return plan.Outcome{}, nil
 }
 
-// protect prevents ordinary accounts from changing an existing folder. It returns an
-// error for a folder that such an account owns, since handles opened earlier keep their
-// rights; and for a folder of programs that contains something which such an account may
-// change.
+// protect prevents ordinary accounts from changing an existing folder. It returns an error if
+// such an account owns the folder, since handles that were opened earlier keep their rights.
+// It also returns an error if the folder holds programs and such an account may change
+// something in it.
 func (s *folders) protect(ctx context.Context, n *node.Node, path string) error {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {
@@ -337,7 +338,7 @@ func removeEmpty(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return true, nil
 }
 
-// deepest omits folders that contain another one of the list.
+// deepest returns the folders of the list that contain no other folder of the list.
 func deepest(paths []string) []string {
 	var out []string
 	for _, path := range paths {

@@ -39,8 +39,8 @@ type Artifacts interface {
 // Options are the inputs of a join besides the node file. Cluster, Artifacts, Sources and
 // Depot are shared between nodes.
 type Options struct {
-	// Cluster is the one to join. nil: swdt has no access to it. Then the node file has
-	// the token, the CA's hash and the endpoint, and only the node itself shows whether
+	// Cluster is the cluster to join. nil: swdt has no access to the cluster. The node file must
+	// then have the token, the CA's hash and the endpoint, and swdt asks only the node whether
 	// the join succeeded.
 	Cluster *cluster.Cluster
 	// Artifacts finds the programs to install. nil: the join makes a store of its own.
@@ -57,12 +57,13 @@ type Options struct {
 	// ReadyTimeout is how long the node may take to be Ready. Default
 	// DefaultReadyTimeout.
 	ReadyTimeout time.Duration
-	// DryRun, AllowReboot and Drain are for Run: only show the changes; reboot the
-	// machine if a change needs it; drain the node while it is changed (it needs
-	// Cluster; nil: its pods stay).
+	// DryRun, AllowReboot and Drain are for Run. DryRun only shows the changes. AllowReboot
+	// reboots the machine if a change needs it. Drain drains the node while it is changed, and
+	// needs Cluster. nil: the pods stay on the node.
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
-	// LookupEnv is for join.tokenFrom. nil: the environment.
+	// LookupEnv returns the environment variable that join.tokenFrom names. nil: the real
+	// environment is used.
 	LookupEnv func(name string) (string, bool)
 }
 
@@ -91,8 +92,8 @@ const (
 
 // Steps returns the steps that make the document's machine a Ready node. They share facts
 // that they have read, so they are for one run on one node. Each step needs all previous
-// steps (plan.Options.Ordered). The error is a *config.Error: the node file lacks
-// something.
+// steps (plan.Options.Ordered). If the node file lacks something, the error is a
+// *config.Error.
 func Steps(doc config.Document, o Options) ([]plan.Step, error) {
 	if err := Validate(doc, o); err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ type joining struct {
 	// restarted is the time, by the node's clock, just before kubelet was last started
 	// in this run. Zero: it was not started.
 	restarted time.Time
-	// exchanges is set while the run knows that it will replace containerd, and its
-	// config.toml with it, but has not done so.
+	// exchanges is set once the run has found that it will replace containerd together with its
+	// config.toml, and is cleared when it has done so.
 	exchanges bool
 	// drained is the name of the node from the moment at which a reset cordoned it
 	// until it left the cluster.

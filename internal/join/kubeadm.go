@@ -179,10 +179,10 @@ func (s *kubeadmJoin) prepare(ctx context.Context, n *node.Node, r ui.Reporter) 
 // nameFreeIn is longer than a cluster needs to notice that a node's kubelet has stopped.
 const nameFreeIn = 2 * time.Minute
 
-// awaitNameFree waits until no Node of this name is Ready, since kubeadm refuses the name
-// of a Ready Node. If this machine's earlier kubelet has stopped, its Node stays Ready for
-// some 40 seconds more. If the Node's lease is renewed during the wait, the Node is another
-// machine.
+// awaitNameFree waits until no Node of this name is Ready, since kubeadm refuses the name of
+// a Ready Node. If this machine's earlier kubelet has stopped, its Node stays Ready for some
+// 40 seconds more. If the Node's lease is renewed during the wait, the Node belongs to
+// another machine.
 func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	if s.options.Cluster == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// kubeletService registers kubelet as a native service, which kubeadm must find. It does
-// not start it: before the join, kubelet has nothing to do.
+// kubeletService registers kubelet as a native service, since kubeadm requires that service.
+// It does not start the service: before the join, kubelet has nothing to do.
 type kubeletService struct{ *joining }
 
 func (s *kubeletService) Name() string { return stepKubeletService }
@@ -43,7 +43,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	}
 	labels := map[string]string{}
 	for key, value := range j.spec.Kubelet.NodeLabels {
-		if cluster.KubeletMaySet(key) { // the others are set in the cluster
+		if cluster.KubeletMaySet(key) { // the other labels are set in the cluster
 			labels[key] = value
 		}
 	}
@@ -276,7 +276,7 @@ func (j *joining) kubeletPort(setting, flag, usual string) string {
 	return usual
 }
 
-// kubeletMinor returns 36 for 1.36.3.
+// kubeletMinor returns the minor version of the wanted kubelet: 36 for 1.36.3.
 func kubeletMinor(k v1alpha1.Kubernetes) (int, error) {
 	var major, minor int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(k.Version, "v"), "%d.%d", &major, &minor); err != nil || major != 1 {

@@ -23,7 +23,7 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 		}
 		return plan.Change{Needed: true, Summary: "delete the Node " + left}, nil
 	}
-	if err := s.sameCluster(ctx, n); err != nil { // a Node of this name in that cluster is another machine
+	if err := s.sameCluster(ctx, n); err != nil { // in that cluster, a Node of this name belongs to another machine
 		return plan.Change{}, err
 	}
 	summary := "leave the cluster: kubeadm reset, stop kubelet, remove their files"
@@ -33,9 +33,9 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 	return plan.Change{Needed: true, Summary: summary}, nil
 }
 
-// leftNode returns the name of the Node that an earlier reset left in the cluster, if this
-// reset is to delete it: the Node is this very machine, which no longer has a kubelet.
-// Otherwise it returns "".
+// leftNode returns the name of a Node that an earlier reset left in the cluster and that this
+// reset must delete. Such a Node belongs to this machine, and this machine no longer has a
+// kubelet. Otherwise it returns "".
 func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error) {
 	if !s.reset.DeleteNode {
 		return "", nil
@@ -70,7 +70,8 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 		}
 		return plan.Outcome{}, err
 	}
-	// kubeadm stops kubelet itself, and waits 10 seconds in vain for a stopped one.
+	// kubeadm stops kubelet itself. If kubelet were stopped already, kubeadm would wait for it
+	// 10 seconds in vain.
 	if err := s.kubeadmReset(ctx, n, r); err != nil {
 		return plan.Outcome{}, err
 	}
@@ -94,8 +95,8 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
 }
 
-// kubeadmReset makes kubeadm remove the containers, which only kubeadm knows how to do. A
-// failure is only reported: the later steps of the reset detect any remains.
+// kubeadmReset makes kubeadm remove the containers, since only kubeadm can do that. A failure
+// is only reported: the later steps of the reset detect any remains.
 func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	there, err := smallfile.Exists(ctx, n, kubeadmExe)
 	if err != nil || !there {

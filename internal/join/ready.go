@@ -72,15 +72,15 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
 }
 
-// well reports whether the node is Ready according to a kubelet that was not restarted
-// since.
+// well reports whether the node is Ready, and has been reported so since kubelet's last
+// restart.
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
 		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
 }
 
-// waitFor returns a text about the state that the step waits for. A node may still be Ready
-// by the report of a kubelet that has been restarted since.
+// waitFor returns a text about the state that the step waits for. A node that is Ready may
+// still be so because of a report from before kubelet's last restart.
 func (s *ready) waitFor(is cluster.Node) string {
 	if is.Ready {
 		return "wait for the restarted kubelet to report"
@@ -110,8 +110,8 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	return plan.Outcome{}, err
 }
 
-// decorate gives the Node its labels and taints, and removes those that swdt set and the
-// node file no longer has.
+// decorate gives the Node its labels and taints. It removes the labels and taints that swdt
+// has set but that the node file no longer has.
 func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 	wanted, err := s.wanted()
 	if err != nil {
@@ -150,7 +150,8 @@ func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 	return err
 }
 
-// staleLabels returns the keys that swdt set and the node file no longer has.
+// staleLabels returns the keys of the labels that swdt has set but that the node file no
+// longer has.
 func (s *ready) staleLabels(r record) []string {
 	return slices.DeleteFunc(slices.Clone(r.Labels), func(key string) bool {
 		_, wanted := s.spec.Kubelet.NodeLabels[key]
@@ -158,8 +159,8 @@ func (s *ready) staleLabels(r record) []string {
 	})
 }
 
-// staleTaints returns the taints that swdt set and the node file no longer has; a taint
-// whose value differs is the same taint.
+// staleTaints returns the taints that swdt has set but that the node file no longer has. Two
+// taints that differ only in the value count as the same taint.
 func (s *ready) staleTaints(r record) []corev1.Taint {
 	var stale []corev1.Taint
 	for _, text := range r.Taints {
@@ -244,8 +245,9 @@ func (s *ready) wanted() (cluster.Wanted, error) {
 }
 
 // leaseAfter returns the time after which a lease must have been renewed for the node to
-// count as Ready: a Node that was Ready before kubelet was restarted stays Ready for a
-// while. A new Node is proof enough, and its first lease takes 10 seconds.
+// count as Ready: a Node that was Ready before kubelet was restarted stays Ready for a while.
+// For a new Node, leaseAfter returns the zero time: no earlier report can exist, and the
+// first lease takes 10 seconds.
 func (s *ready) leaseAfter() time.Time {
 	if s.newNode {
 		return time.Time{}

@@ -21,10 +21,10 @@ import (
 // thing. So a listed thing may or may not exist, and a thing that is not listed is not
 // swdt's.
 type record struct {
-	// Node is the name that the machine joins under.
+	// Node is the name under which the machine joins.
 	Node string `json:"node,omitempty"`
-	// Joining is set from before the bootstrap token is made until the remains of the
-	// join are removed; Joined once kubeadm has done its part.
+	// Joining is set from before the bootstrap token is made until the remains of the join are
+	// removed. Joined is set once kubeadm has done its part.
 	Joining bool `json:"joining,omitempty"`
 	Joined  bool `json:"joined,omitempty"`
 
@@ -48,8 +48,8 @@ type record struct {
 // folderRecord is a folder that the join created.
 type folderRecord struct {
 	Path string `json:"path"`
-	// Data is set if everything in it is the data of a service of swdt's: it is removed
-	// with its content. Other folders are removed only when they are empty.
+	// Data is set if the folder has only data of services that swdt registered. Such a folder is
+	// removed with its content. Other folders are removed only when they are empty.
 	Data bool `json:"data,omitempty"`
 }
 
@@ -57,8 +57,8 @@ type folderRecord struct {
 type fileRecord struct {
 	Path string `json:"path"`
 	Step string `json:"step"` // the step that made it
-	// Existed is set if a file of that name existed before; Before is the copy of its
-	// content, empty if there is none.
+	// Existed is set if a file of that name existed before. Before is the path of a copy of that
+	// file, empty if there is no copy.
 	Existed bool   `json:"existed,omitempty"`
 	Before  string `json:"before,omitempty"`
 }

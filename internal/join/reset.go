@@ -10,7 +10,8 @@ import (
 
 // ResetOptions configure how a node leaves its cluster.
 type ResetOptions struct {
-	// Cluster is the one to leave. nil: swdt has no access to it, and does not ask it.
+	// Cluster is the cluster to leave. nil: swdt has no access to the cluster, and sends it no
+	// request.
 	Cluster *cluster.Cluster
 	// Drain makes the reset evict the pods first; it needs Cluster. nil: they are not evicted.
 	Drain *cluster.DrainOptions

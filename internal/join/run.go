@@ -16,10 +16,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Run joins the document's machine: it makes the checks of package preflight and, if
-// they find no error, runs Steps, while the node is drained if o.Drain is set. The
-// error is a *RefusedError if the checks found one; then nothing was changed. The
-// result has the checks' problems in every case.
+// Run joins the document's machine: it makes the checks of package preflight and, if they
+// find no error, runs Steps. If o.Drain is set, the node is drained while Steps run. If the
+// checks find an error, Run changes nothing and returns a *RefusedError. The result has the
+// problems that the checks found, also with an error.
 func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (plan.Result, error) {
 	report, err := Check(ctx, n, doc, o, r)
 	result := plan.Result{Problems: report.Problems}
@@ -81,7 +81,7 @@ func (e *RefusedError) Error() string {
 	return b.String()
 }
 
-// RunReset runs the steps of Reset, after those of o.Before. A result without steps
+// RunReset runs the steps of o.Before and then the steps of Reset. A result without steps
 // means that there is nothing to undo on the machine.
 func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (plan.Result, error) {
 	j, err := newReset(doc, o)

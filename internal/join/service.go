@@ -66,8 +66,8 @@ func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig)
 	return plan.Change{}
 }
 
-// sameRegistration compares everything but the command line. Recovery settings that the
-// machine cannot report (Wine) count as unchanged.
+// sameRegistration reports whether two registrations are equal, apart from the command line.
+// Recovery settings that the machine cannot report (Wine) count as unchanged.
 func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
 	for _, needed := range wanted.GetDependencies() {
 		if !containsFold(is.GetDependencies(), needed) {
@@ -165,7 +165,7 @@ func restart(ctx context.Context, n *node.Node, name string) error {
 	return start(ctx, n, name)
 }
 
-// runningDependents returns the services that stop with this one, each before those on
+// runningDependents returns the services that stop with this one, each before the services on
 // which it depends.
 func runningDependents(ctx context.Context, n *node.Node, name string) ([]string, error) {
 	var all []string
@@ -193,8 +193,8 @@ func runningDependents(ctx context.Context, n *node.Node, name string) ([]string
 	return all, walk(name)
 }
 
-// stop stops a service and those that depend on it. A stopped or missing service is not
-// an error.
+// stop stops a service and the services that depend on it. A stopped or missing service is
+// not an error.
 func stop(ctx context.Context, n *node.Node, name string) error {
 	_, err := n.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: name, Timeout: durationpb.New(stopTimeout)})
 	if err != nil && !errors.Is(err, fault.ErrNoService) && !errors.Is(err, fault.ErrServiceStopped) {
@@ -203,7 +203,7 @@ func stop(ctx context.Context, n *node.Node, name string) error {
 	return nil
 }
 
-// start starts a service. A running one is not an error.
+// start starts a service. It is not an error if the service is already running.
 func start(ctx context.Context, n *node.Node, name string) error {
 	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: name, Timeout: durationpb.New(startTimeout)})
 	if err != nil && !errors.Is(err, fault.ErrServiceRunning) {
@@ -225,7 +225,8 @@ func serviceUndoChange(r record, name string) plan.Change {
 	return plan.Change{Needed: true, Summary: "stop and remove the service " + name}
 }
 
-// unregister stops a service of swdt's and removes it, or registers it as before.
+// unregister stops a service that swdt registered. It then removes the service or, if the
+// service existed before, restores its previous registration.
 func unregister(ctx context.Context, n *node.Node, name string) error {
 	r, err := load(ctx, n)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// withToken calls use with a bootstrap token: the node file's, or a new one that it deletes
-// after use, also if use fails.
+// withToken calls use with the bootstrap token of the node file. If the node file has none,
+// withToken creates a token, and deletes it after use has returned, also with an error.
 func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter,
 	use func(token string) error) (err error) {
 	if own, err := s.ownToken(); err != nil || own != "" {
@@ -38,7 +38,7 @@ func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter
 		defer cancel()
 		return s.options.Cluster.DeleteToken(lasting, token)
 	})
-	// After Ctrl-C swdt must end within a second, and kubeadm may take all of it to
+	// After Ctrl-C swdt must end within a second, and kubeadm may need all of that second to
 	// end.
 	defer context.AfterFunc(ctx, func() { _ = remove() })()
 	defer func() {
@@ -69,7 +69,7 @@ func (s *kubeadmJoin) ownToken() (string, error) {
 	return strings.TrimSpace(token), nil
 }
 
-// kubeadm runs kubeadm join with its configuration in a file that exists only while it
+// kubeadm runs kubeadm join with its configuration in a file that exists only while kubeadm
 // runs.
 func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, token string) (err error) {
 	content, err := s.configuration(ctx, n, token)
@@ -80,7 +80,7 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearedIn)
 		defer cancel()
 		for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
-			// otherwise the next run removes it
+			// if the connection is lost, the next run removes the file
 			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) {
 				err = errors.Join(err, gone)
 			}

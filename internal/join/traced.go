@@ -12,14 +12,15 @@ import (
 	tracing "github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// traces returns the record of `swdt trace`: what it has changed on the node. A join
-// compares the node without those changes. If that is as wanted, the trace stays on, and
-// the join does not change a service or file that a trace has changed.
+// traces returns the record of the changes that `swdt trace` has made on the node. A join
+// compares the state without those changes with the wanted state. If they are equal, the
+// trace stays on, and the join does not change a service or file that the trace has changed.
 func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
 	return tracing.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
 }
 
-// compareRegistration compares how a service is registered, apart from a trace.
+// compareRegistration compares the registration of a service, without the changes of a trace,
+// with the wanted registration.
 func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (*agentv1.ServiceReply, plan.Change, error) {
 	is, err := service(ctx, n, wanted.GetName())
 	if err != nil {

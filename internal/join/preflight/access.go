@@ -50,7 +50,8 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 
 func needPermissions(f *facts) error { return f.unlessUnreachable(f.cluster.missing.err) }
 
-// lookAtPermissions does not require access to Secrets if the node file has the token.
+// lookAtPermissions finds permissions in the cluster that a join lacks. It does not require
+// access to Secrets if the node file has the token.
 func lookAtPermissions(f *facts) []finding.Finding {
 	var missing []string
 	for _, p := range f.cluster.missing.value {
@@ -145,9 +146,10 @@ func needNamesake(f *facts) error {
 	return f.unlessUnreachable(f.cluster.namesake.err)
 }
 
-// lookAtNamesake finds a Node that already has the name. kubeadm refuses to join if that
-// Node is Ready; if it is not, the machine takes it over. If the machine has just left the
-// cluster, its Node is Ready for a while, and a join waits for that to end.
+// lookAtNamesake finds a Node that already has the name. kubeadm refuses to join if that Node
+// is Ready. If that Node is not Ready, the machine takes it over. If the machine has just
+// left the cluster, its old Node stays Ready for a while, and a join waits until it is no
+// longer Ready.
 func lookAtNamesake(f *facts) []finding.Finding {
 	n := f.cluster.namesake.value
 	if !n.Exists || f.own.Joined && !f.isOther(n) {
@@ -177,8 +179,8 @@ func lookAtNamesake(f *facts) []finding.Finding {
 	return []finding.Finding{p}
 }
 
-// hasLeft reports whether the Node is known to be this machine, which no longer has a
-// kubelet.
+// hasLeft reports whether the Node is known to belong to this machine, and this machine no
+// longer has a kubelet.
 func (f *facts) hasLeft(n cluster.Node) bool {
 	if f.node == nil || f.node.services.err != nil {
 		return false
@@ -190,7 +192,7 @@ func (f *facts) hasLeft(n cluster.Node) bool {
 	return !kubelet
 }
 
-// isOther reports whether the Node is known to be another machine than this one.
+// isOther reports whether the Node is known to belong to another machine than this one.
 func (f *facts) isOther(n cluster.Node) bool {
 	if n.OS != "" && n.OS != "windows" {
 		return true

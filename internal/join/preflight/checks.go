@@ -20,7 +20,8 @@ type Check struct {
 	look  func(*facts) []finding.Finding
 }
 
-// unknown returns why a fact that the check needs is unknown.
+// unknown returns the reason why a fact that the check needs is unknown, or nil if all its
+// facts are known.
 func (c Check) unknown(f *facts) error {
 	if c.needs == nil {
 		return nil

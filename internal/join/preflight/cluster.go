@@ -34,7 +34,8 @@ func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	return f, group.Wait()
 }
 
-// gatherNamesake looks for a Node of the name, which the machine itself may have determined.
+// gatherNamesake looks for a Node that already has the name of the new Node. That name may
+// come from the machine itself.
 func gatherNamesake(ctx context.Context, in Input, f *facts) error {
 	name := f.nodeName()
 	switch {

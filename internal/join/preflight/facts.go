@@ -36,11 +36,11 @@ type nodeFacts struct {
 	clock   Clock         // the node's, relative to this machine's
 	name    known[string] // node.ObjectName
 
-	features  known[map[string]platform.FeatureState] // those that this Windows has
+	features  known[map[string]platform.FeatureState] // the features that this Windows has
 	services  known[map[string]Service]               // by lower-case name
 	processes known[map[uint32]platform.Process]
 	listeners known[[]Listener]
-	files     known[[]string] // those of leftovers() that exist
+	files     known[[]string] // the files of leftovers() that exist
 	defender  known[Defender]
 
 	changeable known[[]Changeable]
@@ -50,7 +50,8 @@ type nodeFacts struct {
 	targets []reached
 }
 
-// Clock is how far a clock is ahead of this machine's, with the uncertainty.
+// Clock is the time by which a clock is ahead of this machine's clock, with the uncertainty
+// of that time.
 type Clock struct {
 	Ahead, GiveOrTake time.Duration
 }
@@ -67,12 +68,12 @@ type Service struct {
 	// ExitCode is the Win32 error of the last stop, or the service's own.
 	ExitCode     uint32   `json:"exitCode,omitempty"`
 	Dependencies []string `json:"dependencies,omitempty"`
-	// Restarts is how often in a row Windows restarts the service after its process has
-	// died; nil: the machine does not report it.
+	// Restarts is the number of times in a row that Windows restarts the service after its
+	// process has ended unexpectedly; nil: the machine does not report it.
 	Restarts *int `json:"restarts,omitempty"`
 }
 
-// Running reports whether the service runs, or is about to.
+// Running reports whether the service is in any known state other than stopped.
 func (s Service) Running() bool { return s.State != "" && s.State != string(platform.Stopped) }
 
 // Listener is a TCP port that a process listens on.
@@ -154,7 +155,8 @@ func (f *facts) targets() []target {
 	return all
 }
 
-// withPort adds kubeadm's default port to an endpoint without one.
+// withPort returns the endpoint with a port. If the endpoint has no port, withPort adds
+// kubeadm's default one.
 func withPort(endpoint string) string {
 	if _, _, err := net.SplitHostPort(endpoint); err == nil {
 		return endpoint

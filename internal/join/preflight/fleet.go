@@ -11,7 +11,7 @@ type FleetReport struct {
 	Nodes []NodeReport `json:"nodes"`
 }
 
-// NodeReport is the part of one node.
+// NodeReport is the report of one node.
 type NodeReport struct {
 	fleet.Outcome // its result: ok, problems or failed
 	Report
@@ -43,8 +43,8 @@ func (r FleetReport) Failed() bool {
 	return false
 }
 
-// WriteText writes the report for people. A node that could not be checked is left
-// to the error.
+// WriteText writes the report for people. It omits a node that could not be checked, since
+// the command's error reports that node.
 func (r FleetReport) WriteText(w *ui.Page) error {
 	for _, n := range r.Nodes {
 		if n.Result == fleet.Failed {

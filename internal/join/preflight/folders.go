@@ -50,9 +50,9 @@ func folderOf(path string) string {
 	return path[:max(strings.LastIndex(path, `\`), 0)]
 }
 
-// Changeable lists the programs, and the folders of programs, that ordinary accounts may
-// change: each once. It lists a file only if accounts may change it that may not change its
-// folder.
+// Changeable returns the programs, and the folders of programs, that ordinary accounts may
+// change, each once. It returns a file only if at least one account may change the file but
+// not its folder.
 func (l Looker) Changeable(ctx context.Context, programs ...Program) ([]Changeable, error) {
 	all := []Changeable{}
 	for _, place := range placesOf(programs) {
@@ -108,7 +108,8 @@ func saysFolder(found []Changeable, file Changeable) bool {
 
 func needChangeable(f *facts) error { return f.node.changeable.err }
 
-// lookAtChangeable reports nothing on Wine, which keeps no access lists.
+// lookAtChangeable finds programs and folders that ordinary accounts may change. It finds
+// none on Wine, which keeps no access lists.
 func lookAtChangeable(f *facts) (all []finding.Finding) {
 	if f.node.machine.Simulated == "wine" {
 		return nil
@@ -138,7 +139,8 @@ func (c Changeable) problem() finding.Finding {
 	}
 }
 
-// accountNames returns the names of the accounts that every Windows has.
+// accountNames returns sids with the names of the accounts that every Windows has instead of
+// their SIDs.
 func accountNames(sids []string) (names []string) {
 	known := map[string]string{"BU": "Users", "AU": "Authenticated Users", "WD": "Everyone", "IU": "Interactive"}
 	for _, sid := range sids {

@@ -11,15 +11,16 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Gathered has facts that another command has gathered. It needs only those that the check
-// reads.
+// Gathered has facts that another command has gathered. Only the facts that the check reads
+// must be set.
 type Gathered struct {
 	Machine  platform.Facts
 	Services map[string]Service // by their name in lower case
 	Defender Defender
 	// Changeable are programs and folders that ordinary accounts may change.
 	Changeable []Changeable
-	// Node and Server are the clocks of the two, relative to this machine's.
+	// Node and Server are the clocks of the node and of the API server, relative to this
+	// machine's clock.
 	Node, Server Clock
 	Reached      []Reached
 	// Kubelet and APIServer are versions.
@@ -72,8 +73,8 @@ func (r Reached) target() reached {
 	return t
 }
 
-// Reach makes the node resolve an address and connect to it. Its error reports that the node
-// could not be asked.
+// Reach makes the node resolve an address and connect to it. It returns an error only if the
+// node could not be asked.
 func (l Looker) Reach(ctx context.Context, what, address string) (Reached, error) {
 	t := l.reach(ctx, target{what: what, address: address})
 	r := Reached{What: what, Address: address, Outcome: t.reach.value.Outcome, Connected: t.reach.value.Address,

@@ -58,9 +58,10 @@ func number(value any) (uint16, bool) {
 	return 0, false
 }
 
-// isKubelet reports whether the process of a port is the service kubelet's, or a descendant
-// of it, since a log runner or nssm may be between. If the port's process is unknown, the
-// result is true while kubelet is running.
+// isKubelet reports whether the process that listens on a port is the process of the service
+// kubelet, or a descendant of that process: the service may start kubelet through a log
+// runner or nssm. If the port's process is unknown, the result is true while kubelet is
+// running.
 func (f *facts) isKubelet(l Listener) bool {
 	s, ok := f.node.services.value[kubeletService]
 	if !ok || !s.Running() || s.PID == 0 {

@@ -33,7 +33,8 @@ func SameAuthority(a, b []string) bool {
 	})
 }
 
-// needAuthorities accepts the node file's CA if there is no access to the cluster.
+// needAuthorities returns an error if the cluster's CAs are unknown. Without access to the
+// cluster, the node file's CA is enough.
 func needAuthorities(f *facts) error {
 	if f.cluster != nil && needClusterInfo(f) != nil {
 		return errReportedElsewhere

@@ -211,7 +211,8 @@ func lookAtHostname(f *facts) []finding.Finding {
 	}}
 }
 
-// needClocks needs both clocks, which exist only if there is a cluster.
+// needClocks returns an error unless the clocks of the node and of the cluster are known.
+// Without a cluster there is only one clock.
 func needClocks(f *facts) error {
 	switch {
 	case f.cluster == nil:

@@ -19,7 +19,7 @@ func lookAtPodNetwork(f *facts) []finding.Finding {
 		return nil
 	}
 	if is := f.cluster.namesake.value; f.own.Joined && is.Ready && !f.isOther(is) {
-		return nil // it may have one that swdt does not know
+		return nil // the cluster may have a pod network that swdt does not recognise
 	}
 	return []finding.Finding{{
 		Severity: finding.Warning,
@@ -35,6 +35,7 @@ func (f *found) warn(what, evidence, remedy string) {
 	*f = append(*f, finding.Finding{Severity: finding.Warning, What: what, Evidence: evidence, Remedy: remedy})
 }
 
+// lookAtCalico finds settings of Calico that do not work with Windows nodes, see
 // https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/
 func lookAtCalico(f *facts) []finding.Finding {
 	c := f.cluster.cni.value.Calico
@@ -88,6 +89,7 @@ func lookAtCalico(f *facts) []finding.Finding {
 	return problems
 }
 
+// lookAtFlannel finds settings of Flannel that do not work with Windows nodes, see
 // https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan
 func lookAtFlannel(f *facts) []finding.Finding {
 	const (
@@ -136,7 +138,8 @@ func lookAtAntrea(f *facts) []finding.Finding {
 	}}
 }
 
-// lookAtKubeProxy reports nothing with Antrea, which replaces kube-proxy.
+// lookAtKubeProxy finds a cluster without a kube-proxy for Windows. It finds nothing in a
+// cluster with Antrea, which replaces kube-proxy.
 func lookAtKubeProxy(f *facts) []finding.Finding {
 	cni := f.cluster.cni.value
 	if len(cni.KubeProxyWindows) > 0 || cni.Antrea != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// reachTimeout bounds the node's connection to the API server, and resolveTimeout the
-// look-up of its name: Windows also asks other hosts for a name that DNS does not know.
+// reachTimeout bounds the node's connection to the API server. resolveTimeout bounds the
+// look-up of the API server's name: if DNS does not have a name, Windows also asks other
+// hosts for it.
 const reachTimeout, resolveTimeout = 5 * time.Second, 20 * time.Second
 
 // Looker gathers facts from a node, for this package's checks and for other packages.
@@ -84,7 +85,8 @@ type noFactsError struct{ err error }
 func (e *noFactsError) Error() string { return e.err.Error() }
 func (e *noFactsError) Unwrap() error { return e.err }
 
-// Fatal returns err if it ends the gathering: the node is lost, or ctx has ended.
+// Fatal returns err if the gathering must end, since the node is lost, the machine's own
+// facts are missing, or ctx has ended. Otherwise it returns nil.
 func Fatal(ctx context.Context, err error) error {
 	var lost *node.LostError
 	var noFacts *noFactsError
@@ -136,8 +138,8 @@ func (l Looker) Features(ctx context.Context, names ...string) (map[string]platf
 	return states, nil
 }
 
-// Services returns all services by their name in lower case; those in matter, also in lower
-// case, have all fields.
+// Services returns all services by their name in lower case. matter also has names in lower
+// case; only the services that it names have all fields.
 func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Service, error) {
 	reply, err := l.Node.Services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil {
@@ -253,8 +255,8 @@ func (l Looker) reach(ctx context.Context, t target) reached {
 	return r
 }
 
-// Defender reads what Get-MpPreference would print from the registry, which has its settings
-// and its policies.
+// Defender reads the settings and policies of Microsoft Defender from the registry. They are
+// the values that Get-MpPreference would print.
 func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
 	status, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "WinDefend"})
 	if errors.Is(err, fault.ErrNoService) {

@@ -27,7 +27,7 @@ import (
 type Input struct {
 	// Node is connected. nil: check the cluster only.
 	Node *node.Node
-	// Cluster is the one to join. nil: check the node only.
+	// Cluster is the cluster to join. nil: check the node only.
 	Cluster *cluster.Cluster
 	Spec    v1alpha1.Kubernetes
 	// Kubelet and Kubeadm are the versions of the programs, if they are known already.
@@ -42,11 +42,11 @@ type Input struct {
 // Own lists what swdt put on the node, so that the checks do not report it as remains of
 // other programs.
 type Own struct {
-	Joined   bool     // swdt has made it a node of a cluster, or has begun to
+	Joined   bool     // swdt has made the machine a node of a cluster, or has begun to
 	Files    []string // paths
 	Services []string // names
-	// Authorities are the CAs of the cluster that it is a node of, sha256:…; none
-	// until kubelet has its credentials.
+	// Authorities are the hashes (sha256:…) of the CAs of the cluster to which the node belongs;
+	// none until kubelet has its credentials.
 	Authorities []string
 }
 
@@ -68,8 +68,8 @@ type Skipped struct {
 // Failed reports whether there is an error among the problems.
 func (r Report) Failed() bool { return finding.Has(r.Problems, finding.Error) }
 
-// Run makes all checks that the input allows. Its error reports that the facts could not be
-// gathered at all: the node was lost, or ctx has ended.
+// Run makes all checks that the input allows. It returns an error only if the facts could not
+// be gathered at all, such as when the node was lost or ctx has ended.
 func Run(ctx context.Context, in Input) (Report, error) {
 	f := facts{
 		spec: in.Spec, own: in.Own, mayReboot: in.MayReboot,

@@ -19,8 +19,8 @@ func servicesThatMatter() []string {
 	return slices.Concat([]string{kubeletService, containerdService}, dockers(), distributions())
 }
 
-// dockers returns the services of other container runtimes, and distributions those of
-// other programs that make the machine a node.
+// dockers returns the services of other container runtimes, and distributions returns the
+// services of other programs that make the machine a node.
 func dockers() []string       { return []string{"docker", "com.docker.service", "cri-docker", "cri-dockerd"} }
 func distributions() []string { return []string{"rke2", "rancher-wins", "k0sworker"} }
 
@@ -64,8 +64,8 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 	return problems
 }
 
-// needDefender ignores that access is denied: that happens to users who are not elevated,
-// which another check reports.
+// needDefender treats an error as reported elsewhere if the user is not elevated: Windows
+// denies access to such users, and another check reports that.
 func needDefender(f *facts) error {
 	if f.node.defender.err != nil && !f.node.machine.Elevated {
 		return errors.Join(errReportedElsewhere, f.node.defender.err)
@@ -73,8 +73,8 @@ func needDefender(f *facts) error {
 	return f.node.defender.err
 }
 
-// lookAtDefender reports that every file of every layer is scanned, which makes pulling
-// images and starting pods several times slower.
+// lookAtDefender finds a Defender that scans every file of every layer, so that pulling
+// images and starting pods is several times slower.
 func lookAtDefender(f *facts) []finding.Finding {
 	d := f.node.defender.value
 	if !d.Protects || slices.ContainsFunc(d.Exclusions, coversContainerd) {

@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// maxSkew is how many minor versions a kubelet may be behind the API server.
+// maxSkew is the number of minor versions by which a kubelet may be behind the API server.
 const maxSkew = 3
 
 func needVersion(f *facts) error { return f.unlessUnreachable(nil) }
