@@ -22,7 +22,7 @@ import (
 const (
 	// containerdFile is containerd's default configuration file.
 	containerdFile = `C:\Program Files\containerd\config.toml`
-	// The values that containerd uses if its configuration does not set them.
+	// These are the values that containerd uses if its configuration sets no others.
 	defaultBinFolder  = `C:\Program Files\containerd\cni\bin`
 	defaultConfFolder = `C:\Program Files\containerd\cni\conf`
 	defaultRoot       = `C:\ProgramData\containerd\root`

@@ -6,8 +6,8 @@
 // file or from a bundle, give the same findings. A rule that needs an unknown fact is
 // skipped, which is not the same as finding nothing.
 //
-//   - facts.go: all facts that rules read; as JSON, without keys and tokens; swdt
-//     redacts their texts when it stores them
+//   - facts.go: all facts that rules read, with their JSON form. Facts contain no keys
+//     and tokens, and swdt redacts the texts of facts when it stores them
 //   - gather*.go, netsh.go, kubeconfig.go, containerd.go: gather the facts
 //   - rules.go: the list of rules; rules_*.go: the rules, by subject
 //   - text.go, pages.go: print reports and rules

@@ -186,7 +186,8 @@ type FirewallRule struct {
 
 // Updates describes the actions that Windows Update may take without asking.
 type Updates struct {
-	// Automatic reports whether it installs updates and reboots at a time of its choice.
+	// Automatic reports whether Windows Update itself chooses the time to install
+	// updates and reboot.
 	Automatic bool `json:"automatic"`
 }
 
@@ -208,8 +209,8 @@ type Ports struct {
 type PortRange struct {
 	First uint16 `json:"first"`
 	Last  uint16 `json:"last"`
-	// Administered ranges were reserved by an administrator; a program that asks for
-	// one of their ports by number gets it.
+	// Administered reports whether an administrator reserved the range. A program that
+	// asks for a port of such a range by number gets the port.
 	Administered bool `json:"administered,omitempty"`
 }
 

@@ -54,7 +54,7 @@ type Kubeconfig struct {
 	Problem         string   `json:"problem,omitempty"`  // why it cannot be read
 }
 
-// Certificate is one of kubelet's certificates, or that of the cluster's CA.
+// Certificate is one of kubelet's certificates, or the certificate of the cluster's CA.
 type Certificate struct {
 	Path     string    `json:"path"`
 	Use      string    `json:"use"` // client, serving or authority
@@ -68,7 +68,8 @@ type ContainerdConfig struct {
 	Exists      bool   `json:"exists"`
 	FileVersion int    `json:"fileVersion"` // from the file; 0 if the file has none
 	Refused     string `json:"refused,omitempty"`
-	// The rest is the effective configuration: containerd config dump.
+	// The other fields are from the effective configuration, which `containerd config
+	// dump` prints.
 	Version      int      `json:"version,omitempty"`
 	Root         string   `json:"root,omitempty"`
 	Pipe         string   `json:"pipe,omitempty"`
@@ -136,7 +137,7 @@ type Image struct {
 // CNI is the pod network's configuration on the node.
 type CNI struct {
 	Folder   string    `json:"folder"`
-	Files    []CNIFile `json:"files"`    // by name: the runtime uses the first
+	Files    []CNIFile `json:"files"`    // sorted by name; the runtime uses the first
 	Binaries []string  `json:"binaries"` // names of the files in the binary folders
 	// Folders are the folders in which the runtime looks for binaries.
 	Folders []string `json:"folders"`
@@ -185,7 +186,7 @@ type Pod struct {
 	IP           string    `json:"ip,omitempty"`
 	Created      time.Time `json:"created"`
 	Deleted      time.Time `json:"deleted,omitzero"`
-	// Waiting has the reasons for which its containers wait: "app: ErrImagePull: …".
+	// Waiting has the reasons why the pod's containers wait: "app: ErrImagePull: …".
 	Waiting  []string `json:"waiting,omitempty"`
 	Restarts int      `json:"restarts,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // PodOSNotSupported

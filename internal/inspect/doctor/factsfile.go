@@ -37,8 +37,8 @@ func ReadFacts(path string) ([]Facts, error) {
 	return file.Nodes, nil
 }
 
-// SaveFacts writes the facts of one or more nodes into a file. Command lines of services
-// and log lines may contain secrets, so SaveFacts removes these.
+// SaveFacts writes the facts of one or more nodes into a file. It redacts secrets, since
+// command lines of services and log lines may contain some.
 func SaveFacts(path string, all []Facts) error {
 	redactor, err := redact.New(nil)
 	if err != nil {

@@ -23,7 +23,7 @@ type NodeReport struct {
 	Skipped       []Skipped       `json:"skipped"`
 	Findings      []finding.Fault `json:"findings"` // the worst first
 
-	report Report // its remedies name no node
+	report Report // the remedies in this report name no node
 }
 
 // RuleList is the result of `swdt doctor --list-rules`.

@@ -249,7 +249,7 @@ func (g *gatherer) updates(ctx context.Context) error {
 	return err
 }
 
-// onlyMissing reports whether err has no other cause than missing objects.
+// onlyMissing reports whether missing objects are the only cause of err.
 func onlyMissing(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

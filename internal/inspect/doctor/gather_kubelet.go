@@ -25,8 +25,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// kubeletFlags returns the flags after kubelet.exe on a command line. A log runner before it
-// has flags of its own.
+// kubeletFlags returns the flags after kubelet.exe on a command line. It skips the flags of a
+// log runner before kubelet.exe.
 func kubeletFlags(line string) map[string]string {
 	flags := map[string]string{}
 	words := commandline.Split(line)
@@ -104,8 +104,8 @@ func (g *gatherer) programs(ctx context.Context) error {
 	return err
 }
 
-// programOf returns the path of the program of that name on a service's command line,
-// which may begin with a log runner, or "" if the program is not on it.
+// programOf returns the path of the program called name on a service's command line, or "" if
+// the command line does not have this program. The command line may begin with a log runner.
 func programOf(s preflight.Service, name string) string {
 	for _, word := range commandline.Split(s.CommandLine) {
 		word = onDrive(strings.Trim(word, `"`))
@@ -256,7 +256,7 @@ func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
 	}
 	slices.Sort(query.IDs)
 	query.IDs = slices.Compact(query.IDs)
-	query.Level = logline.Warning // Ntfs also reports healthy volumes with 98
+	query.Level = logline.Warning // Ntfs also logs event 98 for healthy volumes
 	all := []Event{}
 	for _, channel := range channels {
 		err := channel.Read(ctx, query, func(batch []events.Event, _ bool) error {
@@ -275,7 +275,7 @@ func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
 }
 
 // eventOf converts an event. In events of the Service Control Manager, the first value is the
-// service.
+// name of the service.
 func eventOf(e events.Event) Event {
 	event := Event{Time: e.Time, Provider: e.Provider, ID: e.ID, Message: e.Message}
 	if e.Provider == "Service Control Manager" && len(e.Data) > 0 {
@@ -284,8 +284,8 @@ func eventOf(e events.Event) Event {
 	return event
 }
 
-// logFolders returns the folders of the logs of a node's programs, which no other
-// program rotates. kubelet rotates the logs of containers.
+// logFolders returns the folders with the logs of a node's programs. No other program rotates
+// these logs. The logs of containers are not included, since kubelet rotates them.
 func logFolders() []string {
 	return []string{`C:\var\log\kubelet`, `C:\var\log\containerd`, `C:\var\log\kube-proxy`, `C:\var\log\calico`,
 		`C:\k\antrea\logs`}

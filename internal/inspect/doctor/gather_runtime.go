@@ -48,7 +48,7 @@ func (g *gatherer) runtime(ctx context.Context) error {
 }
 
 // noRuntime sets the facts for a runtime that does not answer. The missing answer is itself a
-// known fact, and the reason why others are unknown.
+// known fact, and the reason why other facts are unknown.
 func (g *gatherer) noRuntime(r Runtime, err error) error {
 	r.Error = err.Error()
 	g.facts.Runtime = Known(r)

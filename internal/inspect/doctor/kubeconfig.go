@@ -120,7 +120,8 @@ func named[T any](all map[string]*T, name string) *T {
 	return nil
 }
 
-// certificates returns kubelet's own certificates, and that of the CA it trusts.
+// certificates returns kubelet's own certificates, and the certificate of the CA that
+// kubelet trusts.
 func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config) ([]Certificate, error) {
 	all := []Certificate{}
 	for _, at := range []struct{ use, path string }{
@@ -138,7 +139,7 @@ func (g *gatherer) certificates(ctx context.Context, config *clientcmdapi.Config
 		for _, certificate := range parsed(content) {
 			all = append(all, Certificate{Path: at.path, Use: at.use, Subject: certificate.Subject.String(),
 				NotAfter: certificate.NotAfter})
-			break // the certificates after the first are those of the authorities that signed it
+			break // the later certificates belong to the authorities that signed the first one
 		}
 	}
 	return all, nil

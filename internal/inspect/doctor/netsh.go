@@ -75,8 +75,8 @@ func (g *gatherer) ports(ctx context.Context) error {
 // none.
 var errNotUnderstood = errors.New("the node's netsh.exe does not print what that of Windows prints")
 
-// excludedPorts reads the lines below a ruler that have two ports, and a star if an
-// administrator excluded the range.
+// excludedPorts reads the port ranges below a ruler. The line of a range has its first and
+// last port, and a star if an administrator excluded the range.
 func excludedPorts(text string) ([]PortRange, error) {
 	ranges, ruled := []PortRange{}, false
 	for line := range strings.Lines(text) {
@@ -97,7 +97,7 @@ func excludedPorts(text string) ([]PortRange, error) {
 	return ranges, nil
 }
 
-// dynamicPorts reads the first port and the number of ports: the two lines that end in
+// dynamicPorts reads the first port and the number of ports from the two lines that end in
 // a number.
 func dynamicPorts(text string) (first uint16, count int, err error) {
 	var numbers []int

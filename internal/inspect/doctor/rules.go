@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Rules returns all rules in the order in which they run. To add a rule, add it to
-// the list of its subject, and add a case in which it finds something to the tests.
+// Rules returns all rules in the order in which they run. To add a rule, add it to the list
+// of its subject, and add a test case in which the rule finds something.
 func Rules() []Rule {
 	return slices.Concat(machineRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(),
 		credentialRules(),
@@ -19,8 +19,8 @@ func Rules() []Rule {
 
 // fromPreflight returns r with the check of `swdt join --preflight` that has the same name,
 // since a fault that prevents a machine from becoming a node also harms a node. The rule's
-// remedy replaces the check's, which is about joining, and the rule's severity is an upper
-// bound of the check's.
+// remedy replaces the check's remedy, which is about joining. The rule's severity is an
+// upper bound of the severity that the check reports.
 func fromPreflight(r Rule, see func(*Facts) preflight.Gathered) Rule {
 	r.look = func(f *Facts) (all []finding.Finding) {
 		problems, err := preflight.Judge(r.ID, see(f))

@@ -96,7 +96,7 @@ func lookAtJoined(f *Facts) []finding.Finding {
 }
 
 // minValidity is the remaining time below which a certificate is reported. kubelet renews a
-// certificate while a tenth of its validity or more remains.
+// certificate when at least a tenth of its validity still remains.
 const minValidity = 7 * 24 * time.Hour
 
 func lookAtCertificates(f *Facts) (all []finding.Finding) {
@@ -161,8 +161,8 @@ func lookAtIdentity(f *Facts) []finding.Finding {
 }
 
 // lookAtOtherCluster finds a bootstrap file that has another server than kubelet.conf. It
-// compares kubelet's cluster with that of the kubeconfig by their CAs, since one cluster may
-// have several addresses.
+// also finds a kubelet whose cluster is not the cluster of the user's kubeconfig. It
+// compares the two clusters by their CAs, since one cluster may have several addresses.
 func lookAtOtherCluster(f *Facts) []finding.Finding {
 	k, s := f.Kubeconfig.Value, f.Server.Value
 	if k.Exists && k.Bootstrap && k.BootstrapServer != "" && hostPort(k.BootstrapServer) != hostPort(k.Server) {

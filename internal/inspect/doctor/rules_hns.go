@@ -83,7 +83,8 @@ func some(all []string) string {
 }
 
 // pluginsWithNetwork returns the CNI plugins that need an HNS network: their agent
-// creates it, or their configuration names it. It is unknown whether other plugins do.
+// creates it, or their configuration names it. It is unknown whether other plugins
+// need one.
 func pluginsWithNetwork() []string {
 	return []string{"calico", "win-overlay", "win-bridge", "sdnoverlay", "sdnbridge", "flannel", "antrea", "azure-vnet"}
 }
@@ -156,7 +157,8 @@ func lookAtMissingEndpoints(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// address returns the addresses and ports of a load balancer, by which people know it.
+// address returns the addresses and ports of a load balancer, since people identify
+// load balancers by them.
 func address(l hns.LoadBalancer) string {
 	text := strings.Join(l.VIPs, ",")
 	if text == "" {

@@ -175,7 +175,8 @@ func lookAtProxy(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// passes reports whether NO_PROXY has the host name, or a domain or range that it is in.
+// passes reports whether NO_PROXY has the host name, or a domain or address range that
+// contains the host.
 func (p Proxy) passes(name string) bool {
 	for entry := range strings.SplitSeq(folded(p.No), ",") {
 		entry = strings.TrimSpace(entry)
@@ -268,7 +269,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// lookFor returns one finding for all events that have one of the ids and providers.
+// lookFor returns one finding for all events that have one of the ids and one of the
+// providers.
 func lookFor(f *Facts, what string, providers []string, ids ...int) []finding.Finding {
 	count, seen := 0, Event{}
 	for _, e := range *f.Events.Value {

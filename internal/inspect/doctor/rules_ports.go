@@ -89,8 +89,8 @@ func lookAtExcludedPorts(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// fewPorts is half of Windows' default number of dynamic ports; fewer are reported. Each
-// load balancer of a node takes 64 of them.
+// fewPorts is the number of dynamic ports below which a node is reported. It is half of
+// Windows' default number. Each load balancer of a node takes 64 dynamic ports.
 const fewPorts = 8192
 
 func lookAtDynamicPorts(f *Facts) []finding.Finding {

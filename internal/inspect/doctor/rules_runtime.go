@@ -109,9 +109,9 @@ func minorOf(text string) (int, bool) {
 	return int(v.Minor()), true
 }
 
-// lookAtContainerdVersion applies two limits: kubelet from 1.26 on speaks only CRI v1,
-// which containerd has since 1.6, and kubelet 1.35 is the last that supports
-// containerd 1.
+// lookAtContainerdVersion applies two limits: kubelet 1.26 and later support only CRI
+// v1, which containerd supports since 1.6, and kubelet 1.35 is the last version that
+// supports containerd 1.
 func lookAtContainerdVersion(f *Facts) []finding.Finding {
 	kubelet, containerd := (*f.Programs.Value)["kubelet"].Version, (*f.Programs.Value)["containerd"].Version
 	minor, ok := minorOf(kubelet)
@@ -187,7 +187,8 @@ func (f *Facts) podOfClass(name string) string {
 	return ""
 }
 
-// manySandboxes is more stopped pod sandboxes than kubelet normally keeps.
+// manySandboxes is a number of stopped pod sandboxes that kubelet normally does not
+// reach.
 const manySandboxes = 100
 
 func lookAtStopped(f *Facts) []finding.Finding {
@@ -232,7 +233,8 @@ func imageRules() []Rule {
 	}
 }
 
-// on returns the verdict on whether a Windows of this build runs the image.
+// on returns the verdict on whether a machine with this build of Windows can run the
+// image.
 func (i Image) on(build string) criclient.Verdict {
 	return criclient.Platform{OS: i.OS, OSVersion: i.OSVersion}.On(build)
 }

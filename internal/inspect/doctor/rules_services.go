@@ -86,7 +86,7 @@ func serviceRules() []Rule {
 	}
 }
 
-// runs returns a check that finds a service that is missing or does not run.
+// runs returns a check that reports the service if it is missing or does not run.
 func runs(name string, severity finding.Severity) func(*Facts) []finding.Finding {
 	return func(f *Facts) []finding.Finding {
 		if _, ok := (*f.Services.Value)[name]; !ok {
@@ -97,7 +97,7 @@ func runs(name string, severity finding.Severity) func(*Facts) []finding.Finding
 	}
 }
 
-// runsIfThere returns a check that finds a service that exists and does not run.
+// runsIfThere returns a check that reports the service if it exists and does not run.
 func runsIfThere(name string) func(*Facts) []finding.Finding {
 	return func(f *Facts) []finding.Finding {
 		service, ok := (*f.Services.Value)[name]
@@ -127,7 +127,7 @@ func ending(s preflight.Service) string {
 	return seen
 }
 
-// nodeServices returns the services that make a machine a node, as far as they exist.
+// nodeServices returns those services that make a machine a node and that exist.
 func nodeServices(f *Facts) (all []preflight.Service) {
 	for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
 		if service, ok := (*f.Services.Value)[name]; ok {
@@ -211,7 +211,7 @@ func pushRules() []Rule {
 	}
 }
 
-// maxSwap is the maximum time of a guarded transaction before it is reported.
+// maxSwap is the age from which a guarded transaction is reported.
 const maxSwap = 15 * time.Minute
 
 func lookAtSwaps(f *Facts) (all []finding.Finding) {

@@ -15,11 +15,11 @@ import (
 type TextOptions struct {
 	// Remedies returns a remedy with its commands for exactly these nodes.
 	Remedies func(nodes []string, remedy string) string
-	// Wide prints all names of nodes and all evidence, however long the lists are.
+	// Wide requests all names of nodes and all evidence, however long the lists are.
 	Wide bool
 }
 
-// The limits of the output for several nodes unless it is wide.
+// These limit the output for several nodes, unless TextOptions.Wide is set.
 const (
 	maxNames    = 5
 	maxEvidence = 3
@@ -94,7 +94,7 @@ func (r Report) reasons() (all []string) {
 
 // grouped is a finding with the nodes that share it.
 type grouped struct {
-	finding.Fault // its Evidence is not used: the field evidence has that of all nodes
+	finding.Fault // its Evidence is not used: the field evidence has the evidence of all nodes
 	nodes         []string
 	evidence      grouping
 }

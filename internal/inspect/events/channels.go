@@ -84,8 +84,8 @@ func (s selected) union(other selected) selected {
 }
 
 // choose returns the node's channels that a name selects. The name of a group selects no
-// channel if the node has none of the group's channels, since a role may not be installed.
-// Any other name must match a channel.
+// channel if the node has none of the group's channels, since the Windows role with these
+// channels may not be installed. Any other name must match a channel.
 func choose(name string, present []string) ([]selected, error) {
 	for _, group := range Groups() {
 		if !strings.EqualFold(group.Name, name) ||

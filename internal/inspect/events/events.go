@@ -45,7 +45,7 @@ type Query struct {
 	Level    logline.Level
 	Since    time.Time
 	Until    time.Time
-	Last     int // the number of last events to read from each channel; negative: all
+	Last     int // how many events to read from the end of each channel; negative: all
 	Follow   bool
 	Wants    func(Event) bool // nil: all; evaluated on your machine, not on the node
 }

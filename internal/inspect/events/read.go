@@ -102,7 +102,7 @@ type Emit func(batch []Event, caughtUp bool) error
 // Position is the position up to which a channel has been read; the zero value is its
 // beginning.
 type Position struct {
-	last     uint64 // the last record that was emitted, or stored before following began
+	last     uint64 // number of the last record that was emitted, or that was stored before following began
 	caughtUp bool   // all stored events were emitted
 }
 
@@ -125,7 +125,8 @@ func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) e
 		if err := c.stored(ctx, q, at, emit); err != nil {
 			return err
 		}
-		// Events that were logged between the two queries were emitted already.
+		// The query of stored also returned events that were logged after the query of
+		// newest. Their numbers can be higher than newest.
 		at.last, at.caughtUp = max(at.last, newest), true
 		if err := emit(nil, true); err != nil {
 			return err
@@ -226,7 +227,7 @@ func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) e
 }
 
 // ask queries the events that follow the record with the number after, calls each for every
-// one of them, and returns the highest record number.
+// event, and returns the highest record number.
 func (c Channel) ask(ctx context.Context, q Query, after uint64, each func(Event) error) (highest uint64, err error) {
 	d := &decoder{each: func(e Event) error {
 		highest = max(highest, e.Record)

@@ -20,8 +20,8 @@ const maxEvent = 1 << 20
 type decoder struct {
 	each     func(Event) error
 	pending  []byte
-	searched int  // length of the beginning of pending that has no end of an event
-	wide     bool // UTF-16, which /uni:true requests
+	searched int  // number of bytes at the beginning of pending that contain no end of an event
+	wide     bool // the output is UTF-16, which /uni:true requests
 	odd      []byte
 	begun    bool
 }

@@ -26,8 +26,8 @@ func (e *AmbiguousError) Error() string {
 		e.Name, strings.Join(e.Found, ", "))
 }
 
-// FindOwner finds a pod or container by NAMESPACE/POD[/CONTAINER] or by the beginning of
-// its ID. If container is true, it finds only containers, and NAMESPACE/POD finds the only
+// FindOwner finds a pod or container by NAMESPACE/POD[/CONTAINER] or by the beginning of its
+// ID. If container is true, it finds only containers, and NAMESPACE/POD stands for the only
 // running container of the pod.
 func FindOwner(owners []Owner, name string, container bool) (Owner, error) {
 	var found []Owner
@@ -81,5 +81,5 @@ func one[T any](found []T, name string, describe func(T) string) (only T, err er
 	return only, &AmbiguousError{Name: name, Found: names}
 }
 
-// Short returns the beginning of an ID, as long as crictl prints it.
+// Short returns the first 13 characters of an ID, as crictl prints it.
 func Short(id string) string { return id[:min(13, len(id))] }

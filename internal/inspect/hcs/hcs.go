@@ -1,8 +1,8 @@
 // Package hcs lists the compute systems of a node's Host Compute Service (HCS) with the
 // resources that they use, runs commands and reads files in them, and terminates them.
 //
-//   - hcs.go: the systems, and reading them from a node
-//   - owners.go: the pods that they belong to, from the container runtime
+//   - hcs.go: defines the systems, and reads them from a node
+//   - owners.go: reads the pods that own the systems from the container runtime
 //   - find.go: finds a system or container by its pod or the beginning of its ID
 //   - look.go: the systems of a node with their owners
 //   - into.go, inside.go: run a command or read a file in a container
@@ -42,7 +42,8 @@ type System struct {
 	// Hosting is the utility VM that contains the container, if the service reports one.
 	Hosting string `json:"hosting"`
 
-	// The counters of the service; nil if it did not return them.
+	// The next three fields are the counters of the service. They are nil if the service
+	// did not return them.
 	Memory    *Memory       `json:"memory"`
 	CPU       *CPU          `json:"cpu"`
 	Processes []ProcessInfo `json:"processes"`
@@ -95,7 +96,7 @@ func List(ctx context.Context, compute agentv1.ComputeClient) ([]System, error) 
 	return systems, nil
 }
 
-// tick is the service's unit of time.
+// tick is the unit in which the service counts time.
 const tick = 100 * time.Nanosecond
 
 // wire is the part of the service's JSON document that System contains.
@@ -117,7 +118,7 @@ type wire struct {
 	}
 }
 
-// parse reads the summary, and then the properties, which override it.
+// parse reads the summary, and then the properties, which override the summary.
 func parse(s *agentv1.ComputeObject) (System, error) {
 	var w wire
 	raw := s.GetDocument()

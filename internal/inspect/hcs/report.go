@@ -60,7 +60,7 @@ func (r Report) WriteText(p *ui.Page) error {
 	return hns.WriteTables(p, r.results, func(c Systems) hns.Table { return c.table(p.Wide) })
 }
 
-// table shows the systems; wide shows whole IDs.
+// table returns a table of the systems. If wide is true, the table has whole IDs.
 func (c Systems) table(wide bool) hns.Table {
 	t := hns.Table{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE",
 		"MEMORY", "CPU TIME", "PROCESSES", "OWNER"}}

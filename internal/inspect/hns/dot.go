@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DOT writes the picture in the language of Graphviz.
+// DOT writes the picture in DOT, the language of Graphviz.
 func (g Graph) DOT(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b,

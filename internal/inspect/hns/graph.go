@@ -27,8 +27,8 @@ type Vertex struct {
 	Pod      string // "" if there is none, or it is unknown
 }
 
-// Bundle is the load balancers of one Service that have the same endpoints. There is one
-// load balancer for each port of the Service.
+// Bundle has the load balancers of one Service that have the same endpoints. There is
+// one load balancer for each port of the Service.
 type Bundle struct {
 	Service   string   // "" if there is none, or it is unknown
 	Lines     []string // 10.96.0.10  53/tcp, 53/udp

@@ -54,9 +54,10 @@ type Known struct {
 }
 
 // PodOf returns the pod of an endpoint: NAMESPACE/NAME, None or Unknown. It first searches
-// the pods of the runtime, for one that shares the endpoint's network namespace, then for
-// one whose sandbox ID begins the endpoint's name (Calico and others name endpoints so), and
-// then for one with the endpoint's address. It searches the pods of the cluster by address.
+// the pods of the runtime: for a pod in the endpoint's network namespace, then for a pod
+// whose sandbox ID is the beginning of the endpoint's name (Calico and others name endpoints
+// like this), then for a pod with the endpoint's address. Then it searches the pods of the
+// cluster by address.
 func (k Known) PodOf(e Endpoint) string {
 	for _, is := range []func(Pod) bool{
 		func(p Pod) bool {

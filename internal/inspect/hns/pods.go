@@ -48,8 +48,8 @@ func pod(sandbox *runtimev1.PodSandbox, reply *runtimev1.PodSandboxStatusRespons
 }
 
 // networkNamespace reads the ID from containerd's verbose status of a pod sandbox. Its
-// format is meant for people and not guaranteed. If it has no ID, PodOf uses its other
-// ways to find a pod.
+// format is meant for people and not guaranteed. If the status has no ID, PodOf finds
+// the pod in its other ways.
 func networkNamespace(info string) string {
 	var described struct {
 		RuntimeSpec struct {

@@ -90,7 +90,8 @@ func side(word, addresses, ports string) string {
 	return word + " " + text
 }
 
-// protocolNames returns the names of a list of numbers; 256 is any protocol.
+// protocolNames returns the names of the protocols in a list of numbers; 256 stands for
+// any protocol.
 func protocolNames(numbers string) string {
 	var names []string
 	for number := range strings.SplitSeq(numbers, ",") {

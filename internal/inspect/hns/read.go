@@ -179,7 +179,8 @@ func namespace(w wireNamespace, raw json.RawMessage) Namespace {
 	return n
 }
 
-// some returns list, or nil if it is empty, as it is after decoding from JSON.
+// some returns list, or nil if list is empty, so that the result is equal to the list
+// after it was encoded to JSON and decoded.
 func some[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -222,7 +223,8 @@ func protocol(number uint32) string {
 	return strconv.Itoa(int(number))
 }
 
-// sort sorts the objects by the names, addresses and ports by which people search.
+// sort sorts the objects by their names, addresses and ports, since people search for
+// these.
 func (s *State) sort() {
 	slices.SortFunc(s.Networks,
 		func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })

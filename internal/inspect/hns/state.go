@@ -1,7 +1,7 @@
 // Package hns reads the networks, endpoints, load balancers and namespaces of a node's
 // Host Network Service (HNS), and finds the pods and Services to which they belong.
 //
-//   - state.go, read.go: the objects, and reading them from a node
+//   - state.go, read.go: define the objects, and read them from a node
 //   - policies.go: describes in words what policies do
 //   - known.go, pods.go, services.go: the owners of objects, from the container
 //     runtime and the cluster
@@ -13,7 +13,7 @@ package hns
 
 import "encoding/json"
 
-// State is all objects of the Host Network Service of one node. Encoding it to JSON and
+// State has all objects of the Host Network Service of one node. Encoding it to JSON and
 // decoding it again gives an equal State.
 type State struct {
 	Networks      []Network      `json:"networks"`
@@ -42,7 +42,7 @@ type Subnet struct {
 	Policies []Policy `json:"policies"`
 }
 
-// Endpoint is a port of a network on this node, or on another one if it is remote.
+// Endpoint is a port of a network. A remote endpoint is on another node.
 type Endpoint struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -63,8 +63,8 @@ type Address struct {
 }
 
 // LoadBalancer distributes the traffic to its virtual addresses among endpoints. kube-proxy
-// creates one for each port of a Service. A load balancer without an address is for a node
-// port.
+// creates one for each port of a Service. A load balancer without an address belongs to a
+// node port.
 type LoadBalancer struct {
 	ID        string          `json:"id"`
 	VIPs      []string        `json:"vips"`
@@ -81,7 +81,7 @@ type PortMapping struct {
 	External    uint16 `json:"external"`
 	Internal    uint16 `json:"internal"`
 	Internally  bool   `json:"internalLoadBalancer"`
-	LocalRouted bool   `json:"localRoutedVIP"` // the node itself may use it
+	LocalRouted bool   `json:"localRoutedVIP"` // the node itself may use the mapping
 	PreserveDIP bool   `json:"preserveDIP"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The measures of the picture in pixels. Load balancers are drawn left and right of the
-// networks, so that lines are short.
+// These are the measures of the picture in pixels. Load balancers are drawn left and
+// right of the networks, so that lines are short.
 const (
 	margin       = 24
 	headHeight   = 52
@@ -47,7 +47,7 @@ const style = `
   .b:hover path { stroke:var(--lbline); opacity:1; stroke-width:2 } .b:hover .lb { stroke-width:2 }
 `
 
-// SVG writes the picture as SVG, which loads nothing from outside.
+// SVG writes the picture as an SVG file, which loads no other files.
 func (g Graph) SVG(w io.Writer) error {
 	p := &picture{at: map[string]float64{}}
 	bottom := p.networks(g.Networks)
@@ -114,8 +114,9 @@ func (p *picture) endpoint(v Vertex, y float64) {
 		html.EscapeString(v.Endpoint.IP()))
 }
 
-// balancers draws the load balancers in the order of their endpoints. It adds each to the
-// shorter one of the two columns, and returns the lower end of the longer one.
+// balancers draws the load balancers in the order of their endpoints. It adds each load
+// balancer to the shorter of the two columns, and returns the lower end of the longer
+// column.
 func (p *picture) balancers(bundles []Bundle) float64 {
 	ordered := slices.Clone(bundles)
 	slices.SortStableFunc(ordered, func(a, b Bundle) int { return cmp.Compare(p.middle(a), p.middle(b)) })
@@ -169,8 +170,8 @@ func (p *picture) balancer(b Bundle, x, y, from, to float64) float64 {
 	return y + height + between
 }
 
-// text draws words, shortened to the room in pixels. If they are shortened, the full text
-// is the tooltip.
+// text draws words. If words are wider than room, which is in pixels, it shortens them
+// and adds the full text as a tooltip.
 func text(out *strings.Builder, x, y float64, class, words string, room int) {
 	letters, shown := []rune(words), words
 	if fits := int(float64(room) / letterWide); len(letters) > fits {

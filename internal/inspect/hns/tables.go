@@ -62,8 +62,8 @@ func (v View) endpointsOf(n Network) string {
 	return strconv.Itoa(here) + " + " + strconv.Itoa(remote) + " remote"
 }
 
-// kinds returns the types of policies with their numbers, in the order of the first policy
-// of each type.
+// kinds returns the types of policies and the number of policies of each type, in the
+// order of the first policy of each type.
 func kinds(policies []Policy) string {
 	var order []string
 	count := map[string]int{}
@@ -144,7 +144,7 @@ func (p PortMapping) String() string {
 	return text
 }
 
-// maxBackends is the number of a load balancer's endpoints that a table lists unless it is
+// maxBackends is the maximum number of a load balancer's endpoints in a table that is not
 // wide.
 const maxBackends = 3
 
@@ -160,8 +160,8 @@ func (v View) backends(l LoadBalancer) string {
 	return cmp.Or(strings.Join(ips, ", "), None)
 }
 
-// backend returns an endpoint's address, or its ID with a remark if there is no such
-// endpoint.
+// backend returns the address of the endpoint with the ID, or the ID with a remark if
+// there is no such endpoint.
 func (v View) backend(id string) string {
 	e, ok := v.All.Endpoint(id)
 	if !ok {
@@ -259,7 +259,8 @@ func (v View) id(id string) string {
 	return short(id)
 }
 
-// short returns the beginning of an ID, which distinguishes it from others on a node.
+// short returns the beginning of an ID, which is long enough to distinguish the ID from
+// others on a node.
 func short(id string) string {
 	first, _, _ := strings.Cut(id, "-")
 	return first[:min(len(first), 13)]

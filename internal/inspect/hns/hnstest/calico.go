@@ -1,6 +1,6 @@
-// Package hnstest builds the networks of a node for tests: of a realistic size and the
-// same every time, as the Host Network Service's own documents, with what the runtime and
-// the cluster know about the owners.
+// Package hnstest builds the networks of a node for tests. They have a realistic size and
+// are the same every time. They are in the form of the Host Network Service's own documents,
+// together with the owners that the runtime and the cluster report.
 package hnstest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// Fixture is the networks of a node: documents by kind and ID.
+// Fixture has the networks of a node as documents, by kind and ID.
 type Fixture struct {
 	Objects map[platform.NetworkKind]map[string]json.RawMessage
 	Known   hns.Known
@@ -82,7 +82,7 @@ func (f Fixture) WriteTo(folder string) error {
 func (f *Fixture) put(kind platform.NetworkKind, id string, o object) {
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // it consists of maps, texts and numbers, which can be encoded
+		panic(err) // cannot happen: the value consists of maps, texts and numbers, which can be encoded
 	}
 	if f.Objects[kind] == nil {
 		f.Objects[kind] = map[string]json.RawMessage{}
@@ -225,8 +225,8 @@ func (f *Fixture) remote(i int) backend {
 	return backend{id}
 }
 
-// own adds the endpoints without a pod: Calico's source VIP, and one that a removed pod
-// left behind.
+// own adds the endpoints without a pod: Calico's source VIP, and an endpoint that a removed
+// pod left behind.
 func (f *Fixture) own() {
 	for name, ip := range map[string]string{"Calico_ep": sourceVIP,
 		strings.Repeat("9d3f", 16) + "_Calico": "192.168.71.120"} {

@@ -32,7 +32,7 @@ func (f *Fixture) services(backends []backend) {
 	made := len(f.Objects[platform.HNSLoadBalancers])
 	for i := 0; made < LoadBalancers; i++ {
 		ports := []port{{"tcp", 80, 8080, 0}, {"tcp", 9090, 9090, 0}}
-		if i%7 == 0 { // with a node port beside the address, which adds one load balancer
+		if i%7 == 0 { // a Service that also has a node port, which adds one load balancer
 			ports[0].node = uint16(30080 + i)
 		}
 		room := LoadBalancers - made
