@@ -10,12 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// claimTries bounds how often a file may vanish between its opening and its locking.
+const claimTries = 1000
+
 // Claim opens a file for reading and writing, and makes it with mode 0600 if it is
 // missing. Until the file is closed no other Claim of it succeeds, in any process:
-// the error is ErrClaimed. The file may be renamed and removed meanwhile.
+// the error is ErrClaimed. The file may be renamed and removed meanwhile. Claim follows no
+// symbolic link at path, since another user can make one in a folder such as /tmp.
 func Claim(path string) (*os.File, error) {
-	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	for range claimTries {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -33,6 +37,7 @@ func Claim(path string) (*os.File, error) {
 		}
 		return file, nil
 	}
+	return nil, ErrClaimed
 }
 
 // named reports whether path still names this file.

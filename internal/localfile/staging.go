@@ -4,99 +4,140 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
-// stagingLock is held by the process that owns a staging folder. It distinguishes a
-// folder in use from one whose process was killed, which its age does not.
+// stagingLock ends the name of a staging folder's lock, a file beside the folder. Its
+// process holds the lock from before the folder exists until it does not: so a folder
+// whose lock is free belongs to a process that was killed. The lock is not in the folder,
+// since Windows renames no folder in which a file is open.
 const stagingLock = ".swdt-lock"
 
-// unlocked is how old a staging folder without a lock must be before it is removed: a
-// process makes the folder a moment before the lock.
-const unlocked = 24 * time.Hour
+const (
+	// unlocked is how old a staging folder without a lock must be before it is removed: a
+	// lock is missing only if a user or another program removed it.
+	unlocked = 24 * time.Hour
+	// stageTries bounds the search for a free name.
+	stageTries = 100
+)
 
 // Staging is a folder for unfinished files, which only its owner can access.
 type Staging struct {
 	Path string
-	lock *flock.Flock
+	lock *os.File // nil: the folder is removed or kept
 }
 
 // Stage makes a folder PREFIX-RANDOM in folder. It first removes the folders with this
 // prefix whose processes have ended without removing them.
 func Stage(folder, prefix string) (*Staging, error) {
 	tidy(folder, prefix, time.Now())
-	path, err := os.MkdirTemp(folder, prefix+"-")
+	for range stageTries {
+		path := filepath.Join(folder, prefix+"-"+strconv.FormatUint(uint64(rand.Uint32()), 10))
+		s, err := stageAt(path)
+		if errors.Is(err, ErrClaimed) || errors.Is(err, fs.ErrExist) {
+			continue // another process has this name
+		}
+		return s, err
+	}
+	return nil, fmt.Errorf("make a folder %s: %d random names are taken; remove those that no program uses",
+		filepath.Join(folder, prefix+"-*"), stageTries)
+}
+
+func stageAt(path string) (*Staging, error) {
+	lock, err := Claim(path + stagingLock)
 	if err != nil {
 		return nil, err
 	}
-	s := &Staging{Path: path, lock: flock.New(filepath.Join(path, stagingLock))}
-	mine, err := s.lock.TryLock()
-	if err == nil && !mine {
-		err = errors.New("another process holds its lock")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		if !errors.Is(err, fs.ErrExist) { // else it is the lock of that folder
+			_ = os.Remove(path + stagingLock)
+		}
+		lock.Close()
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), os.RemoveAll(path))
-	}
-	return s, nil
+	return &Staging{Path: path, lock: lock}, nil
 }
 
-// Remove removes the folder with everything in it.
+// Remove removes the folder with everything in it. It does nothing if the folder was kept
+// or removed before.
 func (s *Staging) Remove() error {
-	err := s.lock.Unlock() // first, since Windows removes no open file
-	if gone := os.RemoveAll(s.Path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
+	if s.lock == nil {
+		return nil
 	}
-	return err
+	defer s.unlock()
+	if err := os.RemoveAll(s.Path); err != nil {
+		return err // the lock's file stays, so that the next Stage tries again
+	}
+	if err := os.Remove(s.Path + stagingLock); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
-// Keep renames the folder, so that nothing removes it.
+// Keep renames the folder, so that nothing removes it. If it fails, the folder is still a
+// staging folder.
 func (s *Staging) Keep(path string) error {
-	return errors.Join(s.lock.Unlock(), os.Remove(filepath.Join(s.Path, stagingLock)), os.Rename(s.Path, path))
+	if err := os.Rename(s.Path, path); err != nil {
+		return err
+	}
+	_ = os.Remove(s.Path + stagingLock) // else the next Stage removes it
+	s.unlock()
+	return nil
 }
 
-// tidy removes staging folders of processes that have ended. A folder that it cannot
-// remove belongs to another user, or is left for the next time.
+func (s *Staging) unlock() {
+	s.lock.Close()
+	s.lock = nil
+}
+
+// tidy removes staging folders and locks of processes that have ended. A folder that it
+// cannot remove belongs to another user, or is left for the next time.
 func tidy(folder, prefix string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
-		random, ok := strings.CutPrefix(entry.Name(), prefix+"-")
+		name, isLock := strings.CutSuffix(entry.Name(), stagingLock)
+		random, ok := strings.CutPrefix(name, prefix+"-")
 		info, err := entry.Info()
-		if !ok || !digits(random) || err != nil || !info.IsDir() {
+		if !ok || !digits(random) || err != nil {
 			continue
 		}
-		if path := filepath.Join(folder, entry.Name()); abandoned(path, now.Sub(info.ModTime())) {
-			_ = os.RemoveAll(path)
+		path := filepath.Join(folder, name)
+		switch {
+		case isLock && info.Mode().IsRegular():
+			discard(path)
+		case !isLock && info.IsDir() && now.Sub(info.ModTime()) > unlocked:
+			if _, err := os.Lstat(path + stagingLock); errors.Is(err, fs.ErrNotExist) {
+				_ = os.RemoveAll(path)
+			}
 		}
 	}
 }
 
-// abandoned reports whether no process holds the folder's lock.
-func abandoned(path string, age time.Duration) bool {
-	name := filepath.Join(path, stagingLock)
-	info, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return age > unlocked
+// discard removes a staging folder and its lock if no process holds the lock. While
+// discard holds it, no process makes the folder.
+func discard(path string) {
+	lock, err := Claim(path + stagingLock)
+	if err != nil {
+		return
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return false
+	defer lock.Close()
+	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+		return // not made by Stage
 	}
-	lock := flock.New(name)
-	free, err := lock.TryLock()
-	if err != nil || !free {
-		return false
+	if os.RemoveAll(path) == nil {
+		_ = os.Remove(path + stagingLock)
 	}
-	return lock.Unlock() == nil
 }
 
-// digits reports whether text can be the random part of a name by os.MkdirTemp.
+// digits reports whether text can be the random part of a name by Stage.
 func digits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

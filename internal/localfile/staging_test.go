@@ -1,13 +1,14 @@
 package localfile_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
@@ -15,6 +16,13 @@ import (
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func stage(t *testing.T, folder string) *localfile.Staging {
@@ -26,32 +34,38 @@ func stage(t *testing.T, folder string) *localfile.Staging {
 	return s
 }
 
-// A killed process leaves its folder with a lock that no process holds.
+// A killed process leaves its folder beside a lock that no process holds, or the lock alone.
 func TestStageRemovesWhatDeadProcessesLeft(t *testing.T) {
-	folder := t.TempDir()
-	make := func(name string) string {
+	folder, past := t.TempDir(), time.Now().Add(-25*time.Hour)
+	make := func(name string, lock bool) string {
 		path := filepath.Join(folder, name)
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
+		write(t, filepath.Join(path, "packets"))
+		if lock {
+			write(t, path+".swdt-lock")
+		}
 		return path
 	}
-	write := func(path string) {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
+	killed, alive := make(".x-1", true), make(".x-2", true)
+	young, old := make(".x-3", false), make(".x-4", false)
+	other, named := make(".y-1", true), make(".x-mine", true)
+	begun, ended := filepath.Join(folder, ".x-5.swdt-lock"), filepath.Join(folder, ".x-6.swdt-lock")
+	file, folderLock := filepath.Join(folder, ".x-7"), filepath.Join(folder, ".x-8.swdt-lock")
+	for _, path := range []string{ended, file, file + ".swdt-lock"} {
+		write(t, path)
+	}
+	if err := os.Mkdir(folderLock, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{alive + ".swdt-lock", begun} {
+		held, err := localfile.Claim(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer held.Close()
 	}
-	killed, alive, young, old := make(".x-1"), make(".x-2"), make(".x-3"), make(".x-4")
-	other, named := make(".y-1"), make(".x-mine")
-	write(filepath.Join(killed, ".swdt-lock"))
-	write(filepath.Join(killed, "packets"))
-	write(filepath.Join(named, ".swdt-lock"))
-	held := flock.New(filepath.Join(alive, ".swdt-lock"))
-	if ok, err := held.TryLock(); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	defer held.Unlock()
-	past := time.Now().Add(-25 * time.Hour)
 	for _, path := range []string{old, alive, other} {
 		if err := os.Chtimes(path, past, past); err != nil {
 			t.Fatal(err)
@@ -60,24 +74,96 @@ func TestStageRemovesWhatDeadProcessesLeft(t *testing.T) {
 	first := stage(t, folder)
 	second := stage(t, folder) // does not take the first one's
 	for path, want := range map[string]bool{
-		killed: false, old: false, alive: true, young: true, other: true, named: true, first.Path: true,
-		second.Path: true,
+		killed: false, killed + ".swdt-lock": false, old: false, ended: false,
+		alive: true, alive + ".swdt-lock": true, begun: true, young: true, other: true, named: true,
+		file: true, folderLock: true, first.Path: true, second.Path: true,
 	} {
 		if exists(path) != want {
 			t.Errorf("%s is there: %v, want %v", path, !want, want)
 		}
 	}
-	if err := first.Remove(); err != nil || exists(first.Path) {
-		t.Errorf("%v, still there: %v", err, exists(first.Path))
+	if err := first.Remove(); err != nil || exists(first.Path) || exists(first.Path+".swdt-lock") {
+		t.Errorf("removal: %v; its folder is there: %v", err, exists(first.Path))
+	}
+	if err := first.Remove(); err != nil {
+		t.Errorf("second removal: %v", err)
+	}
+	if err := second.Keep(filepath.Join(folder, "missing", "kept")); err == nil || !exists(second.Path+".swdt-lock") {
+		t.Errorf("kept in a folder that is missing: %v", err)
 	}
 	kept := filepath.Join(folder, "kept")
-	switch err := second.Keep(kept); {
-	case err != nil:
+	write(t, filepath.Join(second.Path, "packets"))
+	if err := second.Keep(kept); err != nil || second.Remove() != nil {
 		t.Errorf("unexpected error: %v", err)
-	case !exists(kept):
-		t.Errorf("exists(kept) is wrong; %v, kept: %v", err, exists(kept))
-	case exists(filepath.Join(kept, ".swdt-lock")):
-		t.Errorf("exists(filepath.Join(kept, \".swdt-lock\")) is wrong; %v, kept: %v", err, exists(kept))
+	}
+	if !exists(filepath.Join(kept, "packets")) || exists(second.Path) || exists(second.Path+".swdt-lock") {
+		t.Error("the folder was not kept, or its lock is left")
+	}
+}
+
+// A moment between any two steps of one process is a moment in which another one may tidy.
+func TestStagingSideBySide(t *testing.T) {
+	const processes, rounds = 8, 100
+	folder := t.TempDir()
+	var group sync.WaitGroup
+	for process := range processes {
+		group.Go(func() {
+			for round := range rounds {
+				s, err := localfile.Stage(folder, ".x")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				kept := filepath.Join(folder, fmt.Sprintf("kept-%d-%d", process, round))
+				err = os.WriteFile(filepath.Join(s.Path, "packets"), nil, 0o600)
+				if err := errors.Join(err, s.Keep(kept), s.Remove()); err != nil {
+					t.Error(err)
+					return
+				}
+				if !exists(filepath.Join(kept, "packets")) {
+					t.Errorf("%s was emptied", kept)
+				}
+			}
+		})
+	}
+	group.Wait()
+	left, err := filepath.Glob(filepath.Join(folder, ".x-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// In a folder such as /tmp, another user can give any file a name that Stage looks at.
+func TestStageIsNotLedAstray(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a link needs a right on Windows that ordinary users lack, and each user has a folder for such files")
+	}
+	folder, away := t.TempDir(), t.TempDir()
+	precious := filepath.Join(away, "precious")
+	write(t, precious)
+	link := func(target, name string) {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(away, ".x-1")
+	write(t, filepath.Join(folder, ".x-1.swdt-lock"))
+	link(precious, ".x-2.swdt-lock")
+	link(filepath.Join(away, "made"), ".x-3.swdt-lock")
+	if err := stage(t, folder).Remove(); err != nil {
+		t.Error(err)
+	}
+	if !exists(precious) || exists(filepath.Join(away, "made")) {
+		t.Error("a file behind a link was removed or made")
+	}
+	for _, name := range []string{".x-2.swdt-lock", ".x-3.swdt-lock"} {
+		if file, err := localfile.Claim(filepath.Join(folder, name)); err == nil {
+			file.Close()
+			t.Errorf("%s: the file behind the link is claimed", name)
+		}
+	}
+	if exists(filepath.Join(away, "made")) {
+		t.Error("a claim made the file behind a link")
 	}
 }
 
