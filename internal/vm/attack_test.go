@@ -104,7 +104,7 @@ func TestOnlyMarkedFoldersAreTouched(t *testing.T) {
 		t.Error(err)
 	}
 	r := Record{Machine: Machine{Version: 1, Name: "mine", UUID: "u", Driver: "d", Folder: s.folder("mine")}}
-	if err := s.add(t.Context(), r, func(string) error { return nil }); err == nil {
+	if err := s.add(r, func(string) error { return nil }); err == nil {
 		t.Error("a VM took the place of another folder")
 	}
 	if _, err := os.Stat(kept); err != nil {

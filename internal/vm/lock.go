@@ -51,11 +51,7 @@ type lock struct {
 // lock takes the lock of a VM. If another command holds it for longer than limit, the
 // error is a *BusyError. Limit 0 looks once.
 func (s *Store) lock(ctx context.Context, name, command string, limit time.Duration) (*lock, error) {
-	return claim(ctx, s.lockPath(name), name, command, limit)
-}
-
-// claim takes the lock of VM name, which is the file path.
-func claim(ctx context.Context, path, name, command string, limit time.Duration) (*lock, error) {
+	path := s.lockPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("lock VM %s: %w", name, err)
 	}

@@ -152,7 +152,7 @@ func checked(problems []finding.Problem, r ui.Reporter) error {
 func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.Reporter) error {
 	r.Step("making VM %s", record.Name)
 	r.Debug("making its folder %s", record.Folder)
-	err := s.store.add(ctx, record, func(folder string) error { return writeKeys(folder, record.Name) })
+	err := s.store.add(record, func(folder string) error { return writeKeys(folder, record.Name) })
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -150,14 +149,8 @@ func (s *Store) All() ([]Found, error) {
 }
 
 // add makes the folder of a new VM with its record and what fill writes into it. The
-// folder appears at once with all of that, or not at all. Two additions follow each other,
-// since each removes the staging folders of processes that were killed.
-func (s *Store) add(ctx context.Context, r Record, fill func(folder string) error) error {
-	held, err := claim(ctx, filepath.Join(s.root, lockFolder, newPrefix), r.Name, "swdt vm create", lockLimit)
-	if err != nil {
-		return err
-	}
-	defer held.unlock()
+// folder appears at once with all of that, or not at all.
+func (s *Store) add(r Record, fill func(folder string) error) error {
 	staging, err := localfile.Stage(s.root, newPrefix)
 	if err != nil {
 		return fmt.Errorf("make the VM's folder: %w", err)
